@@ -1,0 +1,65 @@
+# The front door to Meson. `make help` says what there is.
+PREFIX = /usr/local
+DESTDIR =
+SOAK_FACTOR = 60
+FUZZ_SECONDS = 60
+
+.PHONY: all run test install bench soak check-style asan tsan fuzz clean help
+
+all:
+	@tools/configure build
+	@ninja -C build
+
+run:
+	@tools/setup run
+	@tools/configure build
+	@ninja -C build --quiet src/cli/baton
+	@build/src/cli/baton demo
+
+test:
+	@tools/setup test
+	@tools/run-tests
+
+asan tsan:
+	@tools/setup test
+	@tools/run-tests $@
+
+soak:
+	@tools/setup test
+	@BATON_SOAK=1 tools/run-tests -- --timeout-multiplier $(SOAK_FACTOR)
+
+fuzz:
+	@tools/setup test
+	@BATON_FUZZ_SECONDS=$(FUZZ_SECONDS) tools/run-tests asan -- --suite fuzz --timeout-multiplier 0
+
+check-style:
+	@tools/setup test
+	@tools/configure build tests=true
+	@tools/check-style --build build
+
+bench:
+	@tools/setup bench
+	@tools/configure build-bench bench=true
+	@ninja -C build-bench --quiet bench
+
+install:
+	@tools/configure build prefix='$(PREFIX)'
+	@ninja -C build --quiet
+	@DESTDIR='$(DESTDIR)' meson install -C build --no-rebuild
+	@test -n '$(DESTDIR)' || ldconfig 2>/dev/null || true
+
+clean:
+	rm -rf build build-asan build-tsan build-bench
+
+help:
+	@echo 'make              builds the library and the program, optimised, in build/'
+	@echo 'make run          installs what is missing, builds, and shows what Baton can do'
+	@echo 'make test         installs what is missing and runs every test and check there is'
+	@echo 'make asan, tsan   only the tests under AddressSanitizer, under ThreadSanitizer'
+	@echo 'make soak         the tests in their long versions'
+	@echo 'make fuzz         the fuzz targets, FUZZ_SECONDS=$(FUZZ_SECONDS) each'
+	@echo 'make check-style  only the format and the linters'
+	@echo 'make bench        the measurements'
+	@echo 'make install      installs under PREFIX=$(PREFIX), staged in DESTDIR'
+	@echo 'make clean        removes all build directories'
+	@echo 'SETUP=no skips the installation of packages.'

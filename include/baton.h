@@ -1,0 +1,18 @@
+/* Everything that libbaton offers. Each concept has its own header; include those you use, or this. */
+#ifndef BATON_H
+#define BATON_H
+
+#include <baton/alloc.h>
+#include <baton/clock.h>
+#include <baton/err.h>
+#include <baton/gate.h>
+#include <baton/id.h>
+#include <baton/key.h>
+#include <baton/log.h>
+#include <baton/owner.h>
+#include <baton/str.h>
+#include <baton/time.h>
+#include <baton/version.h>
+#include <baton/wake.h>
+
+#endif

@@ -1,0 +1,34 @@
+/* Names for things that must never be confused with one another. */
+#include <baton/id.h>
+
+#include <sodium.h>
+
+#include "base/fail.h"
+#include "base/quote.h"
+
+enum baton_err baton_id_random(struct baton_id *ret)
+{
+	if (sodium_init() < 0)
+		return fail(BATON_SYSTEM, "there is no random source");
+	randombytes_buf(ret->bytes, sizeof ret->bytes);
+	return BATON_OK;
+}
+
+char *baton_id_print(const struct baton_id *id, char text[BATON_ID_TEXT])
+{
+	return sodium_bin2hex(text, BATON_ID_TEXT, id->bytes, sizeof id->bytes);
+}
+
+enum baton_err baton_id_parse(struct baton_str text, struct baton_id *ret)
+{
+	struct baton_id id;
+	char shown[QUOTE_TEXT];
+	if (text.len != BATON_ID_TEXT - 1)
+		return fail(BATON_INVALID, "%s is no id: it has %zu bytes instead of %d",
+		            quote(text, shown), text.len, BATON_ID_TEXT - 1);
+	if (sodium_hex2bin(id.bytes, sizeof id.bytes, text.ptr, text.len, NULL, NULL, NULL) != 0)
+		return fail(BATON_INVALID, "%s is no id: only hexadecimal digits are allowed",
+		            quote(text, shown));
+	*ret = id;
+	return BATON_OK;
+}

@@ -1,0 +1,34 @@
+/* A command of the program, and the table of all of them. */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include <stddef.h>
+
+#include "out.h"
+
+struct command {
+	const char *name;
+	const char *usage;   /* what may follow the name; "" for nothing     */
+	const char *summary; /* half a line, for the list of commands        */
+	const char *text;    /* what it does, lines with ends, for its help  */
+
+	/* Does it. argv[0] is the command's name and argv[argc] is NULL. Returns the exit status. */
+	int (*run)(struct out *out, int argc, char **argv);
+};
+
+extern const struct command commands[];
+extern const size_t commands_count;
+
+/* The command of that name. NULL: there is none, and one line on standard error has said so. */
+const struct command *command_find(const char *name);
+
+int cmd_demo(struct out *out, int argc, char **argv);
+int cmd_help(struct out *out, int argc, char **argv);
+
+/* Writes the overview that `baton --help` shows. */
+void help_overview(struct out *out);
+
+/* Writes what `baton help NAME` shows. */
+void help_command(struct out *out, const struct command *command);
+
+#endif

@@ -1,0 +1,49 @@
+/* The program: reads what stands before the command, and runs the command. */
+#include <string.h>
+#include <sysexits.h>
+
+#include <baton.h>
+
+#include "command.h"
+#include "options.h"
+
+static void print_version(struct out *out)
+{
+	if (strcmp(BATON_VERSION, baton_version()) == 0)
+		out_print(out, "baton %s\n", BATON_VERSION);
+	else
+		out_print(out, "baton %s with libbaton %s\n", BATON_VERSION, baton_version());
+}
+
+static int run(struct out *out, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},
+		{0},
+	};
+	optind = 0;
+	switch (option_next(argc, argv, options)) {
+	case 'h':
+		help_overview(out);
+		return EX_OK;
+	case 'V':
+		print_version(out);
+		return EX_OK;
+	case OPTION_BAD:
+		return EX_USAGE;
+	}
+	if (optind >= argc) {
+		complain("no command; 'baton --help' lists them");
+		return EX_USAGE;
+	}
+	int first = optind;
+	const struct command *command = command_find(argv[first]);
+	return command ? command->run(out, argc - first, argv + first) : EX_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	struct out out = out_stdout();
+	return out_finish(&out, run(&out, argc, argv));
+}

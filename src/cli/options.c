@@ -1,0 +1,85 @@
+/* Reads the options of a command line: getopt_long() with one clear line for whatever is wrong. */
+#include <ctype.h>
+#include <string.h>
+
+#include "options.h"
+#include "out.h"
+#include "suggest.h"
+
+#define LETTERS_MAX 64
+
+/* Lists the short options as getopt() wants them: '+' stops at the first operand, ':' tells a missing
+ * value from an unknown option. */
+static void list_letters(const struct option *options, char letters[LETTERS_MAX])
+{
+	size_t n = 0;
+	letters[n++] = '+';
+	letters[n++] = ':';
+	for (; options->name && n < LETTERS_MAX - 2; options++) {
+		if (options->val > 0x7f || !isalnum(options->val))
+			continue;
+		letters[n++] = (char)options->val;
+		if (options->has_arg == required_argument)
+			letters[n++] = ':';
+	}
+	letters[n] = '\0';
+}
+
+static void complain_unknown_long(const char *typed, const struct option *options)
+{
+	char shown[SHOWN_MAX];
+	show(typed, shown);
+	char *value = strchr(shown, '=');
+	if (value)
+		*value = '\0';
+	struct suggestion meant = {.typed = shown + 2};
+	for (; options->name; options++)
+		suggestion_consider(&meant, options->name);
+	if (meant.nearest)
+		complain("unknown option '%s'; did you mean '--%s'?", shown, meant.nearest);
+	else
+		complain("unknown option '%s'; 'baton --help' says more", shown);
+}
+
+static void complain_option(const char *typed, int result, const struct option *options)
+{
+	char shown[SHOWN_MAX];
+	show(typed, shown);
+	if (result == ':')
+		complain("option '%s' needs a value", shown);
+	else if (strncmp(typed, "--", 2) != 0)
+		complain("unknown option '-%c'; 'baton --help' says more",
+		         isprint(optopt) ? optopt : '?');
+	else if (optopt != 0)
+		complain("option '%.*s' takes no value", (int)strcspn(shown, "="), shown);
+	else
+		complain_unknown_long(typed, options);
+}
+
+int option_next(int argc, char **argv, const struct option *options)
+{
+	char letters[LETTERS_MAX];
+	list_letters(options, letters);
+	opterr = 0;
+	/* optind moves on only after the last letter of a group such as -ab. */
+	int before = optind == 0 ? 1 : optind;
+	int result = getopt_long(argc, argv, letters, options, NULL);
+	if (result != '?' && result != ':')
+		return result;
+	complain_option(argv[before], result, options);
+	return OPTION_BAD;
+}
+
+int option_none(int argc, char **argv)
+{
+	static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
+	optind = 0;
+	int option = option_next(argc, argv, options);
+	if (option == OPTION_END && optind < argc) {
+		char shown[SHOWN_MAX];
+		complain("'%s' takes no argument, but got '%s'", argv[0],
+		         show(argv[optind], shown));
+		return OPTION_BAD;
+	}
+	return option;
+}

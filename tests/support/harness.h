@@ -1,0 +1,23 @@
+/* cmocka, with what it wants to see before it. */
+#ifndef SUPPORT_HARNESS_H
+#define SUPPORT_HARNESS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* The name belongs to src/base/fail.h; what cmocka defines with its help is defined anew. */
+#undef fail
+#undef fail_msg
+#define fail_msg(...)                      \
+	do {                               \
+		print_error(__VA_ARGS__);  \
+		print_error("\n");         \
+		_fail(__FILE__, __LINE__); \
+	} while (0)
+
+#endif

@@ -1,0 +1,116 @@
+"""What `make install` leaves behind: a library, headers and a program that others can use."""
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+PROGRAM = '''
+#include <stdio.h>
+#include <baton.h>
+
+int main(void)
+{
+	struct baton_gate *gate = NULL;
+	if (baton_gate_new(NULL, &gate) != BATON_OK)
+		return 1;
+	baton_gate_free(gate);
+	puts(baton_version());
+	return 0;
+}
+'''
+COMPILERS = {'c11': ['gcc', 'clang'], 'c++17': ['g++', 'clang++']}
+VERSION = os.environ.get('BATON_VERSION', '')
+
+
+@pytest.fixture(scope='module')
+def installed(tmp_path_factory):
+    """Where the build has been installed, staged below a folder of the test."""
+    build = os.environ['BATON_BUILD']
+    stage = tmp_path_factory.mktemp('stage')
+    subprocess.run(['meson', 'install', '-C', build, '--no-rebuild', '--quiet'], check=True,
+                   env={**os.environ, 'DESTDIR': str(stage)})
+    return stage
+
+
+def find(stage, name):
+    found = list(stage.rglob(name))
+    assert len(found) == 1, f'{name}: {found}'
+    return found[0]
+
+
+@pytest.fixture
+def pkg_config(installed, run):
+    """Asks pkg-config about the staged library; gives the words of its answer."""
+    def ask(*arguments):
+        folder = find(installed, 'baton.pc').parent
+        prefix = find(installed, 'baton.h').parent.parent
+        result = run('pkg-config', f'--define-variable=prefix={prefix}', *arguments, 'baton',
+                     env={'PKG_CONFIG_PATH': str(folder)})
+        assert result.returncode == 0, result.stderr
+        return result.stdout.split()
+    return ask
+
+
+def test_a_program_links_the_shared_library(installed, pkg_config, run, write, tmp_path):
+    source = write('program.c', PROGRAM)
+    flags = pkg_config('--cflags', '--libs')
+    result = run('cc', '-Werror', source, '-o', tmp_path / 'program', *flags)
+    assert result.returncode == 0, result.stderr
+    library = find(installed, 'libbaton.so').parent
+    result = run(tmp_path / 'program', env={'LD_LIBRARY_PATH': str(library)})
+    assert (result.returncode, result.stdout) == (0, VERSION + '\n')
+    needed = run('readelf', '-d', tmp_path / 'program').stdout
+    assert 'libbaton.so.0' in needed
+    assert 'libsodium' not in needed
+
+
+def test_a_program_links_the_static_library(pkg_config, run, write, tmp_path):
+    source = write('program.c', PROGRAM)
+    flags = pkg_config('--static', '--cflags', '--libs')
+    result = run('cc', '-Werror', '-static', source, '-o', tmp_path / 'program', *flags)
+    assert result.returncode == 0, result.stderr
+    result = run(tmp_path / 'program')
+    assert (result.returncode, result.stdout) == (0, VERSION + '\n')
+
+
+def test_pkg_config_knows_the_version(pkg_config):
+    assert pkg_config('--modversion') == [VERSION]
+
+
+def public_headers():
+    include = pathlib.Path(__file__).parent.parent.parent / 'include'
+    names = [h.relative_to(include) for h in sorted(include.rglob('*.h'))]
+    return [str(n) for n in names] + ['baton/version.h']
+
+
+@pytest.mark.parametrize('header', public_headers())
+def test_every_header_is_installed(installed, header):
+    find(installed, f'include/{header}')
+
+
+@pytest.mark.parametrize('standard', COMPILERS)
+def test_each_header_compiles_alone(installed, run, write, standard):
+    compilers = [c for c in COMPILERS[standard] if shutil.which(c)]
+    if not compilers:
+        pytest.skip(f'no compiler for {standard}: {", ".join(COMPILERS[standard])}')
+    include = find(installed, 'baton.h').parent
+    options = ['-Wall', '-Wextra', '-Werror', '-fsyntax-only', f'-std={standard}', '-I', include]
+    if standard == 'c11':
+        options.append('-Wpedantic')
+    for header in public_headers():
+        suffix = 'c' if standard == 'c11' else 'cc'
+        source = write(f'alone.{suffix}', f'#include <{header}>\n#include <{header}>\nextern int x;\n')
+        for compiler in compilers:
+            result = run(compiler, *options, source)
+            assert result.returncode == 0, f'{compiler} {header}:\n{result.stderr}'
+
+
+def test_the_program_runs_where_it_was_installed(installed, run):
+    result = run(find(installed, 'bin/baton'), '--version', env={'LD_LIBRARY_PATH': ''})
+    assert (result.returncode, result.stdout) == (0, f'baton {VERSION}\n')
+
+
+def test_the_manual_is_installed(installed):
+    find(installed, 'man1/baton.1')

@@ -1,0 +1,198 @@
+/* The growable string of bytes. */
+#include <limits.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "support/fault.h"
+#include "support/harness.h"
+
+static void assert_holds(const struct buf *b, const char *text)
+{
+	struct baton_str s = buf_str(b);
+	assert_int_equal(s.len, strlen(text));
+	assert_string_equal(s.ptr, text);
+}
+
+static void an_empty_buffer_takes_no_memory(void **state)
+{
+	(void)state;
+	struct fault fault;
+	fault_init(&fault);
+	AUTO(buf_done) struct buf b;
+	buf_init(&b, &fault.alloc, 10);
+
+	assert_int_equal(buf_append(&b, NULL, 0), BATON_OK);
+	assert_int_equal(buf_append_str(&b, BATON_STR("")), BATON_OK);
+	assert_int_equal(buf_str(&b).len, 0);
+	assert_int_equal(fault_count(&fault), 0);
+	fault_done(&fault);
+}
+
+static void what_is_appended_is_there_in_order_and_terminated(void **state)
+{
+	(void)state;
+	struct fault fault;
+	fault_init(&fault);
+	struct buf b;
+	buf_init(&b, &fault.alloc, 100);
+
+	assert_int_equal(buf_append(&b, "ab\0c", 2), BATON_OK);
+	assert_int_equal(buf_append_str(&b, BATON_STR("cd")), BATON_OK);
+	assert_int_equal(buf_printf(&b, "%d-%s", 42, "x"), BATON_OK);
+	assert_int_equal(buf_printf(&b, "%s", ""), BATON_OK);
+	assert_holds(&b, "abcd42-x");
+
+	buf_done(&b);
+	buf_done(&b);
+	fault_done(&fault);
+}
+
+static void bytes_with_nuls_are_kept(void **state)
+{
+	(void)state;
+	struct fault fault;
+	fault_init(&fault);
+	struct buf b;
+	buf_init(&b, &fault.alloc, 100);
+
+	assert_int_equal(buf_append(&b, "a\0b", 3), BATON_OK);
+	assert_int_equal(buf_str(&b).len, 3);
+	assert_memory_equal(buf_str(&b).ptr, "a\0b", 4);
+
+	buf_done(&b);
+	fault_done(&fault);
+}
+
+static void the_bound_itself_fits_and_one_more_does_not(void **state)
+{
+	(void)state;
+	struct fault fault;
+	fault_init(&fault);
+	struct buf b;
+	buf_init(&b, &fault.alloc, 4);
+
+	assert_int_equal(buf_append(&b, "abcd", 4), BATON_OK);
+	assert_int_equal(buf_append(&b, "e", 1), BATON_FULL);
+	assert_string_equal(baton_err_detail(), "4 bytes and 1 more do not fit into 4 bytes");
+	assert_holds(&b, "abcd");
+
+	buf_reset(&b);
+	assert_int_equal(buf_append(&b, "abcde", 5), BATON_FULL);
+	buf_reset(&b);
+	assert_int_equal(buf_printf(&b, "%d", 1234), BATON_OK);
+	assert_int_equal(buf_printf(&b, "%d", 5), BATON_FULL);
+	assert_holds(&b, "1234");
+	assert_true(fault_live_bytes(&fault) <= 5);
+
+	buf_done(&b);
+	fault_done(&fault);
+}
+
+static void the_first_failure_sticks_until_the_reset(void **state)
+{
+	(void)state;
+	struct fault fault;
+	fault_init(&fault);
+	struct buf b;
+	buf_init(&b, &fault.alloc, 4);
+
+	assert_int_equal(buf_append(&b, "abc", 3), BATON_OK);
+	assert_int_equal(buf_append(&b, "de", 2), BATON_FULL);
+	assert_int_equal(buf_append(&b, "d", 1), BATON_FULL);
+	assert_int_equal(buf_append(&b, "", 0), BATON_FULL);
+	assert_int_equal(buf_printf(&b, "d"), BATON_FULL);
+	assert_holds(&b, "abc");
+
+	buf_reset(&b);
+	assert_holds(&b, "");
+	assert_int_equal(buf_append(&b, "de", 2), BATON_OK);
+	assert_holds(&b, "de");
+	assert_int_equal(fault_live_blocks(&fault), 1);
+
+	buf_done(&b);
+	fault_done(&fault);
+}
+
+static void a_text_too_long_for_printf_is_refused(void **state)
+{
+	(void)state;
+	struct fault fault;
+	fault_init(&fault);
+	struct buf b;
+	buf_init(&b, &fault.alloc, SIZE_MAX);
+
+	volatile int widest = INT_MAX;
+	assert_int_equal(buf_printf(&b, "%*d%*d", widest, 1, widest, 1), BATON_FULL);
+	assert_int_equal(buf_str(&b).len, 0);
+	assert_int_equal(fault_count(&fault), 0);
+
+	buf_done(&b);
+	fault_done(&fault);
+}
+
+static void many_small_appends_need_few_allocations(void **state)
+{
+	(void)state;
+	struct fault fault;
+	fault_init(&fault);
+	struct buf b;
+	buf_init(&b, &fault.alloc, 1 << 20);
+
+	for (int i = 0; i < 1 << 20; i++)
+		assert_int_equal(buf_append(&b, "x", 1), BATON_OK);
+	assert_true(fault_count(&fault) <= 16);
+	assert_int_equal(buf_append(&b, "x", 1), BATON_FULL);
+
+	buf_done(&b);
+	fault_done(&fault);
+}
+
+/* Fills a buffer in steps of which several need memory. */
+static enum baton_err fill(struct buf *b)
+{
+	for (int i = 0; i < 10; i++) {
+		buf_append(b, "0123456789012345678901234567890123456789", 40);
+		buf_printf(b, "%s", "0123456789012345678901234567890123456789");
+	}
+	return b->err;
+}
+
+static void without_memory_it_keeps_what_it_had(void **state)
+{
+	(void)state;
+	struct fault fault;
+	fault_init(&fault);
+	for (unsigned n = 1;; n++) {
+		struct buf b;
+		buf_init(&b, &fault.alloc, 1000);
+		fault_arm(&fault, n);
+		enum baton_err e = fill(&b);
+		bool fired = fault_fired(&fault);
+		assert_int_equal(e, fired ? BATON_NO_MEMORY : BATON_OK);
+		assert_int_equal(buf_str(&b).len % 40, 0);
+		assert_int_equal(buf_str(&b).len == 800, !fired);
+		buf_done(&b);
+		assert_int_equal(fault_live_blocks(&fault), 0);
+		if (!fired) {
+			assert_true(n > 2);
+			break;
+		}
+	}
+	fault_done(&fault);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_empty_buffer_takes_no_memory),
+		cmocka_unit_test(what_is_appended_is_there_in_order_and_terminated),
+		cmocka_unit_test(bytes_with_nuls_are_kept),
+		cmocka_unit_test(the_bound_itself_fits_and_one_more_does_not),
+		cmocka_unit_test(the_first_failure_sticks_until_the_reset),
+		cmocka_unit_test(a_text_too_long_for_printf_is_refused),
+		cmocka_unit_test(many_small_appends_need_few_allocations),
+		cmocka_unit_test(without_memory_it_keeps_what_it_had),
+	};
+	return cmocka_run_group_tests_name("buf", tests, NULL, NULL);
+}
