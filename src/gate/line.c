@@ -316,7 +316,7 @@ static void woken_run(struct baton_gate_ticket *t)
 	ticket_unref(t);
 }
 
-void effects_run(struct effects *fx, struct baton_mono now)
+void effects_work_off(struct effects *fx, struct baton_mono now)
 {
 	while (fx->due) {
 		struct baton_gate_ticket *t = fx->due;

@@ -147,7 +147,13 @@ bool ticket_try(struct baton_gate_ticket *t, struct baton_mono now,
 /* For a waiting ticket: makes it leave as cancelled. */
 void ticket_leave(struct baton_gate_ticket *t, struct baton_mono now, struct effects *fx);
 
-/* Does what a call has left to do once it has given up its locks. */
-void effects_run(struct effects *fx, struct baton_mono now);
+/* Does what a call has left to do once it has given up its locks; mostly nothing. */
+void effects_work_off(struct effects *fx, struct baton_mono now);
+
+static inline void effects_run(struct effects *fx, struct baton_mono now)
+{
+	if (fx->due || fx->woken)
+		effects_work_off(fx, now);
+}
 
 #endif

@@ -9,23 +9,22 @@
 #define CLASS_SPREAD UINT64_C(0x9e3779b97f4a7c15)
 
 static enum baton_err want_init(struct want *w, struct baton_gate *gate,
-                                const struct baton_gate_key *key)
+                                const struct baton_gate_key *key, uint64_t *mask)
 {
-	enum baton_err e =
-		baton_str_make("key", key->text.ptr, key->text.len, BATON_KEY_MAX, &w->text);
-	if (e != BATON_OK)
-		return e;
+	if (key->text.len - 1 >= BATON_KEY_MAX || !key->text.ptr)
+		return baton_str_make("key", key->text.ptr, key->text.len, BATON_KEY_MAX, &w->text);
 	/* Pairs with the store in baton_gate_class_add(): a class that is seen has its policy. */
 	unsigned classes = atomic_load_explicit(&gate->class_count, memory_order_acquire);
 	if (key->cls.v >= classes)
 		return fail(BATON_INVALID, "class %u is not known; this gate has classes 0 to %u",
 		            (unsigned)key->cls.v, classes - 1);
-	uint64_t hash = hash_bytes(&gate->seed, w->text.ptr, w->text.len);
+	uint64_t hash = hash_bytes(&gate->seed, key->text.ptr, key->text.len);
 	hash ^= key->cls.v * CLASS_SPREAD;
+	w->text = key->text;
 	w->shard = &gate->shards[hash >> 58];
 	w->tag = (uint32_t)hash;
 	w->cls = key->cls.v;
-	w->entry = NULL;
+	*mask |= UINT64_C(1) << (hash >> 58);
 	return BATON_OK;
 }
 
@@ -47,11 +46,10 @@ enum baton_err wants_init(struct wants *w, struct baton_gate *gate,
 	w->ask = ask;
 	w->mask = 0;
 	for (uint8_t i = 0; i < ask->count; i++) {
-		enum baton_err e = want_init(&w->at[i], gate, &ask->keys[i]);
+		enum baton_err e = want_init(&w->at[i], gate, &ask->keys[i], &w->mask);
 		if (e != BATON_OK)
 			return e;
 		w->at[i].same = want_same(w->at, i);
-		w->mask |= UINT64_C(1) << (w->at[i].shard - gate->shards);
 	}
 	return BATON_OK;
 }
@@ -96,8 +94,9 @@ bool wants_admitted(const struct wants *w, const struct baton_gate *gate,
                     struct baton_gate_yield *ret_yield)
 {
 	struct asker asker = {w->ask->run, NULL, w->ask->now};
-	struct baton_gate_yield yield = {.key = 0};
+	struct baton_gate_yield yield;
 	bool admitted = true;
+	yield.why = 0;
 	for (size_t i = 0; i < w->ask->count; i++)
 		if (w->at[i].entry && entry_refuses(gate, w->at[i].entry, &asker, i, &yield))
 			admitted = false;
