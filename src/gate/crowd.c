@@ -160,7 +160,7 @@ void crowd_add(const struct baton_id *seed, struct entry *e, const struct baton_
 		return;
 	}
 	uint32_t position = e->holders - 2;
-	CHECK(position < c->more_cap);
+	CHECK(c && position < c->more_cap);
 	c->more[position] = *holder;
 	if (c->index)
 		c->index[index_find(c, seed, &holder->run)] = position + 1;

@@ -89,9 +89,9 @@ void entry_watch(struct shard *s, struct entry *e)
 
 static void entry_unwatch(struct shard *s, struct entry *e)
 {
-	if (!entry_timed(e))
-		return;
 	struct crowd *c = e->crowd;
+	if (!c || !c->timed_next)
+		return;
 	if (s->timed == e)
 		s->timed = c->timed_next == e ? NULL : c->timed_next;
 	c->timed_prev->crowd->timed_next = c->timed_next;

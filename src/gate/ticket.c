@@ -220,5 +220,6 @@ enum baton_err baton_gate_wait(struct baton_gate *gate, const struct baton_gate_
 	enum baton_err e = baton_gate_enter(gate, ask, NULL, &t);
 	if (e != BATON_OK)
 		return e;
+	CHECK(t);
 	return baton_gate_ticket_wait(t, until, ret_fences);
 }
