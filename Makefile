@@ -26,11 +26,11 @@ asan tsan:
 
 soak:
 	@tools/setup test
-	@BATON_SOAK=1 tools/run-tests -- --timeout-multiplier $(SOAK_FACTOR)
+	@BATON_SOAK=1 tools/run-tests -- -t $(SOAK_FACTOR)
 
 fuzz:
 	@tools/setup test
-	@BATON_FUZZ_SECONDS=$(FUZZ_SECONDS) tools/run-tests asan -- --suite fuzz --timeout-multiplier 0
+	@tools/run-fuzz $(FUZZ_SECONDS)
 
 check-style:
 	@tools/setup test

@@ -1,4 +1,4 @@
-/* Everything that libbaton offers. Each concept has its own header; include those you use, or this. */
+/* Everything that libbaton offers. Each concept also has a header of its own. */
 #ifndef BATON_H
 #define BATON_H
 

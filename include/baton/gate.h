@@ -69,9 +69,9 @@ struct baton_gate_yield {
 	size_t key; /* index into ask.keys of the first key that refused */
 	enum baton_gate_why why;
 	struct baton_gate_holder holder;
-	uint32_t holders; /* how many hold that key now    */
-	uint32_t limit;   /* how many may                  */
-	uint32_t waiting; /* how many wait in its line     */
+	uint32_t holders;        /* how many hold that key now    */
+	uint32_t limit;          /* how many may                  */
+	uint32_t waiting;        /* how many wait in its line     */
 	struct baton_mono until; /* when time alone may change the answer; or BATON_MONO_NEVER */
 };
 
@@ -180,8 +180,10 @@ struct baton_gate_guard {
 /* Releases, once. The time is read from the gate's clock. A guard of zeros is fine. */
 BATON_API void baton_gate_guard_done(struct baton_gate_guard *guard);
 
-/* A ticket is a place in the lines of its keys. Lines move in order of arrival: a run goes on when
- * it is the first in the line of every key it asked for and all of them admit it. */
+/* A ticket is a place in the lines of its keys. Lines move in order of arrival: a run goes on when it
+ * is the first in the line of every key that it does not hold yet, and all of them admit it. A run that
+ * waits with two tickets for one key has the second one let in when its own turn comes, which
+ * may be later than the first one's success would allow. */
 struct baton_gate_ticket;
 
 /* Asks for the keys, and queues where they cannot be had at once.

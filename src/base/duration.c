@@ -157,7 +157,7 @@ static enum baton_err too_long(const struct scan *scan)
 /* One number with its unit, and the spaces after it. */
 static enum baton_err take_span(struct scan *scan, bool only, uint64_t *ns)
 {
-	struct decimal d = {.text = {NULL, 0}};
+	struct decimal d;
 	enum baton_err e = take_decimal(scan, &d);
 	if (e != BATON_OK)
 		return e;
@@ -224,7 +224,7 @@ char *baton_duration_print(struct baton_duration d, char text[BATON_DURATION_TEX
 	uint64_t left = d.ns < 0 ? -(uint64_t)d.ns : (uint64_t)d.ns;
 	const char *gap = d.ns < 0 ? "-" : "";
 	size_t len = (size_t)snprintf(text, BATON_DURATION_TEXT, "%s", left == 0 ? "0" : "");
-	for (size_t i = 0; left > 0; i++) {
+	for (size_t i = 0; i < COUNT(shown); i++) {
 		uint64_t n = left / (uint64_t)shown[i].ns;
 		left %= (uint64_t)shown[i].ns;
 		if (n == 0)

@@ -56,7 +56,7 @@ __attribute__((format(printf, 1, 0))) static void set_detail(const char *format,
 	memcpy(detail, text, sizeof detail);
 }
 
-enum baton_err fail(enum baton_err e, const char *format, ...)
+void fail_detail(const char *format, ...)
 {
 	int saved = errno;
 	va_list args;
@@ -64,10 +64,9 @@ enum baton_err fail(enum baton_err e, const char *format, ...)
 	set_detail(format, args);
 	va_end(args);
 	errno = saved;
-	return e;
 }
 
-enum baton_err fail_errno(int errnum, const char *format, ...)
+void fail_errno_detail(int errnum, const char *format, ...)
 {
 	int saved = errno;
 	va_list args;
@@ -76,12 +75,6 @@ enum baton_err fail_errno(int errnum, const char *format, ...)
 	va_end(args);
 
 	char text[128];
-	fail(BATON_SYSTEM, "%s: %s", detail, strerror_r(errnum, text, sizeof text));
+	fail_detail("%s: %s", detail, strerror_r(errnum, text, sizeof text));
 	errno = saved;
-	return BATON_SYSTEM;
-}
-
-enum baton_err fail_memory(size_t bytes, const char *what)
-{
-	return fail(BATON_NO_MEMORY, "no memory: %zu bytes for %s", bytes, what);
 }

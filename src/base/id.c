@@ -1,16 +1,21 @@
 /* Names for things that must never be confused with one another. */
 #include <baton/id.h>
 
+#include <errno.h>
 #include <sodium.h>
+#include <unistd.h>
 
 #include "base/fail.h"
 #include "base/quote.h"
 
 enum baton_err baton_id_random(struct baton_id *ret)
 {
-	if (sodium_init() < 0)
-		return fail(BATON_SYSTEM, "there is no random source");
-	randombytes_buf(ret->bytes, sizeof ret->bytes);
+	/* Not randombytes_buf(): sodium_init() takes a lock, which a child may inherit locked, and
+	 * without a random source it aborts. */
+	struct baton_id id;
+	if (getentropy(id.bytes, sizeof id.bytes) != 0)
+		return fail_errno(errno, "the system gives no random bytes");
+	*ret = id;
 	return BATON_OK;
 }
 

@@ -14,6 +14,8 @@ struct line {
 	size_t len;
 	size_t room;      /* what the end of the line leaves        */
 	size_t value_max; /* what a text may take, once encoded     */
+	size_t cut;       /* texts that ended there                 */
+	size_t unused;    /* what they could not fill of value_max  */
 	bool lost;        /* something did not fit                  */
 };
 
@@ -49,16 +51,44 @@ static struct quote_piece json_next(struct baton_str s)
 	return p;
 }
 
+/* Whether the byte stands for itself in every format. */
+static bool is_plain(char c)
+{
+	return c >= ' ' && c <= '~' && c != '"' && c != '\\';
+}
+
+/* How many bytes at the beginning of `s` are plain, at most `max`. */
+static size_t plain_len(struct baton_str s, size_t max)
+{
+	size_t n = 0;
+	while (n < s.len && n < max && is_plain(s.ptr[n]))
+		n++;
+	return n;
+}
+
 /* The beginning of `s` that takes at most line->value_max bytes. */
 static void put_pieces(struct line *line, struct baton_str s,
                        struct quote_piece (*next)(struct baton_str))
 {
-	for (size_t used = 0; s.len > 0 && !line->lost;) {
+	size_t used = 0;
+	while (s.len > 0 && !line->lost) {
+		size_t max = line->value_max - used;
+		size_t too_much = line->room - line->len + 1;
+		size_t plain = plain_len(s, max < too_much ? max : too_much);
+		if (plain > 0) {
+			put(line, s.ptr, plain);
+			used += plain;
+			s = (struct baton_str){s.ptr + plain, s.len - plain};
+			continue;
+		}
 		struct quote_piece p = next(s);
-		used += p.len;
-		if (used > line->value_max)
+		if (p.len > max) {
+			line->cut++;
+			line->unused += max;
 			return;
+		}
 		put(line, p.text, p.len);
+		used += p.len;
 		s = (struct baton_str){s.ptr + p.taken, s.len - p.taken};
 	}
 }
@@ -68,10 +98,14 @@ static bool needs_quotes(struct baton_str s)
 	/* Nobody sees more of it than that. */
 	size_t len = s.len < BATON_LOG_RECORD_MAX ? s.len : BATON_LOG_RECORD_MAX;
 	for (size_t at = 0; at < len;) {
+		char c = s.ptr[at];
+		if (is_plain(c) && c != ' ' && c != '=') {
+			at++;
+			continue;
+		}
 		uint32_t ch;
 		size_t n = utf8_next(s.ptr + at, s.len - at, &ch);
-		if (n == 0 || utf8_is_control(ch) || ch == ' ' || ch == '=' || ch == '"' ||
-		    ch == '\\')
+		if (n < 2 || utf8_is_control(ch))
 			return true;
 		at += n;
 	}
@@ -182,8 +216,14 @@ static size_t end_of(const struct record *record, bool truncated, char end[END_M
 	return (size_t)len;
 }
 
-/* Writes what fits and returns the length; *ret_fits tells whether that was all. */
-static size_t attempt(const struct record *record, size_t value_max, char *bytes, bool *ret_fits)
+/* What came of an attempt to write a record. */
+struct outcome {
+	size_t len;
+	size_t share; /* how much more each shortened text may take for certain */
+	bool fits;    /* whether everything is there, shortened or not          */
+};
+
+static struct outcome attempt(const struct record *record, size_t value_max, char *bytes)
 {
 	char time[BATON_STORE_TIME_TEXT], end[END_MAX];
 	size_t end_len = end_of(record, value_max < SIZE_MAX, end);
@@ -202,26 +242,31 @@ static size_t attempt(const struct record *record, size_t value_max, char *bytes
 	for (size_t i = 0; i < record->count && !line.lost; i++)
 		put_field(&line, &record->fields[i]);
 	memcpy(bytes + line.len, end, end_len);
-	*ret_fits = !line.lost;
-	return line.len + end_len;
+
+	size_t left = line.room - line.len;
+	bool more = line.cut > 0 && left > line.unused;
+	return (struct outcome){
+		.len = line.len + end_len,
+		.share = more ? (left - line.unused) / line.cut : 0,
+		.fits = !line.lost,
+	};
 }
+
+/* How often the room that is left is shared out. Each time some of the shorter texts become whole,
+ * or hardly any room remains, so a few times are enough. */
+#define ROUNDS_MAX 16
 
 size_t record_write(const struct record *record, char bytes[BATON_LOG_RECORD_MAX])
 {
-	bool fits;
-	size_t len = attempt(record, SIZE_MAX, bytes, &fits);
-	if (fits)
-		return len;
-	/* The longest that all values may be: 0 fits, or nothing does, and `high` does not. */
-	size_t low = 0;
-	size_t high = BATON_LOG_RECORD_MAX;
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-		attempt(record, middle, bytes, &fits);
-		if (fits)
-			low = middle;
-		else
-			high = middle;
+	struct outcome o = attempt(record, SIZE_MAX, bytes);
+	if (o.fits)
+		return o.len;
+	/* From nothing, every text that is still too long gets the same share of what is left. */
+	size_t value_max = 0;
+	o = attempt(record, value_max, bytes);
+	for (int i = 0; i < ROUNDS_MAX && o.fits && o.share > 0; i++) {
+		value_max += o.share;
+		o = attempt(record, value_max, bytes);
 	}
-	return attempt(record, low, bytes, &fits);
+	return o.len;
 }

@@ -25,11 +25,15 @@ static bool is_continuation(uint8_t byte)
 size_t utf8_next(const char *bytes, size_t len, uint32_t *ret_char)
 {
 	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-	static const uint8_t lead_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+	static const uint8_t lead_bits[] = {0, 0, 0x1f, 0x0f, 0x07};
 
 	if (len == 0)
 		return 0;
 	uint8_t lead = (uint8_t)bytes[0];
+	if (lead < 0x80) { /* nearly always */
+		*ret_char = lead;
+		return 1;
+	}
 	size_t n = length_of(lead);
 	if (n == 0 || n > len)
 		return 0;

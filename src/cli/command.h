@@ -12,7 +12,7 @@ struct command {
 	const char *summary; /* half a line, for the list of commands        */
 	const char *text;    /* what it does, lines with ends, for its help  */
 
-	/* Does it. argv[0] is the command's name and argv[argc] is NULL. Returns the exit status. */
+	/* Does it. argv[0] is the command's name, argv[argc] is NULL. Returns the exit status. */
 	int (*run)(struct out *out, int argc, char **argv);
 };
 

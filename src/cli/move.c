@@ -24,7 +24,7 @@ static struct baton_gate_ask ask(const struct move *m)
 	};
 }
 
-/* The detail belongs to the thread that made the call, so it is kept here for the one that tells. */
+/* The detail belongs to the thread that made the call, so it is kept for the one that tells. */
 static void keep(struct move *m, enum baton_err answer)
 {
 	m->answer = answer;

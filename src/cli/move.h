@@ -45,7 +45,7 @@ void move_release(void *move);
 
 #define RACE_ROUNDS 2000
 
-/* Two actors ask for the same key at the same moment, over and over. Each has a race of his own; they
+/* Two actors ask for the same key at the same moment, over and over. Each has his own race; both
  * share the barrier of their moves. */
 struct race {
 	struct move move;

@@ -8,8 +8,8 @@
 
 #define LETTERS_MAX 64
 
-/* Lists the short options as getopt() wants them: '+' stops at the first operand, ':' tells a missing
- * value from an unknown option. */
+/* Lists the short options as getopt() wants them: '+' stops at the first operand, ':' tells a
+ * missing value from an unknown option. */
 static void list_letters(const struct option *options, char letters[LETTERS_MAX])
 {
 	size_t n = 0;

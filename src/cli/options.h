@@ -7,8 +7,8 @@
 #define OPTION_END (-1)
 #define OPTION_BAD '?'
 
-/* The `val` of the next option that argv has, of those in `options`, which end with zeros; a `val` that
- * is a letter is its short form too. OPTION_END: no more, and argv[optind] is the first operand.
+/* The `val` of the next option that argv has, of those in `options`, which end with zeros; a `val`
+ * that is a letter is its short form too. OPTION_END: no more, argv[optind] is the first operand.
  * OPTION_BAD: one line on standard error has said what is wrong.
  * The first call for a command line has optind 0. */
 int option_next(int argc, char **argv, const struct option *options);

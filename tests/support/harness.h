@@ -8,11 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
 /* The name belongs to src/base/fail.h; what cmocka defines with its help is defined anew. */
+#pragma push_macro("fail")
+#undef fail
+#include <cmocka.h>
 #undef fail
 #undef fail_msg
+#pragma pop_macro("fail")
 #define fail_msg(...)                      \
 	do {                               \
 		print_error(__VA_ARGS__);  \

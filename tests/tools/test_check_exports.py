@@ -35,11 +35,13 @@ def libraries(write, tmp_path, run):
             c_file = write(f'{name}.c', text)
             cc('-fPIC', '-fvisibility=hidden', '-I', tmp_path / 'include', '-c', c_file,
                '-o', tmp_path / f'{name}.o')
-            subprocess.run(['ar', 'rcs', tmp_path / f'{name}.a', tmp_path / f'{name}.o'], check=True)
-            archives.append(tmp_path / f'{name}.a')
+            archive = tmp_path / f'{name}.a'
+            subprocess.run(['ar', 'rcs', archive, tmp_path / f'{name}.o'], check=True)
+            archives.append(archive)
         cc('-shared', f'-Wl,--version-script={script}', '-o', tmp_path / 'lib.so',
            tmp_path / 'main.o', tmp_path / 'helper.o')
-        result = run('tools/make-static', tmp_path / 'lib.a', 'objcopy', 'ar', 'cc', '--', *archives)
+        output = tmp_path / 'lib.a'
+        result = run('tools/make-static', output, 'objcopy', 'ar', 'cc', '--', *archives)
         assert result.returncode == 0, result.stderr
         return check(tmp_path, run)
     return make

@@ -29,7 +29,8 @@ def tree(write, tmp_path):
     write('include/baton/err.h', '#include <stddef.h>\n#include <baton/api.h>\n')
     write('src/base/buf.h', '')
     write('src/base/buf.c', '#include "buf.h"\n#include <sodium.h>\n#include <stdio.h>\n')
-    write('src/gate/gate.c', '#include "base/buf.h"\n#include <baton/err.h>\n#include <sys/stat.h>\n')
+    write('src/gate/gate.c', '#include <baton/err.h>\n#include <sys/stat.h>\n'
+                             '#include "base/buf.h"\n')
     write('src/store/sqlite/db.c', '#include <sqlite3.h>\n#include "store/store.h"\n')
     write('src/cli/main.c', '#include <baton.h>\n#include <stdio.h>\n')
     return tmp_path

@@ -118,7 +118,8 @@ def test_a_function_that_is_too_long_is_named(check, write):
 
 
 def test_cppcheck_complains(check, write):
-    write('src/base/x.c', 'int f(void);\nint f(void)\n{\n\tint a[2];\n\ta[2] = 1;\n\treturn a[0];\n}\n')
+    write('src/base/x.c', 'int f(void);\nint f(void)\n{\n\tint a[2];\n\ta[2] = 1;\n'
+                          '\treturn a[0];\n}\n')
     result = check('cppcheck')
     assert result.returncode == 1
     assert 'src/base/x.c:5' in result.stdout

@@ -101,7 +101,8 @@ def test_each_header_compiles_alone(installed, run, write, standard):
         options.append('-Wpedantic')
     for header in public_headers():
         suffix = 'c' if standard == 'c11' else 'cc'
-        source = write(f'alone.{suffix}', f'#include <{header}>\n#include <{header}>\nextern int x;\n')
+        twice = f'#include <{header}>\n' * 2
+        source = write(f'alone.{suffix}', f'{twice}extern int x;\n')
         for compiler in compilers:
             result = run(compiler, *options, source)
             assert result.returncode == 0, f'{compiler} {header}:\n{result.stderr}'

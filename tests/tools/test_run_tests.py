@@ -1,4 +1,4 @@
-"""tools/run-tests: that nothing is left out when something fails, with stand-ins for the builders."""
+"""tools/run-tests: nothing is left out when something fails. With stand-ins for the builders."""
 import os
 import shutil
 

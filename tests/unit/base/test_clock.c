@@ -15,6 +15,7 @@
 
 #include "support/child.h"
 #include "support/harness.h"
+#include "support/skips.h"
 
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x00000080
@@ -99,8 +100,8 @@ struct sleeper {
 	uint32_t word; /* [atomic]                 */
 };
 
-/* Returns once the thread is in the kernel, waiting for the word; the kernel shows it, but signals it
- * to nobody. Where it does not even show it, the test is weaker. */
+/* Returns once the thread is in the kernel, waiting for the word; the kernel shows it, but signals
+ * it to nobody. Where it does not even show it, the test is weaker. */
 static void await_asleep(struct sleeper *s)
 {
 	pid_t tid;
@@ -202,6 +203,7 @@ static void only_the_boot_clock_counts_the_machines_sleep(void **state)
 
 int main(void)
 {
+	skips_repair();
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_clock_shows_the_kernels_time),
 		cmocka_unit_test(a_changed_word_or_a_past_moment_needs_no_wait),

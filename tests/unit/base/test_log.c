@@ -29,9 +29,11 @@ struct world {
 
 static int setup(void **state)
 {
-	struct world *w = calloc(1, sizeof *w);
 	int fds[2];
-	if (w == NULL || pipe2(fds, O_CLOEXEC) != 0)
+	if (pipe2(fds, O_CLOEXEC) != 0)
+		return -1;
+	struct world *w = calloc(1, sizeof *w);
+	if (w == NULL)
 		return -1;
 	fake_clock_init(&w->clock, (struct baton_mono){0});
 	w->read_end = fds[0];

@@ -1,4 +1,4 @@
-/* Owners: who they are and how they are written. Whether they are dead is in test_death.c. */
+/* Owners: who they are and how they are written. Whether they are dead: test_death.c. */
 #include <baton/owner.h>
 
 #include <sched.h>
@@ -8,6 +8,7 @@
 
 #include "support/child.h"
 #include "support/harness.h"
+#include "support/skips.h"
 
 #define INCARNATION "00112233445566778899aabbccddeeff"
 #define BOOT "ffeeddccbbaa99887766554433221100"
@@ -223,6 +224,7 @@ static void a_text_with_a_nul_or_a_name_too_long_is_refused(void **state)
 
 int main(void)
 {
+	skips_repair();
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(this_process_is_described_with_a_new_incarnation),
 		cmocka_unit_test(an_opaque_owner_has_a_name_and_an_incarnation_only),

@@ -1,0 +1,12 @@
+/* What libFuzzer calls with each input. A target ends with a failed CHECK, or returns 0. */
+#ifndef FUZZ_FUZZ_H
+#define FUZZ_FUZZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/check.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#endif
