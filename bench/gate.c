@@ -196,14 +196,14 @@ static uint64_t game_run(void *state, unsigned thread, uint64_t from, uint64_t o
 
 /* What acquire and release mean, in a table that starts empty. */
 struct step {
-	bool acquire; /* else release */
 	unsigned who;
+	bool acquire; /* else release */
 	bool ok;
 };
 
 static const struct step steps[] = {
-	{false, 0, false}, {true, 0, true},  {true, 1, false},  {true, 0, true},
-	{false, 1, false}, {false, 0, true}, {false, 0, false}, {true, 1, true},
+	{0, false, false}, {0, true, true},  {1, true, false},  {0, true, true},
+	{1, false, false}, {0, false, true}, {0, false, false}, {1, true, true},
 };
 
 /* Ends the program if the table does not follow the steps, or needs the key that it was given

@@ -180,10 +180,10 @@ struct baton_gate_guard {
 /* Releases, once. The time is read from the gate's clock. A guard of zeros is fine. */
 BATON_API void baton_gate_guard_done(struct baton_gate_guard *guard);
 
-/* A ticket is a place in the lines of its keys. Lines move in order of arrival: a run goes on when it
- * is the first in the line of every key that it does not hold yet, and all of them admit it. A run that
- * waits with two tickets for one key has the second one let in when its own turn comes, which
- * may be later than the first one's success would allow. */
+/* A ticket is a place in the lines of its keys. Lines move in order of arrival: a run goes on when
+ * it is the first in the line of every key that it does not hold yet, and all of them admit it. A
+ * run that waits with two tickets for one key has the second one let in when its own turn comes,
+ * which may be later than the first one's success would allow. */
 struct baton_gate_ticket;
 
 /* Asks for the keys, and queues where they cannot be had at once.
@@ -201,9 +201,8 @@ BATON_API enum baton_err baton_gate_enter(struct baton_gate *gate, const struct 
 /* How the ticket stands at `now`.
  *
  * BATON_OK:        the run holds the keys; ret_fences as in baton_gate_acquire().
- * BATON_YIELD:     it waits; *ret_yield (may be NULL) says for what. Where a rate or a ttl is
- * involved,
- *                  ask again at ret_yield->until: time passing wakes nobody by itself.
+ * BATON_YIELD:     it waits; *ret_yield (may be NULL) says for what. Where a rate or a ttl has a
+ *                  say, ask again at ret_yield->until: time passing wakes nobody by itself.
  * BATON_CANCELLED: it was cancelled while it waited.
  * Any thread. */
 BATON_API enum baton_err baton_gate_ticket_poll(struct baton_gate_ticket *ticket,

@@ -144,28 +144,51 @@ baton_fence entry_take(struct baton_gate *gate, struct shard *s, struct entry *e
 	return holder.fence;
 }
 
+static void futex_wake(_Atomic uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+void ticket_ref(struct baton_gate_ticket *t)
+{
+	atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+}
+
+/* Whoever frees the ticket waits for the lists to let go of it. He may be faster than the wake-up,
+ * which then names an address that is somebody else's: waiters on futexes look again in any case.
+ *  */
+void ticket_unref(struct baton_gate_ticket *t)
+{
+	if (atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) == 2)
+		futex_wake(&t->refs);
+}
+
 /* Puts a ticket for several keys on the list of due ones, unless it is on somebody's already: that
  * one looks at it later than now, because he clears the mark before he takes the locks. */
 static void ticket_due(struct baton_gate_ticket *t, struct effects *fx)
 {
 	if (atomic_exchange_explicit(&t->due, true, memory_order_acq_rel))
 		return;
-	atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+	ticket_ref(t);
 	t->due_next = fx->due;
 	fx->due = t;
 }
 
-/* Has the ticket's thread and its hook told that they should look again. As above: if it is on
- * somebody's list, that one wakes them later than now. */
+/* Changes the state, or only the count of changes, and has the ticket's thread and its hook told
+ * that they should look again. As above: if it is on somebody's list, that one wakes them later
+ * than now. Whoever sees a state in which nothing is waited for may free the ticket: from before
+ * that moment on, the reference of the list keeps it. */
 static void ticket_change(struct baton_gate_ticket *t, enum ticket_state state, struct effects *fx)
 {
 	uint32_t word = atomic_load_explicit(&t->word, memory_order_relaxed) & ~TICKET_STATE_MASK;
 	word += TICKET_STATE_MASK + 1;
+	ticket_ref(t);
 	/* Pairs with ticket_state(). */
 	atomic_store_explicit(&t->word, word | (uint32_t)state, memory_order_release);
-	if (atomic_exchange_explicit(&t->woken, true, memory_order_acq_rel))
+	if (atomic_exchange_explicit(&t->woken, true, memory_order_acq_rel)) {
+		ticket_unref(t);
 		return;
-	atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+	}
 	t->woken_next = fx->woken;
 	fx->woken = t;
 }
@@ -278,20 +301,6 @@ void ticket_leave(struct baton_gate_ticket *t, struct baton_mono now, struct eff
 			line_leave(&t->links[i]);
 	ticket_change(t, TICKET_CANCELLED, fx);
 	ticket_settle(t, now, fx);
-}
-
-static void futex_wake(_Atomic uint32_t *word)
-{
-	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-}
-
-/* Whoever frees the ticket waits for the lists to let go of it. He may be faster than the wake-up,
- * which then names an address that is somebody else's: waiters on futexes look again in any case.
- *  */
-static void ticket_unref(struct baton_gate_ticket *t)
-{
-	if (atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) == 2)
-		futex_wake(&t->refs);
 }
 
 static void due_run(struct baton_gate_ticket *t, struct baton_mono now, struct effects *fx)

@@ -66,9 +66,10 @@ struct baton_gate_ticket {
 	struct baton_mono told; /* when its holder will ask again by himself, as far as we know   */
 	_Atomic uint32_t
 		word; /* a futex: the state, and above it a count of changes; read freely */
-	_Atomic uint32_t refs; /* [atomic] 1 for the caller and 1 for each list; a futex         */
-	atomic_bool due;       /* [atomic] it is in somebody's list of due tickets               */
-	atomic_bool woken;     /* [atomic] it is in somebody's list of woken ones                */
+	_Atomic uint32_t
+		refs; /* [atomic] 1 for its owner, and 1 for each user and list; a futex         */
+	atomic_bool due;   /* [atomic] it is in somebody's list of due tickets               */
+	atomic_bool woken; /* [atomic] it is in somebody's list of woken ones                */
 	struct baton_gate_ticket *due_next;   /* [whoever set due] */
 	struct baton_gate_ticket *woken_next; /* [whoever set woken] */
 	size_t count;                         /* [const] */
@@ -146,6 +147,10 @@ bool ticket_try(struct baton_gate_ticket *t, struct baton_mono now,
 
 /* For a waiting ticket: makes it leave as cancelled. */
 void ticket_leave(struct baton_gate_ticket *t, struct baton_mono now, struct effects *fx);
+
+/* Keeps the ticket from being freed, and no longer. Needs no lock. */
+void ticket_ref(struct baton_gate_ticket *t);
+void ticket_unref(struct baton_gate_ticket *t);
 
 /* Does what a call has left to do once it has given up its locks; mostly nothing. */
 void effects_work_off(struct effects *fx, struct baton_mono now);

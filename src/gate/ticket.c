@@ -132,27 +132,32 @@ enum baton_err baton_gate_ticket_poll(struct baton_gate_ticket *t, struct baton_
 		return e;
 	struct effects fx = {NULL, NULL};
 	struct baton_gate_yield yield = {.key = 0};
+	ticket_ref(t);
 	gate_lock(t->gate, t->mask);
 	if (ticket_state(t) == TICKET_WAITING)
 		(void)ticket_try(t, now, &yield, &fx);
 	e = ticket_answer(t, ret_fences);
 	gate_unlock(t->gate, t->mask);
 	effects_run(&fx, now);
+	ticket_unref(t);
 	if (e == BATON_YIELD && ret_yield)
 		*ret_yield = yield;
 	return e;
 }
 
-/* Leaves the line if it still waits, and says whether it did. */
+/* Leaves the line if it still waits, and says whether it did. The thread that waits may learn of
+ * it, and free the ticket, before this is through. */
 static bool ticket_give_up(struct baton_gate_ticket *t, struct baton_mono now)
 {
 	struct effects fx = {NULL, NULL};
+	ticket_ref(t);
 	gate_lock(t->gate, t->mask);
 	bool waiting = ticket_state(t) == TICKET_WAITING;
 	if (waiting)
 		ticket_leave(t, now, &fx);
 	gate_unlock(t->gate, t->mask);
 	effects_run(&fx, now);
+	ticket_unref(t);
 	return waiting;
 }
 

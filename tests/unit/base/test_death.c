@@ -210,7 +210,7 @@ static char first_threads_state(void)
 
 static void *outlive_the_first_thread(void *arg)
 {
-	int channel = *(int *)arg;
+	int channel = (int)(intptr_t)arg;
 	/* There is no event for this; it comes as soon as the other thread gets to run. */
 	while (first_threads_state() != 'Z')
 		sched_yield();
@@ -270,7 +270,7 @@ static int play(const char *role, int channel)
 	if (strcmp(role, role_wait) == 0)
 		return report_and_wait(channel, NULL);
 	pthread_t thread;
-	if (pthread_create(&thread, NULL, outlive_the_first_thread, &channel) != 0)
+	if (pthread_create(&thread, NULL, outlive_the_first_thread, (void *)(intptr_t)channel) != 0)
 		return 1;
 	pthread_exit(NULL);
 }

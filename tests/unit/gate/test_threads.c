@@ -2,6 +2,7 @@
  * all of them stand still the gate must hold exactly the sum of the models. */
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -315,11 +316,60 @@ static void nobody_sleeps_through_his_turn(void **state)
 	baton_gate_free(relay.gate);
 }
 
+/* Each thread cancels the other one's ticket, which its owner frees as soon as he knows. */
+struct canceller {
+	struct baton_gate *gate;
+	sem_t ready;
+	sem_t seen;
+	struct baton_gate_ticket *ticket;
+	unsigned rounds;
+	unsigned cancelled;
+};
+
+static void *canceller_main(void *arg)
+{
+	struct canceller *c = arg;
+	for (unsigned i = 0; i < c->rounds; i++) {
+		sem_wait(&c->ready);
+		struct baton_gate_ticket *ticket = c->ticket;
+		(void)baton_gate_ticket_cancel(ticket);
+		sem_post(&c->seen);
+	}
+	return NULL;
+}
+
+static void a_cancelled_ticket_may_be_freed_while_the_canceller_is_still_busy(void **state)
+{
+	struct canceller c = {.rounds = soak_scale(3000, 300000)};
+	struct ask a = {.ask = {a.keys, 0, run_id(1), real_now()}};
+	pthread_t thread;
+	(void)state;
+	sem_init(&c.ready, 0, 0);
+	sem_init(&c.seen, 0, 0);
+	assert_int_equal(baton_gate_new(NULL, &c.gate), BATON_OK);
+	ask_more(ask_more(&a, "left", BATON_GATE_CLASS_DEFAULT), "right", BATON_GATE_CLASS_DEFAULT);
+	assert_int_equal(baton_gate_acquire(c.gate, &a.ask, NULL, NULL), BATON_OK);
+	assert_int_equal(pthread_create(&thread, NULL, canceller_main, &c), 0);
+	a.ask.run = run_id(2);
+	for (unsigned i = 0; i < c.rounds; i++) {
+		assert_int_equal(baton_gate_enter(c.gate, &a.ask, NULL, &c.ticket), BATON_OK);
+		sem_post(&c.ready);
+		c.cancelled +=
+			baton_gate_ticket_wait(c.ticket, BATON_MONO_NEVER, NULL) == BATON_CANCELLED;
+		baton_gate_ticket_free(c.ticket);
+		sem_wait(&c.seen);
+	}
+	pthread_join(thread, NULL);
+	assert_int_equal(c.cancelled, c.rounds);
+	baton_gate_free(c.gate);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_hold_exactly_what_their_models_say),
 		cmocka_unit_test(nobody_sleeps_through_his_turn),
+		cmocka_unit_test(a_cancelled_ticket_may_be_freed_while_the_canceller_is_still_busy),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
