@@ -39,7 +39,7 @@ check-style:
 
 bench:
 	@tools/setup bench
-	@tools/configure build-bench bench=true
+	@tools/configure build-bench bench=true buildtype=release
 	@ninja -C build-bench --quiet bench
 
 install:

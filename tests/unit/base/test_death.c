@@ -210,7 +210,8 @@ static char first_threads_state(void)
 
 static void *outlive_the_first_thread(void *arg)
 {
-	int channel = (int)(intptr_t)arg;
+	int channel = *(int *)arg;
+	free(arg);
 	/* There is no event for this; it comes as soon as the other thread gets to run. */
 	while (first_threads_state() != 'Z')
 		sched_yield();
@@ -269,8 +270,13 @@ static int play(const char *role, int channel)
 {
 	if (strcmp(role, role_wait) == 0)
 		return report_and_wait(channel, NULL);
+	/* Its own copy: this thread's stack is gone when the other one looks. */
+	int *copy = malloc(sizeof *copy);
+	if (copy == NULL)
+		return 1;
+	*copy = channel;
 	pthread_t thread;
-	if (pthread_create(&thread, NULL, outlive_the_first_thread, (void *)(intptr_t)channel) != 0)
+	if (pthread_create(&thread, NULL, outlive_the_first_thread, copy) != 0)
 		return 1;
 	pthread_exit(NULL);
 }
