@@ -10,10 +10,26 @@
 /* Up to this many holders beside the first are searched one by one. */
 #define INDEX_FROM 16u
 
+/* Room for so many is not worth giving back. */
+#define SHRINK_FROM 64u
+
 static uint32_t grown(uint32_t cap, uint32_t need)
 {
 	uint32_t larger = cap + cap / 2;
 	return larger > need ? larger : need;
+}
+
+/* The holder with that position. */
+static struct baton_gate_holder *holder_at(struct entry *e, uint32_t position)
+{
+	return position == 0 ? &e->first : &e->crowd->more[position - 1].holder;
+}
+
+static uint32_t position_of(const struct entry *e, const struct baton_gate_holder *holder)
+{
+	if (holder == &e->first)
+		return 0;
+	return (uint32_t)((const struct member *)(const void *)holder - e->crowd->more) + 1;
 }
 
 static uint32_t index_home(const struct crowd *c, const struct baton_id *seed,
@@ -27,7 +43,7 @@ static uint32_t index_find(const struct crowd *c, const struct baton_id *seed,
                            const struct baton_id *run)
 {
 	uint32_t at = index_home(c, seed, run);
-	while (c->index[at] != 0 && !baton_id_equal(&c->more[c->index[at] - 1].run, run))
+	while (c->index[at] != 0 && !baton_id_equal(&c->more[c->index[at] - 1].holder.run, run))
 		at = (at + 1) & (c->index_cap - 1);
 	return at;
 }
@@ -37,7 +53,7 @@ static void index_remove(struct crowd *c, const struct baton_id *seed, const str
 	uint32_t mask = c->index_cap - 1;
 	uint32_t hole = index_find(c, seed, run);
 	for (uint32_t at = (hole + 1) & mask; c->index[at] != 0; at = (at + 1) & mask) {
-		uint32_t home = index_home(c, seed, &c->more[c->index[at] - 1].run);
+		uint32_t home = index_home(c, seed, &c->more[c->index[at] - 1].holder.run);
 		if (((at - home) & mask) < ((at - hole) & mask))
 			continue;
 		c->index[hole] = c->index[at];
@@ -46,36 +62,31 @@ static void index_remove(struct crowd *c, const struct baton_id *seed, const str
 	c->index[hole] = 0;
 }
 
-/* Makes the index large enough for `cap` holders, before they come. */
-static bool index_reserve(const struct baton_alloc *alloc, const struct baton_id *seed,
-                          struct crowd *c, uint32_t cap, uint32_t count)
+/* An index that fits `cap` holders beside the first, of whom there are `count`; none for a few. */
+static bool index_resize(const struct baton_alloc *alloc, const struct baton_id *seed,
+                         struct crowd *c, uint32_t cap, uint32_t count)
 {
-	if (cap <= INDEX_FROM || cap <= c->index_cap / 2)
-		return true;
-	uint32_t index_cap = 4 * INDEX_FROM;
-	while (index_cap / 2 < cap)
+	uint32_t index_cap = cap > INDEX_FROM ? 4 * INDEX_FROM : 0;
+	while (index_cap / 2 < cap && index_cap != 0)
 		index_cap *= 2;
-	uint32_t *index = mem_new(alloc, index_cap, sizeof *index);
-	if (!index)
+	uint32_t *index = index_cap ? mem_new(alloc, index_cap, sizeof *index) : NULL;
+	if (!index && index_cap != 0)
 		return false;
 	mem_free(alloc, c->index, c->index_cap, sizeof *c->index);
 	c->index = index;
 	c->index_cap = index_cap;
-	for (uint32_t i = 0; i < count; i++)
-		c->index[index_find(c, seed, &c->more[i].run)] = i + 1;
+	for (uint32_t i = 0; index && i < count; i++)
+		c->index[index_find(c, seed, &c->more[i].holder.run)] = i + 1;
 	return true;
 }
 
-static bool more_reserve(const struct baton_alloc *alloc, const struct baton_id *seed,
-                         struct entry *e, uint32_t need)
+static bool more_resize(const struct baton_alloc *alloc, const struct baton_id *seed,
+                        struct entry *e, uint32_t cap)
 {
 	struct crowd *c = e->crowd;
-	if (need <= c->more_cap)
-		return true;
-	uint32_t cap = grown(c->more_cap, need);
-	if (!index_reserve(alloc, seed, c, cap, e->holders > 1 ? e->holders - 1 : 0))
+	if (!index_resize(alloc, seed, c, cap, e->holders > 1 ? e->holders - 1 : 0))
 		return false;
-	struct baton_gate_holder *more = mem_resize(alloc, c->more, c->more_cap, cap, sizeof *more);
+	struct member *more = mem_resize(alloc, c->more, c->more_cap, cap, sizeof *more);
 	if (!more)
 		return false;
 	c->more = more;
@@ -83,12 +94,9 @@ static bool more_reserve(const struct baton_alloc *alloc, const struct baton_id 
 	return true;
 }
 
-/* Grows the ring; what it holds is moved to the front of the new one. */
-static bool starts_reserve(const struct baton_alloc *alloc, struct crowd *c, uint32_t need)
+/* Makes the ring larger or smaller; what it holds is moved to the front of the new one. */
+static bool starts_resize(const struct baton_alloc *alloc, struct crowd *c, uint32_t cap)
 {
-	if (need <= c->starts_cap)
-		return true;
-	uint32_t cap = grown(c->starts_cap, need);
 	struct baton_mono *starts = mem_new(alloc, cap, sizeof *starts);
 	if (!starts)
 		return false;
@@ -107,17 +115,32 @@ bool crowd_reserve(const struct baton_alloc *alloc, const struct baton_id *seed,
 	bool timed = policy->rate != 0 || policy->ttl.ns != 0;
 	if (!e->crowd && e->holders == 0 && !timed && !line)
 		return true;
-	if (!e->crowd) {
+	if (!e->crowd)
 		e->crowd = mem_new(alloc, 1, sizeof *e->crowd);
-		if (!e->crowd)
-			return false;
-		e->crowd->soonest = e->holders ? e->first.expires : BATON_MONO_NEVER;
-	}
+	struct crowd *c = e->crowd;
+	if (!c)
+		return false;
 	/* Those who wait are let in by others' releases, which cannot fail: their room is made
 	 * here, for whatever the policy says by then. */
-	uint32_t coming = e->crowd->waiting + 1;
-	return more_reserve(alloc, seed, e, e->holders + coming - 1) &&
-	       starts_reserve(alloc, e->crowd, e->crowd->starts_len + coming);
+	uint32_t more = e->holders + c->waiting;
+	uint32_t starts = c->starts_len + c->waiting + (line || policy->rate != 0 ? 1 : 0);
+	if (more > c->more_cap && !more_resize(alloc, seed, e, grown(c->more_cap, more)))
+		return false;
+	return starts <= c->starts_cap || starts_resize(alloc, c, grown(c->starts_cap, starts));
+}
+
+/* Failing to shrink only wastes memory. */
+void crowd_shrink(const struct baton_alloc *alloc, const struct baton_id *seed, struct entry *e)
+{
+	struct crowd *c = e->crowd;
+	if (!c)
+		return;
+	uint32_t more = e->holders + c->waiting;
+	uint32_t starts = c->starts_len + c->waiting;
+	if (c->more_cap > SHRINK_FROM && c->more_cap / 4 > more)
+		(void)more_resize(alloc, seed, e, 2 * more + 1);
+	if (c->starts_cap > SHRINK_FROM && c->starts_cap / 4 > starts)
+		(void)starts_resize(alloc, c, 2 * starts + 1);
 }
 
 void crowd_free(const struct baton_alloc *alloc, struct entry *e)
@@ -142,63 +165,108 @@ struct baton_gate_holder *crowd_find(const struct baton_id *seed, struct entry *
 	struct crowd *c = e->crowd;
 	if (e->holders > 1 && c->index) {
 		uint32_t position = c->index[index_find(c, seed, run)];
-		return position ? &c->more[position - 1] : NULL;
+		return position ? holder_at(e, position) : NULL;
 	}
-	for (uint32_t i = 0; i + 1 < e->holders; i++)
-		if (baton_id_equal(&c->more[i].run, run))
-			return &c->more[i];
+	for (uint32_t i = 1; i < e->holders; i++)
+		if (baton_id_equal(&holder_at(e, i)->run, run))
+			return holder_at(e, i);
 	return NULL;
+}
+
+static struct order *order_at(struct entry *e, uint32_t position)
+{
+	return position == 0 ? &e->crowd->first_order : &e->crowd->more[position - 1].order;
+}
+
+/* Where the neighbours of a place point to it from. */
+static uint32_t *order_from_prev(struct entry *e, const struct order *o)
+{
+	return o->prev ? &order_at(e, o->prev - 1)->next : &e->crowd->soonest;
+}
+
+static uint32_t *order_from_next(struct entry *e, const struct order *o)
+{
+	return o->next ? &order_at(e, o->next - 1)->prev : &e->crowd->latest;
+}
+
+/* Whoever never expires is in no list. The others mostly come in order, so the place is near the
+ * end. */
+static void order_join(struct entry *e, uint32_t position)
+{
+	struct baton_mono expires = holder_at(e, position)->expires;
+	if (expires.ns == BATON_MONO_NEVER.ns)
+		return;
+	uint32_t after = e->crowd->latest;
+	while (after && holder_at(e, after - 1)->expires.ns > expires.ns)
+		after = order_at(e, after - 1)->prev;
+	struct order *o = order_at(e, position);
+	o->prev = after;
+	o->next = after ? order_at(e, after - 1)->next : e->crowd->soonest;
+	*order_from_prev(e, o) = *order_from_next(e, o) = position + 1;
+}
+
+static void order_leave(struct entry *e, uint32_t position)
+{
+	if (holder_at(e, position)->expires.ns == BATON_MONO_NEVER.ns)
+		return;
+	const struct order *o = order_at(e, position);
+	uint32_t *from_prev = order_from_prev(e, o);
+	uint32_t *from_next = order_from_next(e, o);
+	*from_prev = o->next;
+	*from_next = o->prev;
 }
 
 void crowd_add(const struct baton_id *seed, struct entry *e, const struct baton_gate_holder *holder)
 {
 	struct crowd *c = e->crowd;
-	if (c && holder->expires.ns < c->soonest.ns)
-		c->soonest = holder->expires;
-	if (e->holders++ == 0) {
-		e->first = *holder;
-		return;
-	}
-	uint32_t position = e->holders - 2;
-	CHECK(c && position < c->more_cap);
-	c->more[position] = *holder;
-	if (c->index)
-		c->index[index_find(c, seed, &holder->run)] = position + 1;
+	uint32_t position = e->holders++;
+	CHECK(position == 0 || (c && position <= c->more_cap));
+	*holder_at(e, position) = *holder;
+	if (position > 0 && c->index)
+		c->index[index_find(c, seed, &holder->run)] = position;
+	order_join(e, position);
 }
 
 void crowd_remove(const struct baton_id *seed, struct entry *e, struct baton_gate_holder *holder)
 {
 	struct crowd *c = e->crowd;
-	uint32_t last = e->holders - 2; /* position of the last of the rest, if there is a rest */
-	if (e->holders > 1 && c->index) {
-		if (holder != &e->first)
-			index_remove(c, seed, &holder->run);
-		if (holder != &c->more[last])
-			index_remove(c, seed, &c->more[last].run);
-	}
-	if (e->holders > 1 && holder != &c->more[last]) {
-		*holder = c->more[last];
-		if (c->index && holder != &e->first)
-			c->index[index_find(c, seed, &holder->run)] =
-				(uint32_t)(holder - c->more) + 1;
+	uint32_t hole = position_of(e, holder);
+	uint32_t last = e->holders - 1;
+	order_leave(e, hole);
+	if (hole > 0 && c->index)
+		index_remove(c, seed, &holder->run);
+	if (hole != last) {
+		/* The last one moves into the hole. */
+		struct baton_gate_holder *moved = holder_at(e, last);
+		order_leave(e, last);
+		if (c->index)
+			index_remove(c, seed, &moved->run);
+		*holder = *moved;
+		if (hole > 0 && c->index)
+			c->index[index_find(c, seed, &holder->run)] = hole;
+		order_join(e, hole);
 	}
 	e->holders--;
 }
 
+void crowd_renew(struct entry *e, struct baton_gate_holder *holder, struct baton_mono expires)
+{
+	if (expires.ns <= holder->expires.ns)
+		return;
+	uint32_t position = position_of(e, holder);
+	order_leave(e, position);
+	holder->expires = expires;
+	order_join(e, position);
+}
+
 void crowd_expire(const struct baton_id *seed, struct entry *e, struct baton_mono now)
 {
-	if (baton_mono_live(crowd_soonest(e), now))
-		return;
-	struct baton_mono soonest = BATON_MONO_NEVER;
-	for (uint32_t i = e->holders; i-- > 0;) {
-		struct baton_gate_holder *h = i == 0 ? &e->first : &e->crowd->more[i - 1];
-		if (!baton_mono_live(h->expires, now))
-			crowd_remove(seed, e, h);
-		else if (h->expires.ns < soonest.ns)
-			soonest = h->expires;
+	while (e->crowd && e->crowd->soonest) {
+		struct baton_gate_holder *h = holder_at(e, e->crowd->soonest - 1);
+		if (baton_mono_live(h->expires, now))
+			return;
+		crowd_remove(seed, e, h);
 	}
-	if (e->crowd)
-		e->crowd->soonest = soonest;
 }
 
 void crowd_start(struct entry *e, struct baton_mono now)
@@ -237,7 +305,8 @@ struct baton_mono crowd_opens(const struct entry *e, const struct baton_key_poli
 
 struct baton_mono crowd_soonest(const struct entry *e)
 {
-	if (e->crowd)
-		return e->crowd->soonest;
-	return e->holders ? e->first.expires : BATON_MONO_NEVER;
+	const struct crowd *c = e->crowd;
+	if (!c || !c->soonest)
+		return BATON_MONO_NEVER;
+	return c->soonest == 1 ? e->first.expires : c->more[c->soonest - 2].holder.expires;
 }

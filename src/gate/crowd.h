@@ -18,6 +18,9 @@
 bool crowd_reserve(const struct baton_alloc *alloc, const struct baton_id *seed, struct entry *e,
                    const struct baton_key_policy *policy, bool line);
 
+/* Gives back room that a crowd which has become much smaller no longer needs. */
+void crowd_shrink(const struct baton_alloc *alloc, const struct baton_id *seed, struct entry *e);
+
 /* Frees what crowd_reserve() made. */
 void crowd_free(const struct baton_alloc *alloc, struct entry *e);
 
@@ -32,7 +35,10 @@ void crowd_add(const struct baton_id *seed, struct entry *e,
 /* Removes a holder that crowd_find() returned. */
 void crowd_remove(const struct baton_id *seed, struct entry *e, struct baton_gate_holder *holder);
 
-/* Removes the holders that are void at `now`. Looks at each only if one may be. */
+/* Moves the expiry of a hold that crowd_find() returned; never to an earlier moment. */
+void crowd_renew(struct entry *e, struct baton_gate_holder *holder, struct baton_mono expires);
+
+/* Removes the holders that are void at `now`, and looks at no others. */
 void crowd_expire(const struct baton_id *seed, struct entry *e, struct baton_mono now);
 
 /* Remembers a start, for which there is room. */
@@ -44,7 +50,7 @@ void crowd_prune(struct entry *e, struct baton_duration window, struct baton_mon
 /* When the next start is allowed, after pruning; in the past if it is now. */
 struct baton_mono crowd_opens(const struct entry *e, const struct baton_key_policy *policy);
 
-/* The earliest moment at which a holder may become void. */
+/* The earliest moment at which a holder becomes void. */
 struct baton_mono crowd_soonest(const struct entry *e);
 
 #endif

@@ -44,8 +44,10 @@ static void snapshot_add(struct snapshot *snap, const struct entry *e, struct ba
 	memcpy(copy, text.ptr, text.len);
 	snap->texts_len += text.len;
 	for (uint32_t i = 0; i < e->holders; i++) {
-		const struct baton_gate_holder *h = i == 0 ? &e->first : &e->crowd->more[i - 1];
-		if (baton_mono_live(h->expires, now))
+		const struct baton_gate_holder *h =
+			i == 0 ? &e->first : &e->crowd->more[i - 1].holder;
+		bool forever = h->expires.ns == BATON_MONO_NEVER.ns;
+		if (forever || baton_mono_live(h->expires, now))
 			snap->holds[snap->count++] =
 				(struct baton_gate_hold){.key = {{copy, text.len}, {e->cls}},
 			                                 .holder = *h};

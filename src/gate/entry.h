@@ -13,20 +13,34 @@
 struct entry;
 struct link;
 
+/* A place in the list of holders by expiry: the neighbours' positions + 1; 0: none. The first
+ * holder has position 0, the others follow in the order in which they lie in memory. */
+struct order {
+	uint32_t prev;
+	uint32_t next;
+};
+
+struct member {
+	struct baton_gate_holder holder;
+	struct order order;
+};
+
 /* What most keys never need: more than one holder, a line, a rate, a ttl. [shard lock] */
 struct crowd {
-	struct baton_gate_holder *more; /* the holders but the first, in no order                */
-	uint32_t more_cap;              /* at least holders - 1 + waiting                        */
-	uint32_t index_cap;             /* a power of two above more_cap; 0 while that is small  */
-	uint32_t *index;                /* run -> position in `more` + 1, by linear probing      */
-	struct link *first;             /* the line, in order of arrival                         */
+	struct member *more;      /* the holders but the first, in no order                */
+	uint32_t more_cap;        /* at least holders - 1 + waiting                        */
+	uint32_t index_cap;       /* a power of two above more_cap; 0 while that is small  */
+	uint32_t *index;          /* run -> position of one of `more`, by linear probing   */
+	struct order first_order; /* of the entry's first holder                           */
+	uint32_t soonest;         /* position + 1 of who expires first; 0: nobody does     */
+	uint32_t latest;
+	struct link *first; /* the line, in order of arrival                         */
 	struct link *last;
 	uint32_t waiting;          /* how many links the line has                           */
 	uint32_t starts_cap;       /* at least starts_len + waiting                         */
 	uint32_t starts_len;       /* starts that may still lie inside the window           */
 	uint32_t starts_at;        /* where the oldest of them is in the ring               */
 	struct baton_mono *starts; /* ring of moments, ascending                            */
-	struct baton_mono soonest; /* no holder expires before this                         */
 	struct entry *timed_prev;  /* the shard's ring of entries that time may make idle   */
 	struct entry *timed_next;  /* NULL: not in it                                       */
 };

@@ -34,13 +34,20 @@ static enum baton_gate_why entry_why(const struct baton_gate *gate, struct entry
 	return ADMITTED;
 }
 
-/* When the answer for this key may change without anybody's doing. */
+/* When time alone may change that answer. Who is not the first in line will be, and is told then.
+ *  */
 static struct baton_mono entry_until(const struct baton_gate *gate, const struct entry *e,
-                                     struct baton_mono now)
+                                     enum baton_gate_why why)
 {
-	struct baton_mono until = crowd_soonest(e);
-	struct baton_mono opens = crowd_opens(e, policy_of(gate, e->cls));
-	return baton_mono_live(opens, now) && opens.ns < until.ns ? opens : until;
+	switch (why) {
+	case BATON_GATE_HELD:
+		return crowd_soonest(e);
+	case BATON_GATE_RATE:
+		return crowd_opens(e, policy_of(gate, e->cls));
+	case BATON_GATE_IN_LINE:
+		break;
+	}
+	return BATON_MONO_NEVER;
 }
 
 static void yield_describe(const struct baton_gate *gate, const struct entry *e, size_t key,
@@ -67,9 +74,7 @@ bool entry_refuses(const struct baton_gate *gate, struct entry *e, const struct 
 		return false;
 	if (!yield->why)
 		yield_describe(gate, e, key, why, yield);
-	/* Who is not the first in line will be, and is told then. */
-	struct baton_mono until =
-		why == BATON_GATE_IN_LINE ? BATON_MONO_NEVER : entry_until(gate, e, asker->now);
+	struct baton_mono until = entry_until(gate, e, why);
 	if (until.ns < yield->until.ns)
 		yield->until = until;
 	return true;
@@ -131,8 +136,7 @@ baton_fence entry_take(struct baton_gate *gate, struct shard *s, struct entry *e
 		policy->ttl.ns ? baton_mono_add(now, policy->ttl) : BATON_MONO_NEVER;
 	struct baton_gate_holder *held = crowd_find(&gate->seed, e, run);
 	if (held) {
-		if (policy->ttl.ns && expires.ns > held->expires.ns)
-			held->expires = expires;
+		crowd_renew(e, held, expires);
 		return held->fence;
 	}
 	struct baton_gate_holder holder = {*run, {++s->fence}, now, expires};
@@ -189,8 +193,9 @@ static void ticket_change(struct baton_gate_ticket *t, enum ticket_state state, 
 		ticket_unref(t);
 		return;
 	}
-	t->woken_next = fx->woken;
-	fx->woken = t;
+	t->woken_next = NULL;
+	*(fx->woken ? &fx->woken_last->woken_next : &fx->woken) = t;
+	fx->woken_last = t;
 }
 
 static bool ticket_look(struct baton_gate_ticket *t, struct baton_mono now, struct effects *fx);
@@ -208,6 +213,7 @@ void entry_settle(struct baton_gate *gate, struct shard *s, struct entry *e, str
 		if (!ticket_look(t, now, fx))
 			return;
 	}
+	crowd_shrink(gate->alloc, &gate->seed, e);
 	entry_forget(gate, s, e);
 }
 

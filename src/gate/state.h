@@ -79,7 +79,8 @@ struct baton_gate_ticket {
 /* What a call leaves to be done once it has given up its locks. */
 struct effects {
 	struct baton_gate_ticket *due;   /* may go on, but need locks that were not held     */
-	struct baton_gate_ticket *woken; /* should look again                                */
+	struct baton_gate_ticket *woken; /* should look again, in this order                 */
+	struct baton_gate_ticket *woken_last;
 };
 
 static inline enum ticket_state ticket_state(const struct baton_gate_ticket *t)
