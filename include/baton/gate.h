@@ -1,10 +1,12 @@
 /* Keys between the threads of a process: claim or yield, or wait in line.
  *
  * A key is held by at most `limit` runs at once. A run is named by its caller; asking again under
- * the same name for what it already holds gets the same answer as the first time. Whoever is
- * refused is told who holds the key, and has changed nothing. A key that nobody holds and nobody
- * waits for takes no memory (one with a rate: once its window has passed, at the next call that
- * concerns its part of the table). */
+ * the same name for what it already holds gets the same answer as the first time, and is the same
+ * hold: one release ends it. Whoever is refused is told who holds the key, and has changed nothing.
+ *
+ * A key that nobody holds and nobody waits for takes no memory. Where time has a say it passes
+ * unnoticed until somebody asks: void holds, and the starts of a rate, are dropped by later calls
+ * on keys with a rate or a ttl, each of which looks at a few. */
 #ifndef BATON_GATE_H
 #define BATON_GATE_H
 
@@ -47,8 +49,8 @@ struct baton_gate_ask {
 	const struct baton_gate_key *keys; /* taken all or none; one named twice counts once   */
 	size_t count;                      /* 1 to BATON_GATE_KEYS_MAX                         */
 	struct baton_id run;               /* the holder's name, and the nonce of the request  */
-	struct baton_mono now;             /* on the gate's clock; read where there is a rate,
-	                                      a ttl or somebody who wants to know since when   */
+	struct baton_mono now;             /* on the gate's clock: by it rates and ttls are
+	                                      counted, and it is shown as `since`              */
 };
 
 struct baton_gate_holder {
@@ -100,23 +102,23 @@ BATON_API enum baton_err baton_gate_class_add(struct baton_gate *gate,
                                               baton_gate_class *ret_class);
 
 /* Changes the policy of a class while it is in use. A higher limit lets waiters in at once; a lower
- * one ends nobody's hold; a new ttl counts from the next acquire or renewal, and a hold without one
- * stays so. `now` as in an ask. Errors as above, and for an unknown class. Any thread; waits for
- * calls in progress. */
+ * one ends nobody's hold. A new ttl is for new holds, and for the next renewal of those that have
+ * one; where there is none any more, a renewal takes it off. `now` as in an ask. Errors as above,
+ * and for an unknown class. Any thread; waits for calls in progress. */
 BATON_API enum baton_err baton_gate_class_set(struct baton_gate *gate, baton_gate_class cls,
                                               const struct baton_key_policy *policy,
                                               struct baton_mono now);
 
 /* Takes every key of `ask`, or none. One attempt; it yields too while others wait in line.
  *
- * BATON_OK:    the run holds them all. ret_fences (NULL, or room for ask->count) has the fence of
- * each:
+ * BATON_OK:    the run holds them all. ret_fences (NULL, or room for ask->count) has their fences:
  *              a new, higher one for a key newly taken, the old one for a key that the run held
- *              already.
+ *              already, whose ttl then counts anew.
  * BATON_YIELD: nothing has changed; *ret_yield (may be NULL) says which key refused, and why.
  * BATON_INVALID, BATON_NO_MEMORY: nothing has changed.
- * Out-parameters are untouched except as said. Any thread. No memory is allocated for a key of up
- * to 55 bytes that nobody else uses, apart from the table's own growth. */
+ * Out-parameters are untouched except as said. Any thread. In a class without a
+ * rate or a ttl, no memory is allocated for a key of up to 55 bytes that nobody else uses, apart
+ * from the table's own growth. */
 BATON_API enum baton_err baton_gate_acquire(struct baton_gate *gate,
                                             const struct baton_gate_ask *ask,
                                             baton_fence *ret_fences,
@@ -188,31 +190,33 @@ struct baton_gate_ticket;
 
 /* Asks for the keys, and queues where they cannot be had at once.
  *
- * BATON_OK: *ret_ticket is the caller's, ended by baton_gate_ticket_free(). It may hold the keys
- * already: baton_gate_ticket_poll() tells. As long as it waits, `wake` (may be NULL) is called when
- * polling it would tell something new, at the latest when it gets the keys; but not when it is
- * cancelled, and never after baton_gate_ticket_free() has returned.
+ * BATON_OK: *ret_ticket is the caller's, ended by baton_gate_ticket_free(). Whether it has the keys
+ * already, or how long it may take, is told by baton_gate_ticket_poll(), once to begin with.
+ * As long as it waits, `wake` (may be NULL) is called when polling it would tell something new, at
+ * the latest when it gets the keys. It is called by whatever thread changes that, the ticket's own
+ * caller included, and maybe before this function returns; but not when the ticket is cancelled,
+ * and never after baton_gate_ticket_free() has returned.
  * BATON_FULL: the line of a key has reached waiting_max, which the detail names.
  * BATON_INVALID, BATON_NO_MEMORY. Unless BATON_OK nothing has changed. Any thread. */
 BATON_API enum baton_err baton_gate_enter(struct baton_gate *gate, const struct baton_gate_ask *ask,
                                           const struct baton_wake *wake,
                                           struct baton_gate_ticket **ret_ticket);
 
-/* How the ticket stands at `now`.
+/* Looks how the ticket stands at `now`, and lets it go on if it may. For the one who waits: whoever
+ * polls is the one who knows when to ask again.
  *
- * BATON_OK:        the run holds the keys; ret_fences as in baton_gate_acquire().
- * BATON_YIELD:     it waits; *ret_yield (may be NULL) says for what. Where a rate or a ttl has a
- *                  say, ask again at ret_yield->until: time passing wakes nobody by itself.
- * BATON_CANCELLED: it was cancelled while it waited.
- * Any thread. */
+ * BATON_OK:        the run got the keys; ret_fences as in baton_gate_acquire().
+ * BATON_YIELD:     it waits; *ret_yield (may be NULL) says for what. Time passing wakes nobody by
+ *                  itself: at ret_yield->until, ask again.
+ * BATON_CANCELLED: it was cancelled while it waited. */
 BATON_API enum baton_err baton_gate_ticket_poll(struct baton_gate_ticket *ticket,
                                                 struct baton_mono now, baton_fence *ret_fences,
                                                 struct baton_gate_yield *ret_yield);
 
 /* Blocks until the run holds the keys, the gate's clock reaches `until`, or somebody cancels.
  *
- * BATON_OK: it holds them; ret_fences as in baton_gate_acquire().
- * BATON_TIMEOUT, BATON_CANCELLED: it has left the line without a trace. One thread per ticket. */
+ * BATON_OK: it got them; ret_fences as in baton_gate_acquire().
+ * BATON_TIMEOUT, BATON_CANCELLED: it has left the line without a trace. For the one who waits. */
 BATON_API enum baton_err baton_gate_ticket_wait(struct baton_gate_ticket *ticket,
                                                 struct baton_mono until, baton_fence *ret_fences);
 
@@ -222,11 +226,11 @@ BATON_API bool baton_gate_ticket_cancel(struct baton_gate_ticket *ticket);
 
 /* Leaves the line if it still waits, and frees the ticket. What it got stays held by the run until
  * baton_gate_release(). Waits for a call of its `wake` that is under way, so it must not be called
- * from there. No other thread may be using the ticket. NULL is fine. */
+ * from there, and for a baton_gate_ticket_cancel() that has begun. NULL is fine. */
 BATON_API void baton_gate_ticket_free(struct baton_gate_ticket *ticket);
 
-/* baton_gate_enter(), baton_gate_ticket_wait() and baton_gate_ticket_free() in one. `until` is on
- * the gate's clock; at or before now it is one attempt that may pass nobody. */
+/* baton_gate_enter(), baton_gate_ticket_wait() and baton_gate_ticket_free() in one, with their
+ * answers. `until` is on the gate's clock; a moment that has passed does not wait at all. */
 BATON_API enum baton_err baton_gate_wait(struct baton_gate *gate, const struct baton_gate_ask *ask,
                                          struct baton_mono until, baton_fence *ret_fences);
 

@@ -151,7 +151,7 @@ enum baton_err baton_gate_class_set(struct baton_gate *gate, baton_gate_class cl
 	enum baton_err e = policy_fits(policy);
 	if (e != BATON_OK)
 		return e;
-	struct effects fx = {NULL};
+	struct effects fx = {.due = NULL};
 	gate_lock(gate, ALL_SHARDS);
 	unsigned n = atomic_load_explicit(&gate->class_count, memory_order_relaxed);
 	if (cls.v < n) {
@@ -173,7 +173,7 @@ enum baton_err baton_gate_acquire(struct baton_gate *gate, const struct baton_ga
 	enum baton_err e = wants_init(&w, gate, ask);
 	if (e != BATON_OK)
 		return e;
-	struct effects fx = {NULL};
+	struct effects fx = {.due = NULL};
 	gate_lock(gate, w.mask);
 	wants_find(&w, gate, &fx);
 	e = wants_admitted(&w, gate, ret_yield) ? wants_reserve(&w, gate, false) : BATON_YIELD;
@@ -194,7 +194,7 @@ enum baton_err baton_gate_release(struct baton_gate *gate, const struct baton_ga
 	enum baton_err e = wants_init(&w, gate, ask);
 	if (e != BATON_OK)
 		return e;
-	struct effects fx = {NULL};
+	struct effects fx = {.due = NULL};
 	gate_lock(gate, w.mask);
 	wants_find(&w, gate, &fx);
 	for (size_t i = 0; i < ask->count; i++) {
@@ -221,7 +221,7 @@ enum baton_err baton_gate_renew(struct baton_gate *gate, const struct baton_gate
 	enum baton_err e = wants_init(&w, gate, ask);
 	if (e != BATON_OK)
 		return e;
-	struct effects fx = {NULL};
+	struct effects fx = {.due = NULL};
 	gate_lock(gate, w.mask);
 	wants_find(&w, gate, &fx);
 	for (size_t i = 0; i < ask->count; i++) {
@@ -244,7 +244,7 @@ enum baton_err baton_gate_holder(struct baton_gate *gate, const struct baton_gat
 	enum baton_err e = wants_init(&w, gate, &ask);
 	if (e != BATON_OK)
 		return e;
-	struct effects fx = {NULL};
+	struct effects fx = {.due = NULL};
 	gate_lock(gate, w.mask);
 	wants_find(&w, gate, &fx);
 	const struct entry *entry = w.at[0].entry;

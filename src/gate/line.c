@@ -204,6 +204,7 @@ void entry_settle(struct baton_gate *gate, struct shard *s, struct entry *e, str
                   struct effects *fx)
 {
 	entry_pass_time(gate, e, now);
+	crowd_shrink(gate->alloc, &gate->seed, e);
 	while (e->crowd && e->crowd->first) {
 		struct baton_gate_ticket *t = e->crowd->first->ticket;
 		if (t->count > 1) {
@@ -213,7 +214,6 @@ void entry_settle(struct baton_gate *gate, struct shard *s, struct entry *e, str
 		if (!ticket_look(t, now, fx))
 			return;
 	}
-	crowd_shrink(gate->alloc, &gate->seed, e);
 	entry_forget(gate, s, e);
 }
 

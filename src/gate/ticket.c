@@ -94,7 +94,7 @@ enum baton_err baton_gate_enter(struct baton_gate *gate, const struct baton_gate
 	struct baton_gate_ticket *t = ticket_new(gate, &w, wake);
 	if (!t)
 		return fail_memory(ticket_bytes(ask->count), "a ticket");
-	struct effects fx = {NULL};
+	struct effects fx = {.due = NULL};
 	gate_lock(gate, w.mask);
 	wants_find(&w, gate, &fx);
 	e = ticket_enter(t, &w);
@@ -130,7 +130,7 @@ enum baton_err baton_gate_ticket_poll(struct baton_gate_ticket *t, struct baton_
 	enum baton_err e = ticket_answer(t, ret_fences);
 	if (e != BATON_YIELD)
 		return e;
-	struct effects fx = {NULL};
+	struct effects fx = {.due = NULL};
 	struct baton_gate_yield yield = {.key = 0};
 	ticket_ref(t);
 	gate_lock(t->gate, t->mask);
@@ -149,7 +149,7 @@ enum baton_err baton_gate_ticket_poll(struct baton_gate_ticket *t, struct baton_
  * it, and free the ticket, before this is through. */
 static bool ticket_give_up(struct baton_gate_ticket *t, struct baton_mono now)
 {
-	struct effects fx = {NULL};
+	struct effects fx = {.due = NULL};
 	ticket_ref(t);
 	gate_lock(t->gate, t->mask);
 	bool waiting = ticket_state(t) == TICKET_WAITING;
@@ -221,8 +221,12 @@ static void ticket_freep(struct baton_gate_ticket **t)
 enum baton_err baton_gate_wait(struct baton_gate *gate, const struct baton_gate_ask *ask,
                                struct baton_mono until, baton_fence *ret_fences)
 {
+	/* Mostly there is nothing to wait for, and no ticket to be made. */
+	enum baton_err e = baton_gate_acquire(gate, ask, ret_fences, NULL);
+	if (e != BATON_YIELD)
+		return e;
 	AUTO(ticket_freep) struct baton_gate_ticket *t = NULL;
-	enum baton_err e = baton_gate_enter(gate, ask, NULL, &t);
+	e = baton_gate_enter(gate, ask, NULL, &t);
 	if (e != BATON_OK)
 		return e;
 	CHECK(t);

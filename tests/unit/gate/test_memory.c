@@ -60,6 +60,23 @@ static void contended_keys_give_back_their_lines_and_holders(void **state)
 	assert_int_equal(fault_live_blocks(&w->fault), blocks);
 }
 
+static void waiters_that_left_give_back_their_room(void **state)
+{
+	struct world *w = *state;
+	static struct baton_gate_ticket *line[5000];
+	assert_int_equal(try_key(w, 1, "k"), BATON_OK);
+	struct baton_gate_ticket *stays = enter_key(w, 2, "k");
+	size_t before = fault_live_bytes(&w->fault);
+	for (unsigned i = 0; i < 5000; i++)
+		line[i] = enter_key(w, 10 + i, "k");
+	for (unsigned i = 0; i < 5000; i++)
+		baton_gate_ticket_free(line[i]);
+	assert_true(fault_live_bytes(&w->fault) < before + 10000);
+	assert_int_equal(drop_key(w, 1, "k"), BATON_OK);
+	assert_int_equal(poll_ticket(w, stays), BATON_OK);
+	baton_gate_ticket_free(stays);
+}
+
 static bool count_hold(const struct baton_gate_hold *hold, void *arg)
 {
 	(void)hold;
@@ -271,6 +288,7 @@ int main(void)
 		WORLD_TEST(an_uncontended_key_of_55_bytes_costs_no_allocation),
 		WORLD_TEST(keys_without_holder_or_waiter_take_no_memory),
 		WORLD_TEST(contended_keys_give_back_their_lines_and_holders),
+		WORLD_TEST(waiters_that_left_give_back_their_room),
 		WORLD_TEST(acquire_survives_every_failing_allocation),
 		WORLD_TEST(a_growing_crowd_survives_every_failing_allocation),
 		WORLD_TEST(a_growing_line_survives_every_failing_allocation),

@@ -132,7 +132,7 @@ static void take(struct model *m, unsigned keys, unsigned run, const baton_fence
 			if (p->rate)
 				k->starts[k->start_count++] = m->now;
 			assert_true(k->start_count < STARTS);
-		} else if (p->ttl.ns && expires > hold->expires) {
+		} else if (expires > hold->expires) {
 			hold->expires = expires;
 		}
 		if (fences && hold->fence)
@@ -236,8 +236,9 @@ static void do_renew(struct model *m)
 	unsigned key = (unsigned)rng_below(&m->rng, KEYS);
 	const struct baton_key_policy *p = &m->policy[m->keys[key].cls];
 	struct model_hold *hold = hold_of(&m->keys[key], run);
-	if (hold && p->ttl.ns && m->now + p->ttl.ns > hold->expires)
-		hold->expires = m->now + p->ttl.ns;
+	int64_t expires = p->ttl.ns ? m->now + p->ttl.ns : INT64_MAX;
+	if (hold && expires > hold->expires)
+		hold->expires = expires;
 	assert_int_equal(baton_gate_renew(m->w->gate, model_ask(m, &a, run, 1u << key)),
 	                 hold ? BATON_OK : BATON_NOT_HELD);
 }
@@ -291,7 +292,9 @@ static void do_leave(struct model *m)
 static void do_class(struct model *m)
 {
 	unsigned c = (unsigned)rng_below(&m->rng, CLASSES);
-	m->policy[c].limit = 1 + (uint32_t)rng_below(&m->rng, 4);
+	m->policy[c].limit = 1 + (uint32_t)rng_below(&m->rng, RUNS);
+	if (c == 2)
+		m->policy[c].ttl = baton_duration_ms((int64_t)rng_below(&m->rng, 4) * 20);
 	assert_int_equal(baton_gate_class_set(m->w->gate, m->cls[c], &m->policy[c],
 	                                      (struct baton_mono){m->now}),
 	                 BATON_OK);

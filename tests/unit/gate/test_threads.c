@@ -316,6 +316,44 @@ static void nobody_sleeps_through_his_turn(void **state)
 	baton_gate_free(relay.gate);
 }
 
+/* Nobody sleeps here: each looks until he has the key, and frees his ticket at that moment. */
+static void *poller_main(void *arg)
+{
+	struct runner *r = arg;
+	for (unsigned lap = 0; lap < r->relay->laps; lap++) {
+		struct ask a = {.ask = {a.keys, 0, run_id(r->number), real_now()}};
+		struct baton_gate_ticket *t = NULL;
+		ask_more(&a, "key", BATON_GATE_CLASS_DEFAULT);
+		if (baton_gate_enter(r->relay->gate, &a.ask, NULL, &t) != BATON_OK)
+			atomic_store(&r->relay->broken, true);
+		while (baton_gate_ticket_poll(t, a.ask.now, NULL, NULL) == BATON_YIELD)
+			sched_yield();
+		baton_gate_ticket_free(t);
+		r->relay->total++;
+		if (baton_gate_release(r->relay->gate, &a.ask) != BATON_OK)
+			atomic_store(&r->relay->broken, true);
+	}
+	return NULL;
+}
+
+static void who_sees_that_he_has_the_key_may_free_his_ticket_at_once(void **state)
+{
+	struct runner pollers[3];
+	struct relay relay = {.laps = soak_scale(10000, 1000000)};
+	(void)state;
+	assert_int_equal(baton_gate_new(NULL, &relay.gate), BATON_OK);
+	for (unsigned i = 0; i < 3; i++) {
+		pollers[i] = (struct runner){.relay = &relay, .number = i};
+		assert_int_equal(pthread_create(&pollers[i].thread, NULL, poller_main, &pollers[i]),
+		                 0);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		pthread_join(pollers[i].thread, NULL);
+	assert_false(atomic_load(&relay.broken));
+	assert_int_equal(relay.total, 3 * relay.laps);
+	baton_gate_free(relay.gate);
+}
+
 /* Each thread cancels the other one's ticket, which its owner frees as soon as he knows. */
 struct canceller {
 	struct baton_gate *gate;

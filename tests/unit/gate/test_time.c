@@ -187,6 +187,78 @@ static void a_hold_made_under_a_ttl_keeps_it_when_the_class_loses_it(void **stat
 	assert_int_equal(why_in(w, cls, 3, "k").holder.expires.ns, BATON_MONO_NEVER.ns);
 }
 
+static bool count_hold(const struct baton_gate_hold *hold, void *arg)
+{
+	(void)hold;
+	++*(unsigned *)arg;
+	return true;
+}
+
+static void a_renewal_takes_off_a_ttl_that_the_class_has_lost(void **state)
+{
+	struct world *w = *state;
+	baton_gate_class cls = world_class(w, with_ttl(1, 100));
+	struct baton_key_policy plain = with_limit(1);
+	assert_int_equal(try_in(w, cls, 1, "k"), BATON_OK);
+	assert_int_equal(baton_gate_class_set(w->gate, cls, &plain, at_ms(1000)), BATON_OK);
+	assert_int_equal(renew_in(w, cls, 1, "k"), BATON_OK);
+	world_time(w, 9000);
+	assert_int_equal(try_in(w, cls, 2, "k"), BATON_YIELD);
+	assert_int_equal(renew_in(w, cls, 1, "k"), BATON_OK);
+}
+
+static void a_hold_without_a_ttl_outlives_every_moment(void **state)
+{
+	struct world *w = *state;
+	baton_gate_class cls = world_class(w, with_limit(2));
+	struct ask a = {.ask = {a.keys, 0, run_id(1), BATON_MONO_NEVER}};
+	assert_int_equal(try_in(w, cls, 1, "k"), BATON_OK);
+	assert_int_equal(try_in(w, cls, 2, "k"), BATON_OK);
+	struct baton_gate_ticket *t = enter_in(w, cls, 3, "k");
+	struct baton_gate_ticket *last = enter_in(w, cls, 4, "k");
+	assert_int_equal(baton_gate_release(w->gate, &ask_more(&a, "k", cls)->ask), BATON_OK);
+	assert_int_equal(poll_ticket(w, t), BATON_OK);
+	assert_int_equal(baton_gate_ticket_poll(last, BATON_MONO_NEVER, NULL, NULL), BATON_YIELD);
+	assert_int_equal(drop_in(w, cls, 2, "k"), BATON_OK);
+	baton_gate_ticket_free(t);
+	baton_gate_ticket_free(last);
+}
+
+/* Renewed in another order than acquired, under ttls that change: each goes at its own moment. */
+static void holders_expire_in_order_of_expiry_and_not_of_arrival(void **state)
+{
+	struct world *w = *state;
+	baton_gate_class cls = world_class(w, with_ttl(100, 1000));
+	static const int64_t ttls[] = {1000, 200, 600, 100, 900};
+	int64_t expires[50];
+	for (unsigned run = 0; run < 50; run++) {
+		int64_t ttl = ttls[run % 5];
+		struct baton_key_policy policy = with_ttl(100, ttl);
+		world_time(w, 1000 + run);
+		assert_int_equal(baton_gate_class_set(w->gate, cls, &policy, at_ms(1000 + run)),
+		                 BATON_OK);
+		assert_int_equal(try_in(w, cls, run, "k"), BATON_OK);
+		expires[run] = 1000 + run + ttl;
+	}
+	for (unsigned run = 0; run < 50; run += 7) {
+		assert_int_equal(renew_in(w, cls, run, "k"), BATON_OK);
+		if (expires[run] < 1049 + 900)
+			expires[run] = 1049 + 900;
+	}
+	struct baton_gate_key key = {BATON_STR("k"), cls};
+	for (int64_t ms = 1050; ms < 2100; ms++) {
+		unsigned live = 0;
+		world_time(w, ms);
+		for (unsigned run = 0; run < 50; run++)
+			live += expires[run] > ms;
+		(void)baton_gate_is_held(w->gate, &key, at_ms(ms));
+		unsigned seen = 0;
+		assert_int_equal(baton_gate_each(w->gate, at_ms(1050), count_hold, &seen),
+		                 BATON_OK);
+		assert_int_equal(seen, live);
+	}
+}
+
 static void a_class_that_gets_a_ttl_and_a_rate_changes_no_hold(void **state)
 {
 	struct world *w = *state;
@@ -371,6 +443,9 @@ int main(void)
 		WORLD_TEST(a_key_without_a_ttl_can_be_renewed_to_no_effect),
 		WORLD_TEST(of_many_holders_only_the_void_ones_go),
 		WORLD_TEST(a_hold_made_under_a_ttl_keeps_it_when_the_class_loses_it),
+		WORLD_TEST(a_renewal_takes_off_a_ttl_that_the_class_has_lost),
+		WORLD_TEST(a_hold_without_a_ttl_outlives_every_moment),
+		WORLD_TEST(holders_expire_in_order_of_expiry_and_not_of_arrival),
 		WORLD_TEST(a_class_that_gets_a_ttl_and_a_rate_changes_no_hold),
 		WORLD_TEST(a_waiting_ticket_is_let_in_by_a_poll_when_the_hold_is_void),
 		WORLD_TEST(a_newcomer_lets_the_line_move_first_when_the_hold_is_void),
