@@ -407,6 +407,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_hold_exactly_what_their_models_say),
 		cmocka_unit_test(nobody_sleeps_through_his_turn),
+		cmocka_unit_test(who_sees_that_he_has_the_key_may_free_his_ticket_at_once),
 		cmocka_unit_test(a_cancelled_ticket_may_be_freed_while_the_canceller_is_still_busy),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
