@@ -32,10 +32,18 @@ enum baton_log_format {
  * take whole, so that lines of several threads and processes never mix.
  *
  * A record that does not fit loses the ends of its longest values and says so in the field
- * "truncated"; one that cannot be written is dropped and counted, and the next that can be written
- * says how many went missing in the field "dropped". Control characters and bytes that are not
- * UTF-8 are escaped as \xNN (logfmt), or as \u00NN and U+FFFD (JSON). Logging never blocks on a
- * full non-blocking pipe, raises no SIGPIPE and never fails its caller. */
+ * "truncated". If it would not fit with all of them empty, fields are left out from its end, and
+ * those before them keep 256 bytes of their values. The message always keeps 1024 bytes.
+ *
+ * A record that cannot be written is dropped and counted, and the next that can be written says how
+ * many went missing in the field "dropped". What a write takes only in part, as that of a disk that
+ * becomes full, is followed by one more write of the rest. If that fails too the record counts as
+ * dropped, but its beginning stays where it is, without an end of line, and the next record follows
+ * on the same line: a reader has to expect one line that is none where "dropped" is told.
+ *
+ * Control characters and bytes that are not UTF-8 are escaped as \xNN (logfmt), or as \u00NN and
+ * U+FFFD (JSON). Logging never blocks on a full non-blocking pipe, raises no SIGPIPE and never
+ * fails its caller. */
 struct baton_log {
 	const struct baton_clock *clock; /* for the time stamp; NULL: the system's               */
 	int fd;                          /* borrowed                                             */
@@ -56,7 +64,9 @@ enum baton_field_kind {
 	BATON_FIELD_SECRET
 };
 
-/* One named value of a record. `name` is of [a-z0-9_]. */
+/* One named value of a record. `name` is of [a-z0-9_]; whatever else it holds is shown as '_'. The
+ * names of the record's own fields, which are ts, level, msg, truncated and dropped, get a '_' in
+ * front, so that none stands there twice. */
 struct baton_field {
 	const char *name;
 	enum baton_field_kind kind;
@@ -121,14 +131,16 @@ static inline struct baton_field baton_field_secret(const char *name, struct bat
 BATON_API void baton_log_write(const struct baton_log *log, enum baton_log_level level,
                                const char *message, const struct baton_field *fields, size_t count);
 
-/* With at least one field:
+/* A statement; with at least one field:
  *
  *	BATON_LOG(log, BATON_LOG_INFO, "lease lost", baton_field_str("subject", s));
  */
-#define BATON_LOG(log, level, message, ...)                                             \
-	baton_log_write(log, level, message, (const struct baton_field[]){__VA_ARGS__}, \
-	                sizeof((const struct baton_field[]){__VA_ARGS__}) /             \
-	                        sizeof(struct baton_field))
+#define BATON_LOG(log, level, message, ...)                                      \
+	do {                                                                     \
+		const struct baton_field baton_fields_[] = {__VA_ARGS__};        \
+		baton_log_write(log, level, message, baton_fields_,              \
+		                sizeof(baton_fields_) / sizeof(*baton_fields_)); \
+	} while (0)
 
 BATON_END
 

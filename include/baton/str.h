@@ -22,7 +22,11 @@ struct baton_str {
 #define BATON_NAME_MAX 255
 
 /* A view of a string literal. */
+#ifdef __cplusplus
+#define BATON_STR(literal) (baton_str{"" literal, sizeof(literal) - 1})
+#else
 #define BATON_STR(literal) ((struct baton_str){"" literal, sizeof(literal) - 1})
+#endif
 
 /* A view of a C string without its terminator; NULL gives the empty view. */
 static inline struct baton_str baton_str_z(const char *z)

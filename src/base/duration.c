@@ -75,7 +75,8 @@ static struct baton_str take_while(struct scan *scan, bool (*of)(char c))
 	while (n < scan->rest.len && of(scan->rest.ptr[n]))
 		n++;
 	struct baton_str taken = {scan->rest.ptr, n};
-	scan->rest = (struct baton_str){scan->rest.ptr + n, scan->rest.len - n};
+	if (n > 0) /* an empty text may be NULL, to which nothing can be added */
+		scan->rest = (struct baton_str){scan->rest.ptr + n, scan->rest.len - n};
 	return taken;
 }
 

@@ -16,14 +16,24 @@ static_assert(BATON_LOG_RECORD_MAX <= PIPE_BUF, "a pipe takes a record whole or 
 /* A write that signals keep interrupting has to end some time. */
 #define TRIES_MAX 1000
 
+static ssize_t write_patiently(int fd, const char *bytes, size_t len)
+{
+	ssize_t n = -1;
+	for (int i = 0; i < TRIES_MAX; i++) {
+		n = write(fd, bytes, len);
+		if (n >= 0 || errno != EINTR)
+			break;
+	}
+	return n;
+}
+
 static bool write_whole(int fd, const char *bytes, size_t len)
 {
-	for (int i = 0; i < TRIES_MAX; i++) {
-		ssize_t n = write(fd, bytes, len);
-		if (n >= 0 || errno != EINTR)
-			return n == (ssize_t)len;
-	}
-	return false;
+	ssize_t n = write_patiently(fd, bytes, len);
+	if (n <= 0 || (size_t)n == len)
+		return n > 0;
+	size_t rest = len - (size_t)n;
+	return write_patiently(fd, bytes + n, rest) == (ssize_t)rest;
 }
 
 /* A reader that went away must cost a record, not the process: SIGPIPE is held back during the

@@ -121,13 +121,19 @@ static void put_text(struct line *line, struct baton_str s)
 	put_z(line, mark);
 }
 
+/* A text that is not cut to less than `kept` bytes. */
+static void put_kept(struct line *line, const char *z, size_t kept)
+{
+	size_t max = line->value_max;
+	line->value_max = max > kept ? max : kept;
+	put_text(line, baton_str_z(z));
+	line->value_max = max;
+}
+
 /* A text that is never cut: a number, a time, an id. */
 static void put_whole(struct line *line, const char *z)
 {
-	size_t max = line->value_max;
-	line->value_max = SIZE_MAX;
-	put_text(line, baton_str_z(z));
-	line->value_max = max;
+	put_kept(line, z, SIZE_MAX);
 }
 
 static void put_value(struct line *line, const struct baton_field *field)
@@ -175,10 +181,26 @@ static void put_name(struct line *line, const char *name)
 	put_z(line, json ? "\":" : "=");
 }
 
+/* Whether a record has a field of that name by itself. */
+static bool is_taken(const char *name)
+{
+	static const char *const taken[] = {"ts", "level", "msg", "truncated", "dropped"};
+	for (size_t i = 0; name != NULL && i < sizeof taken / sizeof *taken; i++)
+		if (strcmp(name, taken[i]) == 0)
+			return true;
+	return false;
+}
+
 static void put_field(struct line *line, const struct baton_field *field)
 {
+	char other[sizeof "_truncated"];
+	const char *name = field->name;
+	if (is_taken(name)) {
+		snprintf(other, sizeof other, "_%s", name);
+		name = other;
+	}
 	size_t before = line->len;
-	put_name(line, field->name);
+	put_name(line, name);
 	put_value(line, field);
 	if (line->lost)
 		line->len = before;
@@ -216,6 +238,11 @@ static size_t end_of(const struct record *record, bool truncated, char end[END_M
 	return (size_t)len;
 }
 
+/* What is left of a message, and of a value when fields have to be left out, however little room
+ * there is. */
+#define MESSAGE_KEPT 1024
+#define VALUE_KEPT 256
+
 /* What came of an attempt to write a record. */
 struct outcome {
 	size_t len;
@@ -238,7 +265,7 @@ static struct outcome attempt(const struct record *record, size_t value_max, cha
 	put_name(&line, "level");
 	put_whole(&line, level_name(record->level));
 	put_name(&line, "msg");
-	put_text(&line, baton_str_z(record->message));
+	put_kept(&line, record->message, MESSAGE_KEPT);
 	for (size_t i = 0; i < record->count && !line.lost; i++)
 		put_field(&line, &record->fields[i]);
 	memcpy(bytes + line.len, end, end_len);
@@ -264,6 +291,8 @@ size_t record_write(const struct record *record, char bytes[BATON_LOG_RECORD_MAX
 	/* From nothing, every text that is still too long gets the same share of what is left. */
 	size_t value_max = 0;
 	o = attempt(record, value_max, bytes);
+	if (!o.fits)
+		return attempt(record, VALUE_KEPT, bytes).len;
 	for (int i = 0; i < ROUNDS_MAX && o.fits && o.share > 0; i++) {
 		value_max += o.share;
 		o = attempt(record, value_max, bytes);

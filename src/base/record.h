@@ -15,8 +15,8 @@ struct record {
 };
 
 /* Writes the record with the line's end and returns its length. It is valid UTF-8, and valid JSON
- * in that format, whatever the fields hold. Values that are too long lose their ends, the longest
- * first; fields that do not fit even so are left out from the end. Takes no lock and no memory. */
+ * in that format, whatever the fields hold. What does not fit is left out as <baton/log.h> says.
+ * Takes no lock and no memory. */
 size_t record_write(const struct record *record, char bytes[BATON_LOG_RECORD_MAX]);
 
 #endif

@@ -49,7 +49,7 @@ static void complain_option(const char *typed, int result, const struct option *
 		complain("option '%s' needs a value", shown);
 	else if (strncmp(typed, "--", 2) != 0)
 		complain("unknown option '-%c'; 'baton --help' says more",
-		         isprint(optopt) ? optopt : '?');
+		         isprint((unsigned char)optopt) ? optopt : '?');
 	else if (optopt != 0)
 		complain("option '%.*s' takes no value", (int)strcspn(shown, "="), shown);
 	else

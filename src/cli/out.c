@@ -1,5 +1,4 @@
 /* Where a command writes: standard output, with the first error kept, and complaints. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -7,18 +6,22 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include <baton.h>
+
 #include "out.h"
 
-static bool is_set(const char *name)
+/* The variable's value; "" when it is not set. */
+static const char *environment(const char *name)
 {
 	const char *value = getenv(name);
-	return value && value[0] != '\0';
+	return value ? value : "";
 }
 
 static bool wants_colour(int fd)
 {
-	const char *terminal = getenv("TERM");
-	return isatty(fd) && !is_set("NO_COLOR") && terminal && strcmp(terminal, "dumb") != 0;
+	const char *terminal = environment("TERM");
+	return isatty(fd) && environment("NO_COLOR")[0] == '\0' && terminal[0] != '\0' &&
+	       strcmp(terminal, "dumb") != 0;
 }
 
 struct out out_stdout(void)
@@ -80,15 +83,41 @@ void complain(const char *format, ...)
 	va_end(args);
 }
 
+/* The longest character in bytes of UTF-8. */
+#define CHARACTER_MAX 4
+
+/* The character at the beginning of `text`, which is not empty, or else its first byte. */
+static struct baton_str first_character(const char *text)
+{
+	size_t length = strnlen(text, CHARACTER_MAX);
+	for (size_t n = 1; n <= length; n++) {
+		struct baton_str character = {text, n};
+		if (baton_str_is_utf8(character))
+			return character;
+	}
+	return (struct baton_str){text, 1};
+}
+
 const char *show(const char *typed, char shown[SHOWN_MAX])
 {
-	size_t length = strlen(typed);
-	snprintf(shown, SHOWN_MAX, "%s", typed);
-	if (length >= SHOWN_MAX)
-		memcpy(shown + SHOWN_MAX - sizeof "...", "...", sizeof "...");
-	for (char *c = shown; *c != '\0'; c++) {
-		if (iscntrl((unsigned char)*c))
-			*c = '?';
+	static const char ellipsis[] = "...";
+	size_t used = 0;
+	size_t spare = 0; /* of it, what leaves room for the ellipsis too */
+	while (*typed != '\0') {
+		struct baton_str character = first_character(typed);
+		typed += character.len;
+		if (baton_str_name("character", character.ptr, character.len, CHARACTER_MAX,
+		                   &character) != BATON_OK)
+			character = BATON_STR("?");
+		if (used + character.len >= SHOWN_MAX) {
+			memcpy(shown + spare, ellipsis, sizeof ellipsis);
+			return shown;
+		}
+		memcpy(shown + used, character.ptr, character.len);
+		used += character.len;
+		if (used + sizeof ellipsis <= SHOWN_MAX)
+			spare = used;
 	}
+	shown[used] = '\0';
 	return shown;
 }

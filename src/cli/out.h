@@ -38,8 +38,8 @@ __attribute__((format(printf, 1, 2))) void complain(const char *format, ...);
 
 #define SHOWN_MAX 80
 
-/* What a user typed as it may be shown: control characters replaced, the end cut off if it is long.
- * Returns `shown`. */
+/* What a user typed as it may be shown: '?' instead of control characters and of bytes that are not
+ * UTF-8, and whole characters cut off its end if it is long. Returns `shown`. */
 const char *show(const char *typed, char shown[SHOWN_MAX]);
 
 #endif

@@ -12,7 +12,9 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-size_t word_distance(const char *a, const char *b)
+/* How many letters have to be added, removed, replaced or swapped with their neighbour to turn one
+ * word into the other. Words longer than WORD_MAX are as far from all others as can be. */
+static size_t word_distance(const char *a, const char *b)
 {
 	size_t rows = strlen(a) + 1;
 	size_t columns = strlen(b) + 1;

@@ -11,10 +11,6 @@ struct suggestion {
 	size_t distance;     /* how far that is                                 */
 };
 
-/* How many letters have to be added, removed, replaced or swapped with their neighbour to turn one
- * word into the other. Words longer than 63 letters are as far from all others as can be. */
-size_t word_distance(const char *a, const char *b);
-
 /* Keeps `name`, which is borrowed, if it is nearer than those before it and near enough. */
 void suggestion_consider(struct suggestion *s, const char *name);
 

@@ -127,7 +127,7 @@ def test_colours_are_for_terminals(baton):
     assert '\033[' not in baton('demo', env={'TERM': 'xterm'}).stdout
 
 
-@pytest.mark.parametrize('environment', [{'NO_COLOR': '1'}, {'TERM': 'dumb'}])
+@pytest.mark.parametrize('environment', [{'NO_COLOR': '1'}, {'TERM': 'dumb'}, {'TERM': ''}])
 def test_colours_can_be_refused(baton, environment):
     assert '\033[' not in on_a_terminal(baton, **environment)
 

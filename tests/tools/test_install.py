@@ -20,6 +20,21 @@ int main(void)
 	return 0;
 }
 '''
+MACROS = '''
+#include <baton.h>
+#include <baton/log.h>
+
+void use(const struct baton_log *log);
+
+void use(const struct baton_log *log)
+{
+	if (log)
+		BATON_LOG(log, BATON_LOG_INFO, "one", baton_field_int("i", 1));
+	else
+		BATON_LOG(log, BATON_LOG_INFO, "two", baton_field_str("s", BATON_STR("a")),
+		          baton_field_secret("t", BATON_STR("")));
+}
+'''
 COMPILERS = {'c11': ['gcc', 'clang'], 'c++17': ['g++', 'clang++']}
 VERSION = os.environ.get('BATON_VERSION', '')
 
@@ -66,6 +81,7 @@ def test_a_program_links_the_shared_library(installed, pkg_config, run, write, t
     assert 'libsodium' not in needed
 
 
+@pytest.mark.skipif(os.environ.get('BATON_STATIC') == 'no', reason='no static library with LTO')
 def test_a_program_links_the_static_library(pkg_config, run, write, tmp_path):
     source = write('program.c', PROGRAM)
     flags = pkg_config('--static', '--cflags', '--libs')
@@ -90,22 +106,34 @@ def test_every_header_is_installed(installed, header):
     find(installed, f'include/{header}')
 
 
-@pytest.mark.parametrize('standard', COMPILERS)
-def test_each_header_compiles_alone(installed, run, write, standard):
-    compilers = [c for c in COMPILERS[standard] if shutil.which(c)]
-    if not compilers:
-        pytest.skip(f'no compiler for {standard}: {", ".join(COMPILERS[standard])}')
-    include = find(installed, 'baton.h').parent
-    options = ['-Wall', '-Wextra', '-Werror', '-fsyntax-only', f'-std={standard}', '-I', include]
-    if standard == 'c11':
-        options.append('-Wpedantic')
-    for header in public_headers():
-        suffix = 'c' if standard == 'c11' else 'cc'
-        twice = f'#include <{header}>\n' * 2
-        source = write(f'alone.{suffix}', f'{twice}extern int x;\n')
+@pytest.fixture
+def compile_as(installed, run, write):
+    """Compiles a text with every compiler for a standard, and takes no warning."""
+    def compile_text(standard, text):
+        compilers = [c for c in COMPILERS[standard] if shutil.which(c)]
+        if not compilers:
+            pytest.skip(f'no compiler for {standard}: {", ".join(COMPILERS[standard])}')
+        include = find(installed, 'baton.h').parent
+        options = ['-Wall', '-Wextra', '-Werror', '-fsyntax-only', f'-std={standard}',
+                   '-I', include]
+        if standard == 'c11':
+            options.append('-Wpedantic')
+        source = write('text.c' if standard == 'c11' else 'text.cc', text)
         for compiler in compilers:
             result = run(compiler, *options, source)
-            assert result.returncode == 0, f'{compiler} {header}:\n{result.stderr}'
+            assert result.returncode == 0, f'{compiler}:\n{text}\n{result.stderr}'
+    return compile_text
+
+
+@pytest.mark.parametrize('standard', COMPILERS)
+def test_each_header_compiles_alone(compile_as, standard):
+    for header in public_headers():
+        compile_as(standard, f'#include <{header}>\n' * 2 + 'extern int x;\n')
+
+
+@pytest.mark.parametrize('standard', COMPILERS)
+def test_the_macros_can_be_used(compile_as, standard):
+    compile_as(standard, MACROS)
 
 
 def test_the_program_runs_where_it_was_installed(installed, run):

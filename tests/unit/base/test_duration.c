@@ -207,6 +207,15 @@ static void everything_else_is_refused_with_the_reason(void **state)
 	}
 }
 
+static void a_missing_text_is_an_empty_one(void **state)
+{
+	(void)state;
+	struct baton_duration d = {-1};
+	assert_int_equal(baton_duration_parse((struct baton_str){NULL, 0}, &d), BATON_INVALID);
+	assert_string_equal(baton_err_detail(), EMPTY);
+	assert_int_equal(d.ns, -1);
+}
+
 static void a_long_text_is_shown_in_part(void **state)
 {
 	(void)state;
@@ -296,6 +305,7 @@ int main(void)
 		cmocka_unit_test(what_is_finer_than_a_nanosecond_is_rounded_up),
 		cmocka_unit_test(the_longest_span_is_read_and_one_more_is_refused),
 		cmocka_unit_test(everything_else_is_refused_with_the_reason),
+		cmocka_unit_test(a_missing_text_is_an_empty_one),
 		cmocka_unit_test(a_long_text_is_shown_in_part),
 		cmocka_unit_test(spans_are_shown_in_the_largest_units_that_need_no_thought),
 		cmocka_unit_test(what_is_shown_is_read_back_as_the_same_span),

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -254,6 +256,76 @@ static void a_write_that_signals_interrupt_is_taken_up_again(void **state)
 	assert_true(interrupted >= 3);
 }
 
+/* Fills a stream socket but for one piece of a record, which then takes that piece and waits. */
+static void fill_socket_but_for_one_piece(int near, int far)
+{
+	char byte = 'x';
+	int room = 1; /* the least that the kernel allows */
+	assert_int_equal(setsockopt(near, SOL_SOCKET, SO_SNDBUF, &room, sizeof room), 0);
+	while (send(near, &byte, 1, MSG_DONTWAIT) == 1)
+		continue;
+	assert_int_equal(read(far, &byte, 1), 1);
+	assert_int_equal(fcntl(far, F_SETFL, O_NONBLOCK), 0);
+}
+
+/* A signal ends a write that waits with what it took so far. */
+static void what_a_write_took_in_part_is_finished(void **state)
+{
+	struct world *w = *state;
+	int fds[2];
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	AUTO(fd_closep) int near = fds[0];
+	AUTO(fd_closep) int far = fds[1];
+	fill_socket_but_for_one_piece(near, far);
+	w->log.fd = near;
+	reader_fd = far;
+	interrupted = 0;
+	char value[2 * BATON_LOG_RECORD_MAX];
+	memset(value, 'v', sizeof value);
+	struct sigaction action = {.sa_handler = on_alarm}, old;
+	sigaction(SIGALRM, &action, &old);
+	setitimer(ITIMER_REAL, &(struct itimerval){{0, 1000}, {0, 1000}}, NULL);
+	BATON_LOG(&w->log, BATON_LOG_INFO, "long",
+	          baton_field_str("v", (struct baton_str){value, sizeof value}));
+	setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL);
+	sigaction(SIGALRM, &old, NULL);
+	assert_true(interrupted >= 3);
+	assert_int_equal(w->dropped, 0);
+}
+
+static void what_cannot_be_finished_counts_as_dropped_and_stays(void **state)
+{
+	struct world *w = *state;
+	FILE *file = tmpfile();
+	assert_non_null(file);
+	w->log.fd = fileno(file);
+	struct rlimit old;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	signal(SIGXFSZ, SIG_IGN);
+	struct rlimit small = {.rlim_cur = 10, .rlim_max = old.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	baton_log_write(&w->log, BATON_LOG_INFO, "first", NULL, 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	signal(SIGXFSZ, SIG_DFL);
+	assert_int_equal(w->dropped, 1);
+	baton_log_write(&w->log, BATON_LOG_INFO, "second", NULL, 0);
+	char text[200];
+	rewind(file);
+	assert_non_null(fgets(text, sizeof text, file));
+	assert_string_equal(text, "ts=2026-01" TS "level=info msg=second dropped=1\n");
+	fclose(file);
+}
+
+static void a_record_can_be_the_only_statement_of_a_branch(void **state)
+{
+	struct world *w = *state;
+	if (w->dropped > 0)
+		BATON_LOG(&w->log, BATON_LOG_INFO, "no", baton_field_int("i", 1));
+	else
+		BATON_LOG(&w->log, BATON_LOG_INFO, "yes", baton_field_int("i", 2));
+	assert_logged(w, TS "level=info msg=yes i=2\n");
+}
+
 #define WRITERS 4
 #define LINES 500
 #define VALUE_LEN 700
@@ -347,6 +419,9 @@ int main(void)
 		LOG_TEST(a_reader_that_went_away_costs_a_record_and_no_signal),
 		LOG_TEST(the_signal_mask_is_as_it_was),
 		LOG_TEST(a_write_that_signals_interrupt_is_taken_up_again),
+		LOG_TEST(what_a_write_took_in_part_is_finished),
+		LOG_TEST(what_cannot_be_finished_counts_as_dropped_and_stays),
+		LOG_TEST(a_record_can_be_the_only_statement_of_a_branch),
 		LOG_TEST(lines_of_several_threads_never_mix),
 		LOG_TEST(several_threads_lose_no_count),
 	};

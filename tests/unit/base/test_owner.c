@@ -204,10 +204,13 @@ static void anything_else_is_refused_by_its_part(void **state)
 	}
 }
 
-static void a_text_with_a_nul_or_a_name_too_long_is_refused(void **state)
+static void a_text_that_is_missing_or_has_a_nul_or_too_long_a_name_is_refused(void **state)
 {
 	(void)state;
 	struct baton_owner owner;
+	assert_int_equal(baton_owner_parse((struct baton_str){NULL, 0}, &owner), BATON_INVALID);
+	assert_string_equal(baton_err_detail(),
+	                    "\"\" is no owner: it has 0 colons instead of at least 5");
 	assert_int_equal(baton_owner_parse(BATON_STR(A "::::a\0b"), &owner), BATON_INVALID);
 	assert_string_equal(baton_err_detail(),
 	                    "the owner id has the control character U+0000 at byte 1");
@@ -234,7 +237,7 @@ int main(void)
 		cmocka_unit_test(every_field_is_read),
 		cmocka_unit_test(the_longest_owner_fits_into_its_text),
 		cmocka_unit_test(anything_else_is_refused_by_its_part),
-		cmocka_unit_test(a_text_with_a_nul_or_a_name_too_long_is_refused),
+		cmocka_unit_test(a_text_that_is_missing_or_has_a_nul_or_too_long_a_name_is_refused),
 	};
 	return cmocka_run_group_tests_name("owner", tests, NULL, NULL);
 }

@@ -325,19 +325,54 @@ static void fields_that_do_not_fit_at_all_are_left_out_from_the_end(void **state
 	static const enum baton_log_format formats[] = {BATON_LOG_LOGFMT, BATON_LOG_JSON};
 	for (size_t i = 0; i < 1000; i++)
 		fields[i] = baton_field_uint("number", UINT64_MAX);
-	fields[0] = baton_field_str("first", BATON_STR("gone"));
+	fields[0] = baton_field_str("first", BATON_STR("kept"));
+	static const char *const begins[] = {
+		"msg=hello first=kept number=1844",
+		"\"msg\":\"hello\",\"first\":\"kept\",\"number\":1844",
+	};
 	for (size_t k = 0; k < 2; k++) {
 		struct record record = record_of(formats[k], "hello", fields, 1000);
 		record.dropped = 3;
 		struct line line = write_record(&record);
 		assert_true(line.len > BATON_LOG_RECORD_MAX - 40);
-		assert_non_null(
-			strstr(line.text, formats[k] == BATON_LOG_JSON
-		                                  ? "\"msg\":\"\",\"first\":\"\",\"number\":1844"
-		                                  : "msg=\"\" first=\"\" number=1844"));
+		assert_non_null(strstr(line.text, begins[k]));
 		assert_non_null(strstr(line.text, "truncated"));
 		assert_non_null(strstr(line.text, "dropped"));
 	}
+}
+
+static void a_long_message_and_long_values_keep_their_share_when_fields_are_left_out(void **state)
+{
+	(void)state;
+	char message[6001], value[5000];
+	memset(message, 'M', sizeof message - 1);
+	message[sizeof message - 1] = '\0';
+	memset(value, 'V', sizeof value);
+	struct baton_field fields[1000];
+	for (size_t i = 0; i < 1000; i++)
+		fields[i] = baton_field_uint("number", UINT64_MAX);
+	fields[0] = baton_field_str("first", (struct baton_str){value, sizeof value});
+	struct record record = record_of(BATON_LOG_JSON, message, fields, 1000);
+	struct line line = write_record(&record);
+	assert_int_equal(count_of(line.text, 'M'), 1024);
+	assert_int_equal(count_of(line.text, 'V'), 256);
+	assert_true(line.len > BATON_LOG_RECORD_MAX - 40);
+	assert_non_null(strstr(line.text, "\"truncated\":true}\n"));
+}
+
+static void names_of_the_records_own_fields_get_an_underscore(void **state)
+{
+	(void)state;
+	const struct baton_field fields[] = {
+		baton_field_int("ts", 1),      baton_field_int("level", 2),
+		baton_field_int("msg", 3),     baton_field_int("truncated", 4),
+		baton_field_int("dropped", 5), baton_field_int("msgs", 6),
+	};
+	assert_string_equal(write_fields(BATON_LOG_LOGFMT, fields, 6).text,
+	                    LOGFMT "m _ts=1 _level=2 _msg=3 _truncated=4 _dropped=5 msgs=6\n");
+	assert_string_equal(write_fields(BATON_LOG_JSON, fields, 6).text,
+	                    JSON "\"m\",\"_ts\":1,\"_level\":2,\"_msg\":3,\"_truncated\":4,"
+	                         "\"_dropped\":5,\"msgs\":6}\n");
 }
 
 static void a_name_longer_than_a_record_is_left_out(void **state)
@@ -348,7 +383,7 @@ static void a_name_longer_than_a_record_is_left_out(void **state)
 	name[sizeof name - 1] = '\0';
 	struct baton_field field = baton_field_uint(name, 1);
 	assert_string_equal(write_fields(BATON_LOG_JSON, &field, 1).text,
-	                    JSON "\"\",\"truncated\":true}\n");
+	                    JSON "\"m\",\"truncated\":true}\n");
 }
 
 static void random_bytes_always_make_one_valid_line(void **state)
@@ -387,6 +422,9 @@ int main(void)
 		cmocka_unit_test(a_cut_spares_characters_and_escapes),
 		cmocka_unit_test(a_message_gives_way_as_the_values_do),
 		cmocka_unit_test(fields_that_do_not_fit_at_all_are_left_out_from_the_end),
+		cmocka_unit_test(
+			a_long_message_and_long_values_keep_their_share_when_fields_are_left_out),
+		cmocka_unit_test(names_of_the_records_own_fields_get_an_underscore),
 		cmocka_unit_test(a_name_longer_than_a_record_is_left_out),
 		cmocka_unit_test(random_bytes_always_make_one_valid_line),
 	};

@@ -137,6 +137,7 @@ static void only_the_shortest_forms_of_characters_are_utf8(void **state)
 	                   "a"),
 	         false},
 		{BATON_STR("ok\xe2\x82\xac ok"), true},
+		{{NULL, 0}, true},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		assert_int_equal(baton_str_is_utf8(cases[i].text), cases[i].valid);
