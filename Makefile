@@ -45,7 +45,10 @@ bench:
 install:
 	@tools/configure build prefix='$(PREFIX)'
 	@ninja -C build --quiet
-	@DESTDIR='$(DESTDIR)' meson install -C build --no-rebuild
+	@case '$(DESTDIR)' in \
+	'' | /*) stage='$(DESTDIR)' ;; \
+	*) stage='$(CURDIR)/$(DESTDIR)' ;; \
+	esac; DESTDIR="$$stage" meson install -C build --no-rebuild
 	@test -n '$(DESTDIR)' || ldconfig 2>/dev/null || true
 
 clean:

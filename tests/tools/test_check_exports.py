@@ -27,13 +27,13 @@ def cc(*arguments):
 @pytest.fixture
 def libraries(write, tmp_path, run):
     """Builds both libraries from a header, two sources and a version script."""
-    def make(header=HEADER, source=SOURCE, version_script=MAP):
+    def make(header=HEADER, source=SOURCE, version_script=MAP, options=()):
         write('include/baton.h', header)
         script = write('lib.map', version_script)
         archives = []
         for name, text in (('main', source), ('helper', HELPER)):
             c_file = write(f'{name}.c', text)
-            cc('-fPIC', '-fvisibility=hidden', '-I', tmp_path / 'include', '-c', c_file,
+            cc(*options, '-fPIC', '-fvisibility=hidden', '-I', tmp_path / 'include', '-c', c_file,
                '-o', tmp_path / f'{name}.o')
             archive = tmp_path / f'{name}.a'
             subprocess.run(['ar', 'rcs', archive, tmp_path / f'{name}.o'], check=True)
@@ -56,6 +56,33 @@ def test_the_same_names_everywhere_pass(libraries):
     result = libraries()
     assert result.returncode == 0, result.stdout
     assert result.stdout == '2 public names, the same everywhere\n'
+
+
+def test_link_time_optimisation_leaves_no_inner_name_in_the_static_library(libraries, run):
+    if 'clang' in run('cc', '--version').stdout:
+        pytest.skip('only gcc makes a static library with LTO')
+    result = libraries(options=['-flto', '-O2'])
+    assert result.returncode == 0, result.stdout
+    assert result.stdout == '2 public names, the same everywhere\n'
+
+
+@pytest.mark.parametrize('name', ['lib.map', 'lib.so', 'lib.a'])
+def test_a_file_that_is_not_there_is_said_in_one_line(libraries, run, tmp_path, name):
+    libraries()
+    (tmp_path / name).unlink()
+    result = check(tmp_path, run)
+    assert result.returncode == 1
+    assert result.stderr.startswith(f'{tmp_path / name}: ')
+    assert result.stderr.count('\n') == 1
+
+
+@pytest.mark.parametrize('name', ['lib.so', 'lib.a'])
+def test_a_file_that_is_no_library_is_said_in_one_line(libraries, run, write, tmp_path, name):
+    libraries()
+    write(name, 'no library\n')
+    result = check(tmp_path, run)
+    assert (result.returncode, result.stdout) == (1, '')
+    assert result.stderr == f'{tmp_path / name}: no library that nm can read\n'
 
 
 def test_a_name_missing_from_the_map_is_found_there_and_in_the_library(libraries):

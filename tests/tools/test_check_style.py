@@ -201,3 +201,12 @@ class TestMemory:
         assert check('tidy').returncode == 1
         assert check('tidy').returncode == 1
         assert linter() == 3
+
+
+def test_a_file_that_is_not_utf_8_ends_no_step(check, tree):
+    (tree / 'src/base/sum.c').write_bytes(b'/* \xe9 */\n' + GOOD.encode() + b'int  x;\n')
+    (tree / 'tools/check').write_bytes(b'#!/usr/bin/python3\nprint("\xe9")\n')
+    result = check()
+    assert (result.returncode, result.stderr) == (1, '')
+    assert 'tools/check:1: ' in result.stdout or 'tools/check:2: ' in result.stdout
+    assert len([x for x in result.stdout.splitlines() if x.endswith(' complaints')]) == 5

@@ -56,5 +56,13 @@ def test_a_failure_is_passed_on(configure):
     assert 'failed' in result.stderr
 
 
+def test_a_missing_meson_is_said_in_one_line(configure, tmp_path):
+    (tmp_path / 'bin/meson').unlink()
+    result = configure('b', PATH=f'{tmp_path}/bin')
+    assert (result.returncode, result.stdout) == (69, '')
+    assert result.stderr == \
+        'tools/configure: meson is missing; tools/setup run installs it\n'
+
+
 def test_an_option_without_a_value_is_refused(configure):
     assert configure('b', 'tests').returncode == 64

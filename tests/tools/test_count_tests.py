@@ -106,3 +106,18 @@ def test_an_empty_or_broken_log_is_a_failure(run, write, tmp_path, log):
     result = run('tools/count-tests', tmp_path / 'a')
     assert last(result) == '0 passed, 1 failed'
     assert result.returncode == 1
+
+
+@pytest.mark.parametrize('record, complaint', [
+    ({'name': 'x', 'result': 'OK'}, 'build: x: has no exit status'),
+    ({'name': 'x', 'result': 'ERROR', 'returncode': None}, 'build: x: has no exit status'),
+    ({'name': 'x', 'result': 'OK', 'stdout': '1..0\n'}, 'build: x: has no exit status'),
+    ({'returncode': 0}, 'cannot be read: a record without a name'),
+    ([], 'cannot be read: a record without a name'),
+])
+def test_a_record_that_lacks_something_is_a_failure(run, write, tmp_path, record, complaint):
+    write('build/meson-logs/testlog.json', json.dumps(record) + '\n')
+    result = run('tools/count-tests', 'build', cwd=tmp_path)
+    assert (result.returncode, result.stderr) == (1, '')
+    assert complaint in result.stdout
+    assert last(result) == '0 passed, 1 failed'

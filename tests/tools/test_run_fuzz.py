@@ -33,6 +33,21 @@ def test_every_target_runs_for_the_time_given(run_fuzz, tmp_path):
     assert (tmp_path / 'log').read_text().count('-max_total_time=7') == 2
 
 
+def test_a_target_runs_as_the_tests_under_asan_do(run_fuzz, write, tmp_path):
+    write('bin/setarch', '#!/bin/sh\nshift\nUNDER=setarch exec "$@"\n', 0o755)
+    write('bin/meson', '#!/bin/sh\necho "$CC $*" >>asked\n', 0o755)
+    write('build-asan/tests/fuzz/fuzz-one',
+          GOOD + 'echo "$UNDER $ASAN_OPTIONS $UBSAN_OPTIONS" >>seen\n', 0o755)
+    assert run_fuzz('7', 'one', ASAN_OPTIONS='mine=1').returncode == 0
+    seen = (tmp_path / 'seen').read_text()
+    assert seen.startswith('setarch ')
+    for option in ('detect_stack_use_after_return=1', 'mine=1', 'print_stacktrace=1'):
+        assert option in seen
+    asked = (tmp_path / 'asked').read_text()
+    for word in ('clang', '-Dwerror=true', '-Dfuzz=true', '-Db_sanitize=address,undefined'):
+        assert word in asked
+
+
 def test_a_target_can_be_chosen(run_fuzz):
     assert last(run_fuzz('7', 'two')) == '1 passed, 0 failed'
 

@@ -3,7 +3,7 @@ import shutil
 
 import pytest
 
-TOOLS = ('cat', 'dirname', 'env', 'mktemp', 'rm', 'sed', 'sh', 'sort', 'tail', 'tr')
+TOOLS = ('cat', 'dirname', 'env', 'grep', 'mktemp', 'rm', 'sed', 'sh', 'sort', 'tail', 'tr')
 
 
 class Machine:
@@ -32,10 +32,14 @@ class Machine:
         (self.folder / 'bin' / name).unlink()
 
     def installed(self, *names):
-        """Makes dpkg-query, called with -W -f=... NAME, know these packages and the rest of one."""
+        """Makes dpkg-query, called with -W -f=FORMAT NAME, know these packages, the rest of one,
+        and one that is there for two architectures."""
         words = '|'.join(names) or 'nothing'
-        self.command('dpkg-query', f'case $3 in {words}) printf installed ;; '
-                                   'half) printf config-files ;; *) exit 1 ;; esac')
+        self.command('dpkg-query', 'end=${2##*\\}}\n'
+                                   f'case $3 in {words}) printf "installed$end" ;; '
+                                   'half) printf "config-files$end" ;; '
+                                   'twice) printf "installed${end}installed$end" ;; '
+                                   '*) exit 1 ;; esac')
 
     def setup(self, *arguments, **environment):
         return self.run(self.folder / 'tree/tools/setup', *arguments,
@@ -79,6 +83,12 @@ def test_what_is_there_is_left_alone(machine):
 def test_the_rest_of_a_removed_package_is_no_package(machine, write):
     write('tree/tools/packages-run.txt', 'half\n')
     assert machine.setup('run').stdout == 'tools/setup: installing half\n'
+
+
+def test_a_package_of_two_architectures_is_there(machine, write):
+    write('tree/tools/packages-run.txt', 'twice\n')
+    assert machine.setup('run').stdout == ''
+    assert machine.orders() == []
 
 
 def test_apt_is_never_interactive(machine, tmp_path):
