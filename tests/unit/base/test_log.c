@@ -230,11 +230,13 @@ static int reader_fd;   /* [signal handler] */
 static void on_alarm(int number)
 {
 	(void)number;
+	int saved = errno;
 	char junk[4096];
 	if (__atomic_add_fetch(&interrupted, 1, __ATOMIC_RELAXED) >= 3)
 		for (int i = 0; i < 2; i++)
 			if (read(reader_fd, junk, sizeof junk) < 0)
-				return;
+				break;
+	errno = saved;
 }
 
 static void a_write_that_signals_interrupt_is_taken_up_again(void **state)
