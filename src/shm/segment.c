@@ -51,24 +51,21 @@ static void folder_of(const char *path, char folder[SEGMENT_PATH_MAX + 1])
 
 /* Whoever can write to the folder can put another file in the segment's place, so it must be ours
  * or root's. */
-static enum baton_err folder_check(const char *folder, int *ret_fd)
+static enum baton_err folder_check(const char *folder, int fd)
 {
 	struct stat st;
-	AUTO(fd_closep) int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) != 0)
 		return fail_errno(errno, "the folder '%.200s' cannot be opened", folder);
 	if (st.st_uid != geteuid() && st.st_uid != 0)
-		return fail(
-			BATON_INVALID,
-			"the folder '%.200s' belongs to uid %u; it must belong to uid %u or root",
-			folder, (unsigned)st.st_uid, (unsigned)geteuid());
+		return fail(BATON_INVALID,
+		            "the folder '%.200s' belongs to uid %u; it must belong to uid %u or "
+		            "root",
+		            folder, (unsigned)st.st_uid, (unsigned)geteuid());
 	if ((st.st_mode & S_IWOTH) && !(st.st_mode & S_ISVTX))
 		return fail(BATON_INVALID,
 		            "the folder '%.200s' is writable by everybody; take that away with "
 		            "chmod o-w",
 		            folder);
-	*ret_fd = fd;
-	fd = -1;
 	return BATON_OK;
 }
 
@@ -120,7 +117,7 @@ static enum baton_err file_fill(int fd, const struct segment_spec *spec,
 
 /* Makes the file complete and without a name, and then gives it its name if nobody was faster.
  * A maker that dies on the way leaves nothing behind. */
-static enum baton_err segment_make(const struct segment_spec *spec, int folder, bool *ret_made)
+static enum baton_err segment_make(const struct segment_spec *spec, int folder)
 {
 	struct segment_header header;
 	size_t data_size = spec->size(spec->params);
@@ -140,8 +137,7 @@ static enum baton_err segment_make(const struct segment_spec *spec, int folder, 
 		return e;
 	char self[64];
 	snprintf(self, sizeof self, "/proc/thread-self/fd/%d", fd);
-	*ret_made = linkat(AT_FDCWD, self, AT_FDCWD, spec->path, AT_SYMLINK_FOLLOW) == 0;
-	if (!*ret_made && errno != EEXIST)
+	if (linkat(AT_FDCWD, self, AT_FDCWD, spec->path, AT_SYMLINK_FOLLOW) != 0 && errno != EEXIST)
 		return fail_errno(errno, "a shared segment cannot be given the name '%.200s'",
 		                  spec->path);
 	return BATON_OK;
@@ -219,10 +215,10 @@ static enum baton_err segment_map(const struct segment_spec *spec, int fd, struc
 	if (base == MAP_FAILED)
 		return fail_errno(errno, "'%.200s' cannot be mapped", spec->path);
 	*ret = (struct segment){
+		.base = base,
+		.size = header.size,
 		.header = (const struct segment_header *)(void *)base,
 		.data = base + DATA_OFFSET,
-		.size = header.size,
-		.fd = fd,
 		.dev = st.st_dev,
 		.ino = st.st_ino,
 	};
@@ -236,24 +232,20 @@ enum baton_err segment_open(const struct segment_spec *spec, struct segment *ret
 	if (e != BATON_OK)
 		return e;
 	char folder[SEGMENT_PATH_MAX + 1];
-	AUTO(fd_closep) int folder_fd = -1;
 	folder_of(spec->path, folder);
-	e = folder_check(folder, &folder_fd);
+	AUTO(fd_closep) int folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	e = folder_check(folder, folder_fd);
 	if (e != BATON_OK)
 		return e;
 	for (int i = 0; i < ATTEMPTS; i++) {
 		int access = spec->read_only ? O_RDONLY : O_RDWR;
 		AUTO(fd_closep)
 		int fd = open(spec->path, access | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-		bool made = false;
-		if (fd >= 0) {
-			e = segment_map(spec, fd, ret);
-			fd = e == BATON_OK ? -1 : fd;
-			return e;
-		}
+		if (fd >= 0)
+			return segment_map(spec, fd, ret);
 		if (errno != ENOENT || spec->read_only)
 			return fail_errno(errno, "'%.200s' cannot be opened", spec->path);
-		e = segment_make(spec, folder_fd, &made);
+		e = segment_make(spec, folder_fd);
 		if (e != BATON_OK)
 			return e;
 	}
@@ -263,11 +255,9 @@ enum baton_err segment_open(const struct segment_spec *spec, struct segment *ret
 
 void segment_close(struct segment *s)
 {
-	if (!s->header)
-		return;
-	munmap((void *)(uintptr_t)s->header, s->size);
-	close(s->fd);
-	*s = (struct segment){.fd = -1};
+	if (s->base)
+		munmap(s->base, s->size);
+	*s = (struct segment){.base = NULL};
 }
 
 bool segment_is_current(const struct segment *s)

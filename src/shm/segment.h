@@ -50,12 +50,12 @@ struct segment_spec {
 };
 
 struct segment {
-	const struct segment_header *header; /* the mapping; NULL: not attached  */
-	void *data;                          /* inside of it                     */
-	size_t size;                         /* of the mapping                   */
-	int fd;                              /* keeps the file's identity; or -1 */
-	dev_t dev;
-	ino_t ino;
+	void *base;                          /* of the mapping; NULL: not attached */
+	size_t size;                         /* of the mapping                     */
+	const struct segment_header *header; /* inside of it                       */
+	void *data;                          /* inside of it                       */
+	dev_t dev;                           /* the file, which cannot come again  */
+	ino_t ino;                           /* while it is mapped                 */
 	char path[SEGMENT_PATH_MAX + 1];
 };
 
