@@ -50,8 +50,10 @@ static enum baton_err fill(void *data, const uint32_t *params, void *arg)
 static int setup(void **state)
 {
 	struct world *w = calloc(1, sizeof *w);
+	if (!w)
+		return -1;
 	strcpy(w->folder, "/tmp/baton-segment-XXXXXX");
-	if (!w || !mkdtemp(w->folder))
+	if (!mkdtemp(w->folder))
 		return -1;
 	snprintf(w->path, sizeof w->path, "%s/fleet", w->folder);
 	w->spec = (struct segment_spec){
