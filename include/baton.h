@@ -2,9 +2,12 @@
 #ifndef BATON_H
 #define BATON_H
 
+#include <baton/admit.h>
 #include <baton/alloc.h>
+#include <baton/claim.h>
 #include <baton/clock.h>
 #include <baton/err.h>
+#include <baton/fleet.h>
 #include <baton/gate.h>
 #include <baton/id.h>
 #include <baton/key.h>
@@ -14,5 +17,7 @@
 #include <baton/time.h>
 #include <baton/version.h>
 #include <baton/wake.h>
+#include <baton/wakeup.h>
+#include <baton/watch.h>
 
 #endif

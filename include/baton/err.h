@@ -16,7 +16,10 @@ BATON_BEGIN
 	X(INVALID, 5, "invalid argument")              \
 	X(FULL, 6, "a limit has been reached")         \
 	X(NO_MEMORY, 7, "out of memory")               \
-	X(SYSTEM, 8, "a system call failed")
+	X(SYSTEM, 8, "a system call failed")           \
+	X(BUSY, 9, "a stopped process is in the way")  \
+	X(GONE, 10, "what was joined is gone")         \
+	X(STALE, 11, "a newer one was here")
 
 enum baton_err {
 #define BATON_ERR_ENTRY(name, number, text) BATON_##name = number,
@@ -32,7 +35,8 @@ BATON_API const char *baton_err_name(enum baton_err e);
 
 /* One sentence about the last call on this thread that failed: what was wrong, with which value and
  * which limit. "" when no call has failed yet. BATON_OK and the plain answers BATON_YIELD,
- * BATON_NOT_HELD, BATON_TIMEOUT and BATON_CANCELLED are not failures and leave it alone.
+ * BATON_NOT_HELD, BATON_TIMEOUT, BATON_CANCELLED and BATON_STALE are not failures and leave it
+ * alone.
  *
  * The text belongs to the thread and holds until its next failing call. It never has a secret. */
 BATON_API const char *baton_err_detail(void);

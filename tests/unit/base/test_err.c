@@ -27,6 +27,9 @@ static void every_answer_has_its_number_its_name_and_its_meaning(void **state)
 		{BATON_FULL, 6, "BATON_FULL", "a limit has been reached"},
 		{BATON_NO_MEMORY, 7, "BATON_NO_MEMORY", "out of memory"},
 		{BATON_SYSTEM, 8, "BATON_SYSTEM", "a system call failed"},
+		{BATON_BUSY, 9, "BATON_BUSY", "a stopped process is in the way"},
+		{BATON_GONE, 10, "BATON_GONE", "what was joined is gone"},
+		{BATON_STALE, 11, "BATON_STALE", "a newer one was here"},
 		{(enum baton_err)9, 9, "BATON_UNKNOWN", "unknown error"},
 		{(enum baton_err) - 1, -1, "BATON_UNKNOWN", "unknown error"},
 	};
