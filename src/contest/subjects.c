@@ -58,6 +58,8 @@ bool subjects_name(const struct view *v, uint32_t n, uint64_t hash, struct name_
                    struct baton_subject *ret)
 {
 	const struct slot *slot = &v->slots[n];
+	if (atomic_load_explicit(&slot->hash, memory_order_acquire) != hash)
+		return false;
 	uint32_t lengths = atomic_load_explicit(&slot->lengths, memory_order_relaxed);
 	uint32_t space_len = lengths >> 16, label_len = lengths & 0xffff;
 	if (space_len == 0 || space_len > BATON_SPACE_MAX || label_len == 0 ||

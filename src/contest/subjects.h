@@ -29,15 +29,16 @@ static inline enum baton_err key_check(const struct baton_subject *s, size_t own
 struct key key_make(const struct view *v, const struct baton_subject *subject);
 
 /* Whether the place has that name, whose lengths are within their limits. What is read counts only
- * if the word has not changed since before. */
+ * if the word has not changed since before. Whether it is listed is looked at first: before a place
+ * says that it is, its new name is complete. */
 static inline bool subjects_is(const struct view *v, uint32_t n, const struct baton_subject *s)
 {
 	const struct slot *slot = &v->slots[n];
 	const struct name *name = &v->names[n];
 	uint32_t lengths = (uint32_t)s->space.len << 16 | (uint32_t)s->label.len;
-	return atomic_load_explicit(&slot->lengths, memory_order_relaxed) == lengths &&
-	       words_are(name->space, s->space) && words_are(name->label, s->label) &&
-	       atomic_load_explicit(&slot->listed, memory_order_acquire) == 1;
+	return atomic_load_explicit(&slot->listed, memory_order_acquire) == 1 &&
+	       atomic_load_explicit(&slot->lengths, memory_order_relaxed) == lengths &&
+	       words_are(name->space, s->space) && words_are(name->label, s->label);
 }
 
 /* The place of the subject and what its word was then, or SUBJECTS_NONE. It may have gone when this
