@@ -27,7 +27,7 @@ struct walk {
 	size_t moves;
 	unsigned char *packed;
 	struct origin *origins;
-	uint32_t *index; /* open addressing, 2 * room entries: a state's number + 1; 0: none */
+	uint64_t *index; /* open addressing, 2 * room: a number + 1 and half a hash; 0: none */
 	const char *wrong;
 	struct origin last; /* the action that led to what was wrong */
 	bool cut;
@@ -42,18 +42,21 @@ static void *grown(void *old, size_t count, size_t size)
 
 static void pack(const struct walk *walk, const unsigned char *state, unsigned char *packed)
 {
-	memset(packed, 0, walk->stride);
-	for (size_t i = 0; i < walk->model.size; i++) {
-		CHECK(state[i] < 16);
-		packed[i / 2] |= (unsigned char)(state[i] << (i % 2 * 4));
+	unsigned all = 0;
+	for (size_t i = 0; i < walk->stride; i++) {
+		all |= state[2 * i] | state[2 * i + 1];
+		packed[i] = (unsigned char)(state[2 * i] | state[2 * i + 1] << 4);
 	}
+	CHECK(all < 16);
 }
 
 static void unpack(const struct walk *walk, size_t number, unsigned char *state)
 {
 	const unsigned char *packed = walk->packed + number * walk->stride;
-	for (size_t i = 0; i < walk->model.size; i++)
-		state[i] = packed[i / 2] >> (i % 2 * 4) & 15;
+	for (size_t i = 0; i < walk->stride; i++) {
+		state[2 * i] = packed[i] & 15;
+		state[2 * i + 1] = packed[i] >> 4;
+	}
 }
 
 static uint64_t hash(const struct walk *walk, const unsigned char *packed)
@@ -68,14 +71,19 @@ static uint64_t hash(const struct walk *walk, const unsigned char *packed)
 	return h;
 }
 
-/* Where the state's number stands in the index, or would. */
-static uint32_t *find(const struct walk *walk, const unsigned char *packed)
+/* Where the state's number stands in the index, or would; *ret_high stands there with it. */
+static uint64_t *find(const struct walk *walk, const unsigned char *packed, uint64_t *ret_high)
 {
+	uint64_t h = hash(walk, packed);
 	size_t mask = walk->room * 2 - 1;
-	size_t i = hash(walk, packed) & mask;
-	while (walk->index[i] != 0 && memcmp(walk->packed + (walk->index[i] - 1) * walk->stride,
-	                                     packed, walk->stride) != 0)
-		i = (i + 1) & mask;
+	size_t i = h & mask;
+	*ret_high = h >> 32 << 32;
+	for (; walk->index[i] != 0; i = (i + 1) & mask) {
+		size_t number = (uint32_t)walk->index[i] - 1u;
+		if (walk->index[i] >> 32 == h >> 32 &&
+		    memcmp(walk->packed + number * walk->stride, packed, walk->stride) == 0)
+			break;
+	}
 	return &walk->index[i];
 }
 
@@ -88,8 +96,11 @@ static void grow(struct walk *walk)
 	free(walk->index);
 	walk->index = calloc(walk->room * 2, sizeof *walk->index);
 	CHECK(walk->index != NULL);
-	for (size_t i = 0; i < walk->count; i++)
-		*find(walk, walk->packed + i * walk->stride) = (uint32_t)i + 1;
+	for (size_t i = 0; i < walk->count; i++) {
+		uint64_t high;
+		uint64_t *entry = find(walk, walk->packed + i * walk->stride, &high);
+		*entry = high | (i + 1);
+	}
 }
 
 /* Adds the state unless it is known, and judges it if it is not. */
@@ -99,24 +110,25 @@ static void reach(struct walk *walk, const unsigned char *state, struct origin o
 	pack(walk, state, packed);
 	if (walk->count == walk->room)
 		grow(walk);
-	uint32_t *place = find(walk, packed);
-	if (*place != 0)
+	uint64_t high;
+	uint64_t *entry = find(walk, packed, &high);
+	if (*entry != 0)
 		return;
 	memcpy(walk->packed + walk->count * walk->stride, packed, walk->stride);
 	walk->origins[walk->count] = origin;
-	*place = (uint32_t)++walk->count;
+	*entry = high | ++walk->count;
 	walk->wrong = walk->model.judge(walk->model.arg, state);
 	walk->last = origin;
 }
 
 static void look_around(struct walk *walk, size_t number)
 {
-	unsigned char here[WALK_SIZE_MAX];
-	unsigned char there[WALK_SIZE_MAX];
+	unsigned char here[WALK_SIZE_MAX] = {0};
+	unsigned char there[WALK_SIZE_MAX] = {0};
 	unpack(walk, number, here);
 	for (unsigned action = 0; action < walk->model.actions && !walk->wrong; action++) {
 		struct origin origin = {(uint32_t)number, action};
-		memcpy(there, here, walk->model.size);
+		memcpy(there, here, sizeof there);
 		const char *wrong = NULL;
 		if (!walk->model.act(walk->model.arg, there, action, &wrong))
 			continue;
@@ -136,7 +148,7 @@ struct walk *walk_run(const struct walk_model *model, size_t states_max)
 	struct walk *walk = calloc(1, sizeof *walk);
 	CHECK(walk != NULL && model->size <= WALK_SIZE_MAX);
 	walk->model = *model;
-	walk->stride = (model->size + 15) / 16 * 8;
+	walk->stride = (model->size + 15) / 16 * sizeof(uint64_t);
 	model->init(model->arg, first);
 	reach(walk, first, (struct origin){0, 0});
 	for (size_t i = 0; i < walk->count && !walk->wrong && !walk->cut; i++) {
@@ -199,8 +211,8 @@ size_t walk_length(const struct walk *walk)
 void walk_print(const struct walk *walk)
 {
 	struct origin origins[LENGTH_MAX];
-	unsigned char before[WALK_SIZE_MAX];
-	unsigned char after[WALK_SIZE_MAX];
+	unsigned char before[WALK_SIZE_MAX] = {0};
+	unsigned char after[WALK_SIZE_MAX] = {0};
 	char text[WALK_TEXT_MAX];
 	size_t length = way(walk, origins);
 	for (size_t i = 0; i < length; i++) {

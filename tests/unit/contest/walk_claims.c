@@ -142,8 +142,7 @@ bool decide_take(struct scene *s)
 {
 	struct actor *me = s->me;
 	struct word seen = word_of(me->seen);
-	if (!s->rules->clock_read_first)
-		me->now = s->w->now;
+	me->now = s->w->now;
 	bool own = word_is_of(seen, own_process(s)->code, word_tenure(seen));
 	if (word_code(seen) == WORD_VACANT)
 		go(s, PROGRAM_INSERT, lock);
@@ -184,8 +183,7 @@ bool take_up(struct scene *s)
 bool decide_renew(struct scene *s)
 {
 	struct actor *me = s->me;
-	if (!s->rules->clock_read_first)
-		me->now = s->w->now;
+	me->now = s->w->now;
 	if (word_is_live(word_of(me->seen), own_process(s)->code, me->fence, me->now)) {
 		next(s);
 	} else {

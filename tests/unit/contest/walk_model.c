@@ -9,103 +9,80 @@
 static_assert(sizeof(struct world) <= WALK_SIZE_MAX, "a state is kept in half of it");
 static_assert(_Alignof(struct world) == 1, "a state is bytes without gaps");
 
-#define ACQUIRE_BEGIN {"finds the place of the subject", find_place}
-#define OBSERVE {"looks at the word", observe}
-#define COMPARE {"compares the key of the place", compare_key}
-#define ACQUIRE_END                                                             \
-	{"looks whether its member lives", look_at_life},                       \
-		{"reads the clock and decides to take", decide_take},           \
-	{                                                                       \
-		"swaps what was seen for its own", take                         \
-	}
+static step_fn *const acquire[] = {
+	find_place, observe, compare_key, look_at_life, decide_take, take, NULL,
+};
+static step_fn *const acquire_key_first[] = {
+	find_place, compare_key, observe, look_at_life, decide_take, take, NULL,
+};
+static step_fn *const insertion[] = {
+	lock, look_again, choose_place, write_key, read_clock, settle, list, unlock, NULL,
+};
+static step_fn *const insertion_key_last[] = {
+	lock, look_again, choose_place, read_clock, settle, write_key, list, unlock, NULL,
+};
+static step_fn *const renewal[] = {take_up, observe, decide_renew, renew, NULL};
+static step_fn *const releasing[] = {take_up, observe, decide_release, release, NULL};
+static step_fn *const forcing[] = {find_place, observe, decide_force, force, NULL};
+static step_fn *const removal[] = {
+	lock, decide_remove, vacate, raise_floor, unlist, unlock, NULL,
+};
+static step_fn *const removal_floor_last[] = {
+	lock, decide_remove, vacate, unlist, raise_floor, unlock, NULL,
+};
+static step_fn *const sweeping[] = {find_dead, look_for_claim, free_claim, free_code, NULL};
 
-static const struct step acquire[] = {ACQUIRE_BEGIN, OBSERVE, COMPARE, ACQUIRE_END, {NULL, NULL}};
-static const struct step acquire_key_first[] = {
-	ACQUIRE_BEGIN, COMPARE, OBSERVE, ACQUIRE_END, {NULL, NULL}};
-
-#define CLOCK {"reads the clock", read_clock}
-static const struct step acquire_clock_first[] = {
-	ACQUIRE_BEGIN, CLOCK, OBSERVE, COMPARE, ACQUIRE_END, {NULL, NULL}};
-static const struct step renewal_clock_first[] = {
-	{"takes up the claim of its process", take_up},
-	CLOCK,
-	OBSERVE,
-	{"reads the clock and decides to renew", decide_renew},
-	{"swaps what was seen for a longer one", renew},
-	{NULL, NULL},
+static const struct {
+	step_fn *step;
+	const char *text;
+} texts[] = {
+	{find_place, "finds the place of the subject"},
+	{observe, "looks at the word"},
+	{compare_key, "compares the key of the place"},
+	{look_at_life, "looks whether the holder's keeper lives"},
+	{decide_take, "reads the clock and decides"},
+	{take, "swaps what it saw for its own"},
+	{lock, "locks the shard"},
+	{look_again, "looks for the subject again"},
+	{choose_place, "chooses a place"},
+	{write_key, "writes the key of the place"},
+	{read_clock, "reads the clock"},
+	{settle, "swaps the vacant word for its own"},
+	{list, "lists the place"},
+	{unlock, "unlocks the shard"},
+	{take_up, "takes up the claim of its process"},
+	{decide_renew, "reads the clock and decides"},
+	{renew, "swaps what it saw for a later deadline"},
+	{decide_release, "decides"},
+	{release, "swaps what it saw for a free word"},
+	{decide_force, "compares the key and decides"},
+	{force, "swaps what it saw for a free word"},
+	{decide_remove, "looks whether the word is free"},
+	{vacate, "swaps the free word for a vacant one"},
+	{raise_floor, "raises the floor"},
+	{unlist, "takes the place off the list"},
+	{find_dead, "finds a dead member"},
+	{look_for_claim, "looks at a word for a claim of that member"},
+	{free_claim, "swaps the claim for a free word"},
+	{free_code, "frees the code"},
 };
 
-#define TAKE_UP {"takes up the claim of its process", take_up}
+static const char *text_of(step_fn *step)
+{
+	size_t i = 0;
+	while (texts[i].step != step)
+		CHECK(++i < sizeof texts / sizeof *texts);
+	return texts[i].text;
+}
 
-static const struct step renewal[] = {
-	TAKE_UP,
-	OBSERVE,
-	{"reads the clock and decides to renew", decide_renew},
-	{"swaps what was seen for a longer one", renew},
-	{NULL, NULL},
-};
-
-static const struct step releasing[] = {
-	TAKE_UP,
-	OBSERVE,
-	{"decides to release", decide_release},
-	{"swaps what was seen for a free one", release},
-	{NULL, NULL},
-};
-
-static const struct step forcing[] = {
-	ACQUIRE_BEGIN,
-	OBSERVE,
-	{"compares the key and decides to force", decide_force},
-	{"swaps what was seen for a free one", force},
-	{NULL, NULL},
-};
-
-#define WRITE_KEY {"writes the key of the place", write_key}
-#define SETTLE {"reads the clock", read_clock}, {"swaps a vacant word for its own", settle}
-#define INSERT_BEGIN                                                   \
-	{"locks the shard", lock}, {"looks for the subject", look_again}, \
-	{                                                              \
-		"chooses a place", choose_place                        \
-	}
-#define LIST {"lists the place", list}
-#define UNLOCK {"unlocks the shard", unlock}
-
-static const struct step insertion[] = {INSERT_BEGIN, WRITE_KEY, SETTLE, LIST, UNLOCK, {NULL, NULL}};
-static const struct step insertion_key_last[] = {
-	INSERT_BEGIN, SETTLE, WRITE_KEY, LIST, UNLOCK, {NULL, NULL}};
-
-#define REMOVE_BEGIN                                                        \
-	{"locks the shard", lock}, {"looks for a free word", decide_remove}, \
-	{                                                                   \
-		"swaps the free word for a vacant one", vacate              \
-	}
-#define RAISE {"raises the floor", raise_floor}
-#define UNLIST {"takes the place off the list", unlist}
-
-static const struct step removal[] = {REMOVE_BEGIN, RAISE, UNLIST, UNLOCK, {NULL, NULL}};
-static const struct step removal_floor_last[] = {REMOVE_BEGIN, UNLIST, RAISE, UNLOCK, {NULL, NULL}};
-
-static const struct step sweeping[] = {
-	{"finds the process of a dead member gone", find_dead},
-	{"looks for a claim of that member", look_for_claim},
-	{"swaps it for a free one", free_claim},
-	{"frees the code", free_code},
-	{NULL, NULL},
-};
-
-const struct step *program_of(const struct rules *rules, enum program program)
+step_fn *const *program_of(const struct rules *rules, enum program program)
 {
 	switch (program) {
 	case PROGRAM_ACQUIRE:
-		if (rules->clock_read_first)
-			return acquire_clock_first;
 		return rules->key_read_first ? acquire_key_first : acquire;
 	case PROGRAM_INSERT:
 		return rules->key_written_last ? insertion_key_last : insertion;
 	case PROGRAM_RENEW:
-		if (rules->clock_read_first)
-			return renewal_clock_first;
 		return renewal;
 	case PROGRAM_RELEASE:
 		return releasing;
@@ -125,10 +102,10 @@ const struct step *program_of(const struct rules *rules, enum program program)
 /* Forgets what no step from there on looks at, so that equal states look equal. */
 void go(struct scene *s, enum program program, step_fn *step)
 {
-	const struct step *steps = program_of(s->rules, program);
+	step_fn *const *steps = program_of(s->rules, program);
 	unsigned i = 0;
-	while (steps[i].make != step)
-		CHECK(steps[++i].make != NULL);
+	while (steps[i] != step)
+		CHECK(steps[++i] != NULL);
 	s->me->program = u8(program);
 	s->me->step = u8(i);
 	s->me->seen = (struct small){0};
@@ -142,7 +119,7 @@ void go(struct scene *s, enum program program, step_fn *step)
 void next(struct scene *s)
 {
 	s->me->step++;
-	CHECK(program_of(s->rules, s->me->program)[s->me->step].make != NULL);
+	CHECK(program_of(s->rules, s->me->program)[s->me->step] != NULL);
 }
 
 void rest(struct scene *s)
@@ -188,9 +165,9 @@ static bool begin_helper(struct scene *s)
 	return true;
 }
 
-static const struct step *step_of(const struct scene *s)
+static step_fn *step_of(const struct scene *s)
 {
-	return &program_of(s->rules, s->me->program)[s->me->step];
+	return program_of(s->rules, s->me->program)[s->me->step];
 }
 
 /* Whether nobody else can tell when the next step is made, nor change what comes of it; it is then
@@ -199,7 +176,7 @@ static bool is_private(const struct scene *s)
 {
 	if (s->me->program == PROGRAM_IDLE)
 		return false;
-	step_fn *step = step_of(s)->make;
+	step_fn *step = step_of(s);
 	bool places_stay = s->cast->settled && s->cast->removers == 0;
 	if (step == find_place || step == compare_key || step == decide_force)
 		return places_stay;
@@ -215,7 +192,7 @@ static bool is_private(const struct scene *s)
 static void make_private(struct scene *s)
 {
 	while (is_private(s))
-		CHECK(step_of(s)->make(s));
+		CHECK(step_of(s)(s));
 }
 
 /* Makes the actor's next step; one that is idle begins a call with its first one. */
@@ -228,10 +205,10 @@ bool actor_acts(struct scene *s)
 			return false;
 		s->me->left--;
 	}
-	if (s->choice != 0 && !idle && step_of(s)->make != choose_place)
+	if (s->choice != 0 && !idle && step_of(s) != choose_place)
 		return false;
 	make_private(s);
-	if (s->me->program != PROGRAM_IDLE && !step_of(s)->make(s))
+	if (s->me->program != PROGRAM_IDLE && !step_of(s)(s))
 		return false;
 	make_private(s);
 	return true;
@@ -305,71 +282,82 @@ static const char *model_judge(const void *arg, const void *state)
 }
 
 static const char *const names[PROGRAM_COUNT] = {
-	[PROGRAM_IDLE] = "idle",       [PROGRAM_ACQUIRE] = "acquire", [PROGRAM_INSERT] = "insert",
-	[PROGRAM_RENEW] = "renew",     [PROGRAM_RELEASE] = "release", [PROGRAM_FORCE] = "force",
-	[PROGRAM_SWEEP] = "sweep",     [PROGRAM_REMOVE] = "remove",
+	[PROGRAM_IDLE] = "idle",   [PROGRAM_ACQUIRE] = "acquire", [PROGRAM_INSERT] = "insert",
+	[PROGRAM_RENEW] = "renew", [PROGRAM_RELEASE] = "release", [PROGRAM_FORCE] = "force",
+	[PROGRAM_SWEEP] = "sweep", [PROGRAM_REMOVE] = "remove",
 };
 
-/* Which program an idle actor begins with a choice. */
-static enum program begun(const struct play *play, const struct world *before, unsigned action)
+/* What an idle actor begins with a choice, and any other goes on with. */
+static void tell_actor(const struct play *play, const struct world *before, unsigned action,
+                       char text[WALK_TEXT_MAX])
 {
 	struct world w = *before;
 	uint8_t self = u8(action / CHOICES);
-	struct scene s = {&play->cast,           &play->rules, &w, &w.actors[self], self,
-	                  u8(action % CHOICES), NULL};
+	uint8_t process = process_of(&play->cast, self);
+	struct scene s = {.cast = &play->cast, .rules = &play->rules, .w = &w};
+	s.self = self;
+	s.choice = u8(action % CHOICES);
+	s.me = &w.actors[self];
 	if (s.me->program == PROGRAM_IDLE)
-		(void)(process_of(&play->cast, self) != NONE ? begin_thread(&s) : begin_helper(&s));
-	return s.me->program;
+		(void)(process != NONE ? begin_thread(&s) : begin_helper(&s));
+	while (is_private(&s))
+		next(&s);
+	const char *step = text_of(step_of(&s));
+	const char *name = names[s.me->program];
+	if (process == NONE)
+		(void)snprintf(text, WALK_TEXT_MAX, "helper %u, %s: %s", self, name, step);
+	else
+		(void)snprintf(text, WALK_TEXT_MAX, "process %u, thread %u, %s: %s", process,
+		               self % play->cast.threads, name, step);
 }
 
-static int tell_actor(const struct play *play, const struct world *before, unsigned action,
-                      char text[WALK_TEXT_MAX])
+static void tell_place(const struct world *w, unsigned i, char text[WALK_TEXT_MAX])
 {
-	unsigned self = action / CHOICES;
-	const struct actor *a = &before->actors[self];
-	enum program program = begun(play, before, action);
-	const struct step *step = &program_of(&play->rules, program)[a->step];
-	uint8_t process = process_of(&play->cast, u8(self));
-	if (process == NONE)
-		return snprintf(text, WALK_TEXT_MAX, "helper %u: %s: %s", self, names[program],
-		                step->text);
-	return snprintf(text, WALK_TEXT_MAX, "process %u, thread %u: %s: %s", process,
-	                self % play->cast.threads, names[program], step->text);
+	size_t len = strlen(text);
+	const struct place *p = &w->places[i];
+	char key[16] = "no";
+	char until[16] = "for good";
+	if (p->key != NONE)
+		(void)snprintf(key, sizeof key, "%u", p->key);
+	if (p->word.expires != 0)
+		(void)snprintf(until, sizeof until, "until %u", p->word.expires);
+	char *at = text + len;
+	size_t room = WALK_TEXT_MAX - len;
+	if (p->word.code == NONE)
+		(void)snprintf(at, room, " | key %s, tenure %u, vacant", key, p->word.tenure);
+	else if (p->word.code == 0)
+		(void)snprintf(at, room, " | key %s, tenure %u, free", key, p->word.tenure);
+	else
+		(void)snprintf(at, room, " | key %s, tenure %u, of code %u %s", key, p->word.tenure,
+		               p->word.code, until);
 }
 
 static void model_tell(const void *arg, const void *before, unsigned action, const void *after,
                        char text[WALK_TEXT_MAX])
 {
-	static const char *const fates[] = {"joins", "is killed: its keeper dies", "is gone"};
+	static const char *const fates[] = {"joins", "is killed: its keeper is dead", "is gone"};
 	const struct play *play = arg;
 	const struct world *w = after;
 	struct numbers n = numbers_of(&play->cast);
-	int len;
 	if (action < n.tick)
-		len = tell_actor(play, before, action, text);
+		tell_actor(play, before, action, text);
 	else if (action == n.tick)
-		len = snprintf(text, WALK_TEXT_MAX, "time passes");
+		(void)snprintf(text, WALK_TEXT_MAX, "it is %u", w->now);
 	else if (action < n.ends)
-		len = snprintf(text, WALK_TEXT_MAX, "process %u %s", (action - n.fates) / 3,
+		(void)snprintf(text, WALK_TEXT_MAX, "process %u %s", (action - n.fates) / 3,
 		               fates[(action - n.fates) % 3]);
 	else
-		len = snprintf(text, WALK_TEXT_MAX, "helper %u dies", n.threads + action - n.ends);
-	len += snprintf(text + len, WALK_TEXT_MAX - (size_t)len, " [now %u", w->now);
-	for (unsigned i = 0; i < play->cast.places; i++) {
-		const struct place *p = &w->places[i];
-		len += snprintf(text + len, WALK_TEXT_MAX - (size_t)len,
-		                "; key %d: tenure %u, code %d, until %u",
-		                p->key == NONE ? -1 : p->key, p->word.tenure,
-		                p->word.code == NONE ? -1 : p->word.code, p->word.expires);
-	}
-	(void)snprintf(text + len, WALK_TEXT_MAX - (size_t)len, "]");
+		(void)snprintf(text, WALK_TEXT_MAX, "helper %u dies", n.threads + action - n.ends);
+	for (unsigned i = 0; i < play->cast.places; i++)
+		tell_place(w, i, text);
 }
 
 struct walk_model walk_world(const struct play *play)
 {
+	size_t actors = numbers_of(&play->cast).actors;
 	return (struct walk_model){
 		.arg = play,
-		.size = sizeof(struct world),
+		.size = offsetof(struct world, actors) + actors * sizeof(struct actor),
 		.actions = numbers_of(&play->cast).count,
 		.init = model_init,
 		.act = model_act,

@@ -49,7 +49,6 @@ struct rules {
 	bool repair_is_skipped;   /* what a dead owner of the lock left is left so                */
 	bool release_tries_once;  /* a release gives up when the word has changed                 */
 	bool release_skips_fence; /* a release compares the member only                           */
-	bool clock_read_first;    /* before the word is seen                                      */
 };
 
 /* Who is there, and how long each of them goes on. */
@@ -145,10 +144,10 @@ struct actor {
 struct world {
 	uint8_t now;
 	uint8_t floor;
-	uint8_t lock;         /* the actor that has the shard's lock, or NONE */
-	uint8_t torn;         /* the last one that had it died with it        */
-	uint8_t roster;       /* the actor that has the members' lock, or NONE */
-	uint8_t at[SUBJECTS]; /* the index: the place of each subject, or NONE */
+	uint8_t lock;           /* the actor that has the shard's lock, or NONE */
+	uint8_t torn;           /* the last one that had it died with it        */
+	uint8_t roster;         /* the actor that has the members' lock, or NONE */
+	uint8_t at[SUBJECTS];   /* the index: the place of each subject, or NONE */
 	uint8_t last[SUBJECTS]; /* the highest fence so far. The walk's alone */
 	struct place places[PLACES];
 	struct member members[CODES + 1]; /* by code; 0 is none */
@@ -171,11 +170,6 @@ struct scene {
  * not possible now. */
 typedef bool step_fn(struct scene *s);
 
-struct step {
-	const char *text;
-	step_fn *make;
-};
-
 /* A walk's subject as walk_run() wants it. */
 struct play {
 	struct cast cast;
@@ -194,8 +188,10 @@ bool helper_dies(struct world *w, uint8_t actor);
 /* What is wrong with a state. */
 const char *world_judge(const struct play *play, const struct world *w);
 
-/* The steps of each program, ended by one without a text, and how one is begun. */
-const struct step *program_of(const struct rules *rules, enum program program);
+/* The steps of a program, up to NULL. */
+step_fn *const *program_of(const struct rules *rules, enum program program);
+
+/* Makes the next step of s->me; the steps themselves say what comes after them. */
 bool actor_acts(struct scene *s);
 void go(struct scene *s, enum program program, step_fn *step);
 void next(struct scene *s);
