@@ -76,8 +76,8 @@ static const struct cast heirs = {
 	.places = 2,
 	.settled = true,
 	.sweepers = 2,
-	.calls = 2,
-	.rival_calls = 2,
+	.calls = 3,
+	.rival_calls = 3,
 	.helper_calls = 1,
 	.time = 1,
 };
@@ -149,21 +149,33 @@ static void rivals_hold_one_at_a_time(void **state)
 	expect_right("rivals", &cast, 100000);
 }
 
+static void a_renewal_never_shortens(void **state)
+{
+	(void)state;
+	static const uint8_t spans[][2] = {{2, 1}, {1, 0}, {0, 1}};
+	for (size_t i = 0; i < sizeof spans / sizeof *spans; i++) {
+		struct cast cast = rivals;
+		cast.operators = 0;
+		cast.mortal = u8(soak_scale(0, 1));
+		cast.ttl = spans[i][0];
+		cast.renewal = spans[i][1];
+		expect_right("short and long renewals", &cast, 1000);
+	}
+}
+
 static void whoever_gets_the_code_of_a_dead_member_inherits_nothing(void **state)
 {
 	(void)state;
 	struct cast cast = heirs;
-	cast.calls = u8(soak_scale(2, 3));
 	cast.ttl = u8(soak_scale(0, 1));
 	cast.time = u8(soak_scale(1, 2));
-	expect_right("heirs", &cast, 20000);
+	expect_right("heirs", &cast, 200000);
 }
 
 static void places_go_from_one_subject_to_another(void **state)
 {
 	(void)state;
 	struct cast cast = movers;
-	cast.mortal = u8(soak_scale(1, 2));
 	cast.ttl = u8(soak_scale(0, 1));
 	cast.time = u8(soak_scale(1, 2));
 	expect_right("movers", &cast, 500000);
@@ -234,6 +246,7 @@ int main(void)
 		cmocka_unit_test(threads_share_the_claim_of_their_process),
 		cmocka_unit_test(threads_of_a_dying_process_do_no_harm),
 		cmocka_unit_test(rivals_hold_one_at_a_time),
+		cmocka_unit_test(a_renewal_never_shortens),
 		cmocka_unit_test(whoever_gets_the_code_of_a_dead_member_inherits_nothing),
 		cmocka_unit_test(places_go_from_one_subject_to_another),
 		cmocka_unit_test(errors_of_members_are_found),

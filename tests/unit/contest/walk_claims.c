@@ -144,12 +144,11 @@ bool decide_take(struct scene *s)
 	struct word seen = word_of(me->seen);
 	me->now = s->w->now;
 	bool own = word_is_of(seen, own_process(s)->code, word_tenure(seen));
-	if (word_code(seen) == WORD_VACANT)
-		go(s, PROGRAM_INSERT, lock);
-	else if (own && !word_has_expired(seen, me->now))
-		rest(s);
-	else if (word_is_takeable(seen, me->dead != 0, me->now))
+	bool held_by_us = own && !word_has_expired(seen, me->now);
+	if (!held_by_us && word_is_takeable(seen, me->dead != 0, me->now))
 		next(s);
+	else if (word_code(seen) == WORD_VACANT)
+		go(s, PROGRAM_INSERT, lock);
 	else
 		rest(s);
 	return true;

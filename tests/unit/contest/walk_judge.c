@@ -40,12 +40,15 @@ static const char *judge_keys(const struct play *play, const struct world *w)
 	return NULL;
 }
 
-static const char *judge_codes(const struct play *play, const struct world *w)
+static const char *judge_words(const struct play *play, const struct world *w)
 {
 	for (unsigned i = 0; i < play->cast.places; i++) {
 		const struct place *place = &w->places[i];
-		if (!word_is_held(word_of(place->word)))
+		if (!word_is_held(word_of(place->word))) {
+			if (place->word.expires != 0)
+				return WRONG_WORD;
 			continue;
+		}
 		const struct member *m = &w->members[place->word.code];
 		if (m->life == LIFE_FREE || (m->life == LIFE_ALIVE && m->process != place->holder))
 			return WRONG_CODE;
@@ -83,16 +86,14 @@ static bool has(const struct scene *s, uint8_t subject)
 	       place->word.code == own_process(s)->code;
 }
 
-static bool acquires_alone(const struct play *play, const struct world *before, uint8_t actor)
+/* Whether the actor, which is acquiring, comes to hold it while nobody else does anything. */
+static bool acquires(const struct play *play, struct world *w, uint8_t actor)
 {
-	struct world w = *before;
-	uint8_t process = process_of(&play->cast, actor);
-	leave_alone(&play->cast, &w, process);
-	struct scene s = {&play->cast, &play->rules, &w, &w.actors[actor], actor, 0, NULL};
+	struct scene s = {&play->cast, &play->rules, w, &w->actors[actor], actor, 0, NULL};
 	uint8_t subject = s.me->subject;
 	unsigned attempts = 1;
-	/* A sibling that was stopped with the lock in its hands is waited for. */
-	if (w.lock != NONE && w.lock != actor)
+	/* Whoever was stopped with the lock in his hands is waited for. */
+	if (w->lock != NONE && w->lock != actor)
 		return true;
 	for (unsigned i = 0; i < STEPS_ALONE; i++) {
 		if (s.me->program != PROGRAM_IDLE) {
@@ -110,6 +111,7 @@ static bool acquires_alone(const struct play *play, const struct world *before, 
 	return false;
 }
 
+/* Dead holders are in nobody's way, and those that are stopped only until their time has come. */
 static const char *judge_progress(const struct play *play, const struct world *w)
 {
 	for (uint8_t i = 0; i < threads_of(&play->cast); i++) {
@@ -118,7 +120,13 @@ static const char *judge_progress(const struct play *play, const struct world *w
 			continue;
 		if (w->processes[process_of(&play->cast, i)].fate != FATE_ALIVE)
 			continue;
-		if (!acquires_alone(play, w, i))
+		struct world alone = *w;
+		leave_alone(&play->cast, &alone, process_of(&play->cast, i));
+		if (!acquires(play, &alone, i))
+			return WRONG_STUCK;
+		struct world later = *w;
+		later.now = u8((unsigned)play->cast.time + play->cast.ttl + play->cast.renewal);
+		if (play->cast.ttl != 0 && play->cast.renewal != 0 && !acquires(play, &later, i))
 			return WRONG_STUCK;
 	}
 	return NULL;
@@ -130,7 +138,7 @@ const char *world_judge(const struct play *play, const struct world *w)
 	if (!wrong)
 		wrong = judge_keys(play, w);
 	if (!wrong)
-		wrong = judge_codes(play, w);
+		wrong = judge_words(play, w);
 	if (!wrong && !play->cast.safety_only)
 		wrong = judge_progress(play, w);
 	return wrong;

@@ -14,10 +14,10 @@ static bool is_listed(const struct world *w, uint8_t place)
 	return false;
 }
 
-static void raise_to(struct world *w, uint8_t tenure)
+static void raise_to(struct world *w, uint8_t subject, uint8_t tenure)
 {
-	if (w->floor < tenure)
-		w->floor = tenure;
+	if (w->floor[subject] < tenure)
+		w->floor[subject] = tenure;
 }
 
 /* Whoever had the lock died with it. The words and keys are the truth; the index and the floor
@@ -31,7 +31,7 @@ static void repair(const struct cast *cast, struct world *w)
 		if (!is_vacant(place)) {
 			w->at[place->key] = i;
 		} else if (w->at[place->key] == i) {
-			raise_to(w, place->word.tenure);
+			raise_to(w, place->key, place->word.tenure);
 			w->at[place->key] = NONE;
 		}
 	}
@@ -105,7 +105,7 @@ bool read_clock(struct scene *s)
 
 bool settle(struct scene *s)
 {
-	uint64_t floor = s->rules->insert_skips_floor ? 0 : s->w->floor;
+	uint64_t floor = s->rules->insert_skips_floor ? 0 : s->w->floor[s->me->subject];
 	uint8_t until = after(s, s->cast->ttl);
 	if (swap(s, word_settled(word_of(s->me->seen), floor, own_process(s)->code, until))) {
 		hold(s, s->cast->ttl);
@@ -145,7 +145,7 @@ bool vacate(struct scene *s)
 
 bool raise_floor(struct scene *s)
 {
-	raise_to(s->w, s->me->seen.tenure);
+	raise_to(s->w, s->me->subject, s->me->seen.tenure);
 	next(s);
 	return true;
 }

@@ -1,8 +1,8 @@
 /* The fleet of the walk: subjects, places, members and processes, and who acts in it.
  *
- * Every number is below 16. What src/contest/word.h decides is decided by calling it. What is marked
- * as known to the walk alone is for the judge: no actor reads it. docs/contest-model.md says what
- * the model leaves out. */
+ * Every number is below 16. What src/contest/word.h decides is decided by calling it. What is said
+ * to be the walk's alone is for the judge: no actor reads it. docs/contest-model.md says what the
+ * model leaves out. */
 #ifndef CONTEST_WALK_WORLD_H
 #define CONTEST_WALK_WORLD_H
 
@@ -143,12 +143,12 @@ struct actor {
 
 struct world {
 	uint8_t now;
-	uint8_t floor;
-	uint8_t lock;           /* the actor that has the shard's lock, or NONE */
-	uint8_t torn;           /* the last one that had it died with it        */
-	uint8_t roster;         /* the actor that has the members' lock, or NONE */
-	uint8_t at[SUBJECTS];   /* the index: the place of each subject, or NONE */
-	uint8_t last[SUBJECTS]; /* the highest fence so far. The walk's alone */
+	uint8_t lock;            /* the actor that has the shard's lock, or NONE */
+	uint8_t torn;            /* the last one that had it died with it        */
+	uint8_t roster;          /* the actor that has the members' lock, or NONE */
+	uint8_t at[SUBJECTS];    /* the index: the place of each subject, or NONE */
+	uint8_t floor[SUBJECTS]; /* of the shard of each: they are in different ones */
+	uint8_t last[SUBJECTS];  /* the highest fence so far. The walk's alone */
 	struct place places[PLACES];
 	struct member members[CODES + 1]; /* by code; 0 is none */
 	struct process processes[PROCESSES];
