@@ -282,9 +282,9 @@ static const char *model_judge(const void *arg, const void *state)
 }
 
 static const char *const names[PROGRAM_COUNT] = {
-	[PROGRAM_IDLE] = "idle",   [PROGRAM_ACQUIRE] = "acquire", [PROGRAM_INSERT] = "insert",
-	[PROGRAM_RENEW] = "renew", [PROGRAM_RELEASE] = "release", [PROGRAM_FORCE] = "force",
-	[PROGRAM_SWEEP] = "sweep", [PROGRAM_REMOVE] = "remove",
+	[PROGRAM_ACQUIRE] = "acquires", [PROGRAM_INSERT] = "inserts", [PROGRAM_RENEW] = "renews",
+	[PROGRAM_RELEASE] = "releases", [PROGRAM_FORCE] = "forces",   [PROGRAM_SWEEP] = "sweeps",
+	[PROGRAM_REMOVE] = "removes",
 };
 
 /* What an idle actor begins with a choice, and any other goes on with. */
@@ -303,12 +303,16 @@ static void tell_actor(const struct play *play, const struct world *before, unsi
 	while (is_private(&s))
 		next(&s);
 	const char *step = text_of(step_of(&s));
-	const char *name = names[s.me->program];
+	enum program program = s.me->program;
+	char what[32];
+	(void)snprintf(what, sizeof what, "%s", names[program]);
+	if (program != PROGRAM_RENEW && program != PROGRAM_RELEASE && program != PROGRAM_SWEEP)
+		(void)snprintf(what, sizeof what, "%s %u", names[program], s.me->subject);
 	if (process == NONE)
-		(void)snprintf(text, WALK_TEXT_MAX, "helper %u, %s: %s", self, name, step);
+		(void)snprintf(text, WALK_TEXT_MAX, "helper %u %s: %s", self, what, step);
 	else
-		(void)snprintf(text, WALK_TEXT_MAX, "process %u, thread %u, %s: %s", process,
-		               self % play->cast.threads, name, step);
+		(void)snprintf(text, WALK_TEXT_MAX, "process %u, thread %u %s: %s", process,
+		               self % play->cast.threads, what, step);
 }
 
 static void tell_place(const struct world *w, unsigned i, char text[WALK_TEXT_MAX])

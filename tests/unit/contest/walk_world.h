@@ -25,7 +25,7 @@
 #define WRONG_TWO "two hold one subject at once"
 #define WRONG_FENCE "a fence is not above all that the subject had before"
 #define WRONG_KEY "somebody holds the place of a subject that he did not ask for"
-#define WRONG_CODE "a claim stands under the code of a process that never took it"
+#define WRONG_CODE "a claim stands under a code that is not its holder's"
 #define WRONG_TOUCH "a call changed a claim that was not its own"
 #define WRONG_LATE "an expired claim was renewed"
 #define WRONG_LEFT "a release left the claim held"
