@@ -37,24 +37,24 @@ static void every_pair_of_copies_has_one_meaning(void **state)
 	(void)state;
 	static const struct {
 		uint64_t first;
-		bool first_settles;
 		uint64_t second;
-		bool second_settles;
 		uint64_t highest;
-		bool settled;
 		unsigned next;
+		bool first_settles;
+		bool second_settles;
+		bool settled;
 	} cases[] = {
-		{5, false, 0, false, 5, false, 0}, /* just added                            */
-		{5, false, 5, true, 5, true, 1},   /* and settled                           */
-		{5, false, 6, false, 6, false, 1}, /* raised                                */
-		{6, true, 6, false, 6, true, 0},   /* and settled                           */
-		{7, false, 6, false, 7, false, 0}, /* raised again                          */
-		{0, false, 6, false, 6, false, 1}, /* the first torn                        */
-		{7, false, 6, true, 7, false, 0},  /* raised, what settled 6 not overwritten */
-		{0, false, 6, true, 6, false, 0},  /* damaged                               */
-		{6, true, 5, false, 6, false, 1},  /* damaged                               */
-		{6, true, 6, true, 6, true, 0},    /* damaged                               */
-		{6, false, 6, false, 6, false, 0}, /* damaged                               */
+		{5, 0, 5, 0, false, false, false}, /* just added                             */
+		{5, 5, 5, 1, false, true, true},   /* and settled                            */
+		{5, 6, 6, 1, false, false, false}, /* raised                                 */
+		{6, 6, 6, 0, true, false, true},   /* and settled                            */
+		{7, 6, 7, 0, false, false, false}, /* raised again                           */
+		{0, 6, 6, 1, false, false, false}, /* the first torn                         */
+		{7, 6, 7, 0, false, true, false},  /* raised over what was torn              */
+		{0, 6, 6, 0, false, true, false},  /* damaged                                */
+		{6, 5, 6, 1, true, false, false},  /* damaged                                */
+		{6, 6, 6, 0, true, true, true},    /* damaged                                */
+		{6, 6, 6, 0, false, false, false}, /* damaged                                */
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct slot s = slot_of(cases[i].first, cases[i].first_settles, cases[i].second,
@@ -113,7 +113,11 @@ struct world {
 	uint64_t admitted; /* the highest that was told to be */
 	uint64_t asked;    /* the highest that was asked for  */
 	struct actor {
-		enum { IDLE = 1, WRITTEN, SYNCED } at;
+		enum {
+			IDLE = 1,
+			WRITTEN,
+			SYNCED
+		} at;
 		uint64_t fence;
 		uint64_t written;
 	} actors[ACTORS];
