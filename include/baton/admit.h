@@ -42,7 +42,8 @@ struct baton_admit_options {
 BATON_API enum baton_err baton_admit_open(const struct baton_admit_options *options,
                                           struct baton_admit **ret_admit);
 
-/* No other call on it may be under way. What is in a file stays there. NULL is fine. */
+/* No other call on it may be under way. What is in a file stays there. In a forked
+ * child it only frees what the child has of it. NULL is fine. */
 BATON_API void baton_admit_close(struct baton_admit *admit);
 
 /* Admits `fence` if none that is higher was admitted for `subject`, and remembers it. Only a fence

@@ -280,7 +280,6 @@ static void every_system_call_that_fails_is_an_error_and_nothing_is_lost(void **
 		{SYS_pwrite64, ENOSPC, BATON_FULL, BATON_FULL, BATON_FULL},
 		{SYS_pread64, EIO, BATON_SYSTEM, BATON_SYSTEM, BATON_SYSTEM},
 		{SYS_flock, ENOLCK, BATON_OK, BATON_SYSTEM, BATON_SYSTEM},
-		{SYS_newfstatat, EIO, BATON_SYSTEM, BATON_GONE, BATON_GONE},
 		{SYS_openat, EMFILE, BATON_SYSTEM, BATON_OK, BATON_OK},
 		{SYS_fallocate, ENOSPC, BATON_FULL, BATON_OK, BATON_OK},
 		{SYS_fallocate, EIO, BATON_SYSTEM, BATON_OK, BATON_OK},
