@@ -38,23 +38,54 @@ static int code_of(int status)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-int strike_kill(unsigned n, int (*body)(void *arg), void *arg)
+/* Forks a child that is stopped just before body(arg). */
+static pid_t start_traced(int (*body)(void *arg), void *arg, int *ret_status)
 {
-	int status;
 	fflush(NULL);
 	pid_t pid = fork();
 	need(pid >= 0, "fork");
 	if (pid == 0)
 		run_traced(body, arg);
-	need(waitpid(pid, &status, 0) == pid, "waitpid");
-	for (unsigned i = 0; WIFSTOPPED(status); i++) {
-		if (i == n)
-			kill(pid, SIGKILL);
-		else
-			need(ptrace(PTRACE_SYSCALL, pid, NULL, NULL) == 0, "ptrace");
+	need(waitpid(pid, ret_status, 0) == pid, "waitpid");
+	/* So that the kernel tells calls from other stops. */
+	if (WIFSTOPPED(*ret_status))
+		ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_TRACESYSGOOD);
+	return pid;
+}
+
+/* Goes on to where it next enters or leaves a system call, or to its end. */
+static void go_on(pid_t pid, int *ret_status)
+{
+	need(ptrace(PTRACE_SYSCALL, pid, NULL, NULL) == 0, "ptrace");
+	need(waitpid(pid, ret_status, 0) == pid, "waitpid");
+}
+
+int strike_kill(unsigned n, int (*body)(void *arg), void *arg)
+{
+	int status;
+	pid_t pid = start_traced(body, arg, &status);
+	for (unsigned i = 0; i < n && WIFSTOPPED(status); i++)
+		go_on(pid, &status);
+	if (WIFSTOPPED(status)) {
+		kill(pid, SIGKILL);
 		need(waitpid(pid, &status, 0) == pid, "waitpid");
 	}
 	return code_of(status);
+}
+
+size_t strike_trace(int (*body)(void *arg), void *arg, long *calls, size_t max)
+{
+	int status;
+	size_t count = 0;
+	pid_t pid = start_traced(body, arg, &status);
+	while (WIFSTOPPED(status)) {
+		struct __ptrace_syscall_info info;
+		long size = ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof info, &info);
+		if (size > 0 && info.op == PTRACE_SYSCALL_INFO_ENTRY && count < max)
+			calls[count++] = (long)info.entry.nr;
+		go_on(pid, &status);
+	}
+	return count;
 }
 
 bool strike_deny(int number, int errnum)

@@ -1,6 +1,7 @@
 /* Nobody is admitted who comes after somebody newer, in memory and in a file. */
 #include <baton/admit.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -188,6 +189,52 @@ static void a_forked_child_has_to_open_for_itself(void **state)
 	assert_int_equal(mark_of(a, "s"), 5);
 }
 
+#define EACH 150
+
+struct adder {
+	struct baton_admit *admit;
+	unsigned first;
+	unsigned failed;
+};
+
+static void *add_subjects(void *arg)
+{
+	struct adder *adder = arg;
+	for (unsigned i = adder->first; i < adder->first + EACH; i++) {
+		char subject[16];
+		enum baton_err e;
+		snprintf(subject, sizeof subject, "s%u", i);
+		do
+			e = ask(adder->admit, subject, 10 + i);
+		while (e == BATON_BUSY); /* as it may be where the machine is */
+		adder->failed += e != BATON_OK;
+	}
+	return NULL;
+}
+
+static void threads_that_add_subjects_at_once_lose_none(void **state)
+{
+	struct world *w = *state;
+	pthread_t threads[4];
+	struct adder adders[4];
+	w->options.subjects = 4 * EACH;
+	AUTO(admit_closep) struct baton_admit *a = opened(w);
+	for (unsigned i = 0; i < 4; i++) {
+		adders[i] = (struct adder){.admit = a, .first = i * EACH};
+		assert_int_equal(pthread_create(&threads[i], NULL, add_subjects, &adders[i]), 0);
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		pthread_join(threads[i], NULL);
+		assert_int_equal(adders[i].failed, 0);
+	}
+	for (unsigned i = 0; i < 4 * EACH; i++) {
+		char subject[16];
+		snprintf(subject, sizeof subject, "s%u", i);
+		assert_int_equal(mark_of(a, subject), 10 + i);
+	}
+	assert_int_equal(ask(a, "one more", 1), BATON_FULL);
+}
+
 static void threads_admit_nobody_too_late(void **state)
 {
 	AUTO(admit_closep) struct baton_admit *a = opened(*state);
@@ -215,6 +262,7 @@ int main(void)
 		IN_BOTH(many_subjects_keep_their_marks),
 		IN_BOTH(every_allocation_that_fails_is_an_error),
 		IN_BOTH(a_forked_child_has_to_open_for_itself),
+		IN_BOTH(threads_that_add_subjects_at_once_lose_none),
 		IN_BOTH(threads_admit_nobody_too_late),
 		cmocka_unit_test(closing_nothing_is_fine),
 	};

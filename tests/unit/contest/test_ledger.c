@@ -303,6 +303,26 @@ static void every_system_call_that_fails_is_an_error_and_nothing_is_lost(void **
 	}
 }
 
+static void what_may_not_be_on_the_disk_is_brought_there_first(void **state)
+{
+	struct world *w = *state;
+	struct denial d = {{w, "s", 9}, SYS_fdatasync, EIO, true};
+	AUTO(admit_closep) struct baton_admit *a = opened(w);
+	assert_int_equal(ask(a, "s", 5), BATON_OK);
+	assert_int_equal(code_when_denied(&d), BATON_SYSTEM);
+	assert_int_equal(mark_of(a, "s"), 9);
+	/* Whoever wants to go on from there cannot either. */
+	d.deed.fence = 12;
+	assert_int_equal(code_when_denied(&d), BATON_SYSTEM);
+	assert_int_equal(mark_of(a, "s"), 9);
+	clock_back(w);
+	assert_int_equal(ask(a, "s", 9), BATON_OK);
+	assert_true(was_written(w));
+	clock_back(w);
+	assert_int_equal(ask(a, "s", 9), BATON_OK);
+	assert_false(was_written(w));
+}
+
 static int stop_with_the_lock(int channel, void *arg)
 {
 	const struct world *w = arg;
@@ -458,32 +478,64 @@ static void a_file_that_is_cut_off_while_it_is_open_is_an_error(void **state)
 	assert_non_null(strstr(baton_err_detail(), "too short"));
 }
 
-/* A header that an enemy has made, which fits itself. */
+/* Puts a header there that somebody else has made, which fits itself, and the count of nothing. */
+static void header_forge(const struct world *w, const struct baton_id *seed, uint32_t subjects,
+                         uint32_t slots)
+{
+	unsigned char header[HEADER_BYTES] = "BATONADM";
+	unsigned char count[24] = {0};
+	const uint32_t numbers[] = {1, subjects, slots};
+	memcpy(header + 8, numbers, sizeof numbers);
+	memcpy(header + 24, seed, sizeof *seed);
+	uint64_t check = hash_bytes(seed, header, 40);
+	memcpy(header + 40, &check, 8);
+	check = hash_bytes(seed, count, 16);
+	memcpy(count + 16, &check, 8);
+	scribble(w, 0, header, sizeof header);
+	scribble(w, 512, count, sizeof count);
+}
+
 static void an_enemys_header_is_refused(void **state)
 {
 	struct world *w = *state;
+	static const struct baton_id seed = {{1}};
 	static const struct {
 		uint32_t subjects;
 		uint32_t slots;
-	} cases[] = {{0, 64},          {16, 63},           {16, 128},
-
-	             {33, 64},         {1048577, 4194304}, {UINT32_MAX, UINT32_MAX},
-	             {0x80000000, 64}, {0x80000001, 64},   {16, 0}};
+	} cases[] = {
+		{0, 64},          {16, 0},          {16, 63},
+		{16, 128},        {33, 64},         {1048577, 4194304},
+		{0x80000000, 64}, {0x80000001, 64}, {UINT32_MAX, UINT32_MAX},
+	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		unsigned char header[HEADER_BYTES] = {0};
-		struct baton_id seed = {{1}};
-		uint32_t version = 1;
-		memcpy(header, "BATONADM", 8);
-		memcpy(header + 8, &version, 4);
-		memcpy(header + 12, &cases[i].subjects, 4);
-		memcpy(header + 16, &cases[i].slots, 4);
-		memcpy(header + 24, &seed, 16);
-		uint64_t check = hash_bytes(&seed, header, 40);
-		memcpy(header + 40, &check, 8);
 		unlink(w->path);
 		baton_admit_close(opened(w));
-		scribble(w, 0, header, sizeof header);
+		header_forge(w, &seed, cases[i].subjects, cases[i].slots);
 		assert_refused(w, "its header");
+	}
+}
+
+static void subjects_that_want_the_last_slot_go_round_to_the_first(void **state)
+{
+	struct world *w = *state;
+	static const struct baton_id seed = {{1}};
+	baton_admit_close(opened(w));
+	header_forge(w, &seed, 16, 64);
+	AUTO(admit_closep) struct baton_admit *a = opened(w);
+	/* Twice: to put them there, and to find them again. */
+	for (unsigned round = 0; round < 2; round++) {
+		unsigned found = 0;
+		for (unsigned i = 0; found < 12; i++) {
+			char subject[16];
+			snprintf(subject, sizeof subject, "s%u", i);
+			struct baton_id id = hash_id(&seed, subject, strlen(subject));
+			if (id.bytes[0] % 64 != 63)
+				continue;
+			found++;
+			if (round == 0)
+				assert_int_equal(ask(a, subject, 10 + i), BATON_OK);
+			assert_int_equal(mark_of(a, subject), 10 + i);
+		}
 	}
 }
 
@@ -586,6 +638,7 @@ int main(void)
 		LEDGER_TEST(who_is_killed_while_adding_takes_no_room),
 		LEDGER_TEST(who_is_killed_while_making_it_leaves_nothing_or_a_whole_file),
 		LEDGER_TEST(every_system_call_that_fails_is_an_error_and_nothing_is_lost),
+		LEDGER_TEST(what_may_not_be_on_the_disk_is_brought_there_first),
 		LEDGER_TEST(behind_a_stopped_process_it_is_busy),
 		LEDGER_TEST(a_file_that_is_removed_or_replaced_is_gone),
 		LEDGER_TEST(a_relative_path_is_that_of_the_moment_when_it_was_opened),
@@ -594,6 +647,7 @@ int main(void)
 		LEDGER_TEST(a_file_of_another_size_is_refused),
 		LEDGER_TEST(a_file_that_is_cut_off_while_it_is_open_is_an_error),
 		LEDGER_TEST(an_enemys_header_is_refused),
+		LEDGER_TEST(subjects_that_want_the_last_slot_go_round_to_the_first),
 		LEDGER_TEST(random_bytes_never_lower_a_mark_or_invent_one),
 		LEDGER_TEST(what_is_no_file_of_ones_own_is_refused),
 		LEDGER_TEST(a_full_file_system_is_an_error_and_leaves_nothing),

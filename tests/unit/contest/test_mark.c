@@ -387,6 +387,36 @@ static void who_is_killed_while_making_leaves_nothing_or_a_whole_file(void **sta
 	kill_at_every_step(*state, 0);
 }
 
+/* Where the first of `number` at or after `from` is among the calls; `count`: nowhere. */
+static size_t call_find(const long *calls, size_t count, size_t from, long number)
+{
+	while (from < count && calls[from] != number)
+		from++;
+	return from;
+}
+
+static void a_number_is_on_the_disk_before_it_counts(void **state)
+{
+	struct world *w = *state;
+	long calls[200];
+	w->at_least = 200;
+	size_t count = strike_trace(raise_it, w, calls, 200);
+	if (count == 0)
+		skip();
+	/* The content of a new file before its name, and then the name. */
+	size_t synced = call_find(calls, count, 0, SYS_fsync);
+	size_t named = call_find(calls, count, 0, SYS_linkat);
+	assert_true(call_find(calls, count, 0, SYS_pwrite64) < synced);
+	assert_true(synced < named);
+	assert_true(call_find(calls, count, named, SYS_fsync) < count);
+	/* Also if it is high enough already: nobody knows whether it is on the disk. */
+	for (w->at_least = 300; w->at_least >= 200; w->at_least -= 100) {
+		count = strike_trace(raise_it, w, calls, 200);
+		size_t written = call_find(calls, count, 0, SYS_pwrite64);
+		assert_true(call_find(calls, count, written, SYS_fdatasync) < count);
+	}
+}
+
 struct denial {
 	struct world *w;
 	int number;
@@ -472,6 +502,13 @@ static void behind_a_stopped_process_it_is_busy(void **state)
 	assert_int_equal(mark_raise(w->path, 0600, 0, &before), BATON_BUSY);
 	assert_int_equal(before, 77);
 	assert_content(w, "00000000000000000010\n");
+	long calls[1000];
+	unsigned tries = 0;
+	w->at_least = 20;
+	size_t count = strike_trace(raise_it, w, calls, 1000);
+	for (size_t i = 0; i < count; i++)
+		tries += calls[i] == SYS_flock;
+	assert_true(count == 0 || tries > 1);
 	kill(c.pid, SIGCONT);
 	channel_send(c.channel, "go");
 	assert_int_equal(child_reap(&c), 0);
@@ -600,6 +637,7 @@ int main(void)
 		MARK_TEST(bad_paths_say_what_is_needed),
 		MARK_TEST(who_is_killed_while_raising_leaves_the_old_or_the_new_number),
 		MARK_TEST(who_is_killed_while_making_leaves_nothing_or_a_whole_file),
+		MARK_TEST(a_number_is_on_the_disk_before_it_counts),
 		MARK_TEST(every_system_call_that_fails_is_an_error_and_nothing_is_lost),
 		MARK_TEST(behind_a_stopped_process_it_is_busy),
 		MARK_TEST(of_many_who_raise_it_at_once_nobody_ever_sees_it_fall),
