@@ -73,12 +73,25 @@ static size_t image_make(unsigned char *image)
 	return SLOTS_OFFSET + count[1] * sizeof slot;
 }
 
+/* Makes the hashes of the slot fit its marks, whatever they are. */
+static void slot_seal(unsigned char *image, size_t offset)
+{
+	struct slot slot;
+	struct slot_place at = {.seed = &seed, .index = (offset - SLOTS_OFFSET) / sizeof slot};
+	memcpy(&slot, image + offset, sizeof slot);
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t mark = slot.copies[i].mark;
+		slot.copies[i] = slot_copy_make(at, &slot.subject, mark << 1 >> 1, mark >> 63);
+	}
+	memcpy(image + offset, &slot, sizeof slot);
+}
+
 /* Each five bytes of the input change one byte: where it lies, and what it is. */
 static void image_change(unsigned char *image, size_t slot, const uint8_t *data, size_t size)
 {
 	for (; size >= 5; data += 5, size -= 5) {
 		size_t offset = (size_t)data[1] | (size_t)data[2] << 8;
-		switch (data[0] % 5) {
+		switch (data[0] % 6) {
 		case 0:
 			image[offset % HEADER_BYTES] = data[3];
 			break;
@@ -93,6 +106,9 @@ static void image_change(unsigned char *image, size_t slot, const uint8_t *data,
 			break;
 		case 4:
 			seal(image);
+			break;
+		case 5:
+			slot_seal(image, slot);
 			break;
 		}
 	}
