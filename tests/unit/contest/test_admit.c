@@ -106,7 +106,7 @@ static void many_subjects_keep_their_marks(void **state)
 	uint64_t marks[SUBJECTS] = {0};
 	w->options.subjects = SUBJECTS;
 	AUTO(admit_closep) struct baton_admit *a = opened(w);
-	for (unsigned i = 0; i < soak_scale(3000, 100000); i++) {
+	for (unsigned i = 0; i < soak_scale(1500, 20000); i++) {
 		char subject[16];
 		size_t s = rng_below(&rng, SUBJECTS);
 		uint64_t fence = marks[s] + rng_below(&rng, 3);

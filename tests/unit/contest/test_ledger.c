@@ -47,7 +47,7 @@ static int run_a_crew(int channel, void *arg)
 	struct crew crew = {
 		.admit = a,
 		.admitted = s->admitted,
-		.rounds = soak_scale(100, 5000),
+		.rounds = soak_scale(100, 1000),
 		.seed = (uint64_t)getpid(),
 	};
 	crew_run(&crew);
@@ -543,7 +543,7 @@ static void random_bytes_never_lower_a_mark_or_invent_one(void **state)
 {
 	struct world *w = *state;
 	struct rng rng = rng_seed_from_env();
-	for (unsigned round = 0; round < soak_scale(1000, 50000); round++) {
+	for (unsigned round = 0; round < soak_scale(300, 5000); round++) {
 		unlink(w->path);
 		struct baton_admit *a = opened(w);
 		assert_int_equal(ask(a, "s", 5), BATON_OK);
