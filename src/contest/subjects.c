@@ -209,14 +209,28 @@ enum baton_err subjects_find(struct view *v, const struct key *key, uint32_t *re
 	return BATON_OK;
 }
 
+/* Whether there are more fences after it. In a damaged fleet the last one may have been followed by
+ * 0, whatever the mark says. */
+static bool tenure_is_usable(uint64_t tenure)
+{
+	return tenure - 1 < WORD_TENURE_MAX - MARK_BLOCK;
+}
+
+/* The fences of subjects that were removed from the shard are not above it. */
+static uint64_t floor_of(const struct shard *shard)
+{
+	uint64_t floor = atomic_load(&shard->floor);
+	return floor < WORD_TENURE_MAX ? floor : WORD_TENURE_MAX;
+}
+
 enum baton_err subjects_afford(struct view *v, uint64_t tenure)
 {
 	struct control *c = v->control;
+	if (!tenure_is_usable(tenure))
+		return fail(BATON_FULL, "the fleet '%.200s' has no fences left above %llu",
+		            v->segment.path, (unsigned long long)(WORD_TENURE_MAX - MARK_BLOCK));
 	if (tenure <= atomic_load_explicit(&c->mark, memory_order_acquire))
 		return BATON_OK;
-	if (tenure > WORD_TENURE_MAX - MARK_BLOCK)
-		return fail(BATON_FULL, "the fleet '%.200s' has no fences left above %llu",
-		            v->segment.path, (unsigned long long)tenure);
 	if (c->mark_path[0] != '\0') {
 		char path[sizeof c->mark_path];
 		uint64_t before;
@@ -352,7 +366,7 @@ enum baton_err subjects_settle(struct view *v, const struct key *key, uint32_t c
 	if (e != BATON_OK)
 		return e;
 	/* Before the lock, because the mark may have to be written to a disk. */
-	e = subjects_afford(v, word_settled(w, atomic_load(&shard->floor), code, 0).who >> 16);
+	e = subjects_afford(v, word_tenure(word_settled(w, floor_of(shard), code, 0)));
 	if (e == BATON_OK)
 		e = shard_lock(v, key->hash);
 	if (e != BATON_OK) {
@@ -361,9 +375,10 @@ enum baton_err subjects_settle(struct view *v, const struct key *key, uint32_t c
 	}
 	STEP(SETTLE_LOCKED);
 	struct word other;
-	struct word settled = word_settled(w, atomic_load(&shard->floor), code, expires);
-	bool fits =
-		word_tenure(settled) <= atomic_load(&v->control->mark) && index_has_room(v, shard);
+	struct word settled = word_settled(w, floor_of(shard), code, expires);
+	bool fits = tenure_is_usable(word_tenure(settled)) &&
+	            word_tenure(settled) <= atomic_load(&v->control->mark) &&
+	            index_has_room(v, shard);
 	if (probe(v, key, &other) != SUBJECTS_NONE || !fits ||
 	    !slot_change(&v->slots[n], w, settled)) {
 		subjects_unlock(v, key->hash);
