@@ -107,6 +107,8 @@ bool line_admits(struct view *v, uint32_t n, struct word w, uint32_t waiter, int
 			return false;
 		}
 		atomic_store(&k.at->passed, 1);
+		/* It is the turn of the next one only now. */
+		offered = 0;
 	}
 	/* Whoever stands in line and does not find itself there sees a line that changes. */
 	if (waiter != LINE_NONE)
