@@ -209,12 +209,18 @@ static void *queued_run(void *arg)
 	return NULL;
 }
 
+void queued_start_for(struct queued *q, struct baton_fleet *f, const char *label,
+                      struct baton_mono until, struct baton_duration ttl)
+{
+	*q = (struct queued){.fleet = f, .until = until, .ttl = ttl};
+	snprintf(q->label, sizeof q->label, "%s", label);
+	assert_int_equal(pthread_create(&q->thread, NULL, queued_run, q), 0);
+}
+
 void queued_start(struct queued *q, struct baton_fleet *f, const char *label,
                   struct baton_mono until)
 {
-	*q = (struct queued){.fleet = f, .until = until};
-	snprintf(q->label, sizeof q->label, "%s", label);
-	assert_int_equal(pthread_create(&q->thread, NULL, queued_run, q), 0);
+	queued_start_for(q, f, label, until, (struct baton_duration){0});
 }
 
 enum baton_err queued_end(struct queued *q)

@@ -91,6 +91,8 @@ struct queued {
 };
 void queued_start(struct queued *q, struct baton_fleet *f, const char *label,
                   struct baton_mono until);
+void queued_start_for(struct queued *q, struct baton_fleet *f, const char *label,
+                      struct baton_mono until, struct baton_duration ttl);
 enum baton_err queued_end(struct queued *q);
 
 /* Another process that has joined as "kid" and does what it is told:
