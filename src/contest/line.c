@@ -169,6 +169,21 @@ static void append_locked(struct view *v, uint32_t n, struct waiter *w)
 	atomic_store(link, waiter_number(v, w));
 }
 
+bool line_is_waited_in(const struct view *v, uint32_t n)
+{
+	for (struct walk k = walk_begin(v, n); k.at != NULL; walk_next(&k)) {
+		if (waiter_lives(v, k.at))
+			return true;
+	}
+	return false;
+}
+
+bool line_is_empty_locked(struct view *v, uint32_t n)
+{
+	unlink_locked(v, n, NULL);
+	return atomic_load(&v->slots[n].line) == 0;
+}
+
 enum baton_err line_enter(struct view *v, uint32_t n, uint64_t hash, uint32_t code,
                           uint32_t *ret_waiter)
 {
