@@ -197,6 +197,16 @@ void await_in_line(struct baton_fleet *f, uint32_t count)
 	}
 }
 
+void await_waiting(struct baton_fleet *f, uint32_t count)
+{
+	struct baton_mono late = some_day();
+	while (usage_of(f).waiters != count) {
+		if (!baton_mono_live(late, now()))
+			fail_msg("%u wait instead of %u", usage_of(f).waiters, count);
+		sched_yield();
+	}
+}
+
 static void *queued_run(void *arg)
 {
 	struct queued *q = arg;

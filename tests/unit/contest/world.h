@@ -77,6 +77,9 @@ struct baton_fleet_usage usage_of(struct baton_fleet *f);
 /* Returns once so many threads stand in lines. */
 void await_in_line(struct baton_fleet *f, uint32_t count);
 
+/* Returns once the fleet counts so many that wait. */
+void await_waiting(struct baton_fleet *f, uint32_t count);
+
 /* A thread that waits in line for a subject. */
 struct queued {
 	pthread_t thread;
