@@ -36,10 +36,11 @@ static void names_are_bytes_and_not_text(void **state)
 		const char *bytes;
 		size_t len;
 	} names[] = {
-		{"\0", 1},       {"\0\0", 2},       {"a\0", 2},          {"a", 1},
-		{"a\0b", 3},     {"\xff\xfe", 2},   {"aaaaaaaa", 8},     {"aaaaaaaa\0", 9},
-		{"aaaaaaa", 7},  {"aaaaaaa\0", 8},  {"aaaa", 4},         {"aaaa\0", 5},
-		{"\0aaaaaaa", 8}, {"aaaaaaaaa", 9}, {"\0\0\0\0\0\0\0\0", 8},
+		{"\0", 1},        {"\0\0", 2},       {"a\0", 2},
+		{"a", 1},         {"a\0b", 3},       {"\xff\xfe", 2},
+		{"aaaaaaaa", 8},  {"aaaaaaaa\0", 9}, {"aaaaaaa", 7},
+		{"aaaaaaa\0", 8}, {"aaaa", 4},       {"aaaa\0", 5},
+		{"\0aaaaaaa", 8}, {"aaaaaaaaa", 9},  {"\0\0\0\0\0\0\0\0", 8},
 	};
 	size_t count = sizeof names / sizeof names[0];
 	for (size_t i = 0; i < count; i++)
@@ -94,8 +95,8 @@ static void lengths_are_limited_and_the_detail_says_so(void **state)
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct baton_claim claim = {.slot = 77};
 		struct baton_fleet_usage before = usage_of(w->ada);
-		enum baton_err e = try_bytes(w->ada, bytes, cases[i].space, bytes, cases[i].label,
-		                             &claim);
+		enum baton_err e =
+			try_bytes(w->ada, bytes, cases[i].space, bytes, cases[i].label, &claim);
 		assert_int_equal(e, cases[i].answer);
 		if (e == BATON_OK)
 			continue;
@@ -246,8 +247,8 @@ static uint32_t probes_for(const struct view *v, const struct key *key)
 	const struct shard *shard = index_shard(v, key->hash);
 	const index_entry *entries = v->index + (size_t)(shard - v->shards) * v->shard_places;
 	uint32_t at = (uint32_t)key->hash & (v->shard_places - 1), count = 0;
-	while (count < v->shard_places && atomic_load(&entries[(at + count)
-	                                                       & (v->shard_places - 1)]) != 0)
+	while (count < v->shard_places &&
+	       atomic_load(&entries[(at + count) & (v->shard_places - 1)]) != 0)
 		count++;
 	return count;
 }

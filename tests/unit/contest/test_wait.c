@@ -326,7 +326,8 @@ static void a_dead_waiter_is_skipped(void **state)
 static bool is_passed(const struct view *v)
 {
 	for (uint32_t i = 0; i < v->params[PARAM_WAITERS]; i++) {
-		if (atomic_load(&v->waiters[i].slot) != 0 && atomic_load(&v->waiters[i].passed) != 0)
+		if (atomic_load(&v->waiters[i].slot) != 0 &&
+		    atomic_load(&v->waiters[i].passed) != 0)
 			return true;
 	}
 	return false;
@@ -442,9 +443,7 @@ static void a_first_in_line_who_has_just_left_is_nobodys_own(void **state)
 	struct world *w = *state;
 	struct baton_subject subject = subject_of("x");
 	struct baton_claim_holder holder;
-	struct attempt a = {.fleet = w->ada,
-	                    .subject = &subject,
-	                    .turn = {.first = 3, .again = 0}};
+	struct attempt a = {.fleet = w->ada, .subject = &subject, .turn = {.first = 3, .again = 0}};
 	attempt_describe(&a, &holder);
 	assert_int_equal(holder.why, BATON_CLAIM_IN_LINE);
 	assert_false(holder.own);

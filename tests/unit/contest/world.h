@@ -40,10 +40,10 @@ int world_teardown(void **state);
 #define EMPTY_TEST(name) cmocka_unit_test_setup_teardown(name, world_setup_empty, world_teardown)
 
 /* The same test with waits on several words and with waits on one. */
-#define WAIT_TEST(name)                                                          \
-	cmocka_unit_test_setup_teardown(name, world_setup, world_teardown),      \
-	{                                                                        \
-		#name "_plain", name, world_setup_plain, world_teardown, NULL    \
+#define WAIT_TEST(name)                                                       \
+	cmocka_unit_test_setup_teardown(name, world_setup, world_teardown),   \
+	{                                                                     \
+#name "_plain", name, world_setup_plain, world_teardown, NULL \
 	}
 
 /* One more member of this process. It is ended by baton_fleet_leave(). */
