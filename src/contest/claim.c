@@ -44,7 +44,7 @@ void claims_describe(const struct view *v, uint32_t n, struct word w, uint32_t a
 	bool of_this = (since & 0xffff) == (word_tenure(w) & 0xffff);
 	*ret = (struct baton_claim_holder){
 		.why = BATON_CLAIM_HELD,
-		.own = word_code(w) == asker,
+		.own = asker != 0 && word_code(w) == asker,
 		.fence = {word_tenure(w)},
 		.since = {of_this ? (int64_t)(since >> 16) * 1000 : 0},
 		.expires =

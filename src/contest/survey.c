@@ -54,7 +54,8 @@ static void member_count(const struct view *v, uint32_t code, int64_t now, struc
 		           is_held(v, w, now);
 	}
 	for (uint32_t i = 0; i < v->params[PARAM_WAITERS]; i++)
-		m->waiting += atomic_load(&v->waiters[i].owner) == code;
+		m->waiting += atomic_load(&v->waiters[i].owner) == code &&
+		              atomic_load(&v->waiters[i].left) == 0;
 }
 
 void baton_watch_members(struct baton_watch *w, struct baton_mono now,
@@ -106,7 +107,8 @@ void baton_watch_usage(struct baton_watch *watch, struct baton_mono now,
 	}
 	for (uint32_t i = 0; i < v->params[PARAM_WAITERS]; i++) {
 		uint32_t owner = atomic_load(&v->waiters[i].owner);
-		u.waiters += owner != 0 && !roster_is_dead(v, owner);
+		u.waiters += owner != 0 && !roster_is_dead(v, owner) &&
+		             atomic_load(&v->waiters[i].left) == 0;
 	}
 	*ret = u;
 }

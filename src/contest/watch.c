@@ -185,16 +185,19 @@ static void listen(struct baton_watch *w, uint32_t i, int64_t now)
 	m->reader.lost = 0;
 }
 
-/* What a dead member held and nobody has taken yet. */
-static void mourn(struct baton_watch *w, uint32_t code)
+/* What a dead member held and nobody has taken yet. False: there was not enough room for all of it.
+ */
+static bool mourn(struct baton_watch *w, uint32_t code)
 {
 	const struct view *v = w->view;
 	uint32_t fresh = view_fresh(v);
-	for (uint32_t n = 0; n < fresh && w->heard_to < HEARD_MAX; n++) {
+	for (uint32_t n = 0; n < fresh; n++) {
 		struct word word = slot_load(&v->slots[n]);
 		if (word_code(word) != code || atomic_load(&v->slots[n].listed) == 0 ||
 		    w->ended[n] == word_tenure(word))
 			continue;
+		if (w->heard_to == HEARD_MAX)
+			return false;
 		w->ended[n] = word_tenure(word);
 		hear(w, (struct heard){
 				.who = word.who,
@@ -204,6 +207,7 @@ static void mourn(struct baton_watch *w, uint32_t code)
 				.version = (uint16_t)atomic_load(&v->members[code - 1].version),
 			});
 	}
+	return true;
 }
 
 /* The kernel tells a member's death to those who wait for what it held. For a watch, which waits
@@ -216,9 +220,11 @@ static void look_at_lives(struct baton_watch *w, int64_t now)
 	w->looked = now;
 	for (uint32_t i = 0; i < used; i++) {
 		bool lives = !roster_is_dead(w->view, i + 1);
-		if (w->members[i].lived && !lives)
-			mourn(w, i + 1);
-		w->members[i].lived = lives;
+		bool all_told = !w->members[i].lived || lives || mourn(w, i + 1);
+		/* What there was no room for comes after what there was. */
+		w->members[i].lived = lives || !all_told;
+		if (!all_told)
+			w->looked = 0;
 	}
 }
 
