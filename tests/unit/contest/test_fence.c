@@ -94,6 +94,25 @@ static void they_grow_although_the_room_had_another_subject_meanwhile(void **sta
 	}
 }
 
+/* It comes back to a place whose own count is far behind. */
+static void they_grow_although_the_subject_moved_to_a_younger_place(void **state)
+{
+	struct world *w = *state;
+	uint64_t last = 0;
+	everybody_leaves(w);
+	assert_int_equal(unlink(w->path), 0);
+	w->options.limits.subjects = 2;
+	w->ada = world_join(w, "ada");
+	for (int i = 0; i < 1000; i++)
+		last = fence_of(w->ada, "x");
+	fence_of(w->ada, "y");
+	struct baton_claim z = hold(w->ada, "z");
+	assert_int_equal(z.slot, 0);
+	struct baton_claim x = hold(w->ada, "x");
+	assert_int_equal(x.slot, 1);
+	assert_true(x.fence.v > last);
+}
+
 static void they_grow_across_a_reset(void **state)
 {
 	struct world *w = *state;
@@ -268,6 +287,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FENCE_TEST(they_grow_across_release_expiry_force_and_a_crash),
 		FENCE_TEST(they_grow_although_the_room_had_another_subject_meanwhile),
+		FENCE_TEST(they_grow_although_the_subject_moved_to_a_younger_place),
 		FENCE_TEST(they_grow_across_a_reset),
 		FENCE_TEST(they_grow_across_resets_within_a_moment_of_a_clock_that_stands_still),
 		FENCE_TEST(they_grow_across_the_removal_of_the_file_and_a_clock_that_went_back),

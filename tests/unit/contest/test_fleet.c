@@ -2,12 +2,14 @@
 #include <baton/fleet.h>
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "contest/line.h"
 #include "world.h"
 
 static void the_first_to_join_makes_the_file(void **state)
@@ -247,6 +249,26 @@ static void all_is_lost_with_a_file_that_was_removed(void **state)
 static void all_is_lost_with_a_file_that_was_replaced(void **state)
 {
 	lose_the_file(*state, file_replace);
+}
+
+/* Whoever notices first that the file has gone may be another thread than the keeper. With a ticket
+ * that nobody sleeps on, so that nobody gives it back meanwhile. */
+static void who_waits_is_woken_also_when_another_thread_noticed_first(void **state)
+{
+	struct world *w = *state;
+	struct view *v = w->ben->view;
+	struct baton_claim x = hold(w->ada, "x"), y = hold(w->ben, "y");
+	uint64_t hash = atomic_load(&v->slots[x.slot].hash);
+	uint32_t ticket;
+	assert_int_equal(line_enter(v, x.slot, hash, w->ben->code, &ticket), BATON_OK);
+	uint32_t bell = atomic_load(&v->waiters[ticket].bell);
+	atomic_store(&w->ben->keeper.gone, 1);
+	assert_int_equal(unlink(w->path), 0);
+	assert_int_equal(baton_claim_check(&y, NULL), BATON_NOT_HELD);
+	struct baton_mono late = in_ms(10000);
+	while (atomic_load(&v->waiters[ticket].bell) == bell && baton_mono_live(late, now()))
+		sched_yield();
+	assert_int_not_equal(atomic_load(&v->waiters[ticket].bell), bell);
 }
 
 #define CROWD 100
@@ -513,6 +535,7 @@ int main(int argc, char **argv)
 		EMPTY_TEST(places_of_the_dead_are_used_again),
 		WORLD_TEST(all_is_lost_with_a_file_that_was_removed),
 		WORLD_TEST(all_is_lost_with_a_file_that_was_replaced),
+		WORLD_TEST(who_waits_is_woken_also_when_another_thread_noticed_first),
 		EMPTY_TEST(a_hundred_that_join_at_once_are_in_one_fleet),
 		EMPTY_TEST(a_reset_is_refused_while_members_live),
 		EMPTY_TEST(a_reset_says_how_many_live_and_names_one),

@@ -43,7 +43,8 @@ static bool race_round(struct track *t, struct baton_fleet *f, struct baton_subj
 	if (!meet(t, meetings))
 		return false;
 	enum baton_err e = baton_claim_try(f, &ask, &claim, NULL);
-	bool fine = e == BATON_OK || e == BATON_YIELD;
+	/* The machine may let somebody wait who has a lock that the first round needs. */
+	bool fine = e == BATON_OK || e == BATON_YIELD || e == BATON_BUSY;
 	if (e == BATON_OK) {
 		fine = atomic_fetch_add(&t->winners, 1) == 0 &&
 		       atomic_exchange(&t->fence, claim.fence.v) < claim.fence.v;

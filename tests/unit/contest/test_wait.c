@@ -125,6 +125,28 @@ static void a_line_admits_one_after_the_other_10_ms_each(void **state)
 	assert_int_equal(atomic_load(&v->slots[x.slot].line), 0);
 }
 
+static void a_line_gives_a_dead_one_no_time_at_all(void **state)
+{
+	struct world *w = *state;
+	struct view *v = w->ada->view;
+	struct kid kid;
+	struct turn turn;
+	uint32_t second, codes[WORLD_WAITERS];
+	struct baton_claim x = hold(w->ada, "x");
+	uint64_t hash = atomic_load(&v->slots[x.slot].hash);
+	kid_start(&kid, w);
+	kid_tell(&kid, "wait x 60000");
+	await_in_line(w->ada, 1);
+	assert_int_equal(line_enter(v, x.slot, hash, w->ben->code, &second), BATON_OK);
+	struct word word = word_freed(slot_load(&v->slots[x.slot]));
+	assert_false(line_admits(v, x.slot, word, second, 1000000000, &turn));
+	kid_kill(&kid);
+	assert_int_equal(line_of(&x, codes), 2);
+	assert_true(line_admits(v, x.slot, word, second, 1000000000, &turn));
+	line_leave(v, x.slot, hash, second);
+	assert_int_equal(line_of(&x, codes), 0);
+}
+
 /* One member each, so that each has to wait for another. */
 static void everybody_in_line_holds_in_the_end(void **state)
 {
@@ -508,6 +530,7 @@ int main(void)
 		WAIT_TEST(a_release_lets_the_first_in_line_have_it),
 		WAIT_TEST(a_line_is_in_order_of_arrival),
 		WORLD_TEST(a_line_admits_one_after_the_other_10_ms_each),
+		WORLD_TEST(a_line_gives_a_dead_one_no_time_at_all),
 		WAIT_TEST(everybody_in_line_holds_in_the_end),
 		WAIT_TEST(who_asks_once_yields_while_somebody_is_first_in_line),
 		WAIT_TEST(waiting_ends_at_its_time_and_says_who_holds),
