@@ -42,7 +42,7 @@ void table_row(struct table *t, const char *const *cells)
 void table_titles(struct table *t)
 {
 	const char *titles[TABLE_COLUMNS_MAX];
-	for (size_t i = 0; i < t->count; i++)
-		titles[i] = t->columns[i].title;
+	for (size_t i = 0; i < TABLE_COLUMNS_MAX; i++)
+		titles[i] = i < t->count ? t->columns[i].title : "";
 	table_row(t, titles);
 }
