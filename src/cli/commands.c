@@ -19,9 +19,9 @@ const struct command commands[] = {
 		.name = "holders",
 		.usage = "[--fleet PATH] [--json] [-v] [NAMESPACE[/LABEL]]",
 		.summary = "show who holds what on this host",
-		.text = "Lists what the processes of a fleet hold, by namespace and label: who holds\n"
-			"it, under which fence, since when and until when. Without such a fleet\n"
-			"nobody holds anything. It changes nothing.\n"
+		.text = "Lists what the processes of a fleet hold, by namespace and label: who\n"
+			"holds it, under which fence, since when and until when. Without such a\n"
+			"fleet nobody holds anything. It changes nothing.\n"
 			"\n"
 			"      --fleet PATH  the fleet's file\n"
 			"      --json        one JSON object per line\n"
@@ -46,9 +46,9 @@ const struct command commands[] = {
 		.name = "force-release",
 		.usage = "[--fleet PATH] [-v] NAME",
 		.summary = "take a name away from whoever holds it",
-		.text = "NAME is NAMESPACE/LABEL, or a label in the namespace 'lock'. It prints who\n"
-			"held it. The holder goes on until it looks: its fence is what keeps it\n"
-			"from doing harm. The status is 1 if nobody held it.\n"
+		.text = "NAME is NAMESPACE/LABEL, or a label in the namespace 'lock'. It prints\n"
+			"who held it. The holder goes on until it looks: its fence is what keeps\n"
+			"it from doing harm. The status is 1 if nobody held it.\n"
 			"\n"
 			"      --fleet PATH  the fleet's file\n"
 			"  -v, --verbose     say on standard error which fleet is used\n",
@@ -60,17 +60,17 @@ const struct command commands[] = {
 		.summary = "show, make or remove the fleet of this host's processes",
 		.text = "Shows the fleet's file, its members, and how full it is.\n"
 			"\n"
-			"      --create      make it, unless it is there with these limits already\n"
+			"      --create      make it, unless it is there with these limits\n"
 			"      --members N   how many processes it can have\n"
 			"      --subjects N  how many subjects can be held\n"
 			"      --waiters N   how many threads can wait in line\n"
-			"      --events N    how many events are kept for each member; a power of 2\n"
+			"      --events N    how many events each member keeps; a power of 2\n"
 			"      --wakeups N   how many wake-ups are kept; a power of 2\n"
 			"      --group       make it for the group of its folder, with mode 660\n"
 			"      --reset       remove it; refused while a member lives\n"
 			"      --json        show it as one JSON object\n"
-			"      --fleet PATH  its file, instead of $BATON_FLEET, of /run/baton/fleet,\n"
-			"                    or of one of this user's own\n"
+			"      --fleet PATH  its file, instead of $BATON_FLEET, of\n"
+			"                    /run/baton/fleet, or of one of this user's own\n"
 			"  -v, --verbose     say on standard error which fleet is used\n",
 		.run = cmd_fleet,
 	},

@@ -28,7 +28,8 @@ class Lines:
     def next(self):
         end = time.monotonic() + PATIENCE
         while b'\n' not in self.rest:
-            assert select.select([self.process.stdout], [], [], end - time.monotonic())[0], 'silence'
+            left = end - time.monotonic()
+            assert select.select([self.process.stdout], [], [], max(left, 0))[0], 'silence'
             got = os.read(self.process.stdout.fileno(), 65536)
             assert got, f'ended after {self.rest}'
             self.rest += got
@@ -578,7 +579,8 @@ def test_a_fleet_shows_its_members_and_how_full_it_is(baton, mate, path):
         ('ada', ada.pid, 2, 0), ('ben', ben.pid, 0, 1), ('cleo', cleo.pid, 0, 0)]
     assert fleet['usage'] == {'members': 3, 'departed': 0, 'subjects': 2, 'known': 3, 'waiters': 1}
     shown = baton('fleet', '--fleet', path).stdout
-    for line in (f'fleet     {path}', f'id        {fleet["id"]}', f'size      {fleet["bytes"]} bytes',
+    for line in (f'fleet     {path}', f'id        {fleet["id"]}',
+                 f'size      {fleet["bytes"]} bytes',
                  f'fences    up to {fleet["mark"]}', 'members   3 of 1024; 0 more have died',
                  'subjects  2 held of 64; 3 known', 'waiters   1 of 4096',
                  'events    16 kept for each member', 'wakeups   4096 kept'):
@@ -639,7 +641,8 @@ def test_a_fleet_that_is_not_there_cannot_be_shown_or_removed(baton, path, tmp_p
     (['fleet', '--members', '3'], "limits and '--group' are for '--create'"),
     (['fleet', '--reset', '--group'], "limits and '--group' are for '--create'"),
     (['fleet', '--create', '--members'], "option '--members' needs a value"),
-    (['fleet', '--create', '--members', '0'], "'--members' takes a number from 1 to 65000, not '0'"),
+    (['fleet', '--create', '--members', '0'],
+     "'--members' takes a number from 1 to 65000, not '0'"),
     (['fleet', '--create', '--members', '65001'],
      "'--members' takes a number from 1 to 65000, not '65001'"),
     (['fleet', '--create', '--members', '4294967297'],
@@ -648,7 +651,8 @@ def test_a_fleet_that_is_not_there_cannot_be_shown_or_removed(baton, path, tmp_p
      "'--subjects' takes a number from 1 to 4194304, not '-1'"),
     (['fleet', '--create', '--waiters', '1k'],
      "'--waiters' takes a number from 1 to 1048576, not '1k'"),
-    (['fleet', '--create', '--waiters', ''], "'--waiters' takes a number from 1 to 1048576, not ''"),
+    (['fleet', '--create', '--waiters', ''],
+     "'--waiters' takes a number from 1 to 1048576, not ''"),
     (['fleet', '--create', '--events', '3'], "'--events' takes a power of 2, not 3"),
     (['fleet', '--create', '--wakeups', '100'], "'--wakeups' takes a power of 2, not 100"),
 ])
@@ -817,7 +821,8 @@ def test_every_error_has_its_status(baton, path, tmp_path, number, status):
     baton('fleet', '--create', '--fleet', path)
     (tmp_path / 'answer.c').write_text(ANSWER % number)
     library = str(tmp_path / 'answer.so')
-    subprocess.run(['cc', '-shared', '-fPIC', str(tmp_path / 'answer.c'), '-o', library], check=True)
+    subprocess.run(['cc', '-shared', '-fPIC', str(tmp_path / 'answer.c'), '-o', library],
+                   check=True)
     complaint(baton('force-release', 'x', '--fleet', path, env={'LD_PRELOAD': library}), status)
 
 
