@@ -204,8 +204,6 @@ static int run(struct view *v)
 	if (!v->watch)
 		return where_absent(&v->where);
 	signals_take();
-	/* So that nothing is left to be written, and waited for, when a signal has ended it. */
-	setvbuf(v->out->file, NULL, _IONBF, 0);
 	status = follow(v);
 	baton_watch_close(v->watch);
 	return status;

@@ -236,6 +236,7 @@ NAMES = [
     (b'lock', '\u009b\u202e\u200bx'.encode(), r'lock/\xc2\x9b\xe2\x80\xae\xe2\x80\x8bx'),
     (b'lock', b'\xff\xc0\x80\xe2\x82', r'lock/\xff\xc0\x80\xe2\x82'),
     (b'lock', '\ufffd'.encode(), 'lock/\ufffd'),
+    (b'lock', b'\xff\x00\x0f', r'lock/\xff\x00\x0f'),
     (b'lock', b'"quoted"', 'lock/"quoted"'),
     (b'a/b', b'c', r'a\x2fb/c'),
     (b'\xfe' * 31, b'\xfd' * 479, '\\xfe' * 31 + '/' + '\\xfd' * 479),
