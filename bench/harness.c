@@ -73,14 +73,24 @@ static void record_sample(struct record *r, double ns)
 	r->samples[r->sample_count++] = ns;
 }
 
-/* The median of the latencies of one turn. Those of round 0 are forgotten. */
+/* How many occasions a turn has. Round 0 has one, to warm up. */
+static unsigned samples_of(const struct match *m, size_t i, unsigned round)
+{
+	if (round == 0)
+		return 1;
+	bool subject = m->bench->contestants[i].role == ROLE_SUBJECT;
+	return subject || m->c->rival_samples == 0 ? m->c->samples : m->c->rival_samples;
+}
+
+/* The median of the latencies of one turn. */
 static double turn_of_latencies(struct match *m, size_t i, struct record *r, unsigned round)
 {
+	unsigned count = samples_of(m, i, round);
 	size_t before = r->sample_count;
-	for (unsigned k = 0; k < m->c->samples; k++)
+	for (unsigned k = 0; k < count; k++)
 		record_sample(r, m->bench->contestants[i].sample(m->states[i]));
-	stats_sort(r->samples + before, m->c->samples);
-	double median = quantile_of(r->samples + before, m->c->samples, 0.5).median;
+	stats_sort(r->samples + before, count);
+	double median = quantile_of(r->samples + before, count, 0.5).median;
 	if (round == 0)
 		r->sample_count = before;
 	return median;
@@ -99,6 +109,7 @@ static double turn_of_ops(struct match *m, size_t i, unsigned round)
 		.from = round * (lead + m->c->ops),
 		.lead = lead,
 		.ops = m->c->ops,
+		.cpu = m->c->cpu,
 	};
 	double ns = crew_run(m->crew, &t, &done);
 	uint64_t due = (lead + m->c->ops) * m->c->threads;

@@ -35,9 +35,11 @@ struct bench_case {
 	uint64_t ops;          /* of each thread in each turn                                */
 	double goal[ROLE_END]; /* subject's time : that role's best time, at most; 0: no goal */
 	const char *against[ROLE_END]; /* who counts in that role; NULL: the fastest          */
-	unsigned samples;   /* not 0: it is about latency, and a turn has so many occasions */
-	double p99_goal_ns; /* of the subject's latencies, at most; 0: no goal             */
-	const void *load;   /* for setup()                                                */
+	bool cpu;         /* the time that the one thread has the processor for; else the wall's */
+	unsigned samples; /* not 0: it is about latency, and a turn has so many occasions */
+	unsigned rival_samples; /* so many for everybody but the subject; 0: as many          */
+	double p99_goal_ns;     /* of the subject's latencies, at most; 0: no goal             */
+	const void *load;       /* for setup()                                                */
 };
 
 struct contestant {

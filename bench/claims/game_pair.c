@@ -159,8 +159,9 @@ static const struct lock_kind *kind_of(enum player who)
 
 static struct side *side_of(enum player who, const struct load *load)
 {
-	struct load alone = {
-		.cold = load->cold, .fixed_now = load->fixed_now, .ttl_ms = load->ttl_ms};
+	struct load alone = {.cold = load->cold,
+	                     .fixed_now = load->fixed_now,
+	                     .ttl_ms = load->ttl_ms};
 	if (who == PLAYER_CONTEST)
 		return side_new(load);
 	return who == PLAYER_ALONE && !load->rivals ? side_new(&alone) : NULL;

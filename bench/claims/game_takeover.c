@@ -27,8 +27,8 @@ static void *heir_attach(const void *arg)
 /* All of it is written to, in small pages: what takes longest to take apart. */
 static void memory_fill(size_t size)
 {
-	volatile char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
-	                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	volatile char *memory =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
 		err(1, "mmap");
 	madvise((void *)memory, size, MADV_NOHUGEPAGE);
