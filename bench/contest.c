@@ -104,7 +104,7 @@ static const struct bench_case cases[] = {
 	       LOAD(.game = &game_pair, .watches = 64)),
 	GROWTH("watched/1/reading", "watched by readers", "1 reader", 4000,
 	       LOAD(.game = &game_pair, .watches = 1, .reading = true)),
-	GROWTH("watched/64/reading", "watched by readers", "64 readers", 4000,
+	GROWTH("watched/64/reading", "watched by readers", "64 readers", 400,
 	       LOAD(.game = &game_pair, .watches = 64, .reading = true)),
 	{.name = "pass/awake", .group = "pass, awake", .label = "a hand-over", .threads = 1,
 	 .ops = 1000, .goal[ROLE_RIVAL] = 2, .against[ROLE_RIVAL] = MUTEX,

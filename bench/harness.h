@@ -1,8 +1,8 @@
 /* A bench: contestants that do the same work side by side, and what may be said about them.
  *
  * Most cases are about throughput: a turn is so many operations, its figure the time of one. Others
- * are about latency: a turn is so many occasions, each of which has a time of its own; its figure is
- * their median, and the report shows how they are distributed.
+ * are about latency: a turn is so many occasions, each of which has a time of its own; its figure
+ * is their median, and the report shows how they are distributed.
  *
  * All contestants of a case are set up together and take turns in one process, round by round,
  * each round starting with another one. A figure is the median of the rounds; a ratio is taken
@@ -28,18 +28,18 @@ enum role {
 
 /* One piece of work, done by every contestant. */
 struct bench_case {
-	const char *name;  /* on the command line and in JSON, such as "churn/1000/2"        */
-	const char *group; /* cases of a group, next to each other, share a table ...        */
-	const char *label; /* ... in which this stands above a column                        */
-	unsigned threads;
-	uint64_t ops;          /* of each thread in each turn                                */
+	const char *name;      /* on the command line and in JSON, such as "churn/1000/2"        */
+	const char *group;     /* cases of a group, next to each other, share a table ...        */
+	const char *label;     /* ... in which this stands above a column                        */
+	uint64_t ops;          /* of each thread in each turn                                    */
 	double goal[ROLE_END]; /* subject's time : that role's best time, at most; 0: no goal */
-	const char *against[ROLE_END]; /* who counts in that role; NULL: the fastest          */
-	bool cpu;         /* the time that the one thread has the processor for; else the wall's */
-	unsigned samples; /* not 0: it is about latency, and a turn has so many occasions */
-	unsigned rival_samples; /* so many for everybody but the subject; 0: as many          */
-	double p99_goal_ns;     /* of the subject's latencies, at most; 0: no goal             */
-	const void *load;       /* for setup()                                                */
+	const char *against[ROLE_END]; /* who counts in that role; NULL: the fastest         */
+	double p99_goal_ns;            /* of the subject's latencies, at most; 0: no goal    */
+	const void *load;              /* for setup()                                        */
+	unsigned threads;
+	unsigned samples;       /* not 0: it is about latency, and a turn has so many occasions */
+	unsigned rival_samples; /* so many for everybody but the subject; 0: as many         */
+	bool cpu; /* the time that the one thread has the processor for; else the wall's     */
 };
 
 struct contestant {

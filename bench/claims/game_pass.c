@@ -1,8 +1,8 @@
 /* Two processes that hand one thing back and forth.
  *
- * Holds are numbered, and whose turn the next one is stands in shared memory. Nobody asks before the
- * other one holds, and nobody lets go before the other one asks, so that every hold is handed over
- * to somebody else, whatever a kind of lock does about those who push ahead. */
+ * Holds are numbered, and whose turn the next one is stands in shared memory. Nobody asks before
+ * the other one holds, and nobody lets go before the other one asks, so that every hold is handed
+ * over to somebody else, whatever a kind of lock does about those who push ahead. */
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>

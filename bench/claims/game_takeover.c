@@ -32,6 +32,9 @@ static void memory_fill(size_t size)
 	if (memory == MAP_FAILED)
 		err(1, "mmap");
 	madvise((void *)memory, size, MADV_NOHUGEPAGE);
+	/* Kernels before 5.14 cannot do it in one call. */
+	if (madvise((void *)memory, size, MADV_POPULATE_WRITE) == 0)
+		return;
 	for (size_t i = 0; i < size; i += 4096)
 		memory[i] = 1;
 }

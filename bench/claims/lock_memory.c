@@ -17,7 +17,7 @@ static void check(int error, const char *what)
 
 static void *mutex_make(void)
 {
-	pthread_mutex_t *mutex = arena_share(sizeof *mutex);
+	pthread_mutex_t *mutex = arena_share(sizeof(pthread_mutex_t));
 	pthread_mutexattr_t attr;
 	check(pthread_mutexattr_init(&attr), "pthread_mutexattr_init");
 	check(pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED), "setpshared");

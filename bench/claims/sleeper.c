@@ -8,11 +8,11 @@
 
 /* What both processes see. */
 struct board {
-	_Atomic uint32_t ready;
-	_Alignas(64) _Atomic uint32_t asked; /* how often it was told to wait       */
-	_Alignas(64) _Atomic uint32_t waits; /* how often it has begun to           */
-	_Alignas(64) _Atomic uint32_t woke;  /* how often it got what it waited for */
-	int64_t at;
+	int64_t at;             /* when it got what it waited for, the last time */
+	_Atomic uint32_t ready; /* 1: it is attached                             */
+	_Atomic uint32_t asked; /* how often it was told to wait                 */
+	_Atomic uint32_t waits; /* how often it has begun to                     */
+	_Atomic uint32_t woke;  /* how often it got what it waited for           */
 };
 
 struct sleeper {
