@@ -61,7 +61,7 @@ struct baton_claim_holder {
 	char owner[BATON_NAME_MAX + 1]; /* its label, terminated; "" when it has just left    */
 	struct baton_id incarnation;
 	baton_fence fence;         /* 0: in line                                         */
-	struct baton_mono since;   /* on baton_clock_boot(), to a few milliseconds       */
+	struct baton_mono since;   /* on baton_clock_boot(), to a few ms; 0: not yet known */
 	struct baton_mono expires; /* or BATON_MONO_NEVER                                */
 };
 

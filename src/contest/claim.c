@@ -297,7 +297,10 @@ static enum baton_err find(struct baton_fleet *fleet, struct baton_subject *subj
                            uint32_t *ret_slot, struct word *ret_word)
 {
 	struct attempt a = {.fleet = fleet, .subject = subject, .waiter = LINE_NONE};
-	enum baton_err e = attempt_begin(&a);
+	if (!member_is_here(fleet))
+		return member_gone(fleet);
+	/* Whatever somebody holds, beside however short a label of his own. */
+	enum baton_err e = key_check(subject, 0);
 	if (e != BATON_OK || place_seen(&a, ret_slot, ret_word))
 		return e;
 	struct key key;

@@ -221,7 +221,7 @@ enum baton_err baton_fleet_reset(const char *path)
 	struct baton_owner self;
 	struct segment_spec spec = layout_spec();
 	struct view v = {.bells = NULL};
-	enum baton_err e = home_find(path, NULL, &home);
+	enum baton_err e = home_look(path, &home);
 	if (e == BATON_OK)
 		e = baton_owner_self(BATON_STR("reset"), &self);
 	if (e != BATON_OK)

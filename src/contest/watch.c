@@ -82,7 +82,7 @@ enum baton_err baton_watch_open(const char *path, struct baton_watch **ret_watch
 	AUTO(watch_closep) struct baton_watch *w = NULL;
 	struct segment_spec spec = layout_spec();
 	struct home home;
-	enum baton_err e = home_find(path, NULL, &home);
+	enum baton_err e = home_look(path, &home);
 	if (e == BATON_OK)
 		e = watch_new(&w);
 	if (e != BATON_OK)
@@ -210,21 +210,16 @@ static bool mourn(struct baton_watch *w, uint32_t code)
 	return true;
 }
 
-/* The kernel tells a member's death to those who wait for what it held. For a watch, which waits
- * for nothing, it is enough to look now and then. */
-static void look_at_lives(struct baton_watch *w, int64_t now)
+/* The kernel tells a member's death to those who wait for what it held. A watch, which waits for
+ * nothing, looks whenever it looks at anything. */
+static void look_at_lives(struct baton_watch *w)
 {
 	uint32_t used = view_members_used(w->view);
-	if (now - w->looked < BACKSTOP_NS)
-		return;
-	w->looked = now;
 	for (uint32_t i = 0; i < used; i++) {
 		bool lives = !roster_is_dead(w->view, i + 1);
 		bool all_told = !w->members[i].lived || lives || mourn(w, i + 1);
 		/* What there was no room for comes after what there was. */
 		w->members[i].lived = lives || !all_told;
-		if (!all_told)
-			w->looked = 0;
 	}
 }
 
@@ -234,7 +229,7 @@ static void gather(struct baton_watch *w, int64_t now)
 	w->heard_from = w->heard_to = 0;
 	for (uint32_t i = 0; i < used; i++)
 		listen(w, i, now);
-	look_at_lives(w, now);
+	look_at_lives(w);
 }
 
 /* Tells the next of what was heard. False: its name is no longer known. */
@@ -296,6 +291,7 @@ static void doze(struct baton_watch *w, int64_t until, struct baton_cancel *canc
 		{.word = cancel, .seen = 0, .mine = true},
 	};
 	pause_until(spots, 2, until, false);
+	bell_pass(bell, seen);
 }
 
 enum baton_err baton_watch_next(struct baton_watch *w, struct baton_mono until,
