@@ -312,6 +312,7 @@ static void a_hundred_that_join_at_once_are_in_one_fleet(void **state)
 			memcpy(first, said, sizeof first);
 		different += strcmp(first, said) != 0;
 	}
+	printf("# %u of %d were told that somebody was in the way\n", busy, CROWD);
 	w->ada = world_join(w, "ada");
 	assert_int_equal(different, 0);
 	assert_int_equal(usage_of(w->ada).members, CROWD + 1 - busy);
