@@ -2,10 +2,15 @@
 #include "contest/lock.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <time.h>
 
 #include "base/check.h"
 #include "base/fail.h"
+
+/* How often to look during those 10 ms whether the holder is still the same, and in all. */
+#define LOOKS 8
+#define LOOKS_MAX 8000
 
 static int mutex_make(pthread_mutex_t *mutex)
 {
@@ -39,19 +44,38 @@ enum baton_err lock_init(struct lock *l)
 	return err == 0 ? BATON_OK : fail_errno(err, "a lock between processes cannot be made");
 }
 
-static int mutex_lock_soon(pthread_mutex_t *mutex)
+/* The thread that has it, or 0. */
+static uint32_t mutex_holder(const pthread_mutex_t *mutex)
 {
-	int err = pthread_mutex_trylock(mutex);
-	if (err != EBUSY)
-		return err;
+	return (uint32_t)__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) & FUTEX_TID_MASK;
+}
+
+static int mutex_lock_until(pthread_mutex_t *mutex, int64_t span_ns)
+{
 	struct timespec until;
 	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += PATIENCE_NS;
+	until.tv_nsec += span_ns;
 	if (until.tv_nsec >= 1000 * NS_PER_MS) {
 		until.tv_sec++;
 		until.tv_nsec -= 1000 * NS_PER_MS;
 	}
 	return pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until);
+}
+
+/* Gives up when one holder has been in the way for 10 ms. As long as it passes from hand to hand
+ * nobody is stopped, and there are just many who want it. */
+static int mutex_lock_soon(pthread_mutex_t *mutex)
+{
+	int err = pthread_mutex_trylock(mutex);
+	uint32_t holder = mutex_holder(mutex);
+	int looks = 0;
+	for (int i = 0; err == EBUSY || (err == ETIMEDOUT && looks < LOOKS && i < LOOKS_MAX); i++) {
+		err = mutex_lock_until(mutex, PATIENCE_NS / LOOKS);
+		uint32_t before = holder;
+		holder = mutex_holder(mutex);
+		looks = holder == before ? looks + 1 : 0;
+	}
+	return err;
 }
 
 enum baton_err lock_take(const struct view *v, struct lock *l, bool *ret_orphaned)
