@@ -230,8 +230,9 @@ static void losers_write_nothing(void **state)
 	struct world *w = *state;
 	hold(w->ada, "x");
 	const struct segment *s = &w->ada->view->segment;
-	uint64_t *before = malloc(s->size), *after = malloc(s->size);
-	assert_true(before != NULL && after != NULL);
+	uint64_t *before = calloc(1, s->size), *after = calloc(1, s->size);
+	if (before == NULL || after == NULL)
+		abort();
 	segment_copy(s, before);
 	struct baton_subject x = subject_of("x"), y = subject_of("y");
 	struct baton_claim claim = untouched;

@@ -44,13 +44,13 @@ static const struct deed deeds[] = {
 #define DEEDS (sizeof deeds / sizeof deeds[0])
 
 struct answer {
-	enum baton_err e;
 	int64_t left;    /* by a check                           */
 	uint64_t fence;  /* from the first one on                */
-	bool own;        /* by a yield and a look at the holder  */
-	int64_t expires; /* the same, in ms from the beginning   */
-	char owner[16];  /* the same                             */
+	int64_t expires; /* by a yield and a look at the holder, in ms from the beginning */
 	int64_t since;   /* the same                             */
+	char owner[16];  /* the same                             */
+	enum baton_err e;
+	bool own; /* the same */
 };
 
 struct play {

@@ -52,7 +52,7 @@ static void a_line_is_in_order_of_arrival(void **state)
 	struct world *w = *state;
 	struct baton_fleet *crew[CREW];
 	struct queued q[CREW];
-	uint32_t codes[WORLD_WAITERS];
+	uint32_t codes[WORLD_WAITERS] = {0};
 	struct baton_claim x = hold(w->ada, "x");
 	for (unsigned i = 0; i < CREW; i++) {
 		crew[i] = world_join(w, "one of the crew");
@@ -131,7 +131,7 @@ static void a_line_gives_a_dead_one_no_time_at_all(void **state)
 	struct view *v = w->ada->view;
 	struct kid kid;
 	struct turn turn;
-	uint32_t second, codes[WORLD_WAITERS];
+	uint32_t second, codes[WORLD_WAITERS] = {0};
 	struct baton_claim x = hold(w->ada, "x");
 	uint64_t hash = atomic_load(&v->slots[x.slot].hash);
 	kid_start(&kid, w);
@@ -361,7 +361,7 @@ static void a_stopped_waiter_is_passed_and_keeps_its_place(void **state)
 	struct baton_fleet *cy = world_join(w, "cy");
 	struct queued second, third;
 	struct kid kid;
-	uint32_t codes[WORLD_WAITERS];
+	uint32_t codes[WORLD_WAITERS] = {0};
 	struct baton_claim x = hold(w->ada, "x");
 	kid_start(&kid, w);
 	kid_tell(&kid, "wait x 60000");

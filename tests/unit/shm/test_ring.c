@@ -178,10 +178,9 @@ static void what_is_read_among_many_writers_is_whole_and_the_rest_is_counted(voi
 		if (look == RING_ITEM) {
 			read++;
 			torn += item.b != ~item.a || item.c != item.a * 3;
-		} else if (look == RING_PENDING && ring_now(r) - reader.next >= CAPACITY) {
-			ring_skip(&reader);
-		} else if (look == RING_PENDING && ring_now(r) == UINT64_C(3) * count) {
-			ring_skip(&reader); /* it was given up by its writer */
+		} else if (look == RING_PENDING && (ring_now(r) - reader.next >= CAPACITY ||
+		                                    ring_now(r) == UINT64_C(3) * count)) {
+			ring_skip(&reader); /* its writer is behind, or has given it up */
 		}
 	}
 	for (unsigned i = 0; i < 3; i++)
