@@ -170,6 +170,17 @@ static void whoever_is_stopped_in_line_is_passed(void **state)
 	crew_end(&c);
 }
 
+static void whoever_died_in_line_is_passed_at_once(void **state)
+{
+	(void)state;
+	struct crew c;
+	crew_begin(&c);
+	assert_null(crew_play(&c, "c join; c try 0; v join; v wait 0 60000 &; v kill;"
+	                          "c release 0; a try 0; a release 0"));
+	crew_check_dead(&c);
+	crew_end(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -177,6 +188,7 @@ int main(void)
 		cmocka_unit_test(whoever_is_killed_at_any_step_leaves_nothing_behind),
 		cmocka_unit_test(whoever_is_stopped_at_any_step_keeps_nobody_waiting),
 		cmocka_unit_test(whoever_is_stopped_in_line_is_passed),
+		cmocka_unit_test(whoever_died_in_line_is_passed_at_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
