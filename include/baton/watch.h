@@ -24,8 +24,8 @@ struct baton_watch;
 /* Opens a watch on the fleet at `path`, or at baton_fleet_default() if that is NULL. What happens
  * from now on is told.
  *
- * BATON_NOT_HELD: there is no such fleet in its folder. BATON_INVALID: what is there is none, or of another
- * version, owner or mode. BATON_SYSTEM, BATON_NO_MEMORY. *ret_watch is untouched unless BATON_OK.
+ * BATON_NOT_HELD: there is no such fleet in its folder. BATON_INVALID: what is there is none, or of
+ * another version, owner or mode. BATON_SYSTEM, BATON_NO_MEMORY. *ret_watch is untouched unless BATON_OK.
  * It is ended by baton_watch_close(). One thread at a time uses a watch. */
 BATON_API enum baton_err baton_watch_open(const char *path, struct baton_watch **ret_watch);
 
