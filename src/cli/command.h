@@ -24,6 +24,7 @@ const struct command *command_find(const char *name);
 
 int cmd_demo(struct out *out, int argc, char **argv);
 int cmd_help(struct out *out, int argc, char **argv);
+int cmd_lock(struct out *out, int argc, char **argv);
 
 /* Writes the overview that `baton --help` shows. */
 void help_overview(struct out *out);

@@ -22,6 +22,29 @@ const struct command commands[] = {
 		.text = "Without a command it lists all of them.\n",
 		.run = cmd_help,
 	},
+	{
+		.name = "lock",
+		.usage = "NAME [OPTION]... [--] COMMAND [ARGUMENT]...\n"
+			 "       baton lock NAME [OPTION]... -c STRING",
+		.summary = "run a command while it holds a name",
+		.text = "One command at a time runs under a name; the others wait, or yield and are\n"
+			"told who holds it. BATON_FENCE tells the command a number that only grows.\n"
+			"\n"
+			"  -n, --nonblock      yield at once if somebody holds it\n"
+			"  -w, --wait D        yield after D, such as 90s or 5min\n"
+			"  -E, --conflict-exit-code CODE\n"
+			"                      the status when it yields, instead of 75\n"
+			"  -c, --command STRING\n"
+			"                      run STRING with /bin/sh\n"
+			"      --ttl D         lose it when this host does not renew it for D\n"
+			"      --at-least D    keep it for D from the start, in the background\n"
+			"      --fleet PATH    hold it among those who use this file\n"
+			"  -v, --verbose       say when it is held\n"
+			"\n"
+			"The status is that of the command; 75 it yielded, 76 the name was lost.\n"
+			"baton-lock(1) says more.\n",
+		.run = cmd_lock,
+	},
 };
 
 const size_t commands_count = sizeof commands / sizeof commands[0];
