@@ -86,8 +86,9 @@ static void follow(struct kin *kin, size_t count, size_t at, int32_t ancestor)
 		else
 			last = above;
 	}
-	for (size_t i = at; i < count && kin[i].line == 0; i = find(kin, count, kin[i].parent))
+	for (size_t i = at; i != last; i = find(kin, count, kin[i].parent))
 		kin[i].line = line;
+	kin[last].line = line;
 }
 
 size_t tree_keep(struct kin *kin, size_t count, int32_t ancestor)

@@ -1,0 +1,35 @@
+/* Runs a process and all that it forks call by call, and kills one of them at a chosen call. */
+#ifndef GUARDIAN_TRACER_H
+#define GUARDIAN_TRACER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Who somebody is, by how he came to be. */
+enum role {
+	ROLE_PATRON = 1, /* the process itself                       */
+	ROLE_GUARDIAN,   /* what it forks                            */
+	ROLE_KEEPER,     /* a thread of that one                     */
+	ROLE_COMMAND,    /* what that one forks                      */
+	ROLE_OTHERS,     /* what descends from the command           */
+	ROLES
+};
+
+struct tracer_plan {
+	void (*body)(void *arg); /* what the process does; it exits afterwards                   */
+	void *arg;
+	enum role role;               /* who is killed ...                                       */
+	unsigned call;                /* ... before his call of this number, from 1              */
+	void (*settled)(void *arg);   /* unless that comes first: the first of ROLE_OTHERS waits
+	                                 for a shared lock                                       */
+	void (*killed)(void *arg);    /* it has been done, and all others run on                 */
+};
+
+/* Carries it out, and returns when all of them have ended. False: the one to be killed ended before
+ * he had made so many calls. Aborts where the system allows no tracing. */
+bool tracer_run(const struct tracer_plan *plan);
+
+/* Whether this process may trace another. */
+bool tracer_works(void);
+
+#endif
