@@ -54,11 +54,10 @@ BATON_API void baton_listener_close(struct baton_listener *listener);
 
 /* What a listener has heard. */
 struct baton_wakeup_news {
-	struct baton_wakeup
-		*wakeups; /* the caller's, with room for `max`                         */
+	struct baton_wakeup *wakeups; /* the caller's, with room for `max` */
 	size_t max;
-	size_t count; /* how many of them are filled in, maybe none                                */
-	bool missed; /* some were lost before them, so that every interest is worth a look        */
+	size_t count; /* how many of them are filled in, maybe none                         */
+	bool missed;  /* some were lost before them, so that every interest is worth a look */
 };
 
 /* Waits for wake-ups until `until` on baton_clock_boot().

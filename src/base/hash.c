@@ -8,6 +8,8 @@
 
 static_assert(crypto_shorthash_KEYBYTES == sizeof(struct baton_id), "a seed is an id");
 static_assert(crypto_shorthash_BYTES == sizeof(uint64_t), "the hash fills 64 bits");
+static_assert(crypto_shorthash_siphashx24_KEYBYTES == sizeof(struct baton_id), "a seed is an id");
+static_assert(crypto_shorthash_siphashx24_BYTES == sizeof(struct baton_id), "it fills an id");
 
 uint64_t hash_bytes(const struct baton_id *seed, const void *bytes, size_t len)
 {
@@ -17,4 +19,11 @@ uint64_t hash_bytes(const struct baton_id *seed, const void *bytes, size_t len)
 	uint64_t hash;
 	memcpy(&hash, out, sizeof hash);
 	return hash;
+}
+
+struct baton_id hash_id(const struct baton_id *seed, const void *bytes, size_t len)
+{
+	struct baton_id id;
+	crypto_shorthash_siphashx24(id.bytes, bytes, len, seed->bytes);
+	return id;
 }

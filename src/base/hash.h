@@ -10,4 +10,7 @@
 /* The hash of `len` bytes under the random `seed`. */
 uint64_t hash_bytes(const struct baton_id *seed, const void *bytes, size_t len);
 
+/* The same in 128 bits: under one seed no two texts have the same, for all that anybody can do. */
+struct baton_id hash_id(const struct baton_id *seed, const void *bytes, size_t len);
+
 #endif

@@ -214,7 +214,12 @@ static enum baton_err segment_map(const struct segment_spec *spec, int fd, struc
 	char *base = mmap(NULL, header.size, prot, MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED)
 		return fail_errno(errno, "'%.200s' cannot be mapped", spec->path);
+	bool writable = !spec->read_only;
+	if (spec->read_only && spec->writable > 0 && spec->writable <= header.size - DATA_OFFSET)
+		writable =
+			mprotect(base + DATA_OFFSET, spec->writable, PROT_READ | PROT_WRITE) == 0;
 	*ret = (struct segment){
+		.writable = writable,
 		.base = base,
 		.size = header.size,
 		.header = (const struct segment_header *)(void *)base,
@@ -223,6 +228,45 @@ static enum baton_err segment_map(const struct segment_spec *spec, int fd, struc
 		.ino = st.st_ino,
 	};
 	memcpy(ret->path, spec->path, strlen(spec->path));
+	return BATON_OK;
+}
+
+static int file_open(const struct segment_spec *spec)
+{
+	int flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+	bool look_only = spec->read_only && spec->writable == 0;
+	int fd = open(spec->path, flags | (look_only ? O_RDONLY : O_RDWR));
+	if (fd < 0 && errno != ENOENT && spec->read_only && !look_only)
+		fd = open(spec->path, flags | O_RDONLY);
+	return fd;
+}
+
+enum baton_err segment_make_private(const struct segment_spec *spec, struct segment *ret)
+{
+	struct segment_header header;
+	size_t data_size = spec->size(spec->params);
+	if (data_size == 0)
+		return BATON_INVALID;
+	enum baton_err e = header_fill(&header, spec, data_size);
+	if (e != BATON_OK)
+		return e;
+	char *base = mmap(NULL, header.size, PROT_READ | PROT_WRITE,
+	                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (base == MAP_FAILED)
+		return fail_memory(header.size, "a segment");
+	e = spec->init(base + DATA_OFFSET, spec->params, spec->arg);
+	if (e != BATON_OK) {
+		munmap(base, header.size);
+		return e;
+	}
+	memcpy(base, &header, sizeof header);
+	*ret = (struct segment){
+		.writable = true,
+		.base = base,
+		.size = header.size,
+		.header = (const struct segment_header *)(void *)base,
+		.data = base + DATA_OFFSET,
+	};
 	return BATON_OK;
 }
 
@@ -238,12 +282,12 @@ enum baton_err segment_open(const struct segment_spec *spec, struct segment *ret
 	if (e != BATON_OK)
 		return e;
 	for (int i = 0; i < ATTEMPTS; i++) {
-		int access = spec->read_only ? O_RDONLY : O_RDWR;
-		AUTO(fd_closep)
-		int fd = open(spec->path, access | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+		AUTO(fd_closep) int fd = file_open(spec);
 		if (fd >= 0)
 			return segment_map(spec, fd, ret);
-		if (errno != ENOENT || spec->read_only)
+		if (errno == ENOENT && (spec->read_only || spec->init == NULL))
+			return BATON_NOT_HELD;
+		if (errno != ENOENT)
 			return fail_errno(errno, "'%.200s' cannot be opened", spec->path);
 		e = segment_make(spec, folder_fd);
 		if (e != BATON_OK)
@@ -263,5 +307,7 @@ void segment_close(struct segment *s)
 bool segment_is_current(const struct segment *s)
 {
 	struct stat st;
+	if (s->path[0] == '\0')
+		return true;
 	return stat(s->path, &st) == 0 && st.st_dev == s->dev && st.st_ino == s->ino;
 }

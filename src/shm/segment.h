@@ -39,12 +39,17 @@ struct segment_spec {
 	mode_t mode;    /* 0600, or 0660 to share it with the group of its folder               */
 	bool read_only; /* map it to look at; never makes one                                   */
 
+	/* With read_only: so many bytes at the beginning of the data, whole pages, can be written
+	 * to all the same, if the file can. */
+	size_t writable;
+
 	/* How large the data of this geometry are; 0: the geometry is not allowed, after fail().
 	 * Also asked about the params of a segment that is there, which an enemy may have written.
 	 *  */
 	size_t (*size)(const uint32_t *params);
 
-	/* Fills in the data of a new segment, which are zeros, before anybody else can see them. */
+	/* Fills in the data of a new segment, which are zeros, before anybody else can see them.
+	 * NULL: none is made. */
 	enum baton_err (*init)(void *data, const uint32_t *params, void *arg);
 	void *arg;
 };
@@ -56,24 +61,30 @@ struct segment {
 	void *data;                          /* inside of it                       */
 	dev_t dev;                           /* the file, which cannot come again  */
 	ino_t ino;                           /* while it is mapped                 */
-	char path[SEGMENT_PATH_MAX + 1];
+	bool writable;                       /* some of it, at least               */
+	char path[SEGMENT_PATH_MAX + 1];     /* "": it has none                    */
 };
 
 /* Attaches to the segment at spec->path, which is made if it is not there.
  *
  * BATON_OK:      *ret is attached, and ended by segment_close().
+ * BATON_NOT_HELD: there is none, and none is to be made.
  * BATON_INVALID: the path, the kind or the geometry; or what is there is no such segment, of
- * another version, owner
- *                or mode. It is left as it is, and the detail says what is wrong.
+ *                another version, owner or mode. It is left as it is, and the detail says what is
+ *                wrong.
  * BATON_FULL:    the file system has no room for it.
  * BATON_SYSTEM:  anything else. *ret is untouched unless BATON_OK. Any thread. */
 enum baton_err segment_open(const struct segment_spec *spec, struct segment *ret);
 
+/* Makes a segment in the memory of this process alone, without a file. `path` and `mode` of the
+ * spec mean nothing. BATON_INVALID: the geometry. BATON_NO_MEMORY, BATON_SYSTEM. */
+enum baton_err segment_make_private(const struct segment_spec *spec, struct segment *ret);
+
 /* Unmaps it. Fine for a zeroed segment, and twice. For AUTO(). */
 void segment_close(struct segment *s);
 
-/* Whether the path still leads to this segment: false once it was removed or replaced. One system
- * call. */
+/* Whether the path still leads to this segment: false once it was removed or replaced, always true
+ * without one. One system call. */
 bool segment_is_current(const struct segment *s);
 
 #endif

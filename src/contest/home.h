@@ -1,0 +1,21 @@
+/* Where a fleet's files are. */
+#ifndef CONTEST_HOME_H
+#define CONTEST_HOME_H
+
+#include <sys/types.h>
+
+#include <baton/err.h>
+#include <baton/fleet.h>
+
+struct home {
+	char path[BATON_FLEET_PATH_MAX + 1];
+	char mark[BATON_FLEET_PATH_MAX + 16];
+	mode_t mode; /* of what is made there */
+};
+
+/* `path` NULL: the default. `mark` NULL: what belongs to the path.
+ *
+ * BATON_INVALID: no absolute path, or too long. BATON_SYSTEM: a folder cannot be made. */
+enum baton_err home_find(const char *path, const char *mark, struct home *ret);
+
+#endif

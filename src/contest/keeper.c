@@ -1,0 +1,150 @@
+/* The thread by whose end the others know that a process has ended. */
+#include "contest/keeper.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fail.h"
+#include "contest/event.h"
+#include "contest/line.h"
+#include "contest/pause.h"
+
+#define STACK_SIZE ((size_t)256 * 1024)
+
+/* How often to look at the file where the kernel does not tell about it. */
+#define LOOK_MS 100
+
+static void life_hold(struct keeper *k)
+{
+	k->list.list.next = &k->entry;
+	k->entry.next = &k->list.list;
+	k->list.futex_offset = (long)((intptr_t)k->life - (intptr_t)&k->entry);
+	k->list.list_op_pending = NULL;
+	syscall(SYS_set_robust_list, &k->list, sizeof k->list);
+	atomic_store(k->life, (uint32_t)gettid());
+	atomic_store(&k->alive, 1);
+	pause_wake(&k->alive, 1, true);
+}
+
+static void life_drop(struct keeper *k)
+{
+	k->list.list.next = &k->list.list;
+	atomic_store(k->life, 0);
+	pause_wake(k->life, INT_MAX, false);
+}
+
+bool keeper_look(struct keeper *k)
+{
+	if (atomic_load_explicit(&k->gone, memory_order_relaxed) != 0)
+		return false;
+	if (segment_is_current(&k->view->segment))
+		return true;
+	atomic_store(&k->gone, 1);
+	return false;
+}
+
+/* Everybody of this process who sleeps learns it now. */
+static void gone_tell(struct keeper *k)
+{
+	line_wake_all_of(k->view, k->code);
+	for (uint32_t i = 0; i < BELLS; i++)
+		bell_ring(&k->view->bells[i]);
+}
+
+static void notify_drain(int fd)
+{
+	char events[4096];
+	if (fd >= 0)
+		while (read(fd, events, sizeof events) > 0)
+			;
+}
+
+static void *keep(void *arg)
+{
+	struct keeper *k = arg;
+	life_hold(k);
+	struct pollfd fds[] = {
+		{.fd = k->stop, .events = POLLIN},
+		{.fd = k->notify, .events = POLLIN},
+	};
+	while ((fds[0].revents & POLLIN) == 0) {
+		bool gone = atomic_load(&k->gone) != 0;
+		if (!gone && !keeper_look(k))
+			gone_tell(k);
+		poll(fds, 2, k->notify < 0 && !gone ? LOOK_MS : -1);
+		notify_drain(k->notify);
+	}
+	life_drop(k);
+	return NULL;
+}
+
+/* With all signals blocked: the thread inherits that, and handlers run in the threads that the
+ * program has for them. */
+static int thread_start(struct keeper *k)
+{
+	sigset_t all, before;
+	pthread_attr_t attr;
+	int err = pthread_attr_init(&attr);
+	if (err != 0)
+		return err;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_attr_setstacksize(&attr, STACK_SIZE);
+	if (err == 0)
+		err = pthread_create(&k->thread, &attr, keep, k);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	return err;
+}
+
+/* An unlinked file still has its mappings, so what is seen is that its count of links changes. */
+static int notify_open(const char *path)
+{
+	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	if (inotify_add_watch(fd, path, IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF) >= 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+enum baton_err keeper_start(struct keeper *k, struct view *view, _Atomic uint32_t *life,
+                            uint32_t code)
+{
+	*k = (struct keeper){.view = view, .life = life, .code = code, .notify = -1};
+	k->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (k->stop < 0)
+		return fail_errno(errno, "an eventfd cannot be made");
+	k->notify = notify_open(view->segment.path);
+	int err = thread_start(k);
+	if (err != 0) {
+		keeper_forget(k);
+		return fail_errno(err, "a thread cannot be started");
+	}
+	while (atomic_load(&k->alive) == 0) {
+		struct spot spot = {.word = &k->alive, .seen = 0, .mine = true};
+		pause_until(&spot, 1, pause_now() + BACKSTOP_NS, true);
+	}
+	return BATON_OK;
+}
+
+void keeper_stop(struct keeper *k)
+{
+	eventfd_write(k->stop, 1);
+	pthread_join(k->thread, NULL);
+	keeper_forget(k);
+}
+
+void keeper_forget(struct keeper *k)
+{
+	fd_closep(&k->stop);
+	fd_closep(&k->notify);
+}

@@ -1,0 +1,44 @@
+/* The thread by whose end the others know that a process has ended.
+ *
+ * It holds the member's life word in the way of a robust futex: whatever ends the process, or calls
+ * exec() in it, ends this thread, and then the kernel takes its number out of the word and wakes
+ * one of those who sleep on it. The list by which the kernel knows of the word is this thread's own
+ * and lies in the memory of its process, so that nothing in the segment is ever followed as a
+ * pointer. It also notices when the fleet's file is removed. */
+#ifndef CONTEST_KEEPER_H
+#define CONTEST_KEEPER_H
+
+#include <linux/futex.h>
+#include <pthread.h>
+
+#include "contest/layout.h"
+
+struct keeper {
+	struct view *view;      /* [const]                                               */
+	_Atomic uint32_t *life; /* [const]                                               */
+	uint32_t code;          /* [const] of its member                                 */
+	_Atomic uint32_t alive; /* it has the life word                                  */
+	_Atomic uint32_t gone;  /* the fleet's file was removed or replaced              */
+	int stop;               /* an eventfd: it shall end                              */
+	int notify;             /* an inotify descriptor, or -1                          */
+	pthread_t thread;
+	struct robust_list_head list; /* [thread]                                            */
+	struct robust_list entry;     /* [thread]                                            */
+};
+
+/* Starts it, and returns once it has the life word. `keeper` must stay where it is.
+ *
+ * BATON_SYSTEM: nothing was started. */
+enum baton_err keeper_start(struct keeper *keeper, struct view *view, _Atomic uint32_t *life,
+                            uint32_t code);
+
+/* Ends it, which is a death as all others see it. */
+void keeper_stop(struct keeper *keeper);
+
+/* Closes what it has in a forked child, where it does not run. */
+void keeper_forget(struct keeper *keeper);
+
+/* Looks whether the fleet's file is still there, and remembers if it is not. */
+bool keeper_look(struct keeper *keeper);
+
+#endif

@@ -1,0 +1,80 @@
+/* A lock between processes that outlives whoever holds it. */
+#include "contest/lock.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "base/check.h"
+#include "base/fail.h"
+
+static int mutex_make(pthread_mutex_t *mutex)
+{
+	pthread_mutexattr_t attr;
+	int err = pthread_mutexattr_init(&attr);
+	if (err != 0)
+		return err;
+	err = pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	if (err == 0)
+		err = pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	if (err == 0)
+		err = pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_NORMAL);
+	if (err == 0)
+		err = pthread_mutex_init(mutex, &attr);
+	pthread_mutexattr_destroy(&attr);
+	return err;
+}
+
+int lock_kind(void)
+{
+	pthread_mutex_t sample;
+	CHECK(mutex_make(&sample) == 0);
+	int kind = sample.__data.__kind;
+	pthread_mutex_destroy(&sample);
+	return kind;
+}
+
+enum baton_err lock_init(struct lock *l)
+{
+	int err = mutex_make(&l->mutex);
+	return err == 0 ? BATON_OK : fail_errno(err, "a lock between processes cannot be made");
+}
+
+static int mutex_lock_soon(pthread_mutex_t *mutex)
+{
+	int err = pthread_mutex_trylock(mutex);
+	if (err != EBUSY)
+		return err;
+	struct timespec until;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += PATIENCE_NS;
+	if (until.tv_nsec >= 1000 * NS_PER_MS) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000 * NS_PER_MS;
+	}
+	return pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until);
+}
+
+enum baton_err lock_take(const struct view *v, struct lock *l, bool *ret_orphaned)
+{
+	/* The C library ends the process over a mutex that it does not understand. */
+	int err = EINVAL;
+	if (__atomic_load_n(&l->mutex.__data.__kind, __ATOMIC_RELAXED) == v->lock_kind)
+		err = mutex_lock_soon(&l->mutex);
+	*ret_orphaned = err == EOWNERDEAD;
+	if (err == EOWNERDEAD)
+		err = pthread_mutex_consistent(&l->mutex);
+	if (err == ETIMEDOUT)
+		return fail(BATON_BUSY,
+		            "a process that uses the fleet '%.200s' has been in the way for 10 ms; "
+		            "it may be stopped: try again",
+		            v->segment.path);
+	if (err != 0)
+		return fail(BATON_INVALID, "the fleet '%.200s' is damaged: a lock in it is none",
+		            v->segment.path);
+	return BATON_OK;
+}
+
+void lock_give(struct lock *l)
+{
+	pthread_mutex_unlock(&l->mutex);
+}

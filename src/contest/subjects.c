@@ -1,0 +1,378 @@
+/* Which place a subject has. */
+#include "contest/subjects.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/hash.h"
+#include "contest/event.h"
+#include "contest/index.h"
+#include "contest/line.h"
+#include "contest/lock.h"
+#include "contest/mark.h"
+#include "contest/roster.h"
+#include "contest/step.h"
+
+/* How often a reader looks again before it asks for the lock. */
+#define LOOKS 16
+
+enum baton_err key_check(const struct baton_subject *s, size_t owner)
+{
+	if (s->space.len == 0 || s->label.len == 0)
+		return fail(BATON_INVALID,
+		            "a subject needs a namespace and a label; its %s is empty",
+		            s->space.len == 0 ? "namespace" : "label");
+	if (s->space.len > BATON_SPACE_MAX)
+		return fail(BATON_INVALID, "a namespace of %zu bytes is too long: %d are allowed",
+		            s->space.len, BATON_SPACE_MAX);
+	if (s->label.len > BATON_LABEL_MAX - owner)
+		return fail(BATON_INVALID,
+		            "a label of %zu bytes is too long beside an owner's of %zu: %d are "
+		            "allowed together",
+		            s->label.len, owner, BATON_LABEL_MAX);
+	return BATON_OK;
+}
+
+struct key key_make(const struct view *v, const struct baton_subject *s)
+{
+	char bytes[1 + BATON_SPACE_MAX + BATON_LABEL_MAX];
+	bytes[0] = (char)s->space.len;
+	memcpy(bytes + 1, s->space.ptr, s->space.len);
+	memcpy(bytes + 1 + s->space.len, s->label.ptr, s->label.len);
+	return (struct key){
+		.space = s->space,
+		.label = s->label,
+		.hash = hash_bytes(&v->control->seed, bytes, 1 + s->space.len + s->label.len),
+		.lengths = (uint32_t)s->space.len << 16 | (uint32_t)s->label.len,
+	};
+}
+
+static uint64_t load_8(const char *at)
+{
+	uint64_t word;
+	memcpy(&word, at, sizeof word);
+	return word;
+}
+
+static uint64_t load_4(const char *at)
+{
+	uint32_t word;
+	memcpy(&word, at, sizeof word);
+	return word;
+}
+
+/* The last `len` bytes, 1 to 7, as a word padded with zeros: put together from loads that overlap,
+ * because this is done for every claim. Little-endian, as the machines are that have 16-byte
+ * compare-and-swap. */
+static uint64_t load_tail(const char *at, size_t len)
+{
+	if (len >= 4)
+		return load_4(at) | load_4(at + len - 4) << (8 * (len - 4));
+	uint64_t first = (unsigned char)at[0], middle = (unsigned char)at[len / 2],
+		 last = (unsigned char)at[len - 1];
+	return first | middle << (8 * (len / 2)) | last << (8 * (len - 1));
+}
+
+/* The i-th eight bytes of a text, padded with zeros. */
+static uint64_t text_word(struct baton_str text, size_t i)
+{
+	size_t left = text.len - 8 * i;
+	return left >= 8 ? load_8(text.ptr + 8 * i) : load_tail(text.ptr + 8 * i, left);
+}
+
+static bool words_are(const _Atomic uint64_t *words, struct baton_str text)
+{
+	for (size_t i = 0; 8 * i < text.len; i++) {
+		if (atomic_load_explicit(&words[i], memory_order_relaxed) != text_word(text, i))
+			return false;
+	}
+	return true;
+}
+
+static void words_write(_Atomic uint64_t *words, size_t count, struct baton_str text)
+{
+	for (size_t i = 0; i < count; i++)
+		atomic_store_explicit(&words[i], 8 * i < text.len ? text_word(text, i) : 0,
+		                      memory_order_relaxed);
+}
+
+bool subjects_is(const struct view *v, uint32_t n, const struct baton_subject *s)
+{
+	const struct slot *slot = &v->slots[n];
+	const struct name *name = &v->names[n];
+	uint32_t lengths = (uint32_t)s->space.len << 16 | (uint32_t)s->label.len;
+	return atomic_load_explicit(&slot->lengths, memory_order_relaxed) == lengths &&
+	       words_are(name->space, s->space) && words_are(name->label, s->label) &&
+	       atomic_load_explicit(&slot->listed, memory_order_acquire) == 1;
+}
+
+bool subjects_name(const struct view *v, uint32_t n, uint64_t hash, struct name_text *text,
+                   struct baton_subject *ret)
+{
+	const struct slot *slot = &v->slots[n];
+	uint32_t lengths = atomic_load_explicit(&slot->lengths, memory_order_relaxed);
+	uint32_t space_len = lengths >> 16, label_len = lengths & 0xffff;
+	if (space_len == 0 || space_len > BATON_SPACE_MAX || label_len == 0 ||
+	    label_len > BATON_LABEL_MAX)
+		return false;
+	uint64_t words[SPACE_WORDS + LABEL_WORDS];
+	for (size_t i = 0; i < SPACE_WORDS; i++)
+		words[i] = atomic_load_explicit(&v->names[n].space[i], memory_order_relaxed);
+	for (size_t i = 0; i < (label_len + 7) / 8; i++)
+		words[SPACE_WORDS + i] =
+			atomic_load_explicit(&v->names[n].label[i], memory_order_relaxed);
+	atomic_thread_fence(memory_order_acquire);
+	if (atomic_load_explicit(&slot->listed, memory_order_relaxed) != 1 ||
+	    atomic_load_explicit(&slot->hash, memory_order_relaxed) != hash)
+		return false;
+	memcpy(text->space, words, space_len);
+	text->space[space_len] = '\0';
+	memcpy(text->label, words + SPACE_WORDS, label_len);
+	text->label[label_len] = '\0';
+	*ret = (struct baton_subject){{text->space, space_len}, {text->label, label_len}, {0, 0}};
+	return true;
+}
+
+/* Looks the key up in the index as it is at this moment. */
+static uint32_t probe(const struct view *v, const struct key *key, struct word *ret_word)
+{
+	struct index_walk walk = index_begin(v, key->hash);
+	struct baton_subject subject = {key->space, key->label, {0, 0}};
+	uint32_t n;
+	while (index_next(v, &walk, &n)) {
+		const struct slot *slot = &v->slots[n];
+		if (atomic_load_explicit(&slot->hash, memory_order_relaxed) != key->hash)
+			continue;
+		*ret_word = slot_load(slot);
+		if (word_code(*ret_word) != WORD_VACANT && subjects_is(v, n, &subject))
+			return n;
+	}
+	return SUBJECTS_NONE;
+}
+
+/* Looks it up without a lock. False: the index changes too often, or somebody is in the middle. */
+static bool probe_free(const struct view *v, const struct key *key, uint32_t *ret_slot,
+                       struct word *ret_word)
+{
+	const struct shard *shard = index_shard(v, key->hash);
+	for (int i = 0; i < LOOKS; i++) {
+		uint32_t version = atomic_load_explicit(&shard->version, memory_order_acquire);
+		if (version & 1)
+			continue;
+		*ret_slot = probe(v, key, ret_word);
+		atomic_thread_fence(memory_order_acquire);
+		if (atomic_load_explicit(&shard->version, memory_order_relaxed) == version)
+			return true;
+	}
+	return false;
+}
+
+static enum baton_err shard_lock(struct view *v, uint64_t hash)
+{
+	struct shard *shard = index_shard(v, hash);
+	bool orphaned;
+	enum baton_err e = lock_take(v, &shard->lock, &orphaned);
+	if (e == BATON_OK && (orphaned || (atomic_load(&shard->version) & 1))) {
+		index_repair(v, shard);
+		line_repair(v, shard);
+	}
+	return e;
+}
+
+void subjects_unlock(struct view *v, uint64_t hash)
+{
+	lock_give(&index_shard(v, hash)->lock);
+}
+
+enum baton_err subjects_lock(struct view *v, uint32_t n, uint64_t hash)
+{
+	enum baton_err e = shard_lock(v, hash);
+	if (e != BATON_OK)
+		return e;
+	if (atomic_load(&v->slots[n].listed) == 1 && atomic_load(&v->slots[n].hash) == hash)
+		return BATON_OK;
+	subjects_unlock(v, hash);
+	return BATON_YIELD;
+}
+
+enum baton_err subjects_find(struct view *v, const struct key *key, uint32_t *ret_slot,
+                             struct word *ret_word)
+{
+	if (probe_free(v, key, ret_slot, ret_word))
+		return BATON_OK;
+	enum baton_err e = shard_lock(v, key->hash);
+	if (e != BATON_OK)
+		return e;
+	*ret_slot = probe(v, key, ret_word);
+	subjects_unlock(v, key->hash);
+	return BATON_OK;
+}
+
+enum baton_err subjects_afford(struct view *v, uint64_t tenure)
+{
+	struct control *c = v->control;
+	if (tenure <= atomic_load_explicit(&c->mark, memory_order_acquire))
+		return BATON_OK;
+	if (tenure > WORD_TENURE_MAX - MARK_BLOCK)
+		return fail(BATON_FULL, "the fleet '%.200s' has no fences left above %llu",
+		            v->segment.path, (unsigned long long)tenure);
+	if (c->mark_path[0] != '\0') {
+		char path[sizeof c->mark_path];
+		uint64_t before;
+		memcpy(path, c->mark_path, sizeof path);
+		path[sizeof path - 1] = '\0';
+		enum baton_err e = mark_raise(path, c->mark_mode, tenure + MARK_BLOCK, &before);
+		if (e != BATON_OK)
+			return e;
+	}
+	uint64_t mark = atomic_load(&c->mark);
+	while (mark < tenure + MARK_BLOCK &&
+	       !atomic_compare_exchange_weak(&c->mark, &mark, tenure + MARK_BLOCK))
+		;
+	return BATON_OK;
+}
+
+/* Takes a place that has no subject. From then on it is `code`'s, as if it held one there. */
+static bool place_take(struct view *v, uint32_t n, uint32_t code, struct word *ret_word)
+{
+	struct slot *slot = &v->slots[n];
+	struct word w = slot_load(slot);
+	if (word_code(w) != WORD_VACANT || atomic_load(&slot->listed) != 0)
+		return false;
+	struct word taken = word_settled(w, 0, code, 0);
+	if (!slot_change(slot, w, taken))
+		return false;
+	*ret_word = taken;
+	STEP(PLACE_TAKEN);
+	return true;
+}
+
+/* Removes a subject that nobody holds and nobody waits for, whose shard is locked. */
+static bool evict_locked(struct view *v, uint32_t n, struct word w, uint32_t code)
+{
+	struct slot *slot = &v->slots[n];
+	struct shard *shard = index_shard(v, atomic_load(&slot->hash));
+	STEP(EVICT_LOCKED);
+	if (atomic_load(&slot->line) != 0 || !slot_change(slot, w, word_vacated(w)))
+		return false;
+	STEP(EVICT_VACATED);
+	if (atomic_load(&shard->floor) < word_tenure(w))
+		atomic_store(&shard->floor, word_tenure(w));
+	if (word_is_held(w))
+		event_say(v, code,
+		          roster_is_dead(v, word_code(w)) ? BATON_EVENT_DIED : BATON_EVENT_EXPIRED,
+		          w, n);
+	index_remove(v, shard, n);
+	atomic_store(&slot->listed, 0);
+	STEP(EVICT_DONE);
+	return true;
+}
+
+static enum baton_err evict(struct view *v, uint32_t n, uint32_t code, int64_t now,
+                            bool *ret_evicted)
+{
+	struct slot *slot = &v->slots[n];
+	*ret_evicted = false;
+	struct word w = slot_load(slot);
+	uint64_t hash = atomic_load(&slot->hash);
+	if (atomic_load(&slot->listed) == 0 || atomic_load(&slot->line) != 0 ||
+	    !word_is_takeable(w, roster_is_dead(v, word_code(w)), (uint64_t)now))
+		return BATON_OK;
+	enum baton_err e = subjects_lock(v, n, hash);
+	if (e != BATON_OK)
+		return e == BATON_YIELD ? BATON_OK : e;
+	*ret_evicted = evict_locked(v, n, w, code);
+	subjects_unlock(v, hash);
+	return BATON_OK;
+}
+
+/* Finds room: a place that was never used, or one round over all of them for one that nobody
+ * holds. */
+static enum baton_err place_find(struct view *v, uint32_t code, uint32_t *ret_slot,
+                                 struct word *ret_word)
+{
+	struct control *c = v->control;
+	uint32_t places = v->params[PARAM_SUBJECTS];
+	uint32_t fresh = atomic_load(&c->fresh);
+	while (fresh < places) {
+		if (!atomic_compare_exchange_weak(&c->fresh, &fresh, fresh + 1))
+			continue;
+		*ret_slot = fresh;
+		if (place_take(v, fresh, code, ret_word))
+			return BATON_OK;
+		fresh = atomic_load(&c->fresh);
+	}
+	int64_t now = pause_now();
+	for (uint32_t i = 0; i < places; i++) {
+		uint32_t n = atomic_fetch_add(&c->hand, 1) % places;
+		bool evicted;
+		enum baton_err e = evict(v, n, code, now, &evicted);
+		if (e != BATON_OK)
+			return e;
+		*ret_slot = n;
+		if (place_take(v, n, code, ret_word))
+			return BATON_OK;
+	}
+	return fail(BATON_FULL,
+	            "the fleet '%.200s' has %u subjects that are held or waited for, which is its "
+	            "limit",
+	            v->segment.path, places);
+}
+
+static void place_give(struct view *v, uint32_t n, struct word w)
+{
+	slot_change(&v->slots[n], w, word_vacated(w));
+}
+
+/* Puts the key into the place that was taken, whose shard is locked. */
+static void settle_locked(struct view *v, const struct key *key, uint32_t n)
+{
+	struct slot *slot = &v->slots[n];
+	STEP(SETTLE_WRITING);
+	words_write(v->names[n].space, SPACE_WORDS, key->space);
+	words_write(v->names[n].label, LABEL_WORDS, key->label);
+	atomic_store(&slot->hash, key->hash);
+	atomic_store(&slot->lengths, key->lengths);
+	atomic_store(&slot->line, 0);
+	atomic_store(&slot->offered, 0);
+	atomic_store(&slot->listed, 1);
+	STEP(SETTLE_LISTED);
+	index_add(v, index_shard(v, key->hash), n);
+	STEP(SETTLE_DONE);
+}
+
+enum baton_err subjects_settle(struct view *v, const struct key *key, uint32_t code,
+                               uint64_t expires, uint32_t *ret_slot, struct word *ret_word)
+{
+	struct shard *shard = index_shard(v, key->hash);
+	uint32_t n;
+	struct word w;
+	enum baton_err e = place_find(v, code, &n, &w);
+	if (e != BATON_OK)
+		return e;
+	/* Before the lock, because the mark may have to be written to a disk. */
+	e = subjects_afford(v, word_settled(w, atomic_load(&shard->floor), code, 0).who >> 16);
+	if (e == BATON_OK)
+		e = shard_lock(v, key->hash);
+	if (e != BATON_OK) {
+		place_give(v, n, w);
+		return e;
+	}
+	STEP(SETTLE_LOCKED);
+	struct word other;
+	struct word settled = word_settled(w, atomic_load(&shard->floor), code, expires);
+	bool fits =
+		word_tenure(settled) <= atomic_load(&v->control->mark) && index_has_room(v, shard);
+	if (probe(v, key, &other) != SUBJECTS_NONE || !fits ||
+	    !slot_change(&v->slots[n], w, settled)) {
+		subjects_unlock(v, key->hash);
+		place_give(v, n, w);
+		return BATON_YIELD;
+	}
+	settle_locked(v, key, n);
+	subjects_unlock(v, key->hash);
+	*ret_slot = n;
+	*ret_word = settled;
+	return BATON_OK;
+}
