@@ -127,6 +127,10 @@ static int ask_and_wait(int channel, void *arg)
 	struct baton_guardian_end end = {.code = 1};
 	(void)channel;
 	enum baton_err e = run(arg, "alone", baton_duration_s(60), &end);
+	if (e != BATON_OK || end.how != BATON_GUARDIAN_EXITED)
+		fprintf(stderr, "# %s: how %d, code %d, held by %s, %zu leftovers\n",
+		        baton_err_name(e), end.how, end.code, end.holder.owner,
+		        end.leftovers_count);
 	return e == BATON_OK && end.how == BATON_GUARDIAN_EXITED ? end.code : 1;
 }
 

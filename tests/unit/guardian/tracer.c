@@ -85,7 +85,9 @@ static void forked(struct tracer *t, pid_t parent, bool thread)
 	if (ptrace(PTRACE_GETEVENTMSG, parent, NULL, &pid) != 0)
 		return;
 	struct tracee *child = find(t, (pid_t)pid);
-	bool early = child != NULL;
+	bool early = child && child->role == 0;
+	if (child && !early)
+		return;
 	if (!child)
 		child = add(t, (pid_t)pid);
 	const struct tracee *from = find(t, parent);
@@ -95,20 +97,30 @@ static void forked(struct tracer *t, pid_t parent, bool thread)
 		resume(t, child->pid, 0);
 }
 
+/* Once somebody was killed, whoever dies with him may not have told us of a child. */
+static void release_early(struct tracer *t)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		if (t->tracees[i].role == 0) {
+			t->tracees[i].role = ROLE_OTHERS;
+			resume(t, t->tracees[i].pid, 0);
+		}
+	}
+}
+
 /* Before a system call of `who`. */
 static void called(struct tracer *t, struct tracee *who, const struct __ptrace_syscall_info *info)
 {
 	who->calls++;
-	if (t->killed || t->settled) {
-		/* What has settled goes on to its end, and may be killed on the way. */
-	} else if (who->role == ROLE_OTHERS && info->entry.nr == SYS_flock &&
-	           info->entry.args[1] == LOCK_SH) {
+	if (!t->killed && !t->settled && who->role == ROLE_OTHERS && info->entry.nr == SYS_flock &&
+	    info->entry.args[1] == LOCK_SH) {
 		t->settled = true;
 		t->plan->settled(t->plan->arg);
 	}
 	if (!t->killed && who->role == t->plan->role && who->calls == t->plan->call) {
 		t->killed = true;
 		kill(who->process, SIGKILL);
+		release_early(t);
 		t->plan->killed(t->plan->arg);
 	}
 }
@@ -120,6 +132,8 @@ static void stopped(struct tracer *t, pid_t pid, int status)
 	int event = status >> 16;
 	if (!who) {
 		add(t, pid);
+		if (t->killed)
+			release_early(t);
 		return;
 	}
 	if (who->role == 0)
