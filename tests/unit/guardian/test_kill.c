@@ -108,7 +108,12 @@ static int trace(int channel, void *arg)
 		.settled = open_gate,
 		.killed = tell_killed,
 	};
-	return tracer_run(&plan) ? 0 : 1;
+	struct tracer_end end = tracer_run(&plan);
+	if (!end.killed)
+		return 1;
+	/* A guardian takes its command with it, whatever that waits for. */
+	bool guardian = w->role == ROLE_GUARDIAN || w->role == ROLE_KEEPER;
+	return guardian && end.outlived ? 2 : 0;
 }
 
 /* Asks once. Returns 0 if the command ran alone, 75 if it yielded, 1 otherwise. */

@@ -29,8 +29,10 @@ struct tracer {
 	const struct tracer_plan *plan;
 	struct tracee tracees[TRACEES_MAX];
 	size_t count;
+	pid_t victim;  /* who is to be killed; 0: nobody yet, or it has died   */
 	bool killed;
 	bool settled;
+	bool outlived;
 };
 
 static void need(bool condition, const char *what)
@@ -119,9 +121,9 @@ static void called(struct tracer *t, struct tracee *who, const struct __ptrace_s
 	}
 	if (!t->killed && who->role == t->plan->role && who->calls == t->plan->call) {
 		t->killed = true;
+		t->victim = who->process;
 		kill(who->process, SIGKILL);
 		release_early(t);
-		t->plan->killed(t->plan->arg);
 	}
 }
 
@@ -151,6 +153,20 @@ static void stopped(struct tracer *t, pid_t pid, int status)
 	resume(t, pid, event != 0 || sig == SYSCALL_STOP ? 0 : sig);
 }
 
+static void ended(struct tracer *t, pid_t pid, int status)
+{
+	struct tracee *who = find(t, pid);
+	if (!who)
+		return;
+	if (t->killed && who->role == ROLE_COMMAND && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		t->outlived = true;
+	*who = t->tracees[--t->count];
+	if (pid == t->victim) {
+		t->victim = 0;
+		t->plan->killed(t->plan->arg);
+	}
+}
+
 static pid_t start(const struct tracer_plan *plan)
 {
 	int go[2];
@@ -176,7 +192,7 @@ static pid_t start(const struct tracer_plan *plan)
 	return pid;
 }
 
-bool tracer_run(const struct tracer_plan *plan)
+struct tracer_end tracer_run(const struct tracer_plan *plan)
 {
 	struct tracer t = {.plan = plan};
 	struct tracee *first = add(&t, start(plan));
@@ -188,14 +204,11 @@ bool tracer_run(const struct tracer_plan *plan)
 		if (pid < 0 && errno == EINTR)
 			continue;
 		if (pid < 0)
-			return t.killed;
-		if (WIFSTOPPED(status)) {
+			return (struct tracer_end){.killed = t.killed, .outlived = t.outlived};
+		if (WIFSTOPPED(status))
 			stopped(&t, pid, status);
-		} else {
-			struct tracee *who = find(&t, pid);
-			if (who)
-				*who = t.tracees[--t.count];
-		}
+		else
+			ended(&t, pid, status);
 	}
 }
 

@@ -22,12 +22,16 @@ struct tracer_plan {
 	unsigned call;                /* ... before his call of this number, from 1              */
 	void (*settled)(void *arg);   /* unless that comes first: the first of ROLE_OTHERS waits
 	                                 for a shared lock                                       */
-	void (*killed)(void *arg);    /* it has been done, and all others run on                 */
+	void (*killed)(void *arg);    /* he is dead, and all others run on                       */
 };
 
-/* Carries it out, and returns when all of them have ended. False: the one to be killed ended before
- * he had made so many calls. Aborts where the system allows no tracing. */
-bool tracer_run(const struct tracer_plan *plan);
+struct tracer_end {
+	bool killed;   /* false: he ended before he had made so many calls                        */
+	bool outlived; /* the command ended well after that                                       */
+};
+
+/* Carries it out, and returns when all of them have ended. */
+struct tracer_end tracer_run(const struct tracer_plan *plan);
 
 /* Whether this process may trace another. */
 bool tracer_works(void);
