@@ -1,8 +1,8 @@
 /* A command that runs while a subject is held, and ends when it no longer is.
  *
- * Beside the caller a second process begins, the guardian. It holds the subject and is the parent of
- * the command. Whoever is killed at whatever moment: as long as a process of the command lives, no
- * other command under the same subject starts.
+ * Beside the caller a second process begins, the guardian. It holds the subject and is the parent
+ * of the command. Whoever is killed at whatever moment: as long as a process of the command lives,
+ * no other command under the same subject starts.
  *
  *	the command ends           the caller goes on; what it left running keeps the subject
  *	the caller dies            the guardian ends the command and all that descend from it, and
@@ -30,13 +30,13 @@ BATON_BEGIN
 #define BATON_GUARDIAN_LEFTOVERS 4
 
 struct baton_guardian_ask {
-	const char *fleet;             /* its file; NULL: that of baton_fleet_default()           */
-	struct baton_str owner;        /* what others are told about who holds                    */
-	struct baton_subject *subject; /* without NUL bytes: the command is told                  */
-	struct baton_duration ttl;     /* renewed at each third of it; 0 or less: none            */
-	struct baton_duration wait;    /* for the subject; 0 or less: not at all                  */
+	const char *fleet;              /* its file; NULL: that of baton_fleet_default() */
+	struct baton_str owner;         /* what others are told about who holds */
+	struct baton_subject *subject;  /* without NUL bytes: the command is told */
+	struct baton_duration ttl;      /* renewed at each third of it; 0 or less: none */
+	struct baton_duration wait;     /* for the subject; 0 or less: not at all */
 	struct baton_duration at_least; /* the subject is kept for that long from when it is held */
-	struct baton_duration grace;    /* from SIGTERM to SIGKILL; 0: BATON_GUARDIAN_GRACE_MS    */
+	struct baton_duration grace;    /* from SIGTERM to SIGKILL; 0: BATON_GUARDIAN_GRACE_MS */
 
 	/* The command and its arguments, with NULL at the end. It is found as a shell finds it, and
 	 * gets the environment of the caller with BATON_FENCE and BATON_SUBJECT ("space/label"). */
@@ -49,17 +49,17 @@ struct baton_guardian_ask {
 
 /* How it came to its end, and what `code` is then. */
 enum baton_guardian_how {
-	BATON_GUARDIAN_EXITED = 1,  /* the command ended with this status                         */
-	BATON_GUARDIAN_SIGNALED,    /* this signal ended the command                              */
-	BATON_GUARDIAN_UNSTARTED,   /* the command cannot be executed, for this errno             */
-	BATON_GUARDIAN_INTERRUPTED, /* this signal came to the caller before the command started  */
-	BATON_GUARDIAN_LOST,        /* the subject was lost, and nothing of the command lives; 0  */
-	BATON_GUARDIAN_KILLED       /* this signal ended the guardian; 0: it went wrong           */
+	BATON_GUARDIAN_EXITED = 1,  /* the command ended with this status */
+	BATON_GUARDIAN_SIGNALED,    /* this signal ended the command */
+	BATON_GUARDIAN_UNSTARTED,   /* the command cannot be executed, for this errno */
+	BATON_GUARDIAN_INTERRUPTED, /* this signal came to the caller before the command started */
+	BATON_GUARDIAN_LOST,        /* the subject was lost, and nothing of the command lives; 0 */
+	BATON_GUARDIAN_KILLED       /* this signal ended the guardian; 0: it went wrong */
 };
 
 struct baton_guardian_end {
-	enum baton_guardian_how how; /* after BATON_OK                                            */
-	int code;                    /* after BATON_OK                                            */
+	enum baton_guardian_how how; /* after BATON_OK */
+	int code;                    /* after BATON_OK */
 
 	/* After BATON_OK: the guardian, a child of the caller, if it still keeps the subject; it
 	 * ends by itself. 0: it has ended and the subject is free, or was lost. */

@@ -52,10 +52,10 @@ static const struct option options[] = {
 struct lock {
 	struct baton_guardian_ask ask;
 	struct baton_subject subject;
-	const char *name;        /* as it was typed                           */
-	char *shell[4];          /* the command of -c                         */
-	char owner[SHOWN_MAX];   /* what others are told about who holds      */
-	int conflict;            /* the status when somebody else holds it    */
+	const char *name;      /* as it was typed */
+	char *shell[4];        /* the command of -c */
+	char owner[SHOWN_MAX]; /* what others are told about who holds */
+	int conflict;          /* the status when somebody else holds it */
 	bool verbose;
 };
 

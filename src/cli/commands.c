@@ -27,8 +27,8 @@ const struct command commands[] = {
 		.usage = "NAME [OPTION]... [--] COMMAND [ARGUMENT]...\n"
 			 "       baton lock NAME [OPTION]... -c STRING",
 		.summary = "run a command while it holds a name",
-		.text = "One command at a time runs under a name; the others wait, or yield and are\n"
-			"told who holds it. BATON_FENCE tells the command a number that only grows.\n"
+		.text = "One command at a time runs under a name; the others wait, or yield and\n"
+			"are told who holds it. BATON_FENCE is a number that only ever grows.\n"
 			"\n"
 			"  -n, --nonblock      yield at once if somebody holds it\n"
 			"  -w, --wait D        yield after D, such as 90s or 5min\n"

@@ -13,20 +13,20 @@
 #include <baton/err.h>
 
 struct brood_spec {
-	char *const *argv;      /* found by PATH                                                 */
-	char *const *envp;      /* all of the environment                                        */
-	int inherit;            /* a descriptor that it inherits besides those it would; or -1   */
-	int32_t group;          /* the process group in which it runs                            */
-	const sigset_t *mask;   /* the signals that it finds blocked                             */
-	bool chld_ignored;      /* it finds SIGCHLD ignored                                      */
+	char *const *argv;    /* found by PATH */
+	char *const *envp;    /* all of the environment */
+	int inherit;          /* a descriptor that it inherits besides those it would; or -1 */
+	int32_t group;        /* the process group in which it runs */
+	const sigset_t *mask; /* the signals that it finds blocked */
+	bool chld_ignored;    /* it finds SIGCHLD ignored */
 };
 
 /* Begins as BROOD_NONE. */
 struct brood {
-	int32_t command; /* its pid until it is reaped; 0: none, or it has ended                 */
-	int errors;      /* where its errno comes from if it cannot be executed; or -1           */
-	int status;      /* of the command that has ended, as waitpid(2) tells it                */
-	int errnum;      /* why the command that has ended was never executed; or 0              */
+	int32_t command; /* its pid until it is reaped; 0: none, or it has ended */
+	int errors;      /* where its errno comes from if it cannot be executed; or -1 */
+	int status;      /* of the command that has ended, as waitpid(2) tells it */
+	int errnum;      /* why the command that has ended was never executed; or 0 */
 };
 
 #define BROOD_NONE ((struct brood){.errors = -1})
@@ -41,8 +41,8 @@ enum baton_err brood_start(struct brood *b, const struct brood_spec *spec);
 
 /* What brood_reap() found. */
 struct brood_news {
-	bool ended; /* the command has ended since the last time; b->status and b->errnum tell how */
-	bool empty; /* no process lives that descends from this one                                */
+	bool ended; /* the command has, since the last time; b->status and b->errnum tell how */
+	bool empty; /* no process lives that descends from this one */
 };
 
 /* Reaps whoever has ended, without waiting. */

@@ -10,7 +10,7 @@
 struct env {
 	const struct baton_alloc *alloc;
 	char **all;   /* with NULL at the end; borrows the texts */
-	size_t count; /* with the NULL                           */
+	size_t count; /* with the NULL */
 };
 
 /* Makes it of `base` (NULL at its end) and `extra`, texts of the form NAME=value, which win.

@@ -36,22 +36,22 @@
 struct guardian {
 	const struct guardian_birth *birth;
 	enum phase phase;
-	struct baton_mono deadline; /* of the phase                                               */
-	struct baton_mono until;    /* how long the patron wants to wait for the subject          */
+	struct baton_mono deadline; /* of the phase */
+	struct baton_mono until;    /* how long the patron wants to wait for the subject */
 	struct hold hold;
 	struct latch latch;
 	struct brood brood;
 	struct inherited inherited;
-	int signals;                /* where SIGCHLD and SIGTERM arrive                           */
+	int signals; /* where SIGCHLD and SIGTERM arrive */
 	bool patron_gone;
-	bool begun;    /* the command was started                                                 */
-	bool ended;    /* and has ended                                                           */
-	bool lost;     /* the subject is                                                          */
-	bool stopped;  /* somebody asked for the end                                              */
-	bool told;     /* the patron knows how it ended                                           */
-	bool too_late; /* the patron did not want to wait any longer                              */
-	enum baton_err err; /* why nothing could be run                                           */
-	int errnum;         /* with it                                                            */
+	bool begun;         /* the command was started */
+	bool ended;         /* and has ended */
+	bool lost;          /* the subject is */
+	bool stopped;       /* somebody asked for the end */
+	bool told;          /* the patron knows how it ended */
+	bool too_late;      /* the patron did not want to wait any longer */
+	enum baton_err err; /* why nothing could be run */
+	int errnum;         /* with it */
 };
 
 static struct baton_mono now_boot(void)
@@ -74,8 +74,8 @@ static void say_refused(struct guardian *g, enum baton_err e, const struct baton
 	if (who)
 		post.end.holder = *who;
 	else if (g->too_late)
-		post.end.leftovers_count = latch_keepers(&g->latch, post.end.leftovers,
-		                                         BATON_GUARDIAN_LEFTOVERS);
+		post.end.leftovers_count =
+			latch_keepers(&g->latch, post.end.leftovers, BATON_GUARDIAN_LEFTOVERS);
 	snprintf(post.detail, sizeof post.detail, "%s", baton_err_detail());
 	say(g, &post);
 }
@@ -180,8 +180,8 @@ static enum baton_err start(struct guardian *g)
 static struct baton_mono after_grace(const struct guardian *g, struct baton_mono now)
 {
 	struct baton_duration grace = g->birth->ask->grace;
-	return baton_mono_add(now, grace.ns > 0 ? grace
-	                                        : baton_duration_ms(BATON_GUARDIAN_GRACE_MS));
+	return baton_mono_add(now,
+	                      grace.ns > 0 ? grace : baton_duration_ms(BATON_GUARDIAN_GRACE_MS));
 }
 
 /* Until when the subject is kept when nothing runs any more. Who was asked to end, or had nothing
@@ -335,8 +335,7 @@ static void wait_for_something(const struct guardian *g)
 		left = baton_duration_ms(RETRY_MS);
 	if (left.ns < 0)
 		left.ns = 0;
-	struct timespec timeout = {.tv_sec = left.ns / 1000000000,
-	                           .tv_nsec = left.ns % 1000000000};
+	struct timespec timeout = {.tv_sec = left.ns / 1000000000, .tv_nsec = left.ns % 1000000000};
 	(void)ppoll(fds, 2, &timeout, NULL);
 }
 

@@ -54,7 +54,7 @@ enum baton_err hold_take(struct hold *h, const struct hold_ask *ask,
 	struct baton_mono limit = baton_mono_add(now_boot(), baton_duration_ms(BUSY_MS));
 	do
 		e = ask->wait ? baton_claim_wait(h->fleet, &claim, &h->claim, ret_holder)
-			      : baton_claim_try(h->fleet, &claim, &h->claim, ret_holder);
+		              : baton_claim_try(h->fleet, &claim, &h->claim, ret_holder);
 	while (again(e, limit));
 	if (e != BATON_OK)
 		return e;

@@ -15,8 +15,8 @@ struct hold_ask {
 	struct baton_str owner;
 	struct baton_subject *subject;
 	struct baton_duration ttl;
-	struct baton_mono until; /* how long to wait for it, on baton_clock_boot()               */
-	bool wait;               /* false: one attempt                                           */
+	struct baton_mono until; /* how long to wait for it, on baton_clock_boot() */
+	bool wait;               /* false: one attempt */
 };
 
 /* Begins as zeros. */
@@ -24,8 +24,8 @@ struct hold {
 	struct baton_fleet *fleet;
 	struct baton_claim claim;
 	struct baton_duration ttl;
-	struct baton_mono since; /* when it was asked for, at the earliest                       */
-	struct baton_mono next;  /* when to look after it again                                  */
+	struct baton_mono since; /* when it was asked for, at the earliest */
+	struct baton_mono next;  /* when to look after it again */
 };
 
 /* Joins the fleet and claims the subject. A stopped process may be in the way for 2 seconds.

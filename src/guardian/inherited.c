@@ -1,7 +1,6 @@
 /* The descriptors that a process has from its parent. */
 #include "guardian/inherited.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -10,15 +9,9 @@
 #include "base/cleanup.h"
 #include "base/fail.h"
 #include "base/mem.h"
-#include "base/number.h"
+#include "guardian/numbered.h"
 
 #define ROOM_FIRST 16
-
-static void dir_closep(DIR **dir)
-{
-	if (*dir)
-		closedir(*dir);
-}
 
 static enum baton_err add(struct inherited *i, int fd)
 {
@@ -36,15 +29,13 @@ static enum baton_err add(struct inherited *i, int fd)
 
 enum baton_err inherited_list(struct inherited *i, int except)
 {
-	AUTO(dir_closep) DIR *dir = opendir("/proc/self/fd");
-	if (!dir)
+	AUTO(numbered_close) struct numbered open_now = {.dir = NULL};
+	if (!numbered_open(&open_now, AT_FDCWD, "/proc/self/fd"))
 		return fail_errno(errno, "/proc/self/fd cannot be read");
-	for (struct dirent *d; (d = readdir(dir));) {
-		uint64_t fd;
-		if (!number_parse(baton_str_z(d->d_name), INT32_MAX, &fd) ||
-		    (int)fd == dirfd(dir) || (int)fd == except || fd <= STDERR_FILENO)
+	for (int32_t fd; numbered_next(&open_now, &fd);) {
+		if (fd == numbered_fd(&open_now) || fd == except || fd <= STDERR_FILENO)
 			continue;
-		enum baton_err e = add(i, (int)fd);
+		enum baton_err e = add(i, fd);
 		if (e != BATON_OK) {
 			i->count = 0;
 			return e;

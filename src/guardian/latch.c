@@ -1,7 +1,6 @@
 /* A locked file that the processes of a command keep open. */
 #include "guardian/latch.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/fail.h"
 #include "base/hash.h"
-#include "base/number.h"
+#include "guardian/numbered.h"
 
 /* How often somebody else may remove the file between two of our steps. */
 #define ATTEMPTS 100
@@ -24,12 +23,6 @@
 #define DESCRIPTOR_MIN 100
 
 #define SUBJECT_BYTES (1 + BATON_SPACE_MAX + BATON_LABEL_MAX)
-
-static void dir_closep(DIR **dir)
-{
-	if (*dir)
-		closedir(*dir);
-}
 
 /* Two subjects that share a latch only wait for each other's processes, so a hash that anybody can
  * compute will do. */
@@ -159,18 +152,18 @@ void latch_drop(struct latch *l)
 }
 
 /* Whether the process has the file open. */
-static bool has_open(int proc, const char *pid, const struct stat *file)
+static bool has_open(const struct numbered *processes, int32_t pid, const struct stat *file)
 {
 	char path[64];
-	snprintf(path, sizeof path, "%s/fd", pid);
-	int fd = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	AUTO(dir_closep) DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-	if (!dir)
+	AUTO(numbered_close) struct numbered descriptors = {.dir = NULL};
+	snprintf(path, sizeof path, "%d/fd", (int)pid);
+	if (!numbered_open(&descriptors, numbered_fd(processes), path))
 		return false;
-	for (struct dirent *d; (d = readdir(dir));) {
+	for (int32_t fd; numbered_next(&descriptors, &fd);) {
 		struct stat st;
-		if (fstatat(fd, d->d_name, &st, 0) == 0 && st.st_dev == file->st_dev &&
-		    st.st_ino == file->st_ino)
+		snprintf(path, sizeof path, "%d", (int)fd);
+		if (fstatat(numbered_fd(&descriptors), path, &st, 0) == 0 &&
+		    st.st_dev == file->st_dev && st.st_ino == file->st_ino)
 			return true;
 	}
 	return false;
@@ -180,14 +173,12 @@ size_t latch_keepers(const struct latch *l, int32_t *pids, size_t max)
 {
 	struct stat file;
 	size_t count = 0;
-	AUTO(dir_closep) DIR *dir = opendir("/proc");
-	if (!dir || stat(l->path, &file) != 0)
+	AUTO(numbered_close) struct numbered processes = {.dir = NULL};
+	if (stat(l->path, &file) != 0 || !numbered_open(&processes, AT_FDCWD, "/proc"))
 		return 0;
-	for (struct dirent *d; count < max && (d = readdir(dir));) {
-		uint64_t pid;
-		if (number_parse(baton_str_z(d->d_name), INT32_MAX, &pid) && pid > 0 &&
-		    (int32_t)pid != getpid() && has_open(dirfd(dir), d->d_name, &file))
-			pids[count++] = (int32_t)pid;
+	for (int32_t pid; count < max && numbered_next(&processes, &pid);) {
+		if (pid != getpid() && has_open(&processes, pid, &file))
+			pids[count++] = pid;
 	}
 	return count;
 }

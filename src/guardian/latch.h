@@ -1,8 +1,9 @@
-/* A locked file that the processes of a command keep open, so that the next command can wait for all
- * of them, even if nobody who knew them lives.
+/* A locked file that the processes of a command keep open, so that the next command can wait for
+ * all of them, even if nobody who knew them lives.
  *
- * The file lies beside the fleet's, one for each subject. A lock of flock(2) belongs to an open file
- * that descends to children with its descriptor, and ends with the last process that has it. */
+ * The file lies beside the fleet's, one for each subject. A lock of flock(2) belongs to an open
+ * file that descends to children with its descriptor, and ends with the last process that has
+ * it. */
 #ifndef GUARDIAN_LATCH_H
 #define GUARDIAN_LATCH_H
 

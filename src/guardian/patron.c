@@ -20,12 +20,12 @@ static const int passed[] = {SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM,
 
 struct patron {
 	const struct baton_guardian_ask *ask;
-	sigset_t mask;         /* as it was before                                                */
-	struct sigaction chld; /* as it was before                                                */
-	int signals;           /* where those that are passed on arrive                           */
-	int socket;            /* to the guardian                                                 */
-	pid_t guardian;        /* 0: it has been reaped                                           */
-	bool started;          /* the command may have                                            */
+	sigset_t mask;         /* as it was before */
+	struct sigaction chld; /* as it was before */
+	int signals;           /* where those that are passed on arrive */
+	int socket;            /* to the guardian */
+	pid_t guardian;        /* 0: it has been reaped */
+	bool started;          /* the command may have */
 };
 
 /* Lets the signals arrive at a descriptor, except those that the caller ignores, as under nohup. */

@@ -12,9 +12,9 @@
 
 /* From the guardian. */
 enum post_kind {
-	POST_OFFER = 1, /* the subject is held with `fence`; the command begins when the patron says so */
-	POST_END,       /* how it ended: `end`; unless `last` the guardian still keeps the subject      */
-	POST_REFUSED    /* nothing runs: `err`, `errnum`, `detail`, and `end` after a yield; the last   */
+	POST_OFFER = 1, /* the subject is held with `fence`; the patron says when to begin */
+	POST_END,    /* how it ended: `end`; unless `last` the guardian still keeps the subject */
+	POST_REFUSED /* nothing runs: `err`, `errnum`, `detail`; `end` after a yield; the last */
 };
 
 #define POST_DETAIL 1024

@@ -1,7 +1,6 @@
 /* The processes that descend from this one, as /proc shows them. */
 #include "guardian/tree.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,17 +14,12 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/process.h"
+#include "guardian/numbered.h"
 
 #define ROOM_FIRST 256
 
 /* More than a line of /proc/PID/stat has before the parent's pid: a name of 64 bytes at most. */
 #define STAT_BYTES 256
-
-static void dir_closep(DIR **dir)
-{
-	if (*dir)
-		closedir(*dir);
-}
 
 bool tree_parse_parent(struct baton_str stat, int32_t *ret)
 {
@@ -48,10 +42,11 @@ static bool parent_of(int32_t pid, int32_t *ret)
 {
 	char path[32], text[STAT_BYTES];
 	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
 	ssize_t n = read(fd, text, sizeof text);
+	close(fd);
 	return n > 0 && tree_parse_parent((struct baton_str){text, (size_t)n}, ret);
 }
 
@@ -120,16 +115,14 @@ static enum baton_err add(struct tree *t, int32_t pid, int32_t parent)
 enum baton_err tree_look(struct tree *t)
 {
 	t->count = 0;
-	AUTO(dir_closep) DIR *dir = opendir("/proc");
-	if (!dir)
+	AUTO(numbered_close) struct numbered processes = {.dir = NULL};
+	if (!numbered_open(&processes, AT_FDCWD, "/proc"))
 		return fail_errno(errno, "/proc cannot be read");
-	for (struct dirent *d; (d = readdir(dir));) {
-		uint64_t pid;
+	for (int32_t pid; numbered_next(&processes, &pid);) {
 		int32_t parent;
-		if (!number_parse(baton_str_z(d->d_name), INT32_MAX, &pid) ||
-		    !parent_of((int32_t)pid, &parent))
+		if (!parent_of(pid, &parent))
 			continue;
-		enum baton_err e = add(t, (int32_t)pid, parent);
+		enum baton_err e = add(t, pid, parent);
 		if (e != BATON_OK) {
 			t->count = 0;
 			return e;

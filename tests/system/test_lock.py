@@ -185,7 +185,8 @@ def test_a_string_is_for_the_shell(baton):
 
 def test_the_command_is_told_subject_and_a_fence_that_grows(baton):
     fences = []
-    for name, subject in (('x', 'lock/x'), ('lock/x', 'lock/x'), ('a/b/c', 'a/b/c'), ('x', 'lock/x')):
+    for name, subject in (('x', 'lock/x'), ('lock/x', 'lock/x'), ('a/b/c', 'a/b/c'),
+                          ('x', 'lock/x')):
         result = baton('lock', name, 'sh', '-c', 'echo $BATON_SUBJECT $BATON_FENCE',
                        env={'BATON_FENCE': '1', 'BATON_SUBJECT': 'old'})
         told, fence = result.stdout.split()
@@ -239,8 +240,8 @@ def test_who_waits_gets_the_name_with_a_higher_fence(lock):
 
 def test_never_do_two_commands_run_at_once(lock, tmp_path):
     rounds = 400 if os.environ.get('BATON_SOAK') == '1' else 15
-    script = f'i=0; while [ $i -lt {rounds} ]; do "{BATON}" lock x "{WITNESS}" "$1" alone || exit;' \
-             'i=$((i + 1)); done'
+    script = (f'i=0; while [ $i -lt {rounds} ]; do "{BATON}" lock x "{WITNESS}" "$1" alone'
+              ' || exit; i=$((i + 1)); done')
     crowd = [subprocess.Popen(['sh', '-c', script, 'sh', str(tmp_path / 'file')]) for _ in range(6)]
     assert [c.wait(timeout=10 * BOUND) for c in crowd] == [0] * 6
     log = [line.split() for line in (tmp_path / 'file.log').read_text().splitlines()]

@@ -16,9 +16,9 @@
 
 /* What a process that has a brood does with it, as a child of the test: it is a property of the
  * whole process that it inherits orphans. The answer is 0, or the line at which it went wrong. */
-#define EXPECT(condition)                \
-	do {                             \
-		if (!(condition))        \
+#define EXPECT(condition)                          \
+	do {                                       \
+		if (!(condition))                  \
 			return __LINE__ % 200 + 1; \
 	} while (0)
 
@@ -190,7 +190,7 @@ static int descriptors_and_signals(int channel, void *arg)
 	(void)arg;
 	char grep[] = "grep", quiet[] = "-q", status[] = "/proc/self/status";
 	char blocked[] = "SigBlk:.0*200$", ignored[] = "SigIgn:.*[1357]....$";
-	char test[] = "test", not[] = "!", exists[] = "-e", open_one[] = "/proc/self/fd/77";
+	char test[] = "test", not [] = "!", exists[] = "-e", open_one[] = "/proc/self/fd/77";
 	char closed_one[32];
 	snprintf(closed_one, sizeof closed_one, "/proc/self/fd/%d", channel);
 	EXPECT(dup3(channel, 77, O_CLOEXEC) == 77);

@@ -13,6 +13,7 @@
 
 #include <baton/fleet.h>
 
+#include "scratch.h"
 #include "support/child.h"
 #include "support/harness.h"
 
@@ -52,9 +53,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct world *w = *state;
-	char command[128];
-	snprintf(command, sizeof command, "rm -rf '%s'", w->folder);
-	int failed = system(command);
+	int failed = scratch_remove(w->folder);
 	free(w);
 	return failed;
 }

@@ -1,6 +1,6 @@
 /* Whoever is killed at whatever moment: never do processes of two commands live at once, and the
- * subject can be had afterwards. Patron, guardian, its threads and the command are killed before each
- * of their system calls in turn. */
+ * subject can be had afterwards. Patron, guardian, its threads and the command are killed before
+ * each of their system calls in turn. */
 #include <baton/guardian.h>
 
 #include <fcntl.h>
@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "scratch.h"
 #include "support/child.h"
 #include "support/harness.h"
 #include "support/skips.h"
@@ -54,10 +55,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct world *w = *state;
-	char command[128];
-	snprintf(command, sizeof command, "rm -rf '%s'", w->folder);
 	close(w->gate_fd);
-	int failed = system(command);
+	int failed = scratch_remove(w->folder);
 	free(w);
 	return failed;
 }

@@ -11,7 +11,7 @@ static enum phase after(enum phase phase, const enum phase_event *events, size_t
 	return phase;
 }
 
-#define AFTER(phase, ...)                                 \
+#define AFTER(phase, ...)                                     \
 	after(phase, (const enum phase_event[]){__VA_ARGS__}, \
 	      sizeof((const enum phase_event[]){__VA_ARGS__}) / sizeof(enum phase_event))
 

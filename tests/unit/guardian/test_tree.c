@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -109,6 +110,8 @@ static void children_and_their_children_are_found(void **state)
 	struct child c;
 	char message[16];
 	AUTO(tree_done) struct tree tree = {.alloc = baton_alloc_libc()};
+	/* Who is signalled after his parent has died is found by this. */
+	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
 	int32_t grandchild = start_family(&c);
 	assert_int_equal(tree_look(&tree), BATON_OK);
 	assert_int_equal(tree.count, 2);

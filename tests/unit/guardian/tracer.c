@@ -13,15 +13,15 @@
 #include <unistd.h>
 
 #define TRACEES_MAX 64
-#define OPTIONS                                                                           \
-	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |               \
-	 PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL)
+#define OPTIONS                                                                                   \
+	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | \
+	 PTRACE_O_EXITKILL)
 #define SYSCALL_STOP (SIGTRAP | 0x80)
 
 struct tracee {
 	pid_t pid;
-	pid_t process; /* that it is a thread of                                */
-	enum role role; /* 0: it stopped before we heard that it was forked      */
+	pid_t process;  /* that it is a thread of */
+	enum role role; /* 0: it stopped before we heard that it was forked */
 	unsigned calls;
 };
 
@@ -29,7 +29,7 @@ struct tracer {
 	const struct tracer_plan *plan;
 	struct tracee tracees[TRACEES_MAX];
 	size_t count;
-	pid_t victim;  /* who is to be killed; 0: nobody yet, or it has died   */
+	pid_t victim; /* who is to be killed; 0: nobody yet, or it has died */
 	bool killed;
 	bool settled;
 	bool outlived;
@@ -158,7 +158,8 @@ static void ended(struct tracer *t, pid_t pid, int status)
 	struct tracee *who = find(t, pid);
 	if (!who)
 		return;
-	if (t->killed && who->role == ROLE_COMMAND && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+	if (t->killed && !t->settled && who->role == ROLE_COMMAND && WIFEXITED(status) &&
+	    WEXITSTATUS(status) == 0)
 		t->outlived = true;
 	*who = t->tracees[--t->count];
 	if (pid == t->victim) {

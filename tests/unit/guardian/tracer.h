@@ -7,27 +7,27 @@
 
 /* Who somebody is, by how he came to be. */
 enum role {
-	ROLE_PATRON = 1, /* the process itself                       */
-	ROLE_GUARDIAN,   /* what it forks                            */
-	ROLE_KEEPER,     /* a thread of that one                     */
-	ROLE_COMMAND,    /* what that one forks                      */
-	ROLE_OTHERS,     /* what descends from the command           */
+	ROLE_PATRON = 1, /* the process itself */
+	ROLE_GUARDIAN,   /* what it forks */
+	ROLE_KEEPER,     /* a thread of that one */
+	ROLE_COMMAND,    /* what that one forks */
+	ROLE_OTHERS,     /* what descends from the command */
 	ROLES
 };
 
 struct tracer_plan {
-	void (*body)(void *arg); /* what the process does; it exits afterwards                   */
+	void (*body)(void *arg); /* what the process does; it exits afterwards */
 	void *arg;
-	enum role role;               /* who is killed ...                                       */
-	unsigned call;                /* ... before his call of this number, from 1              */
-	void (*settled)(void *arg);   /* unless that comes first: the first of ROLE_OTHERS waits
+	enum role role;             /* who is killed ... */
+	unsigned call;              /* ... before his call of this number, from 1 */
+	void (*settled)(void *arg); /* unless that comes first: the first of ROLE_OTHERS waits
 	                                 for a shared lock                                       */
-	void (*killed)(void *arg);    /* he is dead, and all others run on                       */
+	void (*killed)(void *arg);  /* he is dead, and all others run on */
 };
 
 struct tracer_end {
-	bool killed;   /* false: he ended before he had made so many calls                        */
-	bool outlived; /* the command ended well after that                                       */
+	bool killed;   /* false: he ended before he had made so many calls */
+	bool outlived; /* the command ended well after that, though nothing had settled */
 };
 
 /* Carries it out, and returns when all of them have ended. */

@@ -1,8 +1,8 @@
 /* A command that notices when it does not run alone.
  *
- *	witness FILE alone           locks FILE; fails and writes to FILE.log if somebody else has it
- *	witness FILE family GATE     the same, and leaves a daemon that ignores SIGTERM; both stay
- *	                             until GATE is unlocked
+ *	witness FILE alone         locks FILE; fails, and says so in FILE.log, if another has it
+ *	witness FILE family GATE   the same, and leaves a daemon that ignores SIGTERM; both stay
+ *	                           until GATE is unlocked
  *
  * The lock of FILE descends to the daemon, so it lasts as long as anything of this command does. */
 #include <errno.h>
