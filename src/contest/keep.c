@@ -199,18 +199,18 @@ void keep_close(struct keep *k)
 enum baton_err keep_lock(const struct keep *k, struct baton_duration *patience)
 {
 	const struct baton_clock *clock = baton_clock_awake();
-	struct baton_mono begin = clock->now(clock);
-	struct baton_mono until = baton_mono_add(begin, *patience);
+	struct baton_mono now = clock->now(clock);
+	struct baton_mono until = baton_mono_add(now, *patience);
 	long pause_ns = PAUSE_FIRST_NS;
 	for (;;) {
-		/* Before the try, so that there is one after all the time has passed. */
-		struct baton_mono now = clock->now(clock);
 		if (flock(k->fd, LOCK_EX | LOCK_NB) == 0) {
-			*patience = baton_mono_sub(until, now);
+			struct baton_duration left = baton_mono_sub(until, now);
+			*patience = left.ns > 0 ? left : (struct baton_duration){0};
 			return BATON_OK;
 		}
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return fail_errno(errno, "'%.200s' cannot be locked", k->path);
+		/* As it was before the try, so that one is made after all the time has passed. */
 		if (!baton_mono_live(until, now)) {
 			*patience = (struct baton_duration){0};
 			return fail(BATON_BUSY,
@@ -221,6 +221,7 @@ enum baton_err keep_lock(const struct keep *k, struct baton_duration *patience)
 		struct timespec t = {.tv_nsec = pause_ns};
 		nanosleep(&t, NULL);
 		pause_ns = pause_ns * 2 < PAUSE_MAX_NS ? pause_ns * 2 : PAUSE_MAX_NS;
+		now = clock->now(clock);
 	}
 }
 

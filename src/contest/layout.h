@@ -30,9 +30,10 @@
 /* How long a sleeper believes that it would have been woken. */
 #define BACKSTOP_NS (100 * NS_PER_MS)
 
-/* A process-shared robust mutex that knows what it should look like. */
+/* A process-shared robust mutex, and how often it was taken. */
 struct lock {
 	_Alignas(64) pthread_mutex_t mutex;
+	_Atomic uint32_t turns;
 };
 
 /* Somebody who sleeps sets `armed` and waits on `count`; somebody who has something to say clears

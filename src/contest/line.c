@@ -195,7 +195,12 @@ enum baton_err line_enter(struct view *v, uint32_t n, uint64_t hash, uint32_t co
 void line_leave(struct view *v, uint32_t n, uint64_t hash, uint32_t waiter)
 {
 	struct waiter *w = &v->waiters[waiter];
-	if (subjects_lock(v, n, hash) != BATON_OK) {
+	enum baton_err e = subjects_lock(v, n, hash);
+	if (e == BATON_YIELD) {
+		waiter_free(w); /* the place has another subject, so it stands in no line */
+		return;
+	}
+	if (e != BATON_OK) {
 		/* Whoever locks the line next takes it out: nothing may be done with it after. */
 		atomic_store(&w->left, 1);
 		return;

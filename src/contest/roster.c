@@ -169,15 +169,10 @@ static enum baton_err join_locked(struct view *v, const struct baton_owner *self
 	facts_write(m, &facts);
 	atomic_store(&m->joined, 1);
 	STEP(JOIN_WRITTEN);
-	enum baton_err e = BATON_OK;
 	if (keeper != NULL)
-		e = keeper_start(keeper, v, &m->life, code);
+		keeper_hold(keeper, &m->life, code);
 	else
 		atomic_store(&m->life, 1);
-	if (e != BATON_OK) {
-		atomic_store(&m->joined, 0);
-		return e;
-	}
 	STEP(JOIN_ALIVE);
 	*ret_code = code;
 	return BATON_OK;

@@ -79,8 +79,9 @@ def test_the_version_stands_in_one_place(root):
                 assert version not in path.read_text(), path
 
 
-def test_the_manual_page_is_in_order(root, run):
+@pytest.mark.parametrize('page', ['baton.1', 'baton-lock.1'])
+def test_the_manual_page_is_in_order(root, run, page):
     if not shutil.which('mandoc'):
         pytest.skip('no mandoc')
-    result = run('mandoc', '-T', 'lint', '-W', 'warning', root / 'man/baton.1')
+    result = run('mandoc', '-T', 'lint', '-W', 'warning', root / 'man' / page)
     assert (result.returncode, result.stdout) == (0, '')
