@@ -188,6 +188,7 @@ static void kill_at_each(struct world *w, enum role role)
 	if (!tracer_works())
 		skip();
 	unsigned most = soak_scale(CALLS_DAILY, CALLS_MAX);
+	assert_true(kill_at(w, role, CALL_SETTLED));
 	unsigned call = 1;
 	while (call <= most && kill_at(w, role, call))
 		call++;

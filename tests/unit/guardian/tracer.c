@@ -110,21 +110,37 @@ static void release_early(struct tracer *t)
 	}
 }
 
+static void kill_process(struct tracer *t, pid_t process)
+{
+	t->killed = true;
+	t->victim = process;
+	kill(process, SIGKILL);
+	release_early(t);
+}
+
+static void settled(struct tracer *t)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		if (t->plan->call == CALL_SETTLED && t->tracees[i].role == t->plan->role) {
+			kill_process(t, t->tracees[i].process);
+			return;
+		}
+	}
+	t->settled = true;
+	t->plan->settled(t->plan->arg);
+}
+
 /* Before a system call of `who`. */
 static void called(struct tracer *t, struct tracee *who, const struct __ptrace_syscall_info *info)
 {
 	who->calls++;
-	if (!t->killed && !t->settled && who->role == ROLE_OTHERS && info->entry.nr == SYS_flock &&
-	    info->entry.args[1] == LOCK_SH) {
-		t->settled = true;
-		t->plan->settled(t->plan->arg);
-	}
-	if (!t->killed && who->role == t->plan->role && who->calls == t->plan->call) {
-		t->killed = true;
-		t->victim = who->process;
-		kill(who->process, SIGKILL);
-		release_early(t);
-	}
+	if (t->killed)
+		return;
+	if (who->role == t->plan->role && who->calls == t->plan->call)
+		kill_process(t, who->process);
+	else if (!t->settled && who->role == ROLE_OTHERS && info->entry.nr == SYS_flock &&
+	         info->entry.args[1] == LOCK_SH)
+		settled(t);
 }
 
 static void stopped(struct tracer *t, pid_t pid, int status)

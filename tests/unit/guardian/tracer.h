@@ -15,14 +15,19 @@ enum role {
 	ROLES
 };
 
+/* Instead of a call: when the first of ROLE_OTHERS begins to wait for a shared lock. */
+#define CALL_SETTLED 0
+
 struct tracer_plan {
 	void (*body)(void *arg); /* what the process does; it exits afterwards */
 	void *arg;
-	enum role role;             /* who is killed ... */
-	unsigned call;              /* ... before his call of this number, from 1 */
-	void (*settled)(void *arg); /* unless that comes first: the first of ROLE_OTHERS waits
-	                                 for a shared lock                                       */
-	void (*killed)(void *arg);  /* he is dead, and all others run on */
+	enum role role; /* who is killed ... */
+	unsigned call;  /* ... before his call of this number, from 1; or CALL_SETTLED */
+
+	/* Unless it was done before: the first of ROLE_OTHERS begins to wait for a shared lock. */
+	void (*settled)(void *arg);
+
+	void (*killed)(void *arg); /* he is dead, and all others run on */
 };
 
 struct tracer_end {
