@@ -8,8 +8,8 @@
 #include "base/fail.h"
 #include "base/mem.h"
 #include "contest/ledger.h"
-#include "contest/roll.h"
 #include "contest/ledger_slot.h"
+#include "contest/roll.h"
 
 #define SUBJECTS_DEFAULT 65536u
 

@@ -247,8 +247,7 @@ static inline bool try_at_once(struct baton_fleet *f, const struct baton_claim_a
 	struct word w = {atomic_load_explicit(&s->who, memory_order_acquire), 0};
 	struct word taken = word_taken(w, f->code, 0);
 	if (word_code(w) != WORD_FREE || atomic_load(&s->line) != 0 ||
-	    !subjects_is(v, (uint32_t)n, subject) ||
-	    word_tenure(taken) > atomic_load_explicit(&v->control->mark, memory_order_acquire) ||
+	    !subjects_is(v, (uint32_t)n, subject) || !subjects_affords(v, word_tenure(taken)) ||
 	    !take(f, (uint32_t)n, w, taken, now))
 		return false;
 	*ret_claim = (struct baton_claim){.fleet = f,

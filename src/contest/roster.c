@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "base/utf8.h"
 #include "contest/event.h"
 #include "contest/line.h"
 #include "contest/lock.h"
@@ -15,6 +16,21 @@
 /* After so long a process that cannot be seen, in another pid namespace, has certainly ended when
  * its keeper has. */
 #define UNSEEN_NS (10000 * NS_PER_MS)
+
+/* A label as people read it, or "" where a damaged fleet has something else. */
+static void label_clean(char *label)
+{
+	size_t len = strlen(label);
+	for (size_t at = 0; at < len;) {
+		uint32_t ch;
+		size_t n = utf8_next(label + at, len - at, &ch);
+		if (n == 0 || utf8_is_control(ch)) {
+			label[0] = '\0';
+			return;
+		}
+		at += n;
+	}
+}
 
 bool roster_facts(const struct view *v, uint32_t code, struct member_facts *ret)
 {
@@ -31,6 +47,7 @@ bool roster_facts(const struct view *v, uint32_t code, struct member_facts *ret)
 		return false;
 	memcpy(ret, words, sizeof *ret);
 	ret->owner.id[sizeof ret->owner.id - 1] = '\0';
+	label_clean(ret->owner.id);
 	return true;
 }
 

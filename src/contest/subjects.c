@@ -158,12 +158,19 @@ enum baton_err subjects_find(struct view *v, const struct key *key, uint32_t *re
 	return BATON_OK;
 }
 
+/* The fences of subjects that were removed from the shard are not above it. */
+static uint64_t floor_of(const struct shard *shard)
+{
+	uint64_t floor = atomic_load(&shard->floor);
+	return floor < WORD_TENURE_MAX ? floor : WORD_TENURE_MAX;
+}
+
 enum baton_err mark_advance(struct view *v, uint64_t tenure)
 {
 	struct control *c = v->control;
-	if (tenure > WORD_TENURE_MAX - MARK_BLOCK)
+	if (!tenure_is_usable(tenure))
 		return fail(BATON_FULL, "the fleet '%.200s' has no fences left above %llu",
-		            v->segment.path, (unsigned long long)tenure);
+		            v->segment.path, (unsigned long long)TENURE_USABLE);
 	if (c->mark_path[0] != '\0') {
 		char path[sizeof c->mark_path];
 		uint64_t before;
@@ -299,7 +306,7 @@ enum baton_err subjects_settle(struct view *v, const struct key *key, uint32_t c
 	if (e != BATON_OK)
 		return e;
 	/* Before the lock, because the mark may have to be written to a disk. */
-	e = subjects_afford(v, word_settled(w, atomic_load(&shard->floor), code, 0).who >> 16);
+	e = subjects_afford(v, word_tenure(word_settled(w, floor_of(shard), code, 0)));
 	if (e == BATON_OK)
 		e = shard_lock(v, key->hash);
 	if (e != BATON_OK) {
@@ -308,9 +315,9 @@ enum baton_err subjects_settle(struct view *v, const struct key *key, uint32_t c
 	}
 	STEP(SETTLE_LOCKED);
 	struct word other;
-	struct word settled = word_settled(w, atomic_load(&shard->floor), code, expires);
-	bool fits =
-		word_tenure(settled) <= atomic_load(&v->control->mark) && index_has_room(v, shard);
+	struct word settled = word_settled(w, floor_of(shard), code, expires);
+	bool fits = tenure_is_usable(word_tenure(settled)) &&
+	            subjects_affords(v, word_tenure(settled)) && index_has_room(v, shard);
 	if (probe(v, key, &other) != SUBJECTS_NONE || !fits ||
 	    !slot_change(&v->slots[n], w, settled)) {
 		subjects_unlock(v, key->hash);

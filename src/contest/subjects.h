@@ -73,11 +73,26 @@ bool subjects_name(const struct view *v, uint32_t n, uint64_t hash, struct name_
  * not be written. */
 enum baton_err mark_advance(struct view *v, uint64_t tenure);
 
-/* The same, unless it has been raised already. */
+/* Fences up to here are handed out. In a damaged fleet the mark may say anything, and the last
+ * tenure of all may have been followed by 0. */
+#define TENURE_USABLE (WORD_TENURE_MAX - MARK_BLOCK)
+
+static inline bool tenure_is_usable(uint64_t tenure)
+{
+	return tenure - 1 < TENURE_USABLE;
+}
+
+/* Whether the mark allows to hand out `tenure`. */
+static inline bool subjects_affords(const struct view *v, uint64_t tenure)
+{
+	return tenure_is_usable(tenure) &&
+	       tenure <= atomic_load_explicit(&v->control->mark, memory_order_acquire);
+}
+
+/* As mark_advance(), unless it has been raised already. */
 static inline enum baton_err subjects_afford(struct view *v, uint64_t tenure)
 {
-	bool affords = tenure <= atomic_load_explicit(&v->control->mark, memory_order_acquire);
-	return affords ? BATON_OK : mark_advance(v, tenure);
+	return subjects_affords(v, tenure) ? BATON_OK : mark_advance(v, tenure);
 }
 
 #endif
