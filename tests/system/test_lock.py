@@ -1,4 +1,5 @@
 """baton lock: one command at a time under a name, whoever is killed."""
+import contextlib
 import os
 import pty
 import re
@@ -27,14 +28,21 @@ def own_fleet(tmp_path, monkeypatch):
     return tmp_path / 'run/fleet'
 
 
+def hear_signals(but=None):
+    """Makes this process, which is about to be another, hear what whoever runs the tests may ignore.
+    """
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_IGN if number == but else signal.SIG_DFL)
+
+
 @pytest.fixture
 def lock():
     """Starts `baton lock`; what still runs at the end of the test is killed."""
     started = []
 
-    def start(*arguments, **options):
+    def start(*arguments, ignored=None, **options):
         options = {'stdin': subprocess.PIPE, 'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE,
-                   **options}
+                   'preexec_fn': lambda: hear_signals(but=ignored), **options}
         process = subprocess.Popen([BATON, 'lock', *map(str, arguments)], text=True, **options)
         started.append(process)
         return process
@@ -323,8 +331,7 @@ def test_a_signal_that_ends_the_command_frees_the_name(baton, lock):
 
 
 def test_what_the_caller_ignores_the_command_ignores(lock):
-    process = lock('x', 'sh', '-c', 'echo on; read line; echo $line',
-                   preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    process = lock('x', 'sh', '-c', 'echo on; read line; echo $line', ignored=signal.SIGHUP)
     assert process.stdout.readline() == 'on\n'
     process.send_signal(signal.SIGHUP)
     assert done(process, input='still here\n') == 0
@@ -332,10 +339,9 @@ def test_what_the_caller_ignores_the_command_ignores(lock):
 
 
 def test_a_caller_that_ignores_its_children_changes_nothing(lock):
-    ignore = {'preexec_fn': lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)}
-    process = lock('x', 'sh', '-c', 'exit 7', **ignore)
+    process = lock('x', 'sh', '-c', 'exit 7', ignored=signal.SIGCHLD)
     assert done(process) == 7
-    process = lock('x', 'grep', 'SigIgn', '/proc/self/status', **ignore)
+    process = lock('x', 'grep', 'SigIgn', '/proc/self/status', ignored=signal.SIGCHLD)
     assert done(process) == 0
     assert int(process.out.split()[1], 16) & 1 << signal.SIGCHLD - 1
 
@@ -353,15 +359,28 @@ def test_a_signal_while_it_waits_ends_the_wait(baton, lock):
     assert baton('lock', '-n', 'x', 'true').returncode == 0
 
 
-def on_a_terminal(program):
-    """Starts it as the leader of a session on a terminal; gives its pid and the other end."""
-    try:
-        pid, terminal = pty.fork()
-    except OSError as error:
-        pytest.skip(f'no terminal to be had here: {error}')
-    if pid == 0:
-        os.execvp(program[0], program)
-    return pid, terminal
+@pytest.fixture
+def on_a_terminal():
+    """Starts a program as the leader of a session on a terminal; gives its pid and the other end."""
+    started = []
+
+    def start(program):
+        try:
+            pid, terminal = pty.fork()
+        except OSError as error:
+            pytest.skip(f'no terminal to be had here: {error}')
+        if pid == 0:
+            hear_signals()
+            os.execvp(program[0], program)
+        started.append((pid, terminal))
+        return pid, terminal
+    yield start
+    for pid, terminal in started:
+        for other in [*children(pid), pid]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(other, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(terminal)
 
 
 def read_until(fd, text):
@@ -372,7 +391,7 @@ def read_until(fd, text):
     return got
 
 
-def test_what_is_typed_at_a_terminal_reaches_the_command_once():
+def test_what_is_typed_at_a_terminal_reaches_the_command_once(on_a_terminal):
     # As from a shell without job control: one group in the foreground, whose leader waits.
     program = 'trap : INT; "$@"; echo status $?'
     pid, terminal = on_a_terminal(['sh', '-c', program, 'sh', BATON, 'lock', 'x', sys.executable,
@@ -384,28 +403,27 @@ def test_what_is_typed_at_a_terminal_reaches_the_command_once():
     os.kill(patron, signal.SIGUSR2)
     got += read_until(terminal, b'status 6')
     assert got.count(b'SIGINT') == 1 and got.count(b'SIGUSR2') == 1
-    os.waitpid(pid, 0)
-    os.close(terminal)
 
 
-def test_a_leader_whose_terminal_hangs_up_passes_that_on(tmp_path):
+def test_a_leader_whose_terminal_hangs_up_passes_that_on(on_a_terminal, tmp_path):
+    caught = tmp_path / 'caught'
     pid, terminal = on_a_terminal([BATON, 'lock', 'x', 'sh', '-c',
-                                   f'trap "echo HUP >> {tmp_path}/caught; exit 0" HUP; echo ready;'
-                                   'while :; do sleep 1000 & wait; done'])
+                                   f'trap "echo HUP >> {caught}; kill \\$!; exit 3" HUP; echo ready;'
+                                   'sleep 1000 & wait'])
     read_until(terminal, b'ready')
-    os.close(terminal)
-    os.waitpid(pid, 0)
-    assert (tmp_path / 'caught').read_text() == 'HUP\n'
+    with open('/dev/null') as null:
+        os.dup2(null.fileno(), terminal)
+    status = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    assert (status.si_code, status.si_status) == (os.CLD_EXITED, 3)
+    assert caught.read_text() == 'HUP\n'
 
 
-def test_the_command_is_in_its_callers_group_and_may_use_the_terminal():
+def test_the_command_is_in_its_callers_group_and_may_use_the_terminal(on_a_terminal):
     pid, terminal = on_a_terminal([BATON, 'lock', 'x', 'sh', '-c',
                                    'ps -o pgid=,tpgid= -p $$; read line; echo got $line'])
     os.write(terminal, b'hello\n')
     got = read_until(terminal, b'got hello').split()
     assert str(pid).encode() in got
-    os.waitpid(pid, 0)
-    os.close(terminal)
 
 
 def test_a_killed_patron_takes_the_command_and_its_daemons_with_it(baton, lock):
