@@ -29,8 +29,7 @@ def own_fleet(tmp_path, monkeypatch):
 
 
 def hear_signals(but=None):
-    """Makes this process, which is about to be another, hear what whoever runs the tests may ignore.
-    """
+    """Makes a process that is about to be another hear what whoever runs the tests may ignore."""
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGCHLD):
         signal.signal(number, signal.SIG_IGN if number == but else signal.SIG_DFL)
 
@@ -361,7 +360,7 @@ def test_a_signal_while_it_waits_ends_the_wait(baton, lock):
 
 @pytest.fixture
 def on_a_terminal():
-    """Starts a program as the leader of a session on a terminal; gives its pid and the other end."""
+    """Starts a program as the leader of a session on a terminal; gives its pid and our end."""
     started = []
 
     def start(program):
@@ -398,9 +397,13 @@ def test_what_is_typed_at_a_terminal_reaches_the_command_once(on_a_terminal):
                                    '-c', CATCH, 'SIGINT', 'SIGUSR2'])
     read_until(terminal, b'ready')
     [patron] = [p for p in children(pid) if lives(p)]
+    # What would be passed on lies with the guardian until the command has had the first one.
+    [guardian] = children(patron)
+    os.kill(guardian, signal.SIGSTOP)
     os.write(terminal, b'\x03')
     got = read_until(terminal, b'SIGINT')
     os.kill(patron, signal.SIGUSR2)
+    os.kill(guardian, signal.SIGCONT)
     got += read_until(terminal, b'status 6')
     assert got.count(b'SIGINT') == 1 and got.count(b'SIGUSR2') == 1
 
@@ -408,8 +411,8 @@ def test_what_is_typed_at_a_terminal_reaches_the_command_once(on_a_terminal):
 def test_a_leader_whose_terminal_hangs_up_passes_that_on(on_a_terminal, tmp_path):
     caught = tmp_path / 'caught'
     pid, terminal = on_a_terminal([BATON, 'lock', 'x', 'sh', '-c',
-                                   f'trap "echo HUP >> {caught}; kill \\$!; exit 3" HUP; echo ready;'
-                                   'sleep 1000 & wait'])
+                                   f'trap "echo HUP >> {caught}; kill \\$!; exit 3" HUP;'
+                                   'echo ready; sleep 1000 & wait'])
     read_until(terminal, b'ready')
     with open('/dev/null') as null:
         os.dup2(null.fileno(), terminal)

@@ -137,13 +137,25 @@ static void a_file_that_was_removed_is_not_the_latch(void **state)
 	assert_int_equal(access(w->latch.path, F_OK), 0);
 }
 
-/* Takes the latch in a child that stands still before it locks what it has opened. */
+/* Both in a child that stands still before it locks what it has opened. */
 static int take_traced(int channel, void *arg)
 {
 	char message[8];
 	struct world *w = arg;
 	channel_receive(channel, message, sizeof message);
 	return (int)latch_take(&w->latch);
+}
+
+static int drop_traced(int channel, void *arg)
+{
+	char message[8];
+	struct world *w = arg;
+	if (latch_take(&w->latch) != BATON_OK)
+		return 1;
+	channel_send(channel, "have it");
+	channel_receive(channel, message, sizeof message);
+	latch_drop(&w->latch);
+	return 0;
 }
 
 static bool runs_to_flock(pid_t pid)
@@ -159,30 +171,59 @@ static bool runs_to_flock(pid_t pid)
 	return true;
 }
 
+/* Traces the child, which waits for a message. Skips the test where that is not allowed. */
+static void trace(struct child *c)
+{
+	int status;
+	if (ptrace(PTRACE_SEIZE, c->pid, NULL, PTRACE_O_TRACESYSGOOD) != 0) {
+		kill(c->pid, SIGKILL);
+		child_reap(c);
+		skip();
+	}
+	assert_int_equal(ptrace(PTRACE_INTERRUPT, c->pid, NULL, NULL), 0);
+	assert_int_equal(waitpid(c->pid, &status, 0), c->pid);
+	channel_send(c->channel, "go");
+	assert_true(runs_to_flock(c->pid));
+}
+
 static void who_locks_a_file_that_was_removed_meanwhile_looks_again(void **state)
 {
 	struct world *w = *state;
 	struct child c;
-	int status;
 	AUTO(latch_dropp) struct latch next = LATCH_NONE;
 	fleet_make(w, 0600);
 	assert_int_equal(latch_name(&w->latch, w->fleet, &w->subject), BATON_OK);
 	assert_int_equal(latch_name(&next, w->fleet, &w->subject), BATON_OK);
 	child_start(&c, take_traced, w);
-	if (ptrace(PTRACE_SEIZE, c.pid, NULL, PTRACE_O_TRACESYSGOOD) != 0) {
-		child_hang_up(&c);
-		child_reap(&c);
-		skip();
-	}
 	assert_int_equal(latch_take(&w->latch), BATON_OK);
-	assert_int_equal(ptrace(PTRACE_INTERRUPT, c.pid, NULL, NULL), 0);
-	assert_int_equal(waitpid(c.pid, &status, 0), c.pid);
-	channel_send(c.channel, "go");
-	assert_true(runs_to_flock(c.pid));
+	trace(&c);
 	latch_drop(&w->latch);
 	assert_int_equal(latch_take(&next), BATON_OK);
 	assert_int_equal(ptrace(PTRACE_DETACH, c.pid, NULL, NULL), 0);
 	assert_int_equal(child_reap(&c), BATON_YIELD);
+}
+
+/* Somebody from outside has removed its file; so it opens that of the next one, and locks it when
+ * that has been removed too and the one after has a file there. */
+static void who_drops_a_latch_leaves_the_file_of_another(void **state)
+{
+	struct world *w = *state;
+	struct child c;
+	char message[16];
+	AUTO(latch_dropp) struct latch next = LATCH_NONE;
+	fleet_make(w, 0600);
+	assert_int_equal(latch_name(&w->latch, w->fleet, &w->subject), BATON_OK);
+	assert_int_equal(latch_name(&next, w->fleet, &w->subject), BATON_OK);
+	child_start(&c, drop_traced, w);
+	assert_true(channel_receive(c.channel, message, sizeof message));
+	assert_int_equal(unlink(next.path), 0);
+	assert_int_equal(latch_take(&next), BATON_OK);
+	trace(&c);
+	latch_drop(&next);
+	assert_int_equal(latch_take(&next), BATON_OK);
+	assert_int_equal(ptrace(PTRACE_DETACH, c.pid, NULL, NULL), 0);
+	assert_int_equal(child_reap(&c), 0);
+	assert_int_equal(access(next.path, F_OK), 0);
 }
 
 static void subjects_have_latches_of_their_own(void **state)
@@ -296,6 +337,7 @@ int main(void)
 		TEST(who_has_a_copy_keeps_it_and_the_file_stays),
 		TEST(a_file_that_was_removed_is_not_the_latch),
 		TEST(who_locks_a_file_that_was_removed_meanwhile_looks_again),
+		TEST(who_drops_a_latch_leaves_the_file_of_another),
 		TEST(subjects_have_latches_of_their_own),
 		TEST(folder_and_file_may_be_used_by_whoever_may_use_the_fleet),
 		TEST(root_leaves_what_belongs_to_the_fleets_owner),
