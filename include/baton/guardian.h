@@ -84,6 +84,7 @@ struct baton_guardian_end {
  * BATON_INVALID: no command, or a NUL in the subject; or as baton_fleet_join() and
  *                baton_claim_try() say.
  * BATON_BUSY:    a stopped process was in the way for 2 seconds.
+ * BATON_CANCELLED: somebody sent SIGTERM to the guardian before the command started.
  * BATON_FULL, BATON_GONE, BATON_NO_MEMORY: as these say.
  * BATON_SYSTEM:  errno says why.
  * *ret_end is untouched except as said, and the command did not run unless BATON_OK.

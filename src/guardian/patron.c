@@ -94,11 +94,15 @@ static int guardian_reap(struct patron *p)
 	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-/* Whether the command has the signal already: the terminal sends it to the whole group. A hang-up
- * reaches the leader of a session alone. */
+/* Whether the command has the signal already, because the terminal sent it to the whole group. A
+ * hang-up reaches the leader of a session alone, and what a timer sends only its process. */
 static bool is_everybodys(const struct signalfd_siginfo *info)
 {
-	return info->ssi_code == SI_KERNEL && getsid(0) != getpid();
+	if (info->ssi_code != SI_KERNEL)
+		return false;
+	if (info->ssi_signo == SIGINT || info->ssi_signo == SIGQUIT)
+		return true;
+	return (info->ssi_signo == SIGHUP || info->ssi_signo == SIGCONT) && getsid(0) != getpid();
 }
 
 /* True: it is over, because a signal came before the command could start. */

@@ -390,13 +390,16 @@ def read_until(fd, text):
     return got
 
 
-def test_what_is_typed_at_a_terminal_reaches_the_command_once(on_a_terminal):
-    # As from a shell without job control: one group in the foreground, whose leader waits.
-    program = 'trap : INT; "$@"; echo status $?'
-    pid, terminal = on_a_terminal(['sh', '-c', program, 'sh', BATON, 'lock', 'x', sys.executable,
-                                   '-c', CATCH, 'SIGINT', 'SIGUSR2'])
+# One group in the foreground, whose leader waits, as from a shell without job control.
+UNDER_A_SHELL = ['sh', '-c', 'trap : INT; "$@"; exit', 'sh']
+
+
+@pytest.mark.parametrize('under', [UNDER_A_SHELL, []], ids=['under a shell', 'alone'])
+def test_what_is_typed_at_a_terminal_reaches_the_command_once(on_a_terminal, under):
+    pid, terminal = on_a_terminal([*under, BATON, 'lock', 'x', sys.executable, '-c', CATCH,
+                                   'SIGINT', 'SIGUSR2'])
     read_until(terminal, b'ready')
-    [patron] = [p for p in children(pid) if lives(p)]
+    [patron] = children(pid) if under else [pid]
     # What would be passed on lies with the guardian until the command has had the first one.
     [guardian] = children(patron)
     os.kill(guardian, signal.SIGSTOP)
@@ -404,8 +407,15 @@ def test_what_is_typed_at_a_terminal_reaches_the_command_once(on_a_terminal):
     got = read_until(terminal, b'SIGINT')
     os.kill(patron, signal.SIGUSR2)
     os.kill(guardian, signal.SIGCONT)
-    got += read_until(terminal, b'status 6')
+    got += read_until(terminal, b'SIGUSR2')
     assert got.count(b'SIGINT') == 1 and got.count(b'SIGUSR2') == 1
+    assert os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT).si_status == 6
+
+
+def test_a_timer_of_the_caller_is_passed_on(lock):
+    process = lock('x', 'sleep', '1000', preexec_fn=lambda: signal.alarm(1))
+    # It may be over before the command has started.
+    assert done(process) in (128 + signal.SIGALRM, -signal.SIGALRM)
 
 
 def test_a_leader_whose_terminal_hangs_up_passes_that_on(on_a_terminal, tmp_path):
