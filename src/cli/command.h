@@ -27,6 +27,7 @@ int cmd_fleet(struct out *out, int argc, char **argv);
 int cmd_force_release(struct out *out, int argc, char **argv);
 int cmd_help(struct out *out, int argc, char **argv);
 int cmd_holders(struct out *out, int argc, char **argv);
+int cmd_lock(struct out *out, int argc, char **argv);
 int cmd_watch(struct out *out, int argc, char **argv);
 
 /* Writes the overview that `baton --help` shows. */

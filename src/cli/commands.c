@@ -16,6 +16,29 @@ const struct command commands[] = {
 		.run = cmd_demo,
 	},
 	{
+		.name = "lock",
+		.usage = "NAME [OPTION]... [--] COMMAND [ARGUMENT]...\n"
+			 "       baton lock NAME [OPTION]... -c STRING",
+		.summary = "run a command while it holds a name",
+		.text = "One command at a time runs under a name; the others wait, or yield and\n"
+			"are told who holds it. BATON_FENCE is a number that only ever grows.\n"
+			"\n"
+			"  -n, --nonblock      yield at once if somebody holds it\n"
+			"  -w, --wait D        yield after D, such as 90s or 5min\n"
+			"  -E, --conflict-exit-code CODE\n"
+			"                      the status when it yields, instead of 75\n"
+			"  -c, --command STRING\n"
+			"                      run STRING with /bin/sh\n"
+			"      --ttl D         lose it when this host does not renew it for D\n"
+			"      --at-least D    keep it for D from the start, in the background\n"
+			"      --fleet PATH    hold it among those who use this file\n"
+			"  -v, --verbose       say when it is held\n"
+			"\n"
+			"The status is that of the command; 75 it yielded, 76 the name was lost.\n"
+			"baton-lock(1) says more.\n",
+		.run = cmd_lock,
+	},
+	{
 		.name = "holders",
 		.usage = "[--fleet PATH] [--json] [-v] [NAMESPACE[/LABEL]]",
 		.summary = "show who holds what on this host",
