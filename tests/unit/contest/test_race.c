@@ -147,8 +147,8 @@ static int race_in_a_process(int channel, void *arg)
 	return atomic_load(&r->track->broken) == 0 ? 0 : 2;
 }
 
-/* ThreadSanitizer makes a compare-and-swap of sixteen bytes a lock of the process and two halves, so
- * that between processes it is none. */
+/* ThreadSanitizer makes a compare-and-swap of sixteen bytes a lock of the process and two halves:
+ * between processes it is none. */
 static bool processes_can_compare_and_swap(void)
 {
 #if defined(__has_feature)

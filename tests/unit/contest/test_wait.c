@@ -508,6 +508,8 @@ static void handing_round_never_stalls_and_never_has_two_holders(void **state)
 	struct round rounds[4];
 	_Atomic uint32_t inside = 0;
 	_Atomic uint64_t last = 0;
+	/* Nobody begins before all stand in line. */
+	struct baton_claim x = hold(w->ada, "x");
 	for (unsigned i = 0; i < 4; i++) {
 		rounds[i] = (struct round){.fleet = world_join(w, "member"),
 		                           .turns = soak_scale(500, 100000),
@@ -515,6 +517,8 @@ static void handing_round_never_stalls_and_never_has_two_holders(void **state)
 		                           .last = &last};
 		pthread_create(&rounds[i].thread, NULL, round_run, &rounds[i]);
 	}
+	await_in_line(w->ada, 4);
+	assert_int_equal(baton_claim_release(&x), BATON_OK);
 	for (unsigned i = 0; i < 4; i++) {
 		pthread_join(rounds[i].thread, NULL);
 		assert_int_equal(rounds[i].answer, BATON_OK);
