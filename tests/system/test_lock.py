@@ -140,9 +140,9 @@ os.read(reader, 1)
 '''
 
 
-def with_daemon(lock, *arguments, then=''):
+def with_daemon(lock, *arguments, then='', **options):
     """A lock whose command has left a daemon, and then does that."""
-    process = lock(*arguments, sys.executable, '-c', DAEMON + then)
+    process = lock(*arguments, sys.executable, '-c', DAEMON + then, **options)
     process.daemon = int(process.stdout.readline())
     return process
 
@@ -337,6 +337,16 @@ def test_what_the_caller_ignores_the_command_ignores(lock):
     assert process.out == 'still here\n'
 
 
+def test_what_the_caller_ignores_does_not_end_the_wait(lock):
+    holder = running(lock, 'x')
+    waiting = lock('x', 'echo', 'ran', ignored=signal.SIGHUP)
+    guardian_of(waiting)
+    waiting.send_signal(signal.SIGHUP)
+    assert done(holder, input='') == 0
+    assert done(waiting) == 0
+    assert waiting.out == 'ran\n'
+
+
 def test_a_caller_that_ignores_its_children_changes_nothing(lock):
     process = lock('x', 'sh', '-c', 'exit 7', ignored=signal.SIGCHLD)
     assert done(process) == 7
@@ -450,6 +460,16 @@ def test_a_killed_patron_takes_the_command_and_its_daemons_with_it(baton, lock):
     assert (result.stdout, result.stderr) == ('', '')
     ends(guardian)
     ends(daemon)
+
+
+def test_a_killed_group_leaves_its_daemons_to_the_guardian(baton, lock):
+    process = with_daemon(lock, 'x', then=GOES_ON, start_new_session=True)
+    assert process.stdout.readline() == 'on\n'
+    daemon = descriptor(process.daemon)
+    os.killpg(process.pid, signal.SIGKILL)
+    assert done(process) == -signal.SIGKILL
+    ends(daemon)
+    assert baton('lock', 'x', 'true').returncode == 0
 
 
 def test_a_killed_patron_that_waits_leaves_nobody_in_line(baton, lock):
