@@ -110,7 +110,9 @@ enum baton_err baton_fleet_join(const struct baton_fleet_options *o, struct bato
 			break;
 		view_init(&f->own);
 		f->view = &f->own;
-		e = keeper_start(&f->keeper, f->view);
+		e = view_floor(f->view);
+		if (e == BATON_OK)
+			e = keeper_start(&f->keeper, f->view);
 		if (e == BATON_OK)
 			e = roster_join(f->view, &f->self, &f->keeper, &f->code);
 		if (e == BATON_OK)

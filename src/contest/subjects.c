@@ -231,7 +231,7 @@ static enum baton_err evict(struct view *v, uint32_t n, uint32_t code, int64_t n
 	struct word w = slot_load(slot);
 	uint64_t hash = atomic_load(&slot->hash);
 	if (atomic_load(&slot->listed) == 0 || line_is_waited_in(v, n) ||
-	    !word_is_takeable(w, roster_is_dead(v, word_code(w)), (uint64_t)now))
+	    !word_is_takeable(w, roster_is_dead(v, word_code(w)), word_moment(now)))
 		return BATON_OK;
 	enum baton_err e = subjects_lock(v, n, hash);
 	if (e != BATON_OK)

@@ -9,7 +9,7 @@
 static bool is_held(const struct view *v, struct word w, int64_t now)
 {
 	return word_is_held(w) &&
-	       !word_is_takeable(w, roster_is_dead(v, word_code(w)), (uint64_t)now);
+	       !word_is_takeable(w, roster_is_dead(v, word_code(w)), word_moment(now));
 }
 
 /* What a place shows at one moment. False: nobody holds it, or it changes too often to tell. */

@@ -15,7 +15,8 @@ BATON = os.environ['BATON_BIN']
 WITNESS = os.environ['BATON_WITNESS']
 USAGE, WRONG_DATA, SOFTWARE, SYSTEM, YIELDED, LOST = 64, 65, 70, 71, 75, 76
 BOUND = 60     # seconds that nothing here takes
-HELD = re.compile(r'baton: (\S+) is held by (.+) \(pid (\d+) on (\S+)\) since (\S+ \S+) until (.+)\n')
+HELD = re.compile(r'baton: (\S+) is held by (.+) \(pid (\d+) on (\S+)\) '
+                  r'since (\S+ \S+) until (.+)\n')
 FORMER = re.compile(r'baton: processes of the former holder of (\S+) still run \(pid ([\d, ]+)\)\n')
 
 
@@ -611,7 +612,8 @@ def test_a_fleet_that_is_removed_ends_the_command(baton, lock, own_fleet):
     (['x', '-E', '-1', 'true'], "-E: '-1' is no exit status; a number from 0 to 255 is needed"),
     (['x', '-E', '1x', 'true'], "-E: '1x' is no exit status; a number from 0 to 255 is needed"),
     (['x', '-E', '', 'true'], "-E: '' is no exit status; a number from 0 to 255 is needed"),
-    (['x', '--fleet', 'here', 'true'], "'here' is no path of a fleet; it must be the absolute path of a file"),
+    (['x', '--fleet', 'here', 'true'],
+     "'here' is no path of a fleet; it must be the absolute path of a file"),
     (['-s', 'x', 'true'], '-s: a name is never shared; it has one holder'),
     (['--shared', 'x', 'true'], '-s: a name is never shared; it has one holder'),
     (['-u', 'x'], '-u: a name is free when its command has ended'),

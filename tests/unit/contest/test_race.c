@@ -9,7 +9,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "support/skips.h"
 #include "support/soak.h"
 #include "world.h"
 
@@ -147,23 +146,9 @@ static int race_in_a_process(int channel, void *arg)
 	return atomic_load(&r->track->broken) == 0 ? 0 : 2;
 }
 
-/* ThreadSanitizer makes a compare-and-swap of sixteen bytes a lock of the process and two halves:
- * between processes it is none. */
-static bool processes_can_compare_and_swap(void)
-{
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-	return false;
-#endif
-#endif
-	return true;
-}
-
 static void one_wins_among_processes(void **state)
 {
 	struct world *w = *state;
-	if (!processes_can_compare_and_swap())
-		skip();
 	struct track *track = mmap(NULL, sizeof *track, PROT_READ | PROT_WRITE,
 	                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(track != MAP_FAILED);
@@ -251,6 +236,5 @@ int main(void)
 		EMPTY_TEST(one_wins_among_processes),
 		EMPTY_TEST(one_wins_while_room_is_short),
 	};
-	skips_repair();
 	return cmocka_run_group_tests_name("race", tests, NULL, NULL);
 }
