@@ -2,6 +2,7 @@
 #include "world.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -302,13 +303,13 @@ static enum baton_err puppet_thread(struct puppet *p, const char *label)
 /* The child lives until the test hangs up. */
 static enum baton_err puppet_fork(const struct puppet *p)
 {
-	char nothing[8];
 	pid_t pid = fork();
 	if (pid != 0)
 		return pid > 0 ? BATON_OK : BATON_SYSTEM;
 	prctl(PR_SET_PDEATHSIG, 0);
-	while (recv(p->channel, nothing, sizeof nothing, MSG_PEEK) > 0)
-		;
+	/* Not by looking at messages, which would take the wake-up from the one they are for. */
+	struct pollfd end = {.fd = p->channel, .events = POLLRDHUP};
+	poll(&end, 1, -1);
 	_exit(0);
 }
 
