@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -12,6 +11,9 @@
 
 #include "command.h"
 #include "options.h"
+#include "subject.h"
+#include "wall.h"
+#include "where.h"
 
 /* Statuses besides those of sysexits.h: what a shell answers for a command that it cannot run, and
  * for one that a signal ended. */
@@ -24,27 +26,24 @@
 
 /* The values of options that have no letter. */
 enum {
-	OPTION_TTL = 1000,
-	OPTION_AT_LEAST,
-	OPTION_FLEET
+	OPTION_TTL = WHERE_NEXT,
+	OPTION_AT_LEAST
 };
 
 static const struct option options[] = {
-	{"help", no_argument, NULL, 'h'},
+	WHERE_OPTIONS,
 	{"nonblock", no_argument, NULL, 'n'},
 	{"nb", no_argument, NULL, 'n'},
 	{"wait", required_argument, NULL, 'w'},
 	{"timeout", required_argument, NULL, 'w'},
 	{"conflict-exit-code", required_argument, NULL, 'E'},
 	{"command", required_argument, NULL, 'c'},
-	{"verbose", no_argument, NULL, 'v'},
 	{"exclusive", no_argument, NULL, 'x'},
 	{"exclusive", no_argument, NULL, 'e'},
 	{"shared", no_argument, NULL, 's'},
 	{"unlock", no_argument, NULL, 'u'},
 	{"ttl", required_argument, NULL, OPTION_TTL},
 	{"at-least", required_argument, NULL, OPTION_AT_LEAST},
-	{"fleet", required_argument, NULL, OPTION_FLEET},
 	{0},
 };
 
@@ -52,11 +51,11 @@ static const struct option options[] = {
 struct lock {
 	struct baton_guardian_ask ask;
 	struct baton_subject subject;
+	struct where where;
 	const char *name;      /* as it was typed */
 	char *shell[4];        /* the command of -c */
 	char owner[SHOWN_MAX]; /* what others are told about who holds */
 	int conflict;          /* the status when somebody else holds it */
-	bool verbose;
 };
 
 /* Each of these returns EX_OK, or another status after a complaint. */
@@ -81,17 +80,6 @@ static int read_status(const char *text, int *ret)
 	char shown[SHOWN_MAX];
 	complain("-E: '%s' is no exit status; a number from 0 to %d is needed", show(text, shown),
 	         STATUS_MAX);
-	return EX_USAGE;
-}
-
-static int read_fleet(const char *path, struct lock *lock)
-{
-	if (path[0] == '/') {
-		lock->ask.fleet = path;
-		return EX_OK;
-	}
-	char shown[SHOWN_MAX];
-	complain("--fleet: '%s' is no absolute path", show(path, shown));
 	return EX_USAGE;
 }
 
@@ -124,9 +112,6 @@ static int take_option(struct lock *lock, int option)
 	case 'c':
 		set_string(lock, optarg);
 		return EX_OK;
-	case 'v':
-		lock->verbose = true;
-		return EX_OK;
 	case 's':
 		return refuse("-s", "a name is never shared; it has one holder");
 	case 'u':
@@ -135,9 +120,8 @@ static int take_option(struct lock *lock, int option)
 		return read_duration("--ttl", optarg, &lock->ask.ttl);
 	case OPTION_AT_LEAST:
 		return read_duration("--at-least", optarg, &lock->ask.at_least);
-	case OPTION_FLEET:
-		return read_fleet(optarg, lock);
 	}
+	(void)where_option(&lock->where, option, optarg);
 	return option == OPTION_BAD ? EX_USAGE : EX_OK;
 }
 
@@ -161,21 +145,8 @@ static int take_options(struct lock *lock, int argc, char **argv, int *ret_used)
 
 static int take_name(struct lock *lock, const char *name)
 {
-	static const char plain[] = "lock";
-	const char *slash = strchr(name, '/');
 	lock->name = name;
-	lock->subject.space = slash ? (struct baton_str){name, (size_t)(slash - name)}
-	                            : (struct baton_str){plain, sizeof plain - 1};
-	lock->subject.label = baton_str_z(slash ? slash + 1 : name);
-	struct baton_str checked;
-	if (baton_str_make("namespace", lock->subject.space.ptr, lock->subject.space.len,
-	                   BATON_SPACE_MAX, &checked) == BATON_OK &&
-	    baton_str_make("name", lock->subject.label.ptr, lock->subject.label.len,
-	                   BATON_LABEL_MAX, &checked) == BATON_OK)
-		return EX_OK;
-	char shown[SHOWN_MAX];
-	complain("'%s' cannot be locked: %s", show(name, shown), baton_err_detail());
-	return EX_USAGE;
+	return subject_parse(name, &lock->subject) ? EX_OK : EX_USAGE;
 }
 
 static int take_command(struct lock *lock, char **argv)
@@ -225,14 +196,6 @@ static int read_command_line(struct lock *lock, int argc, char **argv, bool *ret
 	return take_command(lock, argv + used);
 }
 
-/* A moment of this boot as people read it. */
-static const char *moment(struct baton_mono at, char text[BATON_STORE_TIME_TEXT])
-{
-	const struct baton_clock *clock = baton_clock_boot();
-	struct baton_duration ahead = baton_mono_sub(at, clock->now(clock));
-	return baton_store_time_print(baton_store_time_add(clock->wall(clock), ahead), text);
-}
-
 static const char *host(char name[HOST_MAX])
 {
 	if (gethostname(name, HOST_MAX) != 0)
@@ -244,7 +207,8 @@ static const char *host(char name[HOST_MAX])
 static void complain_held(const struct lock *lock, const struct baton_claim_holder *holder)
 {
 	char shown[SHOWN_MAX], owner[SHOWN_MAX], name[HOST_MAX];
-	char since[BATON_STORE_TIME_TEXT], until[BATON_STORE_TIME_TEXT];
+	char since[WALL_TEXT], until[WALL_TEXT];
+	struct wall now = wall_now();
 	const char *who = holder->owner[0] ? show(holder->owner, owner) : "somebody who has left";
 	if (holder->why == BATON_CLAIM_IN_LINE)
 		complain("%s is not held, but %s (pid %" PRId32 " on %s) is first in line for it",
@@ -252,10 +216,10 @@ static void complain_held(const struct lock *lock, const struct baton_claim_hold
 	else
 		complain("%s is held by %s (pid %" PRId32 " on %s) since %s until %s",
 		         show(lock->name, shown), who, holder->pid, host(name),
-		         moment(holder->since, since),
+		         wall_print(wall_at(&now, holder->since), since),
 		         holder->expires.ns == BATON_MONO_NEVER.ns
 		                 ? "it is released"
-		                 : moment(holder->expires, until));
+		                 : wall_print(wall_at(&now, holder->expires), until));
 }
 
 static void complain_leftovers(const struct lock *lock, const struct baton_guardian_end *end)
@@ -276,46 +240,6 @@ static int yielded(const struct lock *lock, const struct baton_guardian_end *end
 	else
 		complain_leftovers(lock, end);
 	return lock->conflict;
-}
-
-/* Whether the folder of the fleet is somebody else's, so that this user must not trust it. */
-static bool is_foreign(const char *fleet)
-{
-	char path[BATON_FLEET_PATH_MAX + 1];
-	if (!fleet && baton_fleet_default(path) != BATON_OK)
-		return false;
-	if (fleet)
-		snprintf(path, sizeof path, "%s", fleet);
-	char *slash = strrchr(path, '/');
-	struct stat st;
-	if (!slash || slash == path)
-		return false;
-	*slash = '\0';
-	return stat(path, &st) == 0 && st.st_uid != geteuid() && st.st_uid != 0;
-}
-
-static int failed(const struct lock *lock, enum baton_err e)
-{
-	int errnum = errno;
-	char shown[SHOWN_MAX];
-	if (e == BATON_CANCELLED)
-		complain("%s was not held: the guardian was asked to end", show(lock->name, shown));
-	else
-		complain("%s cannot be held: %s", show(lock->name, shown), baton_err_detail());
-	switch ((int)e) {
-	case BATON_INVALID:
-		return is_foreign(lock->ask.fleet) ? EX_NOPERM : EX_UNAVAILABLE;
-	case BATON_FULL:
-		return EX_CANTCREAT;
-	case BATON_BUSY:
-	case BATON_CANCELLED:
-		return EX_TEMPFAIL;
-	case BATON_SYSTEM:
-		if (errnum == EACCES || errnum == EPERM || errnum == EROFS)
-			return EX_NOPERM;
-		return errnum == ENOENT || errnum == ENOTDIR ? EX_CANTCREAT : EX_OSERR;
-	}
-	return EX_OSERR;
 }
 
 /* Dies of the signal, as it would have without us. */
@@ -357,11 +281,8 @@ static int ended(const struct lock *lock, const struct baton_guardian_end *end)
 static void say_held(baton_fence fence, void *arg)
 {
 	const struct lock *lock = arg;
-	char path[BATON_FLEET_PATH_MAX + 1] = "?", shown[SHOWN_MAX];
-	if (!lock->ask.fleet)
-		(void)baton_fleet_default(path);
-	complain("%s is held with fence %" PRIu64 " in the fleet %s", show(lock->name, shown),
-	         fence.v, lock->ask.fleet ? lock->ask.fleet : path);
+	char shown[SHOWN_MAX];
+	complain("%s is held with fence %" PRIu64, show(lock->name, shown), fence.v);
 }
 
 int cmd_lock(struct out *out, int argc, char **argv)
@@ -378,8 +299,12 @@ int cmd_lock(struct out *out, int argc, char **argv)
 		help_command(out, command_find("lock"));
 		return EX_OK;
 	}
+	status = where_find(&lock.where);
+	if (status != EX_OK)
+		return status;
+	lock.ask.fleet = lock.where.path;
 	lock.ask.subject = &lock.subject;
-	lock.ask.held = lock.verbose ? say_held : NULL;
+	lock.ask.held = lock.where.verbose ? say_held : NULL;
 	lock.ask.arg = &lock;
 	struct baton_guardian_end end;
 	enum baton_err e = baton_guardian_run(&lock.ask, &end);
@@ -387,5 +312,5 @@ int cmd_lock(struct out *out, int argc, char **argv)
 		return ended(&lock, &end);
 	if (e == BATON_YIELD || e == BATON_TIMEOUT)
 		return yielded(&lock, &end);
-	return failed(&lock, e);
+	return where_fail(&lock.where, e);
 }

@@ -44,7 +44,7 @@ void claims_describe(const struct view *v, uint32_t n, struct word w, uint32_t a
 	bool of_this = (since & 0xffff) == (word_tenure(w) & 0xffff);
 	*ret = (struct baton_claim_holder){
 		.why = BATON_CLAIM_HELD,
-		.own = word_code(w) == asker,
+		.own = asker != 0 && word_code(w) == asker,
 		.fence = {word_tenure(w)},
 		.since = {of_this ? (int64_t)(since >> 16) * 1000 : 0},
 		.expires =
@@ -64,7 +64,7 @@ static void since_write(struct baton_fleet *f, struct slot *s, struct word w, in
 	if (now == NOW_UNREAD)
 		now = now_on(CLOCK_MONOTONIC_COARSE) +
 		      atomic_load_explicit(&f->asleep, memory_order_relaxed);
-	atomic_store_explicit(&s->since, (uint64_t)(now / 1000) << 16 | (word_tenure(w) & 0xffff),
+	atomic_store_explicit(&s->since, word_moment(now / 1000) << 16 | (word_tenure(w) & 0xffff),
 	                      memory_order_relaxed);
 }
 
@@ -138,7 +138,8 @@ static enum baton_err decide(struct attempt *a, uint32_t n, struct word w)
 	struct view *v = a->fleet->view;
 	bool held = word_is_held(w);
 	bool dead = held && roster_is_dead(v, word_code(w));
-	if (held && !dead && (w.expires == 0 || !word_has_expired(w, (uint64_t)attempt_now(a)))) {
+	if (held && !dead &&
+	    (w.expires == 0 || !word_has_expired(w, word_moment(attempt_now(a))))) {
 		a->own = word_code(w) == a->fleet->code;
 		return BATON_YIELD;
 	}
@@ -176,8 +177,8 @@ static enum baton_err settle(struct attempt *a, const struct key *key)
 static enum baton_err look(struct attempt *a)
 {
 	struct key key = {.hash = 0};
-	uint32_t n;
-	struct word w;
+	uint32_t n = 0;
+	struct word w = {0, 0};
 	a->own = false;
 	a->turn = (struct turn){.first = LINE_NONE, .again = INT64_MAX};
 	a->now = a->fixed_now;
@@ -297,7 +298,10 @@ static enum baton_err find(struct baton_fleet *fleet, struct baton_subject *subj
                            uint32_t *ret_slot, struct word *ret_word)
 {
 	struct attempt a = {.fleet = fleet, .subject = subject, .waiter = LINE_NONE};
-	enum baton_err e = attempt_begin(&a);
+	if (!member_is_here(fleet))
+		return member_gone(fleet);
+	/* Whatever somebody holds, beside however short a label of his own. */
+	enum baton_err e = key_check(subject, 0);
 	if (e != BATON_OK || place_seen(&a, ret_slot, ret_word))
 		return e;
 	struct key key;
@@ -308,12 +312,12 @@ static enum baton_err find(struct baton_fleet *fleet, struct baton_subject *subj
 enum baton_err baton_claim_adopt(struct baton_fleet *fleet, struct baton_subject *subject,
                                  struct baton_claim *ret_claim)
 {
-	uint32_t n;
-	struct word w;
+	uint32_t n = 0;
+	struct word w = {0, 0};
 	enum baton_err e = find(fleet, subject, &n, &w);
 	if (e != BATON_OK)
 		return e;
-	if (word_code(w) != fleet->code || word_has_expired(w, (uint64_t)pause_now()))
+	if (word_code(w) != fleet->code || word_has_expired(w, word_moment(pause_now())))
 		return BATON_NOT_HELD;
 	*ret_claim = (struct baton_claim){.fleet = fleet, .fence = {word_tenure(w)}, .slot = n};
 	return BATON_OK;
@@ -336,7 +340,7 @@ enum baton_err baton_claim_renew_at(const struct baton_claim *claim, struct bato
 		return BATON_NOT_HELD;
 	for (;;) {
 		struct word w = slot_load(s);
-		if (!word_is_live(w, claim->fleet->code, claim->fence.v, (uint64_t)now.ns))
+		if (!word_is_live(w, claim->fleet->code, claim->fence.v, word_moment(now.ns)))
 			return BATON_NOT_HELD;
 		struct word renewed = word_renewed(w, claims_expires(ttl, now.ns));
 		STEP(RENEW_SEEN);
@@ -357,7 +361,7 @@ enum baton_err baton_claim_check_at(const struct baton_claim *claim, struct bato
 	if (s == NULL || !member_is_current(claim->fleet))
 		return BATON_NOT_HELD;
 	struct word w = slot_load(s);
-	if (!word_is_live(w, claim->fleet->code, claim->fence.v, (uint64_t)now.ns))
+	if (!word_is_live(w, claim->fleet->code, claim->fence.v, word_moment(now.ns)))
 		return BATON_NOT_HELD;
 	if (ret_left != NULL)
 		*ret_left = w.expires == 0 ? BATON_DURATION_FOREVER
@@ -421,13 +425,13 @@ enum baton_err baton_claim_force(struct baton_fleet *fleet, struct baton_subject
 {
 	struct view *v = fleet->view;
 	struct baton_claim_holder holder;
-	uint32_t n;
-	struct word w;
+	uint32_t n = 0;
+	struct word w = {0, 0};
 	do {
 		enum baton_err e = find(fleet, subject, &n, &w);
 		if (e != BATON_OK)
 			return e;
-		if (word_is_takeable(w, roster_is_dead(v, word_code(w)), (uint64_t)pause_now()))
+		if (word_is_takeable(w, roster_is_dead(v, word_code(w)), word_moment(pause_now())))
 			return BATON_NOT_HELD;
 		claims_describe(v, n, w, fleet->code, &holder);
 		STEP(FORCE_SEEN);
@@ -444,12 +448,12 @@ enum baton_err baton_claim_holder(struct baton_fleet *fleet, struct baton_subjec
                                   struct baton_mono now, struct baton_claim_holder *ret_holder)
 {
 	struct view *v = fleet->view;
-	uint32_t n;
-	struct word w;
+	uint32_t n = 0;
+	struct word w = {0, 0};
 	enum baton_err e = find(fleet, subject, &n, &w);
 	if (e != BATON_OK)
 		return e;
-	if (word_is_takeable(w, roster_is_dead(v, word_code(w)), (uint64_t)now.ns))
+	if (word_is_takeable(w, roster_is_dead(v, word_code(w)), word_moment(now.ns)))
 		return BATON_NOT_HELD;
 	claims_describe(v, n, w, fleet->code, ret_holder);
 	return BATON_OK;

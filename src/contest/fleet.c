@@ -110,7 +110,9 @@ enum baton_err baton_fleet_join(const struct baton_fleet_options *o, struct bato
 			break;
 		view_init(&f->own);
 		f->view = &f->own;
-		e = keeper_start(&f->keeper, f->view);
+		e = view_floor(f->view);
+		if (e == BATON_OK)
+			e = keeper_start(&f->keeper, f->view);
 		if (e == BATON_OK)
 			e = roster_join(f->view, &f->self, &f->keeper, &f->code);
 		if (e == BATON_OK)
@@ -221,7 +223,7 @@ enum baton_err baton_fleet_reset(const char *path)
 	struct baton_owner self;
 	struct segment_spec spec = layout_spec();
 	struct view v = {.bells = NULL};
-	enum baton_err e = home_find(path, NULL, &home);
+	enum baton_err e = home_look(path, &home);
 	if (e == BATON_OK)
 		e = baton_owner_self(BATON_STR("reset"), &self);
 	if (e != BATON_OK)

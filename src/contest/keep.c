@@ -91,6 +91,13 @@ static bool is_no_room(int err)
 	return err == ENOSPC || err == EDQUOT || err == EFBIG;
 }
 
+/* What is shared with a group is shared with that of the folder. */
+static bool group_give(int fd, int folder, mode_t mode)
+{
+	struct stat st;
+	return mode != 0660 || (fstat(folder, &st) == 0 && fchown(fd, (uid_t)-1, st.st_gid) == 0);
+}
+
 /* Makes the file complete and without a name, and then gives it its name if nobody was faster; the
  * result is to be opened again. A maker that dies on the way leaves nothing behind. */
 static enum baton_err file_make(const struct keep_spec *spec, int folder, const char *name,
@@ -101,7 +108,7 @@ static enum baton_err file_make(const struct keep_spec *spec, int folder, const 
 	if (fd < 0 && is_no_room(errno))
 		return fail(BATON_FULL, "there is no room for a %s at '%.200s'", spec->what,
 		            spec->path);
-	if (fd < 0 || fchmod(fd, spec->mode) != 0)
+	if (fd < 0 || fchmod(fd, spec->mode) != 0 || !group_give(fd, folder, spec->mode))
 		return fail_errno(errno, "a %s cannot be made at '%.200s'", spec->what, spec->path);
 	enum baton_err e = spec->fill(fd, spec->arg);
 	if (e != BATON_OK)

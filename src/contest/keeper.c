@@ -86,11 +86,14 @@ static void *keep(void *arg)
 		{.fd = k->stop, .events = POLLIN},
 		{.fd = k->notify, .events = POLLIN},
 	};
+	/* Not `gone`: another thread may have found that out, and left the telling to us. */
+	bool told = false;
 	while ((fds[0].revents & POLLIN) == 0) {
-		bool gone = atomic_load(&k->gone) != 0;
-		if (!gone && !keeper_look(k))
+		if (!told && !keeper_look(k)) {
 			gone_tell(k);
-		poll(fds, 2, k->notify < 0 && !gone ? LOOK_MS : -1);
+			told = true;
+		}
+		poll(fds, 2, k->notify < 0 && !told ? LOOK_MS : -1);
 		notify_drain(k->notify);
 	}
 	life_drop(k);

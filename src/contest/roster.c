@@ -251,8 +251,9 @@ enum baton_err roster_close(struct view *v, const struct baton_owner *self)
 		atomic_store(&v->control->closed, 1);
 		e = file_remove(v);
 	} else {
-		e = fail(BATON_YIELD, "%u members live in the fleet '%.200s', such as %s (pid %d)",
-		         living, v->segment.path, facts.owner.id, (int)facts.owner.pid);
+		e = fail(BATON_YIELD, "%u %s in the fleet '%.200s', such as %s (pid %d)", living,
+		         living == 1 ? "member lives" : "members live", v->segment.path,
+		         facts.owner.id, (int)facts.owner.pid);
 	}
 	lock_give(&v->control->roster);
 	return e;

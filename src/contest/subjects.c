@@ -208,7 +208,7 @@ static bool evict_locked(struct view *v, uint32_t n, struct word w, uint32_t cod
 	struct slot *slot = &v->slots[n];
 	struct shard *shard = index_shard(v, atomic_load(&slot->hash));
 	STEP(EVICT_LOCKED);
-	if (atomic_load(&slot->line) != 0 || !slot_change(slot, w, word_vacated(w)))
+	if (!line_is_empty_locked(v, n) || !slot_change(slot, w, word_vacated(w)))
 		return false;
 	STEP(EVICT_VACATED);
 	if (atomic_load(&shard->floor) < word_tenure(w))
@@ -230,8 +230,8 @@ static enum baton_err evict(struct view *v, uint32_t n, uint32_t code, int64_t n
 	*ret_evicted = false;
 	struct word w = slot_load(slot);
 	uint64_t hash = atomic_load(&slot->hash);
-	if (atomic_load(&slot->listed) == 0 || atomic_load(&slot->line) != 0 ||
-	    !word_is_takeable(w, roster_is_dead(v, word_code(w)), (uint64_t)now))
+	if (atomic_load(&slot->listed) == 0 || line_is_waited_in(v, n) ||
+	    !word_is_takeable(w, roster_is_dead(v, word_code(w)), word_moment(now)))
 		return BATON_OK;
 	enum baton_err e = subjects_lock(v, n, hash);
 	if (e != BATON_OK)

@@ -126,6 +126,13 @@ static enum baton_err file_fill(int fd, const struct segment_spec *spec,
 	return e;
 }
 
+/* What is shared with a group is shared with that of the folder. */
+static bool group_give(int fd, int folder, mode_t mode)
+{
+	struct stat st;
+	return mode != 0660 || (fstat(folder, &st) == 0 && fchown(fd, (uid_t)-1, st.st_gid) == 0);
+}
+
 /* Makes the file complete and without a name, and then gives it its name if nobody was faster.
  * A maker that dies on the way leaves nothing behind. */
 static enum baton_err segment_make(const struct segment_spec *spec, int folder)
@@ -139,7 +146,7 @@ static enum baton_err segment_make(const struct segment_spec *spec, int folder)
 		return e;
 	AUTO(fd_closep)
 	int fd = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, spec->mode);
-	if (fd < 0 || fchmod(fd, spec->mode) != 0)
+	if (fd < 0 || fchmod(fd, spec->mode) != 0 || !group_give(fd, folder, spec->mode))
 		return fail_errno(errno, "a shared segment cannot be made at '%.200s'", spec->path);
 	e = file_size(fd, spec, header.size);
 	if (e == BATON_OK)
@@ -351,6 +358,7 @@ enum baton_err segment_open(const struct segment_spec *spec, struct segment *ret
 	char folder[SEGMENT_PATH_MAX + 1];
 	folder_of(spec->path, folder);
 	AUTO(fd_closep) int folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool makes = !spec->read_only && spec->init != NULL;
 	e = folder_check(folder, folder_fd);
 	if (e != BATON_OK)
 		return e;
@@ -362,7 +370,7 @@ enum baton_err segment_open(const struct segment_spec *spec, struct segment *ret
 				return e;
 			continue;
 		}
-		if (errno == ENOENT && (spec->read_only || spec->init == NULL))
+		if (errno == ENOENT && !makes)
 			return BATON_NOT_HELD;
 		if (errno != ENOENT)
 			return fail_errno(errno, "'%.200s' cannot be opened", spec->path);

@@ -20,7 +20,7 @@ def test_help_lists_the_commands(baton):
     result = baton('--help')
     assert (result.returncode, result.stderr) == (0, '')
     assert result.stdout.startswith('Baton gives every piece of work exactly one owner.\n')
-    assert commands(baton) == ['demo', 'help', 'lock']
+    assert commands(baton) == ['demo', 'lock', 'holders', 'watch', 'force-release', 'fleet', 'help']
 
 
 @pytest.mark.parametrize('arguments', [['-h'], ['help']])

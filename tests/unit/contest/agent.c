@@ -56,7 +56,6 @@ const char *step_name(enum step step)
 	return step_names[step];
 }
 
-void contest_step(enum step step);
 void contest_step(enum step step)
 {
 	char go[16];

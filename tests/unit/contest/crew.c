@@ -14,13 +14,19 @@
 #include "support/harness.h"
 #include "table.h"
 
-#define need(c, condition, ...)                          \
-	do {                                             \
-		if (!(condition)) {                      \
-			print_error("%s: ", (c)->about); \
-			fail_msg(__VA_ARGS__);           \
-		}                                        \
-	} while (0)
+/* Fails the test, saying where we are. */
+static void __attribute__((format(printf, 3, 4)))
+need(const struct crew *c, bool condition, const char *format, ...)
+{
+	char text[700];
+	va_list args;
+	if (condition)
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	fail_msg("%s: %s", c->about, text);
+}
 
 void crew_begin(struct crew *c)
 {

@@ -23,6 +23,8 @@ static const struct scenario scenarios[] = {
 	{"free subjects are evicted",
          "a try 0; a try 1; a try 2; a try 3; a try 4; a try 5; a try 6; a try 7;"
          "a release 0; a release 1; a release 2; a release 3; a release 5;"
+         /* Its fence shall be above what the other places have. */
+         "a try 0; a release 0; a try 0; a release 0; a try 0; a release 0; a try 0; a release 0;"
          "v join; v try 8; v try 9; v try 10; v leave; a release 4; a release 6; a release 7"},
 	{"a dead member's subjects are evicted",
          "p join; p try 0; p try 1; p try 2; p try 3; p try 4; p try 5; p try 6; p try 7;"
@@ -152,12 +154,41 @@ static void whoever_is_stopped_at_any_step_keeps_nobody_waiting(void **state)
 	for_every_visit(stop_at);
 }
 
+static void whoever_is_stopped_in_line_is_passed(void **state)
+{
+	(void)state;
+	struct crew c;
+	crew_begin(&c);
+	assert_int_equal(crew_do(&c, 'v', "trap %u 1", (unsigned)STEP_LINE_WAITING).err, BATON_OK);
+	assert_non_null(crew_play(&c, "c join; d join; c try 0; v join; v wait 0 60000 &"));
+	victim_signal(&c, SIGSTOP, WSTOPPED);
+	assert_null(crew_play(&c, "d wait 0 60000 &; c release 0; d .; d release 0"));
+	victim_signal(&c, SIGCONT, WCONTINUED);
+	crew_resume(&c, "v wait 0 60000");
+	crew_kill(&c, 'v');
+	crew_check_dead(&c);
+	crew_end(&c);
+}
+
+static void whoever_died_in_line_is_passed_at_once(void **state)
+{
+	(void)state;
+	struct crew c;
+	crew_begin(&c);
+	assert_null(crew_play(&c, "c join; c try 0; v join; v wait 0 60000 &; v kill;"
+	                          "c release 0; a try 0; a release 0"));
+	crew_check_dead(&c);
+	crew_end(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_scenario_ends_well_and_every_step_is_reached),
 		cmocka_unit_test(whoever_is_killed_at_any_step_leaves_nothing_behind),
 		cmocka_unit_test(whoever_is_stopped_at_any_step_keeps_nobody_waiting),
+		cmocka_unit_test(whoever_is_stopped_in_line_is_passed),
+		cmocka_unit_test(whoever_died_in_line_is_passed_at_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
