@@ -420,6 +420,7 @@ def test_what_is_typed_at_a_terminal_reaches_the_command_once(on_a_terminal, und
     os.kill(guardian, signal.SIGCONT)
     got += read_until(terminal, b'SIGUSR2')
     assert got.count(b'SIGINT') == 1 and got.count(b'SIGUSR2') == 1
+    ends(descriptor(pid))
     assert os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT).si_status == 6
 
 
@@ -437,6 +438,7 @@ def test_a_leader_whose_terminal_hangs_up_passes_that_on(on_a_terminal, tmp_path
     read_until(terminal, b'ready')
     with open('/dev/null') as null:
         os.dup2(null.fileno(), terminal)
+    ends(descriptor(pid))
     status = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     assert (status.si_code, status.si_status) == (os.CLD_EXITED, 3)
     assert caught.read_text() == 'HUP\n'

@@ -148,24 +148,40 @@ static void an_error_of_the_guardian_is_the_callers(void **state)
 	assert_int_equal(w->end.code, -1);
 }
 
-static void who_yields_is_told_who_holds_it(void **state)
+/* The test itself joins no fleet: who runs a guardian has one thread. */
+static int hold_until_told(int channel, void *arg)
 {
-	struct world *w = *state;
+	struct world *w = arg;
+	char message[8];
 	struct baton_fleet_options options = {.path = w->fleet, .owner = BATON_STR("holder")};
 	struct baton_fleet *fleet;
 	struct baton_claim claim;
 	struct baton_claim_ask ask = {.subject = &w->subject};
-	assert_int_equal(baton_fleet_join(&options, &fleet), BATON_OK);
-	assert_int_equal(baton_claim_try(fleet, &ask, &claim, NULL), BATON_OK);
+	if (baton_fleet_join(&options, &fleet) != BATON_OK ||
+	    baton_claim_try(fleet, &ask, &claim, NULL) != BATON_OK)
+		return 1;
+	channel_send(channel, "held");
+	channel_receive(channel, message, sizeof message);
+	baton_fleet_leave(fleet);
+	return 0;
+}
+
+static void who_yields_is_told_who_holds_it(void **state)
+{
+	struct world *w = *state;
+	struct child holder;
+	char message[8];
+	child_start(&holder, hold_until_told, w);
+	assert_true(channel_receive(holder.channel, message, sizeof message));
 	assert_int_equal(run(w, "exit 3"), BATON_YIELD);
 	assert_string_equal(w->end.holder.owner, "holder");
-	assert_int_equal(w->end.holder.pid, getpid());
+	assert_int_equal(w->end.holder.pid, holder.pid);
 	w->ask.wait = baton_duration_ms(1);
 	assert_int_equal(run(w, "exit 3"), BATON_TIMEOUT);
 	assert_string_equal(w->end.holder.owner, "holder");
-	assert_int_equal(baton_claim_release(&claim), BATON_OK);
+	child_hang_up(&holder);
+	assert_int_equal(child_reap(&holder), 0);
 	assert_int_equal(run(w, "exit 3"), BATON_OK);
-	baton_fleet_leave(fleet);
 }
 
 /* Says when the command runs, and how the run ended. */
@@ -195,25 +211,34 @@ static void start_and_wait(struct world *w, struct child *c)
 	close(fd);
 }
 
-static void force_ends_even_who_ignores_it(void **state)
+static int force(int channel, void *arg)
 {
-	struct world *w = *state;
-	struct child c;
-	char message[64], expected[64];
+	struct world *w = arg;
 	struct baton_fleet_options options = {.path = w->fleet, .owner = BATON_STR("operator")};
 	struct baton_fleet *fleet;
 	struct baton_claim_holder holder;
+	(void)channel;
+	if (baton_fleet_join(&options, &fleet) != BATON_OK ||
+	    baton_claim_force(fleet, &w->subject, &holder) != BATON_OK)
+		return 1;
+	baton_fleet_leave(fleet);
+	return strcmp(holder.owner, "test") == 0 ? 0 : 2;
+}
+
+static void force_ends_even_who_ignores_it(void **state)
+{
+	struct world *w = *state;
+	struct child c, operator;
+	char message[64], expected[64];
 	start_and_wait(w, &c);
-	assert_int_equal(baton_fleet_join(&options, &fleet), BATON_OK);
-	assert_int_equal(baton_claim_force(fleet, &w->subject, &holder), BATON_OK);
-	assert_string_equal(holder.owner, "test");
+	child_start(&operator, force, w);
+	assert_int_equal(child_reap(&operator), 0);
 	assert_true(channel_receive(c.channel, message, sizeof message));
 	snprintf(expected, sizeof expected, "BATON_OK %d 0", (int)BATON_GUARDIAN_LOST);
 	assert_string_equal(message, expected);
 	assert_int_equal(child_reap(&c), 0);
 	/* Nothing of it lives: its latch can be had. */
 	assert_int_equal(run(w, "exit 3"), BATON_OK);
-	baton_fleet_leave(fleet);
 }
 
 static void a_killed_caller_ends_even_who_ignores_it(void **state)
