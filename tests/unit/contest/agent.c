@@ -28,7 +28,8 @@
 struct desk {
 	const char *path;
 	struct baton_fleet *fleet;
-	struct baton_claim claims[LABELS];
+	pthread_mutex_t mu;
+	struct baton_claim claims[LABELS]; /* [mu] */
 	char labels[LABELS][LABEL_BYTES];
 };
 
@@ -56,7 +57,6 @@ const char *step_name(enum step step)
 	return step_names[step];
 }
 
-void contest_step(enum step step);
 void contest_step(enum step step)
 {
 	char go[16];

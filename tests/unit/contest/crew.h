@@ -37,8 +37,8 @@ struct answer crew_do(struct crew *c, char name, const char *format, ...)
  * Returns the line at which the victim was stopped; NULL: it came to its end. */
 const char *crew_play(struct crew *c, const char *script);
 
-/* Lets the victim go on from where crew_play() returned, and plays the rest. From here on the answers
- * depend on what the others did meanwhile, and may be any. */
+/* Lets the victim go on from where crew_play() returned, and plays the rest. From here on the
+ * answers depend on what the others did meanwhile, and may be any. */
 void crew_resume(struct crew *c, const char *line);
 
 void crew_kill(struct crew *c, char name);
