@@ -3,7 +3,6 @@
 
 #include <err.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -23,10 +22,10 @@ struct crew {
 	struct hand hands[];
 };
 
-static int64_t clock_ns(void)
+static int64_t clock_ns(const struct crew_turn *turn)
 {
 	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(turn->cpu ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
@@ -35,9 +34,9 @@ static void hand_work(struct hand *h)
 	const struct crew_turn *t = h->crew->turn;
 	uint64_t led = t->work(t->state, h->number, t->from, t->lead);
 	pthread_barrier_wait(&h->crew->barrier);
-	h->begin_ns = clock_ns();
+	h->begin_ns = clock_ns(t);
 	h->done = led + t->work(t->state, h->number, t->from + t->lead, t->ops);
-	h->end_ns = clock_ns();
+	h->end_ns = clock_ns(t);
 }
 
 static void *hand_main(void *arg)

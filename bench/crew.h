@@ -2,6 +2,7 @@
 #ifndef BENCH_CREW_H
 #define BENCH_CREW_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct crew;
@@ -15,6 +16,7 @@ struct crew_turn {
 	uint64_t from; /* the number of the first operation */
 	uint64_t lead; /* so many come first and are not timed */
 	uint64_t ops;  /* so many are timed                  */
+	bool cpu;      /* one thread only: its time on the processor, not the wall's */
 };
 
 /* The caller is thread 0; the others are started here and wait. */

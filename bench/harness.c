@@ -19,6 +19,7 @@
 #define ROUNDS_MIN 7
 #define ROUNDS_MAX 9       /* without a goal */
 #define ROUNDS_GOAL_MAX 21 /* with one       */
+#define ROUNDS_LATENCY 11
 #define SECONDS_MAX 25     /* after which nothing is added to ROUNDS_MIN */
 #define WIDTH_SETTLED 0.04 /* a ratio known this well needs no more rounds */
 
@@ -38,7 +39,7 @@ struct match {
 	const struct bench *bench;
 	const struct bench_case *c;
 	struct crew *crew;
-	void **states; /* by contestant; NULL: sits out */
+	void **states; /* by contestant; NULL: has no part in it */
 };
 
 static bool takes_part(const struct options *o, const struct contestant *one)
@@ -67,9 +68,37 @@ static void match_end(struct match *m)
 	crew_free(m->crew);
 }
 
+static void record_sample(struct record *r, double ns)
+{
+	r->samples[r->sample_count++] = ns;
+}
+
+/* How many occasions a turn has. Round 0 has one, to warm up. */
+static unsigned samples_of(const struct match *m, size_t i, unsigned round)
+{
+	if (round == 0)
+		return 1;
+	bool subject = m->bench->contestants[i].role == ROLE_SUBJECT;
+	return subject || m->c->rival_samples == 0 ? m->c->samples : m->c->rival_samples;
+}
+
+/* The median of the latencies of one turn. */
+static double turn_of_latencies(struct match *m, size_t i, struct record *r, unsigned round)
+{
+	unsigned count = samples_of(m, i, round);
+	size_t before = r->sample_count;
+	for (unsigned k = 0; k < count; k++)
+		record_sample(r, m->bench->contestants[i].sample(m->states[i]));
+	stats_sort(r->samples + before, count);
+	double median = quantile_of(r->samples + before, count, 0.5).median;
+	if (round == 0)
+		r->sample_count = before;
+	return median;
+}
+
 /* Nanoseconds per operation. Work that was not done is an error: a figure for it would be worth
  * nothing. */
-static double turn(struct match *m, size_t i, unsigned round)
+static double turn_of_ops(struct match *m, size_t i, unsigned round)
 {
 	const struct contestant *one = &m->bench->contestants[i];
 	uint64_t lead = m->c->ops / LEAD_SHARE;
@@ -80,6 +109,7 @@ static double turn(struct match *m, size_t i, unsigned round)
 		.from = round * (lead + m->c->ops),
 		.lead = lead,
 		.ops = m->c->ops,
+		.cpu = m->c->cpu,
 	};
 	double ns = crew_run(m->crew, &t, &done);
 	uint64_t due = (lead + m->c->ops) * m->c->threads;
@@ -97,22 +127,28 @@ static void round_play(struct match *m, struct outcome *out, unsigned round)
 		size_t i = (round + k) % count;
 		if (!m->states[i])
 			continue;
-		double ns = turn(m, i, round);
+		struct record *r = &out->records[i];
+		double ns = m->c->samples > 0 ? turn_of_latencies(m, i, r, round)
+		                              : turn_of_ops(m, i, round);
 		if (round > 0)
-			out->ns[i][round - 1] = ns;
+			r->ns[round - 1] = ns;
 	}
 }
 
-/* The contestant of that role with the lowest median, or NULL. */
-static const struct contestant *fastest(const struct match *m, const struct outcome *out,
+/* The contestant that counts in that role, or NULL: the named one, or that with the lowest
+ * median. */
+static const struct contestant *best_of(const struct match *m, const struct outcome *out,
                                         enum role role)
 {
+	const char *named = out->c->against[role];
 	const struct contestant *best = NULL;
 	double best_ns = 0;
 	for (size_t i = 0; i < m->bench->contestant_count; i++) {
 		if (!m->states[i] || m->bench->contestants[i].role != role)
 			continue;
-		double ns = spread_of(out->ns[i], out->rounds).median;
+		if (named && strcmp(named, m->bench->contestants[i].name) != 0)
+			continue;
+		double ns = spread_of(out->records[i].ns, out->rounds).median;
 		if (best && ns >= best_ns)
 			continue;
 		best = &m->bench->contestants[i];
@@ -132,12 +168,12 @@ static enum verdict judge(struct spread s, double goal)
 
 static struct ratio ratio_of(const struct match *m, const struct outcome *out, enum role role)
 {
-	const struct contestant *ours = fastest(m, out, ROLE_SUBJECT);
-	const struct contestant *theirs = fastest(m, out, role);
+	const struct contestant *ours = best_of(m, out, ROLE_SUBJECT);
+	const struct contestant *theirs = best_of(m, out, role);
 	if (!ours || !theirs)
 		return (struct ratio){.verdict = VERDICT_NONE};
-	const double *a = out->ns[ours - m->bench->contestants];
-	const double *b = out->ns[theirs - m->bench->contestants];
+	const double *a = out->records[ours - m->bench->contestants].ns;
+	const double *b = out->records[theirs - m->bench->contestants].ns;
 	double each[STATS_MAX];
 	for (unsigned r = 0; r < out->rounds; r++)
 		each[r] = a[r] / b[r];
@@ -162,6 +198,8 @@ static unsigned rounds_max(const struct bench_case *c, const struct options *o)
 {
 	if (o->rounds > 0)
 		return o->rounds;
+	if (c->samples > 0)
+		return ROUNDS_LATENCY;
 	for (enum role role = ROLE_RIVAL; role < ROLE_END; role++)
 		if (c->goal[role] > 0)
 			return ROUNDS_GOAL_MAX;
@@ -172,18 +210,54 @@ static bool enough(const struct outcome *out, const struct options *o, time_t be
 {
 	if (out->rounds >= rounds_max(out->c, o))
 		return true;
-	return o->rounds == 0 && out->rounds >= ROUNDS_MIN &&
+	return o->rounds == 0 && out->c->samples == 0 && out->rounds >= ROUNDS_MIN &&
 	       (settled(out) || time(NULL) - began > SECONDS_MAX);
+}
+
+static struct record *records_new(const struct match *m)
+{
+	struct record *records = calloc(m->bench->contestant_count, sizeof *records);
+	if (!records)
+		errx(1, "no memory");
+	for (size_t i = 0; i < m->bench->contestant_count; i++) {
+		records[i].played = m->states[i] != NULL;
+		if (m->c->samples == 0 || !records[i].played)
+			continue;
+		records[i].samples = calloc(m->c->samples, sizeof(double) * (STATS_MAX + 1));
+		if (!records[i].samples)
+			errx(1, "no memory");
+	}
+	return records;
+}
+
+static void records_free(struct record *records, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(records[i].samples);
+	free(records);
+}
+
+/* Sorts the latencies and judges the subject's. */
+static void finish(const struct match *m, struct outcome *out)
+{
+	out->p99_verdict = VERDICT_NONE;
+	for (size_t i = 0; i < m->bench->contestant_count; i++) {
+		struct record *r = &out->records[i];
+		if (!r->samples)
+			continue;
+		stats_sort(r->samples, r->sample_count);
+		if (m->bench->contestants[i].role == ROLE_SUBJECT)
+			out->p99_verdict = judge(quantile_of(r->samples, r->sample_count, 0.99),
+			                         m->c->p99_goal_ns);
+	}
 }
 
 static struct outcome play(const struct bench *b, const struct bench_case *c,
                            const struct options *o, struct progress *p)
 {
-	struct outcome out = {.c = c, .ns = calloc(b->contestant_count, sizeof *out.ns)};
-	if (!out.ns)
-		errx(1, "no memory");
 	progress_step(p, c->name, 0, rounds_max(c, o));
 	struct match m = match_begin(b, c, o);
+	struct outcome out = {.c = c, .records = records_new(&m)};
 	time_t began = time(NULL);
 	round_play(&m, &out, 0);
 	do {
@@ -192,6 +266,7 @@ static struct outcome play(const struct bench *b, const struct bench_case *c,
 			out.ratios[role] = ratio_of(&m, &out, role);
 		progress_step(p, c->name, out.rounds, rounds_max(c, o));
 	} while (!enough(&out, o, began));
+	finish(&m, &out);
 	match_end(&m);
 	progress_next(p, c->name, out.rounds);
 	return out;
@@ -216,15 +291,15 @@ static size_t count_selected(const struct bench *b, const struct options *o)
 }
 
 /* For profilers: one contestant, and no figures but the plainest. */
-static void print_once(const struct options *o, const struct findings *found)
+static void print_once(const struct findings *found)
 {
 	const struct bench *b = found->bench;
 	for (size_t k = 0; k < found->outcome_count; k++) {
 		const struct outcome *out = &found->outcomes[k];
 		for (size_t i = 0; i < b->contestant_count; i++)
-			if (takes_part(o, &b->contestants[i]))
+			if (out->records[i].played)
 				printf("%s, %s: %.1f ns\n", out->c->name, b->contestants[i].name,
-				       spread_of(out->ns[i], out->rounds).median);
+				       spread_of(out->records[i].ns, out->rounds).median);
 	}
 }
 
@@ -256,7 +331,7 @@ static void bench_run(const struct bench *b, const struct options *o)
 		errx(1, "no memory");
 	play_all(o, &found);
 	if (o->once) {
-		print_once(o, &found);
+		print_once(&found);
 	} else {
 		if (b->facts && !*o->patterns)
 			found.fact_count = b->facts(found.facts, BENCH_FACTS_MAX);
@@ -265,7 +340,7 @@ static void bench_run(const struct bench *b, const struct options *o)
 			write_json(o->json, &found);
 	}
 	for (size_t i = 0; i < found.outcome_count; i++)
-		free(found.outcomes[i].ns);
+		records_free(found.outcomes[i].records, b->contestant_count);
 	free(found.outcomes);
 }
 

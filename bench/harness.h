@@ -1,12 +1,18 @@
 /* A bench: contestants that do the same work side by side, and what may be said about them.
  *
+ * Most cases are about throughput: a turn is so many operations, its figure the time of one. Others
+ * are about latency: a turn is so many occasions, each of which has a time of its own; its figure
+ * is their median, and the report shows how they are distributed.
+ *
  * All contestants of a case are set up together and take turns in one process, round by round,
  * each round starting with another one. A figure is the median of the rounds; a ratio is taken
  * inside each round, where both sides met the same weather, and its median is judged. Rounds are
- * added until the spread of the ratios is small or the bound is reached. */
+ * added until the spread of the ratios is small or the bound is reached; latencies have a fixed
+ * number of them. */
 #ifndef BENCH_HARNESS_H
 #define BENCH_HARNESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,13 +28,18 @@ enum role {
 
 /* One piece of work, done by every contestant. */
 struct bench_case {
-	const char *name;  /* on the command line and in JSON, such as "churn/1000/2"        */
-	const char *group; /* cases of a group, next to each other, share a table ...        */
-	const char *label; /* ... in which this stands above a column                        */
-	unsigned threads;
-	uint64_t ops;          /* of each thread in each turn                                */
+	const char *name;      /* on the command line and in JSON, such as "churn/1000/2"        */
+	const char *group;     /* cases of a group, next to each other, share a table ...        */
+	const char *label;     /* ... in which this stands above a column                        */
+	uint64_t ops;          /* of each thread in each turn                                    */
 	double goal[ROLE_END]; /* subject's time : that role's best time, at most; 0: no goal */
-	const void *load;      /* for setup()                                                */
+	const char *against[ROLE_END]; /* who counts in that role; NULL: the fastest         */
+	double p99_goal_ns;            /* of the subject's latencies, at most; 0: no goal    */
+	const void *load;              /* for setup()                                        */
+	unsigned threads;
+	unsigned samples;       /* not 0: it is about latency, and a turn has so many occasions */
+	unsigned rival_samples; /* so many for everybody but the subject; 0: as many         */
+	bool cpu; /* the time that the one thread has the processor for; else the wall's     */
 };
 
 struct contestant {
@@ -37,12 +48,15 @@ struct contestant {
 	enum role role;
 
 	/* Builds whatever the turns of this case need. Not timed. Ends the program when it
-	 * cannot. */
+	 * cannot. NULL: it has no part in this case. */
 	void *(*setup)(const struct contestant *self, const struct bench_case *c);
 
 	/* One thread's part of a turn: operations number `from` to `from + ops - 1` of its
 	 * input, the same for every contestant. Returns how many of them did what they should. */
 	crew_work *run;
+
+	/* One occasion of a case that is about latency: returns how many nanoseconds it took. */
+	double (*sample)(void *state);
 
 	void (*teardown)(void *state);
 	const void *arg; /* for setup() */
@@ -86,13 +100,23 @@ struct ratio {
 	enum verdict verdict;
 };
 
+/* All that a contestant did in a case. */
+struct record {
+	bool played;
+	/* By round: the wall time of the turn per operation of one of its threads, or the median
+	 * of the turn's latencies. */
+	double ns[STATS_MAX];
+	double *samples; /* every latency, in order of size; NULL: the case is not about them */
+	size_t sample_count;
+};
+
 /* What came out of a case. */
 struct outcome {
 	const struct bench_case *c;
 	unsigned rounds;
-	/* [contestant][round]: the wall time of the turn per operation of one of its threads. */
-	double (*ns)[STATS_MAX];
+	struct record *records; /* by contestant */
 	struct ratio ratios[ROLE_END];
+	enum verdict p99_verdict; /* of the subject */
 };
 
 /* Runs the bench as the command line says, prints the report and returns the exit status. */

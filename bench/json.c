@@ -50,16 +50,33 @@ static void print_spread(FILE *to, struct spread s)
 	print_number(to, false, "high", s.high);
 }
 
+/* How the latencies of a case that is about them are distributed. */
+static void print_latencies(FILE *to, const struct record *r)
+{
+	if (!r->samples)
+		return;
+	print_number(to, false, "samples", (double)r->sample_count);
+	print_number(to, false, "p50", quantile_of(r->samples, r->sample_count, 0.5).median);
+	print_number(to, false, "p99", quantile_of(r->samples, r->sample_count, 0.99).median);
+	print_number(to, false, "max", r->samples[r->sample_count - 1]);
+}
+
 static void print_figures(FILE *to, const struct bench *b, const struct outcome *out)
 {
+	bool first = true;
 	for (size_t i = 0; i < b->contestant_count; i++) {
-		fputs(i == 0 ? "\n      " : ",\n      ", to);
+		const struct record *record = &out->records[i];
+		if (!record->played)
+			continue;
+		fputs(first ? "\n      " : ",\n      ", to);
+		first = false;
 		print_member(to, true, b->contestants[i].name);
 		fputc('{', to);
-		print_spread(to, spread_of(out->ns[i], out->rounds));
+		print_spread(to, spread_of(record->ns, out->rounds));
+		print_latencies(to, record);
 		print_member(to, false, "rounds");
 		for (unsigned r = 0; r < out->rounds; r++)
-			fprintf(to, "%s%.2f", r == 0 ? "[" : ", ", out->ns[i][r]);
+			fprintf(to, "%s%.2f", r == 0 ? "[" : ", ", record->ns[r]);
 		fputs("]}", to);
 	}
 }
@@ -92,6 +109,11 @@ static void print_outcome(FILE *to, const struct bench *b, const struct outcome 
 	fputc('{', to);
 	print_figures(to, b, out);
 	fputs("},\n     ", to);
+	if (out->c->p99_goal_ns > 0) {
+		print_number(to, true, "p99_at_most", out->c->p99_goal_ns);
+		print_text(to, false, "p99_goal", report_verdict(out->p99_verdict));
+		fputs(", ", to);
+	}
 	print_member(to, true, "ratios");
 	fputc('[', to);
 	print_ratios(to, out);

@@ -2,6 +2,7 @@
 #include "report.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "grid.h"
@@ -37,22 +38,86 @@ static size_t group_size(const struct outcome *outs, size_t count)
 	return n;
 }
 
+/* Whether the contestant had a part in any of the cases. */
+static bool has_part(const struct outcome *outs, size_t count, size_t who)
+{
+	for (size_t i = 0; i < count; i++)
+		if (outs[i].records[who].played)
+			return true;
+	return false;
+}
+
+static void add_figure(struct grid *g, const struct outcome *out, size_t who)
+{
+	if (!out->records[who].played) {
+		grid_add(g, "-");
+		return;
+	}
+	struct spread s = spread_of(out->records[who].ns, out->rounds);
+	grid_add(g, "%.1f (%.1f-%.1f)", s.median, s.low, s.high);
+}
+
 /* One row per contestant, one column per case of the group. */
-static void print_group(FILE *to, const struct bench *b, const struct outcome *outs, size_t count)
+static void print_times(FILE *to, const struct bench *b, const struct outcome *outs, size_t count)
 {
 	struct grid g = {.columns = count + 1};
 	grid_add(&g, "ns");
 	for (size_t i = 0; i < count; i++)
 		grid_add(&g, "%s", outs[i].c->label);
 	for (size_t who = 0; who < b->contestant_count; who++) {
+		if (!has_part(outs, count, who))
+			continue;
 		grid_add(&g, "%s", b->contestants[who].name);
-		for (size_t i = 0; i < count; i++) {
-			struct spread s = spread_of(outs[i].ns[who], outs[i].rounds);
-			grid_add(&g, "%.1f (%.1f-%.1f)", s.median, s.low, s.high);
-		}
+		for (size_t i = 0; i < count; i++)
+			add_figure(&g, &outs[i], who);
 	}
-	fprintf(to, "\n### %s\n\n", outs[0].c->group);
 	grid_print(to, &g);
+}
+
+static void add_latencies(struct grid *g, const struct contestant *one, const struct outcome *out,
+                          const struct record *r)
+{
+	struct spread middle = quantile_of(r->samples, r->sample_count, 0.5);
+	bool judged = one->role == ROLE_SUBJECT && out->c->p99_goal_ns > 0;
+	grid_add(g, "%s: %s", out->c->label, one->name);
+	grid_add(g, "%zu", r->sample_count);
+	grid_add(g, "%.1f (%.1f-%.1f)", middle.median / 1e3, middle.low / 1e3, middle.high / 1e3);
+	grid_add(g, "%.1f", quantile_of(r->samples, r->sample_count, 0.99).median / 1e3);
+	grid_add(g, "%.1f", r->samples[r->sample_count - 1] / 1e3);
+	if (judged)
+		grid_add(g, "%.6g", out->c->p99_goal_ns / 1e3);
+	else
+		grid_add(g, "-");
+	grid_add(g, "%s", judged ? report_verdict(out->p99_verdict) : "-");
+}
+
+/* One row per contestant and case. */
+static void print_latencies(FILE *to, const struct bench *b, const struct outcome *outs,
+                            size_t count)
+{
+	struct grid g = {.columns = 7};
+	grid_add(&g, "us");
+	grid_add(&g, "times");
+	grid_add(&g, "p50");
+	grid_add(&g, "p99");
+	grid_add(&g, "max");
+	grid_add(&g, "p99 at most");
+	grid_add(&g, "goal");
+	for (size_t i = 0; i < count; i++)
+		for (size_t who = 0; who < b->contestant_count; who++)
+			if (outs[i].records[who].played)
+				add_latencies(&g, &b->contestants[who], &outs[i],
+				              &outs[i].records[who]);
+	grid_print(to, &g);
+}
+
+static void print_group(FILE *to, const struct bench *b, const struct outcome *outs, size_t count)
+{
+	fprintf(to, "\n### %s\n\n", outs[0].c->group);
+	if (outs[0].c->samples > 0)
+		print_latencies(to, b, outs, count);
+	else
+		print_times(to, b, outs, count);
 }
 
 static void add_goal(struct grid *g, double goal)

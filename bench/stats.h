@@ -18,6 +18,13 @@ struct spread {
  * it says; beyond eight an outlier on either side no longer counts. */
 struct spread spread_of(const double *values, size_t count);
 
+/* The same for the value below which the part `q` of all values lies, in place of the median.
+ * `sorted` has any number of values from 1 on, the smallest first. */
+struct spread quantile_of(const double *sorted, size_t count, double q);
+
+/* Puts values in order, the smallest first. */
+void stats_sort(double *values, size_t count);
+
 /* (high - low) / median. */
 double spread_width(struct spread s);
 

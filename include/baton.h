@@ -9,6 +9,7 @@
 #include <baton/err.h>
 #include <baton/fleet.h>
 #include <baton/gate.h>
+#include <baton/guardian.h>
 #include <baton/id.h>
 #include <baton/key.h>
 #include <baton/log.h>

@@ -61,7 +61,7 @@ struct baton_claim_holder {
 	char owner[BATON_NAME_MAX + 1]; /* its label, terminated; "" when it has just left    */
 	struct baton_id incarnation;
 	baton_fence fence;         /* 0: in line                                         */
-	struct baton_mono since;   /* on baton_clock_boot(), to a few milliseconds       */
+	struct baton_mono since;   /* on baton_clock_boot(), to a few ms; 0: not yet known */
 	struct baton_mono expires; /* or BATON_MONO_NEVER                                */
 };
 
@@ -92,6 +92,8 @@ struct baton_claim_ask {
  * BATON_FULL:    as many subjects are held as the fleet has room for. Nobody was evicted.
  * BATON_BUSY:    a stopped process was in the way for 10 ms.
  * BATON_GONE:    the fleet's file was removed or replaced, or this is a forked child: join again.
+ *                It takes some microseconds until that is known; a claim that is won meanwhile is
+ *                lost, as baton_claim_check() says.
  * BATON_SYSTEM:  the mark of the fences could not be written.
  * Unless BATON_OK nothing has changed, and *ret_claim is untouched. Any thread. */
 BATON_API enum baton_err baton_claim_try(struct baton_fleet *fleet,

@@ -36,7 +36,7 @@ BATON_API const char *baton_err_name(enum baton_err e);
 /* One sentence about the last call on this thread that failed: what was wrong, with which value and
  * which limit. "" when no call has failed yet. BATON_OK and the plain answers BATON_YIELD,
  * BATON_NOT_HELD, BATON_TIMEOUT, BATON_CANCELLED and BATON_STALE are not failures and leave it
- * alone.
+ * alone unless the function says otherwise.
  *
  * The text belongs to the thread and holds until its next failing call. It never has a secret. */
 BATON_API const char *baton_err_detail(void);

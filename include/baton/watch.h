@@ -24,8 +24,9 @@ struct baton_watch;
 /* Opens a watch on the fleet at `path`, or at baton_fleet_default() if that is NULL. What happens
  * from now on is told.
  *
- * BATON_NOT_HELD: there is no such fleet. BATON_INVALID: what is there is none, or of another
- * version, owner or mode. BATON_SYSTEM, BATON_NO_MEMORY. *ret_watch is untouched unless BATON_OK.
+ * BATON_NOT_HELD: there is no such fleet in its folder. BATON_INVALID: what is there is none, or of
+ * another version, owner or mode. BATON_SYSTEM, BATON_NO_MEMORY. *ret_watch is untouched unless
+ * BATON_OK.
  * It is ended by baton_watch_close(). One thread at a time uses a watch. */
 BATON_API enum baton_err baton_watch_open(const char *path, struct baton_watch **ret_watch);
 
@@ -47,8 +48,9 @@ enum baton_event_kind {
 /* "claimed", "released", "expired", "died", "forced". Static text. */
 BATON_API const char *baton_event_name(enum baton_event_kind kind);
 
-/* What happened to a subject. Events of one subject are in the order of their fences; two of one
- * fence are its beginning and its end. */
+/* What happened to a subject. Its fence tells the order of a subject's events; two of one fence are
+ * its beginning and its end. What is heard at once is told in that order, but a member may say
+ * something later than another who came after it. */
 struct baton_event {
 	enum baton_event_kind kind;
 	struct baton_str space; /* both hold until the next call with the watch          */

@@ -172,6 +172,17 @@ bool process_start(uint64_t *ret)
 	return true;
 }
 
+bool process_is_runnable(int32_t tid)
+{
+	char path[64];
+	struct content c;
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)tid);
+	if (tid <= 0 || !read_file(path, &c))
+		return false;
+	const char *name_end = memrchr(c.bytes, ')', c.len);
+	return name_end != NULL && name_end + 2 < c.bytes + c.len && name_end[2] == 'R';
+}
+
 bool process_open(int32_t pid, int *ret_pidfd)
 {
 	long fd = syscall(SYS_pidfd_open, pid, 0);

@@ -30,6 +30,9 @@ bool process_has_ended(int pidfd);
 /* When the process started, as process_start(). False too while no comparison would be fair. */
 bool process_start_of(int pidfd, uint64_t *ret);
 
+/* Whether the thread has something to do and is not stopped; false too when nobody can tell. */
+bool process_is_runnable(int32_t tid);
+
 /* The start time in a line of /proc/PID/stat. */
 bool process_parse_start(struct baton_str stat, uint64_t *ret);
 

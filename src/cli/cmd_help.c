@@ -11,7 +11,7 @@ void help_overview(struct out *out)
 	               "usage: baton COMMAND [ARGUMENT]...\n"
 	               "\n");
 	for (size_t i = 0; i < commands_count; i++)
-		out_print(out, "  %-12s %s\n", commands[i].name, commands[i].summary);
+		out_print(out, "  %-14s %s\n", commands[i].name, commands[i].summary);
 	out_print(out, "\n"
 	               "  -h, --help     print this\n"
 	               "  -V, --version  print the version\n"

@@ -23,7 +23,12 @@ extern const size_t commands_count;
 const struct command *command_find(const char *name);
 
 int cmd_demo(struct out *out, int argc, char **argv);
+int cmd_fleet(struct out *out, int argc, char **argv);
+int cmd_force_release(struct out *out, int argc, char **argv);
 int cmd_help(struct out *out, int argc, char **argv);
+int cmd_holders(struct out *out, int argc, char **argv);
+int cmd_lock(struct out *out, int argc, char **argv);
+int cmd_watch(struct out *out, int argc, char **argv);
 
 /* Writes the overview that `baton --help` shows. */
 void help_overview(struct out *out);

@@ -70,16 +70,42 @@ int option_next(int argc, char **argv, const struct option *options)
 	return OPTION_BAD;
 }
 
+/* Keeps an operand. False: it is one too many, and has been complained about. */
+static bool operand_keep(struct operand *operand, const char *command, const char *text)
+{
+	char shown[SHOWN_MAX];
+	show(text, shown);
+	if (!operand->taken)
+		complain("'%s' takes no argument, but got '%s'", command, shown);
+	else if (operand->text)
+		complain("'%s' takes one argument, but got '%s' too", command, shown);
+	else
+		operand->text = text;
+	return operand->text == text;
+}
+
+int option_mixed(int argc, char **argv, const struct option *options, struct operand *operand)
+{
+	for (;;) {
+		int before = optind == 0 ? 1 : optind;
+		int option = option_next(argc, argv, options);
+		if (option != OPTION_END)
+			return option;
+		/* It stops at an operand without moving, and moves on only over "--". */
+		bool options_over = optind > before;
+		do {
+			if (optind >= argc)
+				return OPTION_END;
+			if (!operand_keep(operand, argv[0], argv[optind++]))
+				return OPTION_BAD;
+		} while (options_over);
+	}
+}
+
 int option_none(int argc, char **argv)
 {
 	static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
+	struct operand none = {.taken = false};
 	optind = 0;
-	int option = option_next(argc, argv, options);
-	if (option == OPTION_END && optind < argc) {
-		char shown[SHOWN_MAX];
-		complain("'%s' takes no argument, but got '%s'", argv[0],
-		         show(argv[optind], shown));
-		return OPTION_BAD;
-	}
-	return option;
+	return option_mixed(argc, argv, options, &none);
 }

@@ -3,15 +3,30 @@
 #define CLI_OPTIONS_H
 
 #include <getopt.h>
+#include <stdbool.h>
 
 #define OPTION_END (-1)
 #define OPTION_BAD '?'
+
+/* From here on a `val` has no short form. */
+#define OPTION_LONG 256
 
 /* The `val` of the next option that argv has, of those in `options`, which end with zeros; a `val`
  * that is a letter is its short form too. OPTION_END: no more, argv[optind] is the first operand.
  * OPTION_BAD: one line on standard error has said what is wrong.
  * The first call for a command line has optind 0. */
 int option_next(int argc, char **argv, const struct option *options);
+
+/* The one thing besides options that a command may be given. */
+struct operand {
+	bool taken;       /* whether the command takes one                    */
+	const char *text; /* NULL: none has been given so far; it is argv's   */
+};
+
+/* As option_next(), for a command whose operand may stand before, among or after its options.
+ *
+ * OPTION_END: operand->text has what was given. OPTION_BAD also: one was too many. */
+int option_mixed(int argc, char **argv, const struct option *options, struct operand *operand);
 
 /* Reads the options of a command that has none of its own but --help.
  *

@@ -9,6 +9,10 @@
 #include <baton.h>
 
 #include "out.h"
+#include "text.h"
+
+/* Room for a complaint, with a path of a fleet in it. */
+#define COMPLAINT_MAX 8192
 
 /* The variable's value; "" when it is not set. */
 static const char *environment(const char *name)
@@ -73,30 +77,21 @@ int out_finish(struct out *out, int status)
 
 void complain(const char *format, ...)
 {
+	char text[COMPLAINT_MAX];
 	va_list args;
 	va_start(args, format);
-	flockfile(stderr);
-	fputs("baton: ", stderr);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
-	funlockfile(stderr);
+	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
+	/* A path or a name in it must not make two lines of it, or command the terminal. */
+	for (char *c = text; *c != '\0'; c++) {
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+	}
+	fprintf(stderr, "baton: %s\n", text);
 }
 
 /* The longest character in bytes of UTF-8. */
 #define CHARACTER_MAX 4
-
-/* The character at the beginning of `text`, which is not empty, or else its first byte. */
-static struct baton_str first_character(const char *text)
-{
-	size_t length = strnlen(text, CHARACTER_MAX);
-	for (size_t n = 1; n <= length; n++) {
-		struct baton_str character = {text, n};
-		if (baton_str_is_utf8(character))
-			return character;
-	}
-	return (struct baton_str){text, 1};
-}
 
 const char *show(const char *typed, char shown[SHOWN_MAX])
 {
@@ -104,7 +99,8 @@ const char *show(const char *typed, char shown[SHOWN_MAX])
 	size_t used = 0;
 	size_t spare = 0; /* of it, what leaves room for the ellipsis too */
 	while (*typed != '\0') {
-		struct baton_str character = first_character(typed);
+		struct baton_str character =
+			text_first((struct baton_str){typed, strnlen(typed, CHARACTER_MAX)});
 		typed += character.len;
 		if (baton_str_name("character", character.ptr, character.len, CHARACTER_MAX,
 		                   &character) != BATON_OK)

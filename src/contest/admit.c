@@ -8,8 +8,8 @@
 #include "base/fail.h"
 #include "base/mem.h"
 #include "contest/ledger.h"
+#include "contest/ledger_slot.h"
 #include "contest/roll.h"
-#include "contest/slot.h"
 
 #define SUBJECTS_DEFAULT 65536u
 
@@ -64,8 +64,10 @@ void baton_admit_close(struct baton_admit *admit)
 {
 	if (!admit)
 		return;
-	if (admit->in_file)
+	if (admit->in_file && admit->pid == getpid())
 		ledger_done(&admit->in.ledger);
+	else if (admit->in_file)
+		ledger_drop(&admit->in.ledger);
 	else
 		roll_done(&admit->in.roll);
 	mem_free(admit->alloc, admit, 1, admit->size);

@@ -44,7 +44,7 @@ void claims_describe(const struct view *v, uint32_t n, struct word w, uint32_t a
 	bool of_this = (since & 0xffff) == (word_tenure(w) & 0xffff);
 	*ret = (struct baton_claim_holder){
 		.why = BATON_CLAIM_HELD,
-		.own = word_code(w) == asker,
+		.own = asker != 0 && word_code(w) == asker,
 		.fence = {word_tenure(w)},
 		.since = {of_this ? (int64_t)(since >> 16) * 1000 : 0},
 		.expires =
@@ -64,20 +64,20 @@ static void since_write(struct baton_fleet *f, struct slot *s, struct word w, in
 	if (now == NOW_UNREAD)
 		now = now_on(CLOCK_MONOTONIC_COARSE) +
 		      atomic_load_explicit(&f->asleep, memory_order_relaxed);
-	atomic_store_explicit(&s->since, (uint64_t)(now / 1000) << 16 | (word_tenure(w) & 0xffff),
+	atomic_store_explicit(&s->since, word_moment(now / 1000) << 16 | (word_tenure(w) & 0xffff),
 	                      memory_order_relaxed);
 }
 
 /* Takes the word `w` of place `n`. False: somebody else was faster. */
-static bool take(struct attempt *a, uint32_t n, struct word w, struct word taken)
+static inline bool take(struct baton_fleet *f, uint32_t n, struct word w, struct word taken,
+                        int64_t now)
 {
-	struct baton_fleet *f = a->fleet;
 	struct slot *s = &f->view->slots[n];
 	STEP(TAKE_SEEN);
 	if (!slot_change(s, w, taken))
 		return false;
 	STEP(TAKE_WON);
-	since_write(f, s, taken, a->now);
+	since_write(f, s, taken, now);
 	if (word_is_held(w))
 		event_say(f->view, f->code,
 		          roster_is_dead(f->view, word_code(w)) ? BATON_EVENT_DIED
@@ -138,7 +138,8 @@ static enum baton_err decide(struct attempt *a, uint32_t n, struct word w)
 	struct view *v = a->fleet->view;
 	bool held = word_is_held(w);
 	bool dead = held && roster_is_dead(v, word_code(w));
-	if (held && !dead && (w.expires == 0 || !word_has_expired(w, (uint64_t)attempt_now(a)))) {
+	if (held && !dead &&
+	    (w.expires == 0 || !word_has_expired(w, word_moment(attempt_now(a))))) {
 		a->own = word_code(w) == a->fleet->code;
 		return BATON_YIELD;
 	}
@@ -150,7 +151,7 @@ static enum baton_err decide(struct attempt *a, uint32_t n, struct word w)
 	enum baton_err e = subjects_afford(v, word_tenure(taken));
 	if (e != BATON_OK)
 		return e;
-	if (!take(a, n, w, taken))
+	if (!take(a->fleet, n, w, taken, a->now))
 		return look_again(a);
 	a->word = taken;
 	return BATON_OK;
@@ -176,8 +177,8 @@ static enum baton_err settle(struct attempt *a, const struct key *key)
 static enum baton_err look(struct attempt *a)
 {
 	struct key key = {.hash = 0};
-	uint32_t n;
-	struct word w;
+	uint32_t n = 0;
+	struct word w = {0, 0};
 	a->own = false;
 	a->turn = (struct turn){.first = LINE_NONE, .again = INT64_MAX};
 	a->now = a->fixed_now;
@@ -232,44 +233,64 @@ void attempt_claim(const struct attempt *a, struct baton_claim *ret)
 	                            .slot = a->slot};
 }
 
-static enum baton_err try_once(struct attempt *a, struct baton_claim *ret_claim,
+/* The usual case without detours: the subject is where it was last time, free, and nobody waits for
+ * it. False: nothing was done. */
+static inline bool try_at_once(struct baton_fleet *f, const struct baton_claim_ask *ask,
+                               int64_t now, struct baton_claim *ret_claim)
+{
+	const struct baton_subject *subject = ask->subject;
+	struct view *v = f->view;
+	uint64_t n = subject->seen[1];
+	if (subject->seen[0] != f->tag || n >= v->params[PARAM_SUBJECTS] || ask->ttl.ns > 0 ||
+	    !member_is_here(f) || key_check(subject, f->owner_len) != BATON_OK)
+		return false;
+	struct slot *s = &v->slots[n];
+	struct word w = {atomic_load_explicit(&s->who, memory_order_acquire), 0};
+	struct word taken = word_taken(w, f->code, 0);
+	if (word_code(w) != WORD_FREE || atomic_load(&s->line) != 0 ||
+	    !subjects_is(v, (uint32_t)n, subject) || !subjects_affords(v, word_tenure(taken)) ||
+	    !take(f, (uint32_t)n, w, taken, now))
+		return false;
+	*ret_claim = (struct baton_claim){.fleet = f,
+	                                  .fence = {word_tenure(taken)},
+	                                  .slot = (uint32_t)n};
+	return true;
+}
+
+static enum baton_err try_once(struct baton_fleet *fleet, const struct baton_claim_ask *ask,
+                               int64_t now, struct baton_claim *ret_claim,
                                struct baton_claim_holder *ret_holder)
 {
-	enum baton_err e = attempt_begin(a);
+	if (try_at_once(fleet, ask, now, ret_claim))
+		return BATON_OK;
+	struct attempt a = {
+		.fleet = fleet,
+		.subject = ask->subject,
+		.ttl = ask->ttl,
+		.fixed_now = now,
+		.waiter = LINE_NONE,
+	};
+	enum baton_err e = attempt_begin(&a);
 	if (e == BATON_OK)
-		e = attempt_make(a);
+		e = attempt_make(&a);
 	if (e == BATON_OK)
-		attempt_claim(a, ret_claim);
+		attempt_claim(&a, ret_claim);
 	else if (e == BATON_YIELD && ret_holder != NULL)
-		attempt_describe(a, ret_holder);
+		attempt_describe(&a, ret_holder);
 	return e;
 }
 
 enum baton_err baton_claim_try(struct baton_fleet *fleet, const struct baton_claim_ask *ask,
                                struct baton_claim *ret_claim, struct baton_claim_holder *ret_holder)
 {
-	struct attempt a = {
-		.fleet = fleet,
-		.subject = ask->subject,
-		.ttl = ask->ttl,
-		.fixed_now = NOW_UNREAD,
-		.waiter = LINE_NONE,
-	};
-	return try_once(&a, ret_claim, ret_holder);
+	return try_once(fleet, ask, NOW_UNREAD, ret_claim, ret_holder);
 }
 
 enum baton_err baton_claim_try_at(struct baton_fleet *fleet, const struct baton_claim_ask *ask,
                                   struct baton_mono now, struct baton_claim *ret_claim,
                                   struct baton_claim_holder *ret_holder)
 {
-	struct attempt a = {
-		.fleet = fleet,
-		.subject = ask->subject,
-		.ttl = ask->ttl,
-		.fixed_now = now.ns,
-		.waiter = LINE_NONE,
-	};
-	return try_once(&a, ret_claim, ret_holder);
+	return try_once(fleet, ask, now.ns, ret_claim, ret_holder);
 }
 
 /* The place and word of a subject that is looked for without wanting it. */
@@ -277,7 +298,10 @@ static enum baton_err find(struct baton_fleet *fleet, struct baton_subject *subj
                            uint32_t *ret_slot, struct word *ret_word)
 {
 	struct attempt a = {.fleet = fleet, .subject = subject, .waiter = LINE_NONE};
-	enum baton_err e = attempt_begin(&a);
+	if (!member_is_here(fleet))
+		return member_gone(fleet);
+	/* Whatever somebody holds, beside however short a label of his own. */
+	enum baton_err e = key_check(subject, 0);
 	if (e != BATON_OK || place_seen(&a, ret_slot, ret_word))
 		return e;
 	struct key key;
@@ -288,12 +312,12 @@ static enum baton_err find(struct baton_fleet *fleet, struct baton_subject *subj
 enum baton_err baton_claim_adopt(struct baton_fleet *fleet, struct baton_subject *subject,
                                  struct baton_claim *ret_claim)
 {
-	uint32_t n;
-	struct word w;
+	uint32_t n = 0;
+	struct word w = {0, 0};
 	enum baton_err e = find(fleet, subject, &n, &w);
 	if (e != BATON_OK)
 		return e;
-	if (word_code(w) != fleet->code || word_has_expired(w, (uint64_t)pause_now()))
+	if (word_code(w) != fleet->code || word_has_expired(w, word_moment(pause_now())))
 		return BATON_NOT_HELD;
 	*ret_claim = (struct baton_claim){.fleet = fleet, .fence = {word_tenure(w)}, .slot = n};
 	return BATON_OK;
@@ -316,7 +340,7 @@ enum baton_err baton_claim_renew_at(const struct baton_claim *claim, struct bato
 		return BATON_NOT_HELD;
 	for (;;) {
 		struct word w = slot_load(s);
-		if (!word_is_live(w, claim->fleet->code, claim->fence.v, (uint64_t)now.ns))
+		if (!word_is_live(w, claim->fleet->code, claim->fence.v, word_moment(now.ns)))
 			return BATON_NOT_HELD;
 		struct word renewed = word_renewed(w, claims_expires(ttl, now.ns));
 		STEP(RENEW_SEEN);
@@ -337,7 +361,7 @@ enum baton_err baton_claim_check_at(const struct baton_claim *claim, struct bato
 	if (s == NULL || !member_is_current(claim->fleet))
 		return BATON_NOT_HELD;
 	struct word w = slot_load(s);
-	if (!word_is_live(w, claim->fleet->code, claim->fence.v, (uint64_t)now.ns))
+	if (!word_is_live(w, claim->fleet->code, claim->fence.v, word_moment(now.ns)))
 		return BATON_NOT_HELD;
 	if (ret_left != NULL)
 		*ret_left = w.expires == 0 ? BATON_DURATION_FOREVER
@@ -350,25 +374,31 @@ enum baton_err baton_claim_check(const struct baton_claim *claim, struct baton_d
 	return baton_claim_check_at(claim, (struct baton_mono){pause_now()}, ret_left);
 }
 
+/* What follows once the word has been freed. */
+static void release_tell(struct baton_fleet *f, uint32_t n, struct word w)
+{
+	STEP(RELEASE_FREED);
+	if (atomic_load(&f->view->slots[n].line) != 0)
+		line_offer(f->view, n);
+	STEP(RELEASE_OFFERED);
+	event_say(f->view, f->code, BATON_EVENT_RELEASED, w, n);
+}
+
 enum baton_err baton_claim_release(const struct baton_claim *claim)
 {
 	struct slot *s = claim_slot(claim);
 	if (s == NULL)
 		return BATON_NOT_HELD;
 	struct baton_fleet *f = claim->fleet;
-	struct word w;
-	do {
-		w = slot_load(s);
-		if (!word_is_of(w, f->code, claim->fence.v))
-			return BATON_NOT_HELD;
+	struct word w = slot_load(s);
+	for (; word_is_of(w, f->code, claim->fence.v); w = slot_load(s)) {
 		STEP(RELEASE_SEEN);
-	} while (!slot_change(s, w, word_freed(w)));
-	STEP(RELEASE_FREED);
-	if (atomic_load(&s->line) != 0)
-		line_offer(f->view, claim->slot);
-	STEP(RELEASE_OFFERED);
-	event_say(f->view, f->code, BATON_EVENT_RELEASED, w, claim->slot);
-	return BATON_OK;
+		if (slot_change(s, w, word_freed(w))) {
+			release_tell(f, claim->slot, w);
+			return BATON_OK;
+		}
+	}
+	return BATON_NOT_HELD;
 }
 
 void baton_claim_done(struct baton_claim *claim)
@@ -395,13 +425,13 @@ enum baton_err baton_claim_force(struct baton_fleet *fleet, struct baton_subject
 {
 	struct view *v = fleet->view;
 	struct baton_claim_holder holder;
-	uint32_t n;
-	struct word w;
+	uint32_t n = 0;
+	struct word w = {0, 0};
 	do {
 		enum baton_err e = find(fleet, subject, &n, &w);
 		if (e != BATON_OK)
 			return e;
-		if (word_is_takeable(w, roster_is_dead(v, word_code(w)), (uint64_t)pause_now()))
+		if (word_is_takeable(w, roster_is_dead(v, word_code(w)), word_moment(pause_now())))
 			return BATON_NOT_HELD;
 		claims_describe(v, n, w, fleet->code, &holder);
 		STEP(FORCE_SEEN);
@@ -418,12 +448,12 @@ enum baton_err baton_claim_holder(struct baton_fleet *fleet, struct baton_subjec
                                   struct baton_mono now, struct baton_claim_holder *ret_holder)
 {
 	struct view *v = fleet->view;
-	uint32_t n;
-	struct word w;
+	uint32_t n = 0;
+	struct word w = {0, 0};
 	enum baton_err e = find(fleet, subject, &n, &w);
 	if (e != BATON_OK)
 		return e;
-	if (word_is_takeable(w, roster_is_dead(v, word_code(w)), (uint64_t)now.ns))
+	if (word_is_takeable(w, roster_is_dead(v, word_code(w)), word_moment(now.ns)))
 		return BATON_NOT_HELD;
 	claims_describe(v, n, w, fleet->code, ret_holder);
 	return BATON_OK;

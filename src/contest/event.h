@@ -2,20 +2,26 @@
 #ifndef CONTEST_EVENT_H
 #define CONTEST_EVENT_H
 
-#include <limits.h>
-
 #include <baton/watch.h>
 
 #include "contest/layout.h"
 #include "contest/pause.h"
 
-/* Wakes those who sleep on the bell, if there are any. After something was written for them. */
+/* Wakes one of those who sleep on the bell, if there are any: bell_pass() wakes the next, so that
+ * it costs the same however many they are. After something was written for them. */
 static inline void bell_ring(struct bell *b)
 {
 	if (atomic_load(&b->armed) == 0 || atomic_exchange(&b->armed, 0) == 0)
 		return;
 	atomic_fetch_add(&b->count, 1);
-	pause_wake(&b->count, INT_MAX, false);
+	pause_wake(&b->count, 1, false);
+}
+
+/* Who has slept on the bell, when its count was `seen`, wakes the next if it was rung. */
+static inline void bell_pass(const struct bell *b, uint32_t seen)
+{
+	if (atomic_load(&b->count) != seen)
+		pause_wake(&b->count, 1, false);
 }
 
 /* An entry of a member's ring is: the word as it was held; the place, the kind, and the low half of

@@ -97,6 +97,9 @@ enum baton_err baton_fleet_join(const struct baton_fleet_options *o, struct bato
 	struct fleet_seed seed;
 	struct segment_spec spec;
 	enum baton_err e = fleet_new(o->owner, o->plain_futex, &f);
+	if (e == BATON_OK && f->self.start == 0)
+		e = fail(BATON_INVALID, "this process is in a time namespace of its own, where the "
+		                        "clock of its host cannot be read: it cannot join a fleet");
 	if (e == BATON_OK)
 		e = home_find(o->path, o->mark, &home);
 	if (e == BATON_OK)
@@ -107,11 +110,17 @@ enum baton_err baton_fleet_join(const struct baton_fleet_options *o, struct bato
 			break;
 		view_init(&f->own);
 		f->view = &f->own;
-		e = roster_join(f->view, &f->self, &f->keeper, &f->code);
-		if (e != BATON_GONE)
+		e = view_floor(f->view);
+		if (e == BATON_OK)
+			e = keeper_start(&f->keeper, f->view);
+		if (e == BATON_OK)
+			e = roster_join(f->view, &f->self, &f->keeper, &f->code);
+		if (e == BATON_OK)
 			break;
+		keeper_stop(&f->keeper);
 		segment_close(&f->own.segment);
-		e = i + 1 < ATTEMPTS ? BATON_OK : BATON_GONE;
+		if (e == BATON_GONE && i + 1 < ATTEMPTS)
+			e = BATON_OK;
 	}
 	if (e == BATON_OK)
 		*ret_fleet = TAKE(f);
@@ -214,7 +223,7 @@ enum baton_err baton_fleet_reset(const char *path)
 	struct baton_owner self;
 	struct segment_spec spec = layout_spec();
 	struct view v = {.bells = NULL};
-	enum baton_err e = home_find(path, NULL, &home);
+	enum baton_err e = home_look(path, &home);
 	if (e == BATON_OK)
 		e = baton_owner_self(BATON_STR("reset"), &self);
 	if (e != BATON_OK)

@@ -98,16 +98,25 @@ static void mark_find(const char *path, char mark[BATON_FLEET_PATH_MAX + 16])
 		snprintf(mark, BATON_FLEET_PATH_MAX + 16, "%s.mark", path);
 }
 
-enum baton_err home_find(const char *path, const char *mark, struct home *ret)
+enum baton_err home_look(const char *path, struct home *ret)
 {
 	struct home home = {.mode = 0600};
-	enum baton_err e = BATON_OK;
-	if (path == NULL)
-		e = baton_fleet_default(home.path);
-	else
-		e = path_check("path of a fleet", path);
-	if (e == BATON_OK && path != NULL)
+	enum baton_err e =
+		path == NULL ? baton_fleet_default(home.path) : path_check("path of a fleet", path);
+	if (e != BATON_OK)
+		return e;
+	if (path != NULL)
 		memcpy(home.path, path, strlen(path) + 1);
+	if (strcmp(home.path, SYSTEM_PATH) == 0)
+		home.mode = 0660;
+	*ret = home;
+	return BATON_OK;
+}
+
+enum baton_err home_find(const char *path, const char *mark, struct home *ret)
+{
+	struct home home;
+	enum baton_err e = home_look(path, &home);
 	if (e == BATON_OK && mark != NULL)
 		e = path_check("path of a fleet's mark", mark);
 	if (e != BATON_OK)
@@ -116,8 +125,6 @@ enum baton_err home_find(const char *path, const char *mark, struct home *ret)
 		memcpy(home.mark, mark, strlen(mark) + 1);
 	else
 		mark_find(home.path, home.mark);
-	if (strcmp(home.path, SYSTEM_PATH) == 0)
-		home.mode = 0660;
 	*ret = home;
 	return BATON_OK;
 }

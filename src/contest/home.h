@@ -13,9 +13,13 @@ struct home {
 	mode_t mode; /* of what is made there */
 };
 
-/* `path` NULL: the default. `mark` NULL: what belongs to the path.
+/* Where a fleet is and would be made. `path` NULL: the default. `mark` NULL: what belongs to the
+ * path.
  *
  * BATON_INVALID: no absolute path, or too long. BATON_SYSTEM: a folder cannot be made. */
 enum baton_err home_find(const char *path, const char *mark, struct home *ret);
+
+/* Where a fleet is that is only looked at: the mark is left out. Errors as above. */
+enum baton_err home_look(const char *path, struct home *ret);
 
 #endif

@@ -91,6 +91,13 @@ static bool is_no_room(int err)
 	return err == ENOSPC || err == EDQUOT || err == EFBIG;
 }
 
+/* What is shared with a group is shared with that of the folder. */
+static bool group_give(int fd, int folder, mode_t mode)
+{
+	struct stat st;
+	return mode != 0660 || (fstat(folder, &st) == 0 && fchown(fd, (uid_t)-1, st.st_gid) == 0);
+}
+
 /* Makes the file complete and without a name, and then gives it its name if nobody was faster; the
  * result is to be opened again. A maker that dies on the way leaves nothing behind. */
 static enum baton_err file_make(const struct keep_spec *spec, int folder, const char *name,
@@ -101,7 +108,7 @@ static enum baton_err file_make(const struct keep_spec *spec, int folder, const 
 	if (fd < 0 && is_no_room(errno))
 		return fail(BATON_FULL, "there is no room for a %s at '%.200s'", spec->what,
 		            spec->path);
-	if (fd < 0 || fchmod(fd, spec->mode) != 0)
+	if (fd < 0 || fchmod(fd, spec->mode) != 0 || !group_give(fd, folder, spec->mode))
 		return fail_errno(errno, "a %s cannot be made at '%.200s'", spec->what, spec->path);
 	enum baton_err e = spec->fill(fd, spec->arg);
 	if (e != BATON_OK)
@@ -199,18 +206,18 @@ void keep_close(struct keep *k)
 enum baton_err keep_lock(const struct keep *k, struct baton_duration *patience)
 {
 	const struct baton_clock *clock = baton_clock_awake();
-	struct baton_mono begin = clock->now(clock);
-	struct baton_mono until = baton_mono_add(begin, *patience);
+	struct baton_mono now = clock->now(clock);
+	struct baton_mono until = baton_mono_add(now, *patience);
 	long pause_ns = PAUSE_FIRST_NS;
 	for (;;) {
-		/* Before the try, so that there is one after all the time has passed. */
-		struct baton_mono now = clock->now(clock);
 		if (flock(k->fd, LOCK_EX | LOCK_NB) == 0) {
-			*patience = baton_mono_sub(until, now);
+			struct baton_duration left = baton_mono_sub(until, now);
+			*patience = left.ns > 0 ? left : (struct baton_duration){0};
 			return BATON_OK;
 		}
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return fail_errno(errno, "'%.200s' cannot be locked", k->path);
+		/* As it was before the try, so that one is made after all the time has passed. */
 		if (!baton_mono_live(until, now)) {
 			*patience = (struct baton_duration){0};
 			return fail(BATON_BUSY,
@@ -221,6 +228,7 @@ enum baton_err keep_lock(const struct keep *k, struct baton_duration *patience)
 		struct timespec t = {.tv_nsec = pause_ns};
 		nanosleep(&t, NULL);
 		pause_ns = pause_ns * 2 < PAUSE_MAX_NS ? pause_ns * 2 : PAUSE_MAX_NS;
+		now = clock->now(clock);
 	}
 }
 

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/syscall.h>
@@ -21,21 +22,32 @@
 /* How often to look at the file where the kernel does not tell about it. */
 #define LOOK_MS 100
 
-static void life_hold(struct keeper *k)
+/* An empty list, which gets its one entry with the life word. */
+static void list_register(struct keeper *k)
 {
-	k->list.list.next = &k->entry;
-	k->entry.next = &k->list.list;
-	k->list.futex_offset = (long)((intptr_t)k->life - (intptr_t)&k->entry);
+	k->list.list.next = &k->list.list;
 	k->list.list_op_pending = NULL;
 	syscall(SYS_set_robust_list, &k->list, sizeof k->list);
-	atomic_store(k->life, (uint32_t)gettid());
-	atomic_store(&k->alive, 1);
-	pause_wake(&k->alive, 1, true);
+	atomic_store(&k->tid, (uint32_t)gettid());
+	pause_wake(&k->tid, 1, true);
+}
+
+void keeper_hold(struct keeper *k, _Atomic uint32_t *life, uint32_t code)
+{
+	k->life = life;
+	k->list.futex_offset = (long)((intptr_t)life - (intptr_t)&k->entry);
+	k->entry.next = &k->list.list;
+	/* The kernel looks at the list when the thread has ended, from whatever processor. */
+	__atomic_store_n(&k->list.list.next, &k->entry, __ATOMIC_SEQ_CST);
+	atomic_store(&k->code, code);
+	atomic_store(life, atomic_load(&k->tid));
 }
 
 static void life_drop(struct keeper *k)
 {
-	k->list.list.next = &k->list.list;
+	__atomic_store_n(&k->list.list.next, &k->list.list, __ATOMIC_SEQ_CST);
+	if (k->life == NULL)
+		return;
 	atomic_store(k->life, 0);
 	pause_wake(k->life, INT_MAX, false);
 }
@@ -53,7 +65,7 @@ bool keeper_look(struct keeper *k)
 /* Everybody of this process who sleeps learns it now. */
 static void gone_tell(struct keeper *k)
 {
-	line_wake_all_of(k->view, k->code);
+	line_wake_all_of(k->view, atomic_load(&k->code));
 	for (uint32_t i = 0; i < BELLS; i++)
 		bell_ring(&k->view->bells[i]);
 }
@@ -69,16 +81,19 @@ static void notify_drain(int fd)
 static void *keep(void *arg)
 {
 	struct keeper *k = arg;
-	life_hold(k);
+	list_register(k);
 	struct pollfd fds[] = {
 		{.fd = k->stop, .events = POLLIN},
 		{.fd = k->notify, .events = POLLIN},
 	};
+	/* Not `gone`: another thread may have found that out, and left the telling to us. */
+	bool told = false;
 	while ((fds[0].revents & POLLIN) == 0) {
-		bool gone = atomic_load(&k->gone) != 0;
-		if (!gone && !keeper_look(k))
+		if (!told && !keeper_look(k)) {
 			gone_tell(k);
-		poll(fds, 2, k->notify < 0 && !gone ? LOOK_MS : -1);
+			told = true;
+		}
+		poll(fds, 2, k->notify < 0 && !told ? LOOK_MS : -1);
 		notify_drain(k->notify);
 	}
 	life_drop(k);
@@ -105,32 +120,37 @@ static int thread_start(struct keeper *k)
 }
 
 /* An unlinked file still has its mappings, so what is seen is that its count of links changes. */
-static int notify_open(const char *path)
+static int notify_open(const struct view *v)
 {
 	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	if (fd < 0)
 		return -1;
-	if (inotify_add_watch(fd, path, IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF) >= 0)
+	const char *path = v->segment.path;
+	char folder[SEGMENT_PATH_MAX + 1];
+	size_t len = (size_t)(strrchr(path, '/') - path);
+	memcpy(folder, path, len);
+	folder[len] = '\0';
+	if (inotify_add_watch(fd, path, IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF) >= 0 &&
+	    inotify_add_watch(fd, len > 0 ? folder : "/", IN_MOVE_SELF) >= 0)
 		return fd;
 	close(fd);
 	return -1;
 }
 
-enum baton_err keeper_start(struct keeper *k, struct view *view, _Atomic uint32_t *life,
-                            uint32_t code)
+enum baton_err keeper_start(struct keeper *k, struct view *view)
 {
-	*k = (struct keeper){.view = view, .life = life, .code = code, .notify = -1};
+	*k = (struct keeper){.view = view, .notify = -1};
 	k->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (k->stop < 0)
 		return fail_errno(errno, "an eventfd cannot be made");
-	k->notify = notify_open(view->segment.path);
+	k->notify = notify_open(view);
 	int err = thread_start(k);
 	if (err != 0) {
 		keeper_forget(k);
 		return fail_errno(err, "a thread cannot be started");
 	}
-	while (atomic_load(&k->alive) == 0) {
-		struct spot spot = {.word = &k->alive, .seen = 0, .mine = true};
+	while (atomic_load(&k->tid) == 0) {
+		struct spot spot = {.word = &k->tid, .seen = 0, .mine = true};
 		pause_until(&spot, 1, pause_now() + BACKSTOP_NS, true);
 	}
 	return BATON_OK;
@@ -138,6 +158,8 @@ enum baton_err keeper_start(struct keeper *k, struct view *view, _Atomic uint32_
 
 void keeper_stop(struct keeper *k)
 {
+	if (k->stop < 0)
+		return;
 	eventfd_write(k->stop, 1);
 	pthread_join(k->thread, NULL);
 	keeper_forget(k);

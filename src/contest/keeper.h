@@ -14,25 +14,27 @@
 #include "contest/layout.h"
 
 struct keeper {
-	struct view *view;      /* [const]                                               */
-	_Atomic uint32_t *life; /* [const]                                               */
-	uint32_t code;          /* [const] of its member                                 */
-	_Atomic uint32_t alive; /* it has the life word                                  */
-	_Atomic uint32_t gone;  /* the fleet's file was removed or replaced              */
-	int stop;               /* an eventfd: it shall end                              */
-	int notify;             /* an inotify descriptor, or -1                          */
-	pthread_t thread;
-	struct robust_list_head list; /* [thread]                                            */
-	struct robust_list entry;     /* [thread]                                            */
+	struct view *view;            /* [const]                                             */
+	_Atomic uint32_t *life;       /* NULL: it has none yet       [caller, before a stop] */
+	_Atomic uint32_t code;        /* of its member; 0: none yet                 [atomic] */
+	_Atomic uint32_t tid;         /* 0: it has not begun                        [atomic] */
+	_Atomic uint32_t gone;        /* the fleet's file was removed or replaced   [atomic] */
+	int stop;                     /* an eventfd: it shall end                    [const] */
+	int notify;                   /* an inotify descriptor, or -1                [const] */
+	pthread_t thread;             /* [const]                                             */
+	struct robust_list_head list; /* read by the kernel when the thread ends             */
+	struct robust_list entry;
 };
 
-/* Starts it, and returns once it has the life word. `keeper` must stay where it is.
+/* Starts it, before anything is known of it to others. `keeper` must stay where it is.
  *
  * BATON_SYSTEM: nothing was started. */
-enum baton_err keeper_start(struct keeper *keeper, struct view *view, _Atomic uint32_t *life,
-                            uint32_t code);
+enum baton_err keeper_start(struct keeper *keeper, struct view *view);
 
-/* Ends it, which is a death as all others see it. */
+/* Gives it the life word of the member `code`: from then on its end is that member's. */
+void keeper_hold(struct keeper *keeper, _Atomic uint32_t *life, uint32_t code);
+
+/* Ends it, which is a death as all others see it. Fine for one that has not been started. */
 void keeper_stop(struct keeper *keeper);
 
 /* Closes what it has in a forked child, where it does not run. */

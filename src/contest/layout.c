@@ -217,3 +217,28 @@ void view_init(struct view *v)
 {
 	view_find(v, v->segment.data, v->segment.header->params);
 }
+
+static void raise_to(_Atomic uint64_t *number, uint64_t at_least)
+{
+	uint64_t before = atomic_load(number);
+	while (before < at_least && !atomic_compare_exchange_weak(number, &before, at_least))
+		;
+}
+
+enum baton_err view_floor(struct view *v)
+{
+	struct control *c = v->control;
+	char path[sizeof c->mark_path];
+	uint64_t mark = 0;
+	memcpy(path, c->mark_path, sizeof path);
+	path[sizeof path - 1] = '\0';
+	if (path[0] == '\0')
+		return BATON_OK;
+	enum baton_err e = mark_raise(path, c->mark_mode, 0, &mark);
+	if (e != BATON_OK || mark <= atomic_load(&c->mark))
+		return e;
+	for (uint32_t i = 0; i < v->shard_count; i++)
+		raise_to(&v->shards[i].floor, mark);
+	raise_to(&c->mark, mark);
+	return BATON_OK;
+}

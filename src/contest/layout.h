@@ -30,9 +30,10 @@
 /* How long a sleeper believes that it would have been woken. */
 #define BACKSTOP_NS (100 * NS_PER_MS)
 
-/* A process-shared robust mutex that knows what it should look like. */
+/* A process-shared robust mutex, and how often it was taken. */
 struct lock {
 	_Alignas(64) pthread_mutex_t mutex;
+	_Atomic uint32_t turns;
 };
 
 /* Somebody who sleeps sets `armed` and waits on `count`; somebody who has something to say clears
@@ -172,6 +173,11 @@ enum baton_err layout_params(const struct baton_fleet_limits *limits,
 /* Finds the parts of view->segment. */
 void view_init(struct view *v);
 
+/* Lets no fence begin below the mark on the disk. The fleet's own is ahead of it, but a fleet may
+ * have been made by somebody who was stopped before he gave it its name, while others came and
+ * went. For everybody who joins, before he claims. Errors as mark_raise(). */
+enum baton_err view_floor(struct view *v);
+
 static inline struct ring *view_lane(const struct view *v, uint32_t member)
 {
 	return (struct ring *)(void *)(v->lanes + (uint64_t)member * v->lane_size);
@@ -212,12 +218,22 @@ static inline struct word slot_load(const struct slot *s)
 	return w;
 }
 
-/* Changes the word from exactly `from`. A full barrier. */
+/* Changes the word from exactly `from`. A full barrier. The instruction itself where it is known,
+ * because ThreadSanitizer replaces the compiler's by a lock of the process. */
 static inline bool slot_change(struct slot *s, struct word from, struct word to)
 {
+#ifdef __x86_64__
+	bool changed;
+	__asm__ volatile("lock cmpxchg16b %1"
+	                 : "=@ccz"(changed), "+m"(s->both), "+a"(from.who), "+d"(from.expires)
+	                 : "b"(to.who), "c"(to.expires)
+	                 : "memory");
+	return changed;
+#else
 	unsigned __int128 before = (unsigned __int128)from.expires << 64 | from.who;
 	unsigned __int128 after = (unsigned __int128)to.expires << 64 | to.who;
 	return __sync_bool_compare_and_swap(&s->both, before, after);
+#endif
 }
 
 #endif

@@ -19,7 +19,7 @@
 #include "base/cleanup.h"
 #include "base/fail.h"
 #include "base/hash.h"
-#include "contest/slot.h"
+#include "contest/ledger_slot.h"
 
 #define MAGIC "BATONADM"
 #define VERSION 1u
@@ -151,7 +151,6 @@ static enum baton_err count_read(const struct ledger *l, struct count *ret)
 static enum baton_err ledger_read(struct ledger *l)
 {
 	struct header h;
-	struct count c;
 	if (l->keep.size < SLOTS_OFFSET)
 		return keep_refuse(l->keep.path, "is no file of admitted fences: it is too short");
 	enum baton_err e = keep_read(&l->keep, &h, sizeof h, 0);
@@ -162,7 +161,17 @@ static enum baton_err ledger_read(struct ledger *l)
 	l->seed = h.seed;
 	l->subjects = h.subjects;
 	l->slots = h.slots;
-	return count_read(l, &c);
+	return BATON_OK;
+}
+
+static void turns_init(struct ledger *l)
+{
+	pthread_condattr_t attr;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC); /* that of baton_clock_awake() */
+	pthread_mutex_init(&l->mu, NULL);
+	pthread_cond_init(&l->left, &attr);
+	pthread_condattr_destroy(&attr);
 }
 
 enum baton_err ledger_init(struct ledger *l, const char *path, uint32_t subjects)
@@ -187,38 +196,55 @@ enum baton_err ledger_init(struct ledger *l, const char *path, uint32_t subjects
 		return e;
 	}
 	*l = new;
-	pthread_mutex_init(&l->mu, NULL);
+	turns_init(l);
 	return BATON_OK;
 }
 
 void ledger_done(struct ledger *l)
 {
+	pthread_cond_destroy(&l->left);
 	pthread_mutex_destroy(&l->mu);
+	ledger_drop(l);
+}
+
+void ledger_drop(struct ledger *l)
+{
 	keep_close(&l->keep);
 }
 
-/* Locks out the other threads, of which one may be waiting for a process that is stopped. */
-static enum baton_err threads_lock(struct ledger *l, struct baton_duration *patience)
+/* Waits for this thread's turn. The one who has it may be waiting for a process that is stopped. */
+static enum baton_err turn_take(struct ledger *l, struct baton_duration *patience)
 {
 	const struct baton_clock *clock = baton_clock_awake();
-	if (pthread_mutex_trylock(&l->mu) == 0)
-		return BATON_OK;
 	struct baton_mono until = baton_mono_add(clock->now(clock), *patience);
 	struct timespec t = {.tv_sec = until.ns / 1000000000, .tv_nsec = until.ns % 1000000000};
-	int err = pthread_mutex_clocklock(&l->mu, CLOCK_MONOTONIC, &t);
+	pthread_mutex_lock(&l->mu);
+	for (int err = 0; l->taken && err == 0;)
+		err = pthread_cond_timedwait(&l->left, &l->mu, &t);
+	bool mine = !l->taken;
+	l->taken = true;
+	pthread_mutex_unlock(&l->mu);
 	struct baton_duration left = baton_mono_sub(until, clock->now(clock));
 	*patience = left.ns > 0 ? left : (struct baton_duration){0};
-	if (err != 0)
+	if (!mine)
 		return fail(BATON_BUSY,
 		            "'%.200s' has been in use for %lld ms by threads that do not go on",
 		            l->keep.path, (long long)(KEEP_PATIENCE.ns / 1000000));
 	return BATON_OK;
 }
 
+static void turn_leave(struct ledger *l)
+{
+	pthread_mutex_lock(&l->mu);
+	l->taken = false;
+	pthread_mutex_unlock(&l->mu);
+	pthread_cond_signal(&l->left);
+}
+
 /* Locks out everybody else, if it is still the file of that name. */
 static enum baton_err ledger_lock(struct ledger *l, struct baton_duration *patience)
 {
-	enum baton_err e = threads_lock(l, patience);
+	enum baton_err e = turn_take(l, patience);
 	if (e != BATON_OK)
 		return e;
 	e = keep_lock(&l->keep, patience);
@@ -228,14 +254,14 @@ static enum baton_err ledger_lock(struct ledger *l, struct baton_duration *patie
 		         l->keep.path);
 	}
 	if (e != BATON_OK)
-		pthread_mutex_unlock(&l->mu);
+		turn_leave(l);
 	return e;
 }
 
 static void ledger_unlock(struct ledger *l)
 {
 	keep_unlock(&l->keep);
-	pthread_mutex_unlock(&l->mu);
+	turn_leave(l);
 }
 
 static struct slot_place place_of(const struct ledger *l, uint64_t index)

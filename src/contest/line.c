@@ -107,6 +107,8 @@ bool line_admits(struct view *v, uint32_t n, struct word w, uint32_t waiter, int
 			return false;
 		}
 		atomic_store(&k.at->passed, 1);
+		/* It is the turn of the next one only now. */
+		offered = 0;
 	}
 	/* Whoever stands in line and does not find itself there sees a line that changes. */
 	if (waiter != LINE_NONE)
@@ -167,6 +169,21 @@ static void append_locked(struct view *v, uint32_t n, struct waiter *w)
 	atomic_store(link, waiter_number(v, w));
 }
 
+bool line_is_waited_in(const struct view *v, uint32_t n)
+{
+	for (struct walk k = walk_begin(v, n); k.at != NULL; walk_next(&k)) {
+		if (waiter_lives(v, k.at))
+			return true;
+	}
+	return false;
+}
+
+bool line_is_empty_locked(struct view *v, uint32_t n)
+{
+	unlink_locked(v, n, NULL);
+	return atomic_load(&v->slots[n].line) == 0;
+}
+
 enum baton_err line_enter(struct view *v, uint32_t n, uint64_t hash, uint32_t code,
                           uint32_t *ret_waiter)
 {
@@ -195,7 +212,12 @@ enum baton_err line_enter(struct view *v, uint32_t n, uint64_t hash, uint32_t co
 void line_leave(struct view *v, uint32_t n, uint64_t hash, uint32_t waiter)
 {
 	struct waiter *w = &v->waiters[waiter];
-	if (subjects_lock(v, n, hash) != BATON_OK) {
+	enum baton_err e = subjects_lock(v, n, hash);
+	if (e == BATON_YIELD) {
+		waiter_free(w); /* the place has another subject, so it stands in no line */
+		return;
+	}
+	if (e != BATON_OK) {
 		/* Whoever locks the line next takes it out: nothing may be done with it after. */
 		atomic_store(&w->left, 1);
 		return;

@@ -30,6 +30,13 @@ struct turn {
 bool line_admits(struct view *v, uint32_t n, struct word w, uint32_t waiter, int64_t now,
                  struct turn *ret);
 
+/* Whether somebody who lives waits for place `n`. */
+bool line_is_waited_in(const struct view *v, uint32_t n);
+
+/* Takes those who have left or are dead out of the line for place `n`, whose shard is locked.
+ * Whether nobody is left. */
+bool line_is_empty_locked(struct view *v, uint32_t n);
+
 /* Tells the first few that place `n` can be had. */
 void line_offer(struct view *v, uint32_t n);
 

@@ -2,10 +2,15 @@
 #include "contest/lock.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <time.h>
 
 #include "base/check.h"
 #include "base/fail.h"
+#include "base/process.h"
+
+/* How often to stand behind others who go on: a second. */
+#define ROUNDS 100
 
 static int mutex_make(pthread_mutex_t *mutex)
 {
@@ -41,9 +46,6 @@ enum baton_err lock_init(struct lock *l)
 
 static int mutex_lock_soon(pthread_mutex_t *mutex)
 {
-	int err = pthread_mutex_trylock(mutex);
-	if (err != EBUSY)
-		return err;
 	struct timespec until;
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_nsec += PATIENCE_NS;
@@ -54,12 +56,32 @@ static int mutex_lock_soon(pthread_mutex_t *mutex)
 	return pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until);
 }
 
+/* Whether whoever has the mutex wants to go on and has no processor: such a one is not in the way
+ * on purpose. */
+static bool holder_runs(const pthread_mutex_t *mutex)
+{
+	int word = __atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED);
+	return process_is_runnable((int32_t)((unsigned)word & FUTEX_TID_MASK));
+}
+
+static int mutex_lock_patiently(struct lock *l)
+{
+	int err = pthread_mutex_trylock(&l->mutex);
+	for (int i = 0; i < ROUNDS && (err == EBUSY || err == ETIMEDOUT); i++) {
+		uint32_t turns = atomic_load(&l->turns);
+		err = mutex_lock_soon(&l->mutex);
+		if (err == ETIMEDOUT && atomic_load(&l->turns) == turns && !holder_runs(&l->mutex))
+			break;
+	}
+	return err;
+}
+
 enum baton_err lock_take(const struct view *v, struct lock *l, bool *ret_orphaned)
 {
 	/* The C library ends the process over a mutex that it does not understand. */
 	int err = EINVAL;
 	if (__atomic_load_n(&l->mutex.__data.__kind, __ATOMIC_RELAXED) == v->lock_kind)
-		err = mutex_lock_soon(&l->mutex);
+		err = mutex_lock_patiently(l);
 	*ret_orphaned = err == EOWNERDEAD;
 	if (err == EOWNERDEAD)
 		err = pthread_mutex_consistent(&l->mutex);
@@ -71,6 +93,7 @@ enum baton_err lock_take(const struct view *v, struct lock *l, bool *ret_orphane
 	if (err != 0)
 		return fail(BATON_INVALID, "the fleet '%.200s' is damaged: a lock in it is none",
 		            v->segment.path);
+	atomic_fetch_add(&l->turns, 1);
 	return BATON_OK;
 }
 

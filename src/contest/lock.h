@@ -18,7 +18,7 @@ enum baton_err lock_init(struct lock *l);
 /* Takes it. *ret_orphaned: whoever had it died with it, so that what it guards has to be put in
  * order first.
  *
- * BATON_BUSY: somebody had it for 10 ms, who may be stopped. BATON_INVALID: it is damaged. */
+ * BATON_BUSY: whoever has it is stopped, and has had it for 10 ms. BATON_INVALID: it is damaged. */
 enum baton_err lock_take(const struct view *v, struct lock *l, bool *ret_orphaned);
 
 void lock_give(struct lock *l);

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/fail.h"
+#include "contest/event.h"
 #include "contest/pause.h"
 #include "contest/roster.h"
 #include "contest/watch.h"
@@ -38,6 +39,7 @@ static void *pump(void *arg)
 			{.word = &w->pump.stop, .seen = 0, .mine = true},
 		};
 		pause_until(spots, 2, INT64_MAX, false);
+		bell_pass(bell, seen);
 	}
 	return NULL;
 }

@@ -186,15 +186,10 @@ static enum baton_err join_locked(struct view *v, const struct baton_owner *self
 	facts_write(m, &facts);
 	atomic_store(&m->joined, 1);
 	STEP(JOIN_WRITTEN);
-	enum baton_err e = BATON_OK;
 	if (keeper != NULL)
-		e = keeper_start(keeper, v, &m->life, code);
+		keeper_hold(keeper, &m->life, code);
 	else
 		atomic_store(&m->life, 1);
-	if (e != BATON_OK) {
-		atomic_store(&m->joined, 0);
-		return e;
-	}
 	STEP(JOIN_ALIVE);
 	*ret_code = code;
 	return BATON_OK;
@@ -256,8 +251,9 @@ enum baton_err roster_close(struct view *v, const struct baton_owner *self)
 		atomic_store(&v->control->closed, 1);
 		e = file_remove(v);
 	} else {
-		e = fail(BATON_YIELD, "%u members live in the fleet '%.200s', such as %s (pid %d)",
-		         living, v->segment.path, facts.owner.id, (int)facts.owner.pid);
+		e = fail(BATON_YIELD, "%u %s in the fleet '%.200s', such as %s (pid %d)", living,
+		         living == 1 ? "member lives" : "members live", v->segment.path,
+		         facts.owner.id, (int)facts.owner.pid);
 	}
 	lock_give(&v->control->roster);
 	return e;

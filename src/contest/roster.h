@@ -22,7 +22,7 @@ static inline bool roster_is_dead(const struct view *v, uint32_t code)
 /* What is known about the member. False: there is none, or it changes just now. */
 bool roster_facts(const struct view *v, uint32_t code, struct member_facts *ret);
 
-/* Becomes a member, and starts `keeper` for it, unless that is NULL: then it lives until
+/* Becomes a member that lives as long as `keeper`, which has been started; NULL: until
  * roster_leave(). Dead members whose processes are gone are swept out on the way.
  *
  * BATON_FULL, BATON_BUSY, BATON_SYSTEM. BATON_GONE: the fleet was closed by a reset. */

@@ -11,13 +11,14 @@
 #include "contest/line.h"
 #include "contest/lock.h"
 #include "contest/mark.h"
+#include "contest/name.h"
 #include "contest/roster.h"
 #include "contest/step.h"
 
 /* How often a reader looks again before it asks for the lock. */
 #define LOOKS 16
 
-enum baton_err key_check(const struct baton_subject *s, size_t owner)
+enum baton_err key_refuse(const struct baton_subject *s, size_t owner)
 {
 	if (s->space.len == 0 || s->label.len == 0)
 		return fail(BATON_INVALID,
@@ -26,12 +27,10 @@ enum baton_err key_check(const struct baton_subject *s, size_t owner)
 	if (s->space.len > BATON_SPACE_MAX)
 		return fail(BATON_INVALID, "a namespace of %zu bytes is too long: %d are allowed",
 		            s->space.len, BATON_SPACE_MAX);
-	if (s->label.len > BATON_LABEL_MAX - owner)
-		return fail(BATON_INVALID,
-		            "a label of %zu bytes is too long beside an owner's of %zu: %d are "
-		            "allowed together",
-		            s->label.len, owner, BATON_LABEL_MAX);
-	return BATON_OK;
+	return fail(BATON_INVALID,
+	            "a label of %zu bytes is too long beside an owner's of %zu: %d are allowed "
+	            "together",
+	            s->label.len, owner, BATON_LABEL_MAX);
 }
 
 struct key key_make(const struct view *v, const struct baton_subject *s)
@@ -48,48 +47,6 @@ struct key key_make(const struct view *v, const struct baton_subject *s)
 	};
 }
 
-static uint64_t load_8(const char *at)
-{
-	uint64_t word;
-	memcpy(&word, at, sizeof word);
-	return word;
-}
-
-static uint64_t load_4(const char *at)
-{
-	uint32_t word;
-	memcpy(&word, at, sizeof word);
-	return word;
-}
-
-/* The last `len` bytes, 1 to 7, as a word padded with zeros: put together from loads that overlap,
- * because this is done for every claim. Little-endian, as the machines are that have 16-byte
- * compare-and-swap. */
-static uint64_t load_tail(const char *at, size_t len)
-{
-	if (len >= 4)
-		return load_4(at) | load_4(at + len - 4) << (8 * (len - 4));
-	uint64_t first = (unsigned char)at[0], middle = (unsigned char)at[len / 2],
-		 last = (unsigned char)at[len - 1];
-	return first | middle << (8 * (len / 2)) | last << (8 * (len - 1));
-}
-
-/* The i-th eight bytes of a text, padded with zeros. */
-static uint64_t text_word(struct baton_str text, size_t i)
-{
-	size_t left = text.len - 8 * i;
-	return left >= 8 ? load_8(text.ptr + 8 * i) : load_tail(text.ptr + 8 * i, left);
-}
-
-static bool words_are(const _Atomic uint64_t *words, struct baton_str text)
-{
-	for (size_t i = 0; 8 * i < text.len; i++) {
-		if (atomic_load_explicit(&words[i], memory_order_relaxed) != text_word(text, i))
-			return false;
-	}
-	return true;
-}
-
 static void words_write(_Atomic uint64_t *words, size_t count, struct baton_str text)
 {
 	for (size_t i = 0; i < count; i++)
@@ -97,20 +54,12 @@ static void words_write(_Atomic uint64_t *words, size_t count, struct baton_str 
 		                      memory_order_relaxed);
 }
 
-bool subjects_is(const struct view *v, uint32_t n, const struct baton_subject *s)
-{
-	const struct slot *slot = &v->slots[n];
-	const struct name *name = &v->names[n];
-	uint32_t lengths = (uint32_t)s->space.len << 16 | (uint32_t)s->label.len;
-	return atomic_load_explicit(&slot->lengths, memory_order_relaxed) == lengths &&
-	       words_are(name->space, s->space) && words_are(name->label, s->label) &&
-	       atomic_load_explicit(&slot->listed, memory_order_acquire) == 1;
-}
-
 bool subjects_name(const struct view *v, uint32_t n, uint64_t hash, struct name_text *text,
                    struct baton_subject *ret)
 {
 	const struct slot *slot = &v->slots[n];
+	if (atomic_load_explicit(&slot->hash, memory_order_acquire) != hash)
+		return false;
 	uint32_t lengths = atomic_load_explicit(&slot->lengths, memory_order_relaxed);
 	uint32_t space_len = lengths >> 16, label_len = lengths & 0xffff;
 	if (space_len == 0 || space_len > BATON_SPACE_MAX || label_len == 0 ||
@@ -209,13 +158,6 @@ enum baton_err subjects_find(struct view *v, const struct key *key, uint32_t *re
 	return BATON_OK;
 }
 
-/* Whether there are more fences after it. In a damaged fleet the last one may have been followed by
- * 0, whatever the mark says. */
-static bool tenure_is_usable(uint64_t tenure)
-{
-	return tenure - 1 < WORD_TENURE_MAX - MARK_BLOCK;
-}
-
 /* The fences of subjects that were removed from the shard are not above it. */
 static uint64_t floor_of(const struct shard *shard)
 {
@@ -223,14 +165,12 @@ static uint64_t floor_of(const struct shard *shard)
 	return floor < WORD_TENURE_MAX ? floor : WORD_TENURE_MAX;
 }
 
-enum baton_err subjects_afford(struct view *v, uint64_t tenure)
+enum baton_err mark_advance(struct view *v, uint64_t tenure)
 {
 	struct control *c = v->control;
 	if (!tenure_is_usable(tenure))
 		return fail(BATON_FULL, "the fleet '%.200s' has no fences left above %llu",
-		            v->segment.path, (unsigned long long)(WORD_TENURE_MAX - MARK_BLOCK));
-	if (tenure <= atomic_load_explicit(&c->mark, memory_order_acquire))
-		return BATON_OK;
+		            v->segment.path, (unsigned long long)TENURE_USABLE);
 	if (c->mark_path[0] != '\0') {
 		char path[sizeof c->mark_path];
 		uint64_t before;
@@ -268,7 +208,7 @@ static bool evict_locked(struct view *v, uint32_t n, struct word w, uint32_t cod
 	struct slot *slot = &v->slots[n];
 	struct shard *shard = index_shard(v, atomic_load(&slot->hash));
 	STEP(EVICT_LOCKED);
-	if (atomic_load(&slot->line) != 0 || !slot_change(slot, w, word_vacated(w)))
+	if (!line_is_empty_locked(v, n) || !slot_change(slot, w, word_vacated(w)))
 		return false;
 	STEP(EVICT_VACATED);
 	if (atomic_load(&shard->floor) < word_tenure(w))
@@ -290,8 +230,8 @@ static enum baton_err evict(struct view *v, uint32_t n, uint32_t code, int64_t n
 	*ret_evicted = false;
 	struct word w = slot_load(slot);
 	uint64_t hash = atomic_load(&slot->hash);
-	if (atomic_load(&slot->listed) == 0 || atomic_load(&slot->line) != 0 ||
-	    !word_is_takeable(w, roster_is_dead(v, word_code(w)), (uint64_t)now))
+	if (atomic_load(&slot->listed) == 0 || line_is_waited_in(v, n) ||
+	    !word_is_takeable(w, roster_is_dead(v, word_code(w)), word_moment(now)))
 		return BATON_OK;
 	enum baton_err e = subjects_lock(v, n, hash);
 	if (e != BATON_OK)
@@ -377,8 +317,7 @@ enum baton_err subjects_settle(struct view *v, const struct key *key, uint32_t c
 	struct word other;
 	struct word settled = word_settled(w, floor_of(shard), code, expires);
 	bool fits = tenure_is_usable(word_tenure(settled)) &&
-	            word_tenure(settled) <= atomic_load(&v->control->mark) &&
-	            index_has_room(v, shard);
+	            subjects_affords(v, word_tenure(settled)) && index_has_room(v, shard);
 	if (probe(v, key, &other) != SUBJECTS_NONE || !fits ||
 	    !slot_change(&v->slots[n], w, settled)) {
 		subjects_unlock(v, key->hash);

@@ -9,7 +9,7 @@
 static bool is_held(const struct view *v, struct word w, int64_t now)
 {
 	return word_is_held(w) &&
-	       !word_is_takeable(w, roster_is_dead(v, word_code(w)), (uint64_t)now);
+	       !word_is_takeable(w, roster_is_dead(v, word_code(w)), word_moment(now));
 }
 
 /* What a place shows at one moment. False: nobody holds it, or it changes too often to tell. */
@@ -45,16 +45,24 @@ void baton_watch_each(struct baton_watch *w, struct baton_mono now,
 	}
 }
 
-static void member_count(const struct view *v, uint32_t code, int64_t now, struct baton_member *m)
+/* Counts what every member holds and waits for, in one walk over all of it. */
+static void members_count(struct baton_watch *watch, int64_t now)
 {
+	const struct view *v = watch->view;
 	uint32_t fresh = view_fresh(v);
+	for (uint32_t i = 0; i < v->params[PARAM_MEMBERS]; i++)
+		watch->members[i].held = watch->members[i].waiting = 0;
 	for (uint32_t n = 0; n < fresh; n++) {
 		struct word w = slot_load(&v->slots[n]);
-		m->held += word_code(w) == code && atomic_load(&v->slots[n].listed) != 0 &&
-		           is_held(v, w, now);
+		if (view_member(v, word_code(w)) != NULL && atomic_load(&v->slots[n].listed) != 0 &&
+		    is_held(v, w, now))
+			watch->members[word_code(w) - 1].held++;
 	}
-	for (uint32_t i = 0; i < v->params[PARAM_WAITERS]; i++)
-		m->waiting += atomic_load(&v->waiters[i].owner) == code;
+	for (uint32_t i = 0; i < v->params[PARAM_WAITERS]; i++) {
+		uint32_t code = atomic_load(&v->waiters[i].owner);
+		if (view_member(v, code) != NULL && atomic_load(&v->waiters[i].left) == 0)
+			watch->members[code - 1].waiting++;
+	}
 }
 
 void baton_watch_members(struct baton_watch *w, struct baton_mono now,
@@ -63,14 +71,16 @@ void baton_watch_members(struct baton_watch *w, struct baton_mono now,
 	const struct view *v = w->view;
 	struct member_facts facts;
 	uint32_t used = view_members_used(v);
+	members_count(w, now.ns);
 	for (uint32_t code = 1; code <= used; code++) {
 		if (roster_is_dead(v, code) || !roster_facts(v, code, &facts))
 			continue;
 		struct baton_member m = {.pid = facts.owner.pid,
 		                         .incarnation = facts.owner.incarnation,
 		                         .since = {facts.since}};
+		m.held = w->members[code - 1].held;
+		m.waiting = w->members[code - 1].waiting;
 		memcpy(m.owner, facts.owner.id, sizeof m.owner);
-		member_count(v, code, now.ns, &m);
 		if (!visit(&m, arg))
 			return;
 	}
@@ -106,7 +116,8 @@ void baton_watch_usage(struct baton_watch *watch, struct baton_mono now,
 	}
 	for (uint32_t i = 0; i < v->params[PARAM_WAITERS]; i++) {
 		uint32_t owner = atomic_load(&v->waiters[i].owner);
-		u.waiters += owner != 0 && !roster_is_dead(v, owner);
+		u.waiters += owner != 0 && !roster_is_dead(v, owner) &&
+		             atomic_load(&v->waiters[i].left) == 0;
 	}
 	*ret = u;
 }

@@ -130,14 +130,17 @@ static void doze(struct baton_listener *l, int64_t until, struct baton_cancel *c
 {
 	const struct view *v = l->fleet->view;
 	struct spot spots[BELLS + 1];
+	uint32_t numbers[BELLS];
 	size_t count = 0;
 	for (uint32_t i = 0; i < BELLS; i++) {
 		if ((l->bells >> i & 1) == 0)
 			continue;
 		uint32_t seen = atomic_load(&v->bells[i].count);
+		numbers[count] = i;
 		spots[count++] = (struct spot){.word = &v->bells[i].count, .seen = seen};
 		atomic_store(&v->bells[i].armed, 1);
 	}
+	size_t rung = count;
 	spots[count++] = (struct spot){.word = cancel, .seen = 0, .mine = true};
 	if (l->pending == 0 && ring_now(v->wakeups) != l->reader.next)
 		return;
@@ -145,6 +148,8 @@ static void doze(struct baton_listener *l, int64_t until, struct baton_cancel *c
 	if (l->pending != 0 && until > patience)
 		until = patience;
 	pause_until(spots, count, until, l->fleet->plain);
+	for (size_t i = 0; i < rung; i++)
+		bell_pass(&v->bells[numbers[i]], spots[i].seen);
 }
 
 enum baton_err baton_listener_wait(struct baton_listener *l, struct baton_mono until,

@@ -82,7 +82,7 @@ enum baton_err baton_watch_open(const char *path, struct baton_watch **ret_watch
 	AUTO(watch_closep) struct baton_watch *w = NULL;
 	struct segment_spec spec = layout_spec();
 	struct home home;
-	enum baton_err e = home_find(path, NULL, &home);
+	enum baton_err e = home_look(path, &home);
 	if (e == BATON_OK)
 		e = watch_new(&w);
 	if (e != BATON_OK)
@@ -185,16 +185,19 @@ static void listen(struct baton_watch *w, uint32_t i, int64_t now)
 	m->reader.lost = 0;
 }
 
-/* What a dead member held and nobody has taken yet. */
-static void mourn(struct baton_watch *w, uint32_t code)
+/* What a dead member held and nobody has taken yet. False: there was not enough room for all of it.
+ */
+static bool mourn(struct baton_watch *w, uint32_t code)
 {
 	const struct view *v = w->view;
 	uint32_t fresh = view_fresh(v);
-	for (uint32_t n = 0; n < fresh && w->heard_to < HEARD_MAX; n++) {
+	for (uint32_t n = 0; n < fresh; n++) {
 		struct word word = slot_load(&v->slots[n]);
 		if (word_code(word) != code || atomic_load(&v->slots[n].listed) == 0 ||
 		    w->ended[n] == word_tenure(word))
 			continue;
+		if (w->heard_to == HEARD_MAX)
+			return false;
 		w->ended[n] = word_tenure(word);
 		hear(w, (struct heard){
 				.who = word.who,
@@ -204,21 +207,19 @@ static void mourn(struct baton_watch *w, uint32_t code)
 				.version = (uint16_t)atomic_load(&v->members[code - 1].version),
 			});
 	}
+	return true;
 }
 
-/* The kernel tells a member's death to those who wait for what it held. For a watch, which waits
- * for nothing, it is enough to look now and then. */
-static void look_at_lives(struct baton_watch *w, int64_t now)
+/* The kernel tells a member's death to those who wait for what it held. A watch, which waits for
+ * nothing, looks whenever it looks at anything. */
+static void look_at_lives(struct baton_watch *w)
 {
 	uint32_t used = view_members_used(w->view);
-	if (now - w->looked < BACKSTOP_NS)
-		return;
-	w->looked = now;
 	for (uint32_t i = 0; i < used; i++) {
 		bool lives = !roster_is_dead(w->view, i + 1);
-		if (w->members[i].lived && !lives)
-			mourn(w, i + 1);
-		w->members[i].lived = lives;
+		bool all_told = !w->members[i].lived || lives || mourn(w, i + 1);
+		/* What there was no room for comes after what there was. */
+		w->members[i].lived = lives || !all_told;
 	}
 }
 
@@ -228,7 +229,7 @@ static void gather(struct baton_watch *w, int64_t now)
 	w->heard_from = w->heard_to = 0;
 	for (uint32_t i = 0; i < used; i++)
 		listen(w, i, now);
-	look_at_lives(w, now);
+	look_at_lives(w);
 }
 
 /* Tells the next of what was heard. False: its name is no longer known. */
@@ -290,6 +291,7 @@ static void doze(struct baton_watch *w, int64_t until, struct baton_cancel *canc
 		{.word = cancel, .seen = 0, .mine = true},
 	};
 	pause_until(spots, 2, until, false);
+	bell_pass(bell, seen);
 }
 
 enum baton_err baton_watch_next(struct baton_watch *w, struct baton_mono until,

@@ -14,6 +14,7 @@ struct watched {
 	struct ring_reader reader;
 	int64_t pending; /* since when its next entry is begun and not finished; 0: it is not */
 	bool lived;      /* when it was last looked at                                        */
+	uint32_t held, waiting; /* as last counted                                          */
 };
 
 /* What was read and not told yet. */
@@ -42,7 +43,6 @@ struct baton_watch {
 	struct heard heard[HEARD_MAX];
 	size_t heard_from, heard_to;
 	uint64_t lost;
-	int64_t looked; /* when the members' lives were last looked at */
 	struct name_text text;
 	struct pump pump;
 };

@@ -43,6 +43,12 @@ static inline bool word_is_held(struct word w)
 	return word_code(w) != WORD_FREE && word_code(w) != WORD_VACANT;
 }
 
+/* A moment as words have it: there is none before the boot. */
+static inline uint64_t word_moment(int64_t ns)
+{
+	return ns > 0 ? (uint64_t)ns : 0;
+}
+
 /* Live iff it expires after now: at exactly the deadline it is too late. */
 static inline bool word_has_expired(struct word w, uint64_t now)
 {

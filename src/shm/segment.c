@@ -4,15 +4,26 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fail.h"
 #include "base/process.h"
+
+/* File systems that <linux/magic.h> does not know on every machine. */
+#ifndef CIFS_SUPER_MAGIC
+#define CIFS_SUPER_MAGIC 0xff534d42
+#endif
+#ifndef SMB2_SUPER_MAGIC
+#define SMB2_SUPER_MAGIC 0xfe534d42
+#endif
 
 #define MAGIC "BATONSHM"
 #define LAYOUT 1u
@@ -115,6 +126,13 @@ static enum baton_err file_fill(int fd, const struct segment_spec *spec,
 	return e;
 }
 
+/* What is shared with a group is shared with that of the folder. */
+static bool group_give(int fd, int folder, mode_t mode)
+{
+	struct stat st;
+	return mode != 0660 || (fstat(folder, &st) == 0 && fchown(fd, (uid_t)-1, st.st_gid) == 0);
+}
+
 /* Makes the file complete and without a name, and then gives it its name if nobody was faster.
  * A maker that dies on the way leaves nothing behind. */
 static enum baton_err segment_make(const struct segment_spec *spec, int folder)
@@ -128,7 +146,7 @@ static enum baton_err segment_make(const struct segment_spec *spec, int folder)
 		return e;
 	AUTO(fd_closep)
 	int fd = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, spec->mode);
-	if (fd < 0 || fchmod(fd, spec->mode) != 0)
+	if (fd < 0 || fchmod(fd, spec->mode) != 0 || !group_give(fd, folder, spec->mode))
 		return fail_errno(errno, "a shared segment cannot be made at '%.200s'", spec->path);
 	e = file_size(fd, spec, header.size);
 	if (e == BATON_OK)
@@ -185,29 +203,91 @@ static enum baton_err header_check(const struct segment_spec *spec, const struct
 		data_size = spec->size(h->params);
 	if (data_size == 0 || h->size != DATA_OFFSET + data_size || h->size != file_bytes)
 		return foreign(spec, "is damaged: its size does not fit what it says");
-	struct baton_id boot;
-	if (!process_boot(&boot))
-		return fail_errno(errno, "the kernel's boot id cannot be read from /proc");
-	if (!baton_id_equal(&boot, &h->boot))
-		return foreign(spec, "is from before the last boot");
 	return BATON_OK;
 }
 
+/* Whether the segment was made in an earlier boot, so that whoever used it is dead. *ret_stale is
+ * false where this cannot be said from the header. */
+static enum baton_err header_is_stale(const struct segment_header *h, bool *ret_stale)
+{
+	struct baton_id boot;
+	if (!process_boot(&boot))
+		return fail_errno(errno, "the kernel's boot id cannot be read from /proc");
+	*ret_stale = memcmp(h->magic, MAGIC, sizeof h->magic) == 0 && h->layout == LAYOUT &&
+	             !baton_id_equal(&boot, &h->boot);
+	return BATON_OK;
+}
+
+/* Whether another machine, with a boot of its own, may use the file too. */
+static bool is_shared_by_machines(int fd)
+{
+	static const long types[] = {
+		NFS_SUPER_MAGIC, SMB_SUPER_MAGIC,  SMB2_SUPER_MAGIC, CIFS_SUPER_MAGIC,
+		V9FS_MAGIC,      FUSE_SUPER_MAGIC, CEPH_SUPER_MAGIC,
+	};
+	struct statfs fs;
+	if (fstatfs(fd, &fs) != 0)
+		return true;
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+		if ((long)fs.f_type == types[i])
+			return true;
+	}
+	return false;
+}
+
+/* Removes the file of an earlier boot. Those who do so at once take turns at its lock, so that none
+ * of them removes what another has put in its place. */
+static enum baton_err stale_remove(const struct segment_spec *spec, int fd)
+{
+	struct stat here, there;
+	if (is_shared_by_machines(fd))
+		return foreign(spec, "is from another boot, maybe of another machine that uses it");
+	if (flock(fd, LOCK_EX) != 0 || fstat(fd, &here) != 0)
+		return fail_errno(errno, "'%.200s' cannot be locked", spec->path);
+	if (lstat(spec->path, &there) != 0 || there.st_dev != here.st_dev ||
+	    there.st_ino != here.st_ino)
+		return BATON_OK;
+	if (unlink(spec->path) != 0 && errno != ENOENT)
+		return fail_errno(errno,
+		                  "'%.200s', which is from before the last boot, cannot be removed",
+		                  spec->path);
+	return BATON_OK;
+}
+
+/* Reads the header of a file whose owner and mode are as they should be. */
+static enum baton_err header_read(const struct segment_spec *spec, int fd, const struct stat *st,
+                                  struct segment_header *ret)
+{
+	enum baton_err e = stat_check(spec, st);
+	if (e != BATON_OK)
+		return e;
+	ssize_t n = pread(fd, ret, sizeof *ret, 0);
+	if (n < 0)
+		return fail_errno(errno, "'%.200s' cannot be read", spec->path);
+	if ((size_t)n < sizeof *ret)
+		return foreign(spec, "is no shared segment: it is too short");
+	return BATON_OK;
+}
+
+/* BATON_YIELD: it was one of an earlier boot, and is no more. */
 static enum baton_err segment_map(const struct segment_spec *spec, int fd, struct segment *ret)
 {
 	struct stat st;
 	struct segment_header header;
+	bool stale = false;
 	if (fstat(fd, &st) != 0)
 		return fail_errno(errno, "'%.200s' cannot be looked at", spec->path);
-	enum baton_err e = stat_check(spec, &st);
-	if (e != BATON_OK)
-		return e;
-	ssize_t n = pread(fd, &header, sizeof header, 0);
-	if (n < 0)
-		return fail_errno(errno, "'%.200s' cannot be read", spec->path);
-	if ((size_t)n < sizeof header)
-		return foreign(spec, "is no shared segment: it is too short");
-	e = header_check(spec, &header, (uint64_t)st.st_size);
+	enum baton_err e = header_read(spec, fd, &st, &header);
+	if (e == BATON_OK)
+		e = header_is_stale(&header, &stale);
+	if (e == BATON_OK && stale) {
+		if (spec->read_only || spec->init == NULL)
+			return BATON_NOT_HELD;
+		e = stale_remove(spec, fd);
+		return e == BATON_OK ? BATON_YIELD : e;
+	}
+	if (e == BATON_OK)
+		e = header_check(spec, &header, (uint64_t)st.st_size);
 	if (e != BATON_OK)
 		return e;
 	int prot = spec->read_only ? PROT_READ : PROT_READ | PROT_WRITE;
@@ -278,14 +358,19 @@ enum baton_err segment_open(const struct segment_spec *spec, struct segment *ret
 	char folder[SEGMENT_PATH_MAX + 1];
 	folder_of(spec->path, folder);
 	AUTO(fd_closep) int folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool makes = !spec->read_only && spec->init != NULL;
 	e = folder_check(folder, folder_fd);
 	if (e != BATON_OK)
 		return e;
 	for (int i = 0; i < ATTEMPTS; i++) {
 		AUTO(fd_closep) int fd = file_open(spec);
-		if (fd >= 0)
-			return segment_map(spec, fd, ret);
-		if (errno == ENOENT && (spec->read_only || spec->init == NULL))
+		if (fd >= 0) {
+			e = segment_map(spec, fd, ret);
+			if (e != BATON_YIELD)
+				return e;
+			continue;
+		}
+		if (errno == ENOENT && !makes)
 			return BATON_NOT_HELD;
 		if (errno != ENOENT)
 			return fail_errno(errno, "'%.200s' cannot be opened", spec->path);

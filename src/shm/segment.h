@@ -65,7 +65,8 @@ struct segment {
 	char path[SEGMENT_PATH_MAX + 1];     /* "": it has none                    */
 };
 
-/* Attaches to the segment at spec->path, which is made if it is not there.
+/* Attaches to the segment at spec->path, which is made if it is not there, or is there from an
+ * earlier boot, of which nobody lives.
  *
  * BATON_OK:      *ret is attached, and ended by segment_close().
  * BATON_NOT_HELD: there is none, and none is to be made.

@@ -20,7 +20,7 @@ def test_help_lists_the_commands(baton):
     result = baton('--help')
     assert (result.returncode, result.stderr) == (0, '')
     assert result.stdout.startswith('Baton gives every piece of work exactly one owner.\n')
-    assert commands(baton) == ['demo', 'help']
+    assert commands(baton) == ['demo', 'lock', 'holders', 'watch', 'force-release', 'fleet', 'help']
 
 
 @pytest.mark.parametrize('arguments', [['-h'], ['help']])
@@ -131,3 +131,15 @@ def test_the_example_does_what_it_says():
     first = int(re.fullmatch(r'ada holds it, fence (\d+)', holds).group(1))
     assert yields == f'ben yields to the holder of fence {first}'
     assert int(re.fullmatch(r'ben holds it, fence (\d+)', then).group(1)) > first
+
+
+def test_the_example_of_a_claim_holds_and_lets_go(tmp_path):
+    environment = dict(os.environ, BATON_FLEET=str(tmp_path / 'fleet'))
+    tmp_path.chmod(0o700)
+    fences = []
+    for _ in range(2):
+        result = subprocess.run([os.environ['BATON_EXAMPLE_CLAIM']], capture_output=True, text=True,
+                                check=False, timeout=120, env=environment)
+        assert (result.returncode, result.stderr) == (0, '')
+        fences.append(int(re.fullmatch(r'we hold it, fence (\d+)\n', result.stdout).group(1)))
+    assert fences[1] > fences[0]

@@ -79,8 +79,18 @@ def test_the_version_stands_in_one_place(root):
                 assert version not in path.read_text(), path
 
 
-def test_the_manual_page_is_in_order(root, run):
+def test_the_manual_pages_are_in_order(root, run):
     if not shutil.which('mandoc'):
         pytest.skip('no mandoc')
-    result = run('mandoc', '-T', 'lint', '-W', 'warning', root / 'man/baton.1')
+    pages = sorted((root / 'man').glob('*.1'))
+    assert pages
+    result = run('mandoc', '-T', 'lint', '-W', 'warning', *pages)
     assert (result.returncode, result.stdout) == (0, '')
+
+
+def test_every_manual_page_is_installed_and_named_by_the_first(root):
+    installed = (root / 'man/meson.build').read_text()
+    first = (root / 'man/baton.1').read_text()
+    for page in sorted((root / 'man').glob('*.1')):
+        assert f"'{page.name}'" in installed
+        assert page.name == 'baton.1' or f'.Xr {page.name[:-2]} 1' in first

@@ -143,3 +143,4 @@ def test_the_program_runs_where_it_was_installed(installed, run):
 
 def test_the_manual_is_installed(installed):
     find(installed, 'man1/baton.1')
+    find(installed, 'man1/baton-lock.1')

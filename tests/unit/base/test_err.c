@@ -30,7 +30,7 @@ static void every_answer_has_its_number_its_name_and_its_meaning(void **state)
 		{BATON_BUSY, 9, "BATON_BUSY", "a stopped process is in the way"},
 		{BATON_GONE, 10, "BATON_GONE", "what was joined is gone"},
 		{BATON_STALE, 11, "BATON_STALE", "a newer one was here"},
-		{(enum baton_err)9, 9, "BATON_UNKNOWN", "unknown error"},
+		{(enum baton_err)12, 12, "BATON_UNKNOWN", "unknown error"},
 		{(enum baton_err) - 1, -1, "BATON_UNKNOWN", "unknown error"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

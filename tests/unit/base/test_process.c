@@ -2,10 +2,12 @@
 #include "base/process.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -195,6 +197,36 @@ static void a_descriptor_follows_its_process_to_the_end(void **state)
 	assert_int_equal(start, 99);
 }
 
+static int run_for_ever(int channel, void *arg)
+{
+	(void)arg;
+	channel_send(channel, "running");
+	for (volatile unsigned i = 0;; i++)
+		;
+	return 0;
+}
+
+static void a_stopped_process_is_not_runnable(void **state)
+{
+	(void)state;
+	struct child c;
+	char message[16];
+	siginfo_t info;
+	child_start(&c, run_for_ever, NULL);
+	assert_true(channel_receive(c.channel, message, sizeof message));
+	assert_true(process_is_runnable(c.pid));
+	kill(c.pid, SIGSTOP);
+	assert_int_equal(waitid(P_PID, (id_t)c.pid, &info, WSTOPPED | WNOWAIT), 0);
+	assert_false(process_is_runnable(c.pid));
+	kill(c.pid, SIGKILL);
+	child_await_end(&c);
+	assert_false(process_is_runnable(c.pid));
+	child_reap(&c);
+	assert_false(process_is_runnable(c.pid));
+	assert_false(process_is_runnable(0));
+	assert_false(process_is_runnable(-1));
+}
+
 static void a_pid_that_nobody_has_is_not_opened(void **state)
 {
 	(void)state;
@@ -230,6 +262,7 @@ int main(void)
 		cmocka_unit_test(the_namespace_is_the_inode_that_ls_shows),
 		cmocka_unit_test(a_process_sees_its_own_start_as_others_see_it),
 		cmocka_unit_test(a_descriptor_follows_its_process_to_the_end),
+		cmocka_unit_test(a_stopped_process_is_not_runnable),
 		cmocka_unit_test(a_pid_that_nobody_has_is_not_opened),
 		cmocka_unit_test(nothing_here_touches_the_error_detail),
 	};

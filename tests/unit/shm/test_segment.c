@@ -220,9 +220,8 @@ static int open_at_the_signal(int channel, void *arg)
 	return 0;
 }
 
-static void a_hundred_processes_that_open_it_at_once_share_one(void **state)
+static void open_by_many_at_once(struct world *w)
 {
-	struct world *w = *state;
 	struct child children[100];
 	char first[64] = "";
 	char text[64];
@@ -240,6 +239,11 @@ static void a_hundred_processes_that_open_it_at_once_share_one(void **state)
 		assert_int_equal(child_reap(&children[i]), 0);
 	}
 	assert_int_equal(files_in(w->folder), 1);
+}
+
+static void a_hundred_processes_that_open_it_at_once_share_one(void **state)
+{
+	open_by_many_at_once(*state);
 }
 
 static void a_segment_that_is_removed_or_replaced_is_no_longer_current(void **state)
@@ -299,7 +303,6 @@ static void a_damaged_or_foreign_header_is_refused_and_left_alone(void **state)
 		{offsetof(struct segment_header, params), 3, "is damaged"},
 		{offsetof(struct segment_header, params), UINT32_MAX, "is damaged"},
 		{offsetof(struct segment_header, params), 0, "is damaged"},
-		{offsetof(struct segment_header, boot), 1, "is from before the last boot"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		AUTO(segment_close) struct segment s = {0};
@@ -340,7 +343,8 @@ static void random_bytes_are_refused(void **state)
 		struct segment other = {.size = 77};
 		enum baton_err e = segment_open(&w->spec, &other);
 		if (e == BATON_OK) {
-			/* Then it hit only what says nothing: params that do not count, the id. */
+			/* Then it hit only what says nothing: params that do not count, the id; or
+			 * the boot, and this is another one. */
 			assert_memory_equal(&before, other.header,
 			                    offsetof(struct segment_header, params) + 4);
 			assert_true(baton_id_equal(&before.boot, &other.header->boot));
@@ -349,6 +353,38 @@ static void random_bytes_are_refused(void **state)
 			assert_int_equal(e, BATON_INVALID);
 		}
 	}
+}
+
+static void age(const struct world *w)
+{
+	struct baton_id boot = {{1, 2, 3}};
+	scribble(w, offsetof(struct segment_header, boot), &boot, sizeof boot);
+}
+
+static void one_of_an_earlier_boot_is_replaced_by_whoever_makes_one(void **state)
+{
+	struct world *w = *state;
+	AUTO(segment_close) struct segment old = {0};
+	AUTO(segment_close) struct segment new = {0};
+	struct segment_spec looker = w->spec;
+	looker.read_only = true;
+	assert_int_equal(segment_open(&w->spec, &old), BATON_OK);
+	age(w);
+	assert_int_equal(segment_open(&looker, &new), BATON_NOT_HELD);
+	assert_true(segment_is_current(&old));
+	assert_int_equal(segment_open(&w->spec, &new), BATON_OK);
+	assert_false(segment_is_current(&old));
+	assert_false(baton_id_equal(&old.header->id, &new.header->id));
+	assert_int_equal(files_in(w->folder), 1);
+}
+
+static void processes_that_replace_an_old_one_at_once_share_the_new_one(void **state)
+{
+	struct world *w = *state;
+	AUTO(segment_close) struct segment old = {0};
+	assert_int_equal(segment_open(&w->spec, &old), BATON_OK);
+	age(w);
+	open_by_many_at_once(w);
 }
 
 static void another_mode_is_refused(void **state)
@@ -480,6 +516,8 @@ int main(void)
 		SEGMENT_TEST(a_damaged_or_foreign_header_is_refused_and_left_alone),
 		SEGMENT_TEST(a_file_of_another_size_is_refused),
 		SEGMENT_TEST(random_bytes_are_refused),
+		SEGMENT_TEST(one_of_an_earlier_boot_is_replaced_by_whoever_makes_one),
+		SEGMENT_TEST(processes_that_replace_an_old_one_at_once_share_the_new_one),
 		SEGMENT_TEST(another_mode_is_refused),
 		SEGMENT_TEST(what_is_no_regular_file_is_refused),
 		SEGMENT_TEST(a_folder_that_others_can_write_to_is_refused),

@@ -5,8 +5,8 @@
  * disk, the other copy is written too, with a flag: it says that the mark is settled, and is itself
  * the spare one from then on. So there is always one copy on the disk that nobody writes to, and it
  * has the highest mark that was ever admitted. */
-#ifndef CONTEST_SLOT_H
-#define CONTEST_SLOT_H
+#ifndef CONTEST_LEDGER_SLOT_H
+#define CONTEST_LEDGER_SLOT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* The place of one subject in a ledger. */
-#include "contest/slot.h"
+#include "contest/ledger_slot.h"
 
 #include <assert.h>
 #include <stddef.h>

@@ -1,0 +1,99 @@
+/* A command that runs while a subject is held, and ends when it no longer is.
+ *
+ * Beside the caller a second process begins, the guardian. It holds the subject and is the parent
+ * of the command. Whoever is killed at whatever moment: as long as a process of the command lives,
+ * no other command under the same subject starts.
+ *
+ *	the command ends           the caller goes on; what it left running keeps the subject
+ *	the caller dies            the guardian ends the command and all that descend from it, and
+ *	                           only then gives the subject back
+ *	the guardian dies          the command is killed; what descends from it keeps the next
+ *	                           command from starting for as long as it lives
+ *	the subject is lost        the guardian ends the command and all that descend from it
+ */
+#ifndef BATON_GUARDIAN_H
+#define BATON_GUARDIAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <baton/api.h>
+#include <baton/claim.h>
+#include <baton/err.h>
+#include <baton/id.h>
+#include <baton/str.h>
+#include <baton/time.h>
+
+BATON_BEGIN
+
+#define BATON_GUARDIAN_GRACE_MS 5000
+#define BATON_GUARDIAN_LEFTOVERS 4
+
+struct baton_guardian_ask {
+	const char *fleet;              /* its file; NULL: that of baton_fleet_default() */
+	struct baton_str owner;         /* what others are told about who holds */
+	struct baton_subject *subject;  /* without NUL bytes: the command is told */
+	struct baton_duration ttl;      /* renewed at each third of it; 0 or less: none */
+	struct baton_duration wait;     /* for the subject; 0 or less: not at all */
+	struct baton_duration at_least; /* the subject is kept for that long from when it is held */
+	struct baton_duration grace;    /* from SIGTERM to SIGKILL; 0: BATON_GUARDIAN_GRACE_MS */
+
+	/* The command and its arguments, with NULL at the end. It is found as a shell finds it, and
+	 * gets the environment of the caller with BATON_FENCE and BATON_SUBJECT ("space/label"). */
+	char *const *argv;
+
+	/* Called once the subject is held, before the command starts. May be NULL. */
+	void (*held)(baton_fence fence, void *arg);
+	void *arg;
+};
+
+/* How it came to its end, and what `code` is then. */
+enum baton_guardian_how {
+	BATON_GUARDIAN_EXITED = 1,  /* the command ended with this status */
+	BATON_GUARDIAN_SIGNALED,    /* this signal ended the command */
+	BATON_GUARDIAN_UNSTARTED,   /* the command cannot be executed, for this errno */
+	BATON_GUARDIAN_INTERRUPTED, /* this signal came to the caller before the command started */
+	BATON_GUARDIAN_LOST,        /* the subject was lost, and nothing of the command lives; 0 */
+	BATON_GUARDIAN_KILLED       /* this signal ended the guardian; 0: it went wrong */
+};
+
+struct baton_guardian_end {
+	enum baton_guardian_how how; /* after BATON_OK */
+	int code;                    /* after BATON_OK */
+
+	/* After BATON_OK: the guardian, a child of the caller, if it still keeps the subject; it
+	 * ends by itself. 0: it has ended and the subject is free, or was lost. */
+	int32_t guardian;
+
+	/* After BATON_YIELD and BATON_TIMEOUT: who comes first. `why` is 0 if nobody does but
+	 * processes of a former holder, whose guardian was killed, still run: the first few of
+	 * those that this user can see. */
+	struct baton_claim_holder holder;
+	int32_t leftovers[BATON_GUARDIAN_LEFTOVERS];
+	size_t leftovers_count;
+};
+
+/* Holds the subject and runs the command; returns when that has ended.
+ *
+ * Meanwhile the signals HUP, INT, QUIT, USR1, USR2, ALRM, TERM and CONT, unless they are ignored,
+ * are passed on to the command. Not those that the terminal sends: they reach the command, which is
+ * in the caller's process group, by themselves. Before the command has started they end the wait.
+ *
+ * BATON_OK:      *ret_end says how it ended.
+ * BATON_YIELD, BATON_TIMEOUT: it did not run; *ret_end says who comes first.
+ * BATON_INVALID: no command, or a NUL in the subject; or as baton_fleet_join() and
+ *                baton_claim_try() say.
+ * BATON_BUSY:    a stopped process was in the way for 2 seconds.
+ * BATON_CANCELLED: somebody sent SIGTERM to the guardian before the command started.
+ * BATON_FULL, BATON_GONE, BATON_NO_MEMORY: as these say.
+ * BATON_SYSTEM:  errno says why.
+ * *ret_end is untouched except as said, and the command did not run unless BATON_OK.
+ *
+ * The caller is the only thread of its process, because it forks; it waits for no child of its own
+ * and changes no signal meanwhile. */
+BATON_API enum baton_err baton_guardian_run(const struct baton_guardian_ask *ask,
+                                            struct baton_guardian_end *ret_end);
+
+BATON_END
+
+#endif

@@ -1,0 +1,51 @@
+/* The name of a subject as it lies in the segment: words, compared in words, for every claim. */
+#ifndef CONTEST_NAME_H
+#define CONTEST_NAME_H
+
+#include <string.h>
+
+#include "contest/layout.h"
+
+static inline uint64_t load_8(const char *at)
+{
+	uint64_t word;
+	memcpy(&word, at, sizeof word);
+	return word;
+}
+
+static inline uint64_t load_4(const char *at)
+{
+	uint32_t word;
+	memcpy(&word, at, sizeof word);
+	return word;
+}
+
+/* The last `len` bytes, 1 to 7, as a word padded with zeros: put together from loads that overlap,
+ * because this is done for every claim. Little-endian, as the machines are that have 16-byte
+ * compare-and-swap. */
+static inline uint64_t load_tail(const char *at, size_t len)
+{
+	if (len >= 4)
+		return load_4(at) | load_4(at + len - 4) << (8 * (len - 4));
+	uint64_t first = (unsigned char)at[0], middle = (unsigned char)at[len / 2],
+		 last = (unsigned char)at[len - 1];
+	return first | middle << (8 * (len / 2)) | last << (8 * (len - 1));
+}
+
+/* The i-th eight bytes of a text, padded with zeros. */
+static inline uint64_t text_word(struct baton_str text, size_t i)
+{
+	size_t left = text.len - 8 * i;
+	return left >= 8 ? load_8(text.ptr + 8 * i) : load_tail(text.ptr + 8 * i, left);
+}
+
+static inline bool words_are(const _Atomic uint64_t *words, struct baton_str text)
+{
+	for (size_t i = 0; 8 * i < text.len; i++) {
+		if (atomic_load_explicit(&words[i], memory_order_relaxed) != text_word(text, i))
+			return false;
+	}
+	return true;
+}
+
+#endif
