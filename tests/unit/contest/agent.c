@@ -30,7 +30,7 @@ struct desk {
 	struct baton_fleet *fleet;
 	pthread_mutex_t mu;
 	struct baton_claim claims[LABELS]; /* [mu] */
-	char labels[LABELS][LABEL_BYTES];
+	char labels[LABELS][LABEL_BYTES];  /* as the fleet, known to who had [mu] after joining */
 };
 
 struct worker {
@@ -105,9 +105,12 @@ static enum baton_err join(const char *path, struct baton_fleet **ret)
 
 static enum baton_err do_join(struct worker *w)
 {
-	enum baton_err e = join(w->desk->path, &w->desk->fleet);
+	struct desk *d = w->desk;
+	enum baton_err e = join(d->path, &d->fleet);
+	pthread_mutex_lock(&d->mu);
 	if (e == BATON_OK)
-		labels_find(w->desk->fleet->view, w->desk->labels);
+		labels_find(d->fleet->view, d->labels);
+	pthread_mutex_unlock(&d->mu);
 	return e;
 }
 
@@ -263,6 +266,8 @@ static enum baton_err obey(struct worker *w, const char *verb, unsigned x, unsig
 	static const char *const asks[] = {"try", "steal", "force", "wait", NULL};
 	static const char *const claimed[] = {"release", "renew", "check", NULL};
 	struct desk *d = w->desk;
+	pthread_mutex_lock(&d->mu);
+	pthread_mutex_unlock(&d->mu);
 	if (is_one_of(verb, asks))
 		return do_claim(w, verb, x, y, holder);
 	if (is_one_of(verb, claimed))
