@@ -46,7 +46,8 @@ void keeper_hold(struct keeper *k, _Atomic uint32_t *life, uint32_t code)
 static void life_drop(struct keeper *k)
 {
 	__atomic_store_n(&k->list.list.next, &k->list.list, __ATOMIC_SEQ_CST);
-	if (k->life == NULL)
+	/* What was written before the code is known with it. */
+	if (atomic_load(&k->code) == 0)
 		return;
 	atomic_store(k->life, 0);
 	pause_wake(k->life, INT_MAX, false);

@@ -13,7 +13,8 @@ typedef int support_clocklock_is_empty;
 #include <stddef.h>
 #include <time.h>
 
-int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until)
+__attribute__((visibility("default"))) int
+pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until)
 {
 	int (*real)(pthread_mutex_t *, clockid_t, const struct timespec *) = NULL;
 	*(void **)&real = dlsym(RTLD_NEXT, "pthread_mutex_clocklock");

@@ -43,8 +43,9 @@ struct witness {
 	_Atomic uint64_t grants;     /* at 0 */
 	_Atomic uint64_t violations; /* at 8 */
 	_Atomic uint64_t takeovers;  /* at 16: somebody came in while another was */
-	_Alignas(4096) _Atomic uint8_t doomed[IDS_MAX]; /* at 4096: it is being killed */
-	_Atomic int64_t deadline[IDS_MAX];              /* of what it holds; 0: it has none */
+	uint64_t unused[509];
+	_Atomic uint8_t doomed[IDS_MAX];    /* at 4096: it is being killed */
+	_Atomic int64_t deadline[IDS_MAX];  /* of what it holds; 0: it has none */
 	_Atomic uint64_t inside[CONTESTED]; /* the highest fence that was seen, and below it the id
 	                                     * of the one who is in, or 0 */
 };

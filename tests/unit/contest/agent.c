@@ -28,8 +28,9 @@
 struct desk {
 	const char *path;
 	struct baton_fleet *fleet;
-	struct baton_claim claims[LABELS];
-	char labels[LABELS][LABEL_BYTES];
+	pthread_mutex_t mu;
+	struct baton_claim claims[LABELS]; /* [mu] */
+	char labels[LABELS][LABEL_BYTES];  /* as the fleet, known to who had [mu] after joining */
 };
 
 struct worker {
@@ -104,9 +105,12 @@ static enum baton_err join(const char *path, struct baton_fleet **ret)
 
 static enum baton_err do_join(struct worker *w)
 {
-	enum baton_err e = join(w->desk->path, &w->desk->fleet);
+	struct desk *d = w->desk;
+	enum baton_err e = join(d->path, &d->fleet);
+	pthread_mutex_lock(&d->mu);
 	if (e == BATON_OK)
-		labels_find(w->desk->fleet->view, w->desk->labels);
+		labels_find(d->fleet->view, d->labels);
+	pthread_mutex_unlock(&d->mu);
 	return e;
 }
 
@@ -191,6 +195,21 @@ static enum baton_err do_look(struct worker *w, unsigned n)
 	               : BATON_INVALID;
 }
 
+static struct baton_claim claim_get(struct desk *d, unsigned i)
+{
+	pthread_mutex_lock(&d->mu);
+	struct baton_claim claim = d->claims[i];
+	pthread_mutex_unlock(&d->mu);
+	return claim;
+}
+
+static void claim_set(struct desk *d, unsigned i, struct baton_claim claim)
+{
+	pthread_mutex_lock(&d->mu);
+	d->claims[i] = claim;
+	pthread_mutex_unlock(&d->mu);
+}
+
 static enum baton_err do_claim(struct worker *w, const char *verb, unsigned i, unsigned ms,
                                struct baton_claim_holder *holder)
 {
@@ -203,23 +222,30 @@ static enum baton_err do_claim(struct worker *w, const char *verb, unsigned i, u
 		.ttl = {ms * NS_PER_MS},
 		.until = soon(ms * NS_PER_MS),
 	};
-	if (strcmp(verb, "try") == 0)
-		return baton_claim_try(d->fleet, &ask, &d->claims[i], holder);
-	if (strcmp(verb, "steal") == 0)
-		return baton_claim_try_at(d->fleet, &ask, soon(2 * HOUR_NS), &d->claims[i], holder);
+	struct baton_claim claim = {.fleet = NULL};
+	enum baton_err e;
 	if (strcmp(verb, "force") == 0)
 		return baton_claim_force(d->fleet, ask.subject, holder);
-	ask.ttl.ns = 0;
-	w->in_line = true;
-	w->told = false;
-	enum baton_err e = baton_claim_wait(d->fleet, &ask, &d->claims[i], holder);
-	w->in_line = false;
+	if (strcmp(verb, "try") == 0) {
+		e = baton_claim_try(d->fleet, &ask, &claim, holder);
+	} else if (strcmp(verb, "steal") == 0) {
+		e = baton_claim_try_at(d->fleet, &ask, soon(2 * HOUR_NS), &claim, holder);
+	} else {
+		ask.ttl.ns = 0;
+		w->in_line = true;
+		w->told = false;
+		e = baton_claim_wait(d->fleet, &ask, &claim, holder);
+		w->in_line = false;
+	}
+	if (e == BATON_OK)
+		claim_set(d, i, claim);
 	return e;
 }
 
-static enum baton_err do_claimed(const struct desk *d, const char *verb, unsigned i)
+static enum baton_err do_claimed(struct desk *d, const char *verb, unsigned i)
 {
-	const struct baton_claim *claim = &d->claims[i];
+	const struct baton_claim held = claim_get(d, i);
+	const struct baton_claim *claim = &held;
 	if (strcmp(verb, "release") == 0)
 		return baton_claim_release(claim);
 	if (strcmp(verb, "renew") == 0)
@@ -240,6 +266,8 @@ static enum baton_err obey(struct worker *w, const char *verb, unsigned x, unsig
 	static const char *const asks[] = {"try", "steal", "force", "wait", NULL};
 	static const char *const claimed[] = {"release", "renew", "check", NULL};
 	struct desk *d = w->desk;
+	pthread_mutex_lock(&d->mu);
+	pthread_mutex_unlock(&d->mu);
 	if (is_one_of(verb, asks))
 		return do_claim(w, verb, x, y, holder);
 	if (is_one_of(verb, claimed))
@@ -257,7 +285,8 @@ static enum baton_err obey(struct worker *w, const char *verb, unsigned x, unsig
 	if (strcmp(verb, "leave") == 0) {
 		baton_fleet_leave(d->fleet);
 		d->fleet = NULL;
-		memset(d->claims, 0, sizeof d->claims);
+		for (unsigned i = 0; i < LABELS; i++)
+			claim_set(d, i, (struct baton_claim){.fleet = NULL});
 		return BATON_OK;
 	}
 	abort();
@@ -294,7 +323,7 @@ static void *work(void *arg)
 			visits_print(w, text, sizeof text);
 		else
 			e = obey(w, verb, x, y, &holder);
-		uint64_t fence = e == BATON_OK && x < LABELS ? w->desk->claims[x].fence.v : 0;
+		uint64_t fence = e == BATON_OK && x < LABELS ? claim_get(w->desk, x).fence.v : 0;
 		if (text[0] == '\0' && e != BATON_OK)
 			snprintf(text, sizeof text, "%.300s", baton_err_detail());
 		snprintf(line, sizeof line, "%d %" PRIu64 " %d %s", (int)e, fence, (int)holder.pid,
@@ -312,7 +341,7 @@ struct plan {
 static int agent_body(int channel, void *arg)
 {
 	const struct plan *plan = arg;
-	static struct desk desk;
+	static struct desk desk = {.mu = PTHREAD_MUTEX_INITIALIZER};
 	static struct worker workers[AGENT_THREADS];
 	pthread_t thread;
 	signal(SIGPIPE, SIG_IGN);
