@@ -34,7 +34,7 @@ static void list_register(struct keeper *k)
 
 void keeper_hold(struct keeper *k, _Atomic uint32_t *life, uint32_t code)
 {
-	k->life = life;
+	atomic_store(&k->life, life);
 	k->list.futex_offset = (long)((intptr_t)life - (intptr_t)&k->entry);
 	k->entry.next = &k->list.list;
 	/* The kernel looks at the list when the thread has ended, from whatever processor. */

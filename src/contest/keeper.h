@@ -14,15 +14,15 @@
 #include "contest/layout.h"
 
 struct keeper {
-	struct view *view;            /* [const]                                             */
-	_Atomic uint32_t *life;       /* NULL: it has none yet       [caller, before a stop] */
-	_Atomic uint32_t code;        /* of its member; 0: none yet                 [atomic] */
-	_Atomic uint32_t tid;         /* 0: it has not begun                        [atomic] */
-	_Atomic uint32_t gone;        /* the fleet's file was removed or replaced   [atomic] */
-	int stop;                     /* an eventfd: it shall end                    [const] */
-	int notify;                   /* an inotify descriptor, or -1                [const] */
-	pthread_t thread;             /* [const]                                             */
-	struct robust_list_head list; /* read by the kernel when the thread ends             */
+	struct view *view;              /* [const]                                             */
+	_Atomic uint32_t *_Atomic life; /* NULL: it has none yet                    [atomic] */
+	_Atomic uint32_t code;          /* of its member; 0: none yet                 [atomic] */
+	_Atomic uint32_t tid;           /* 0: it has not begun                        [atomic] */
+	_Atomic uint32_t gone;          /* the fleet's file was removed or replaced   [atomic] */
+	int stop;                       /* an eventfd: it shall end                    [const] */
+	int notify;                     /* an inotify descriptor, or -1                [const] */
+	pthread_t thread;               /* [const]                                             */
+	struct robust_list_head list;   /* read by the kernel when the thread ends             */
 	struct robust_list entry;
 };
 
