@@ -17,6 +17,7 @@ struct attempt {
 	struct baton_duration ttl;
 	int64_t fixed_now; /* NOW_UNREAD: what the clock says */
 	uint32_t waiter;   /* our ticket, or LINE_NONE        */
+	bool swept;        /* room has been looked for        */
 
 	/* What came of the last look. */
 	uint32_t slot;    /* the place                                                        */
@@ -31,6 +32,9 @@ int64_t attempt_now(struct attempt *a);
 
 /* Whether an attempt can be made at all: BATON_GONE, BATON_INVALID. */
 enum baton_err attempt_begin(struct attempt *a);
+
+/* Looks for room among what the dead have left, once in an attempt. Whether to try again. */
+bool attempt_sweep(struct attempt *a);
 
 /* BATON_OK: a->slot and a->word are ours. BATON_YIELD: attempt_describe() tells to whom. */
 enum baton_err attempt_make(struct attempt *a);

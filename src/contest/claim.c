@@ -161,8 +161,12 @@ static enum baton_err decide(struct attempt *a, uint32_t n, struct word w)
 static enum baton_err settle(struct attempt *a, const struct key *key)
 {
 	struct baton_fleet *f = a->fleet;
-	uint64_t expires = a->ttl.ns > 0 ? claims_expires(a->ttl, attempt_now(a)) : 0;
-	enum baton_err e = subjects_settle(f->view, key, f->code, expires, &a->slot, &a->word);
+	struct settler who = {
+		.code = f->code,
+		.expires = claims_expires(a->ttl, attempt_now(a)),
+		.now = attempt_now(a),
+	};
+	enum baton_err e = subjects_settle(f->view, key, &who, &a->slot, &a->word);
 	if (e != BATON_OK)
 		return e == BATON_YIELD ? look_again(a) : e;
 	a->subject->seen[0] = f->tag;
@@ -201,12 +205,19 @@ enum baton_err attempt_begin(struct attempt *a)
 	return key_check(a->subject, a->fleet->owner_len);
 }
 
+bool attempt_sweep(struct attempt *a)
+{
+	bool first = !a->swept;
+	a->swept = true;
+	return first && roster_sweep(a->fleet->view, &a->fleet->self);
+}
+
 enum baton_err attempt_make(struct attempt *a)
 {
 	for (int i = 0; i < ATTEMPT_LOOKS; i++) {
 		a->raced = false;
 		enum baton_err e = look(a);
-		if (!a->raced)
+		if (!a->raced && !(e == BATON_FULL && attempt_sweep(a)))
 			return e;
 	}
 	return fail(BATON_BUSY, "others were faster %d times in the fleet '%.200s': try again",

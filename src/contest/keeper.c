@@ -45,12 +45,13 @@ void keeper_hold(struct keeper *k, _Atomic uint32_t *life, uint32_t code)
 
 static void life_drop(struct keeper *k)
 {
-	__atomic_store_n(&k->list.list.next, &k->list.list, __ATOMIC_SEQ_CST);
-	/* What was written before the code is known with it. */
-	if (atomic_load(&k->code) == 0)
+	_Atomic uint32_t *life = atomic_load(&k->life);
+	if (life == NULL)
 		return;
-	atomic_store(k->life, 0);
-	pause_wake(k->life, INT_MAX, false);
+	/* The word first: whoever is killed before the list is empty is dead all the same. */
+	atomic_store(life, 0);
+	__atomic_store_n(&k->list.list.next, &k->list.list, __ATOMIC_SEQ_CST);
+	pause_wake(life, INT_MAX, false);
 }
 
 bool keeper_look(struct keeper *k)

@@ -215,7 +215,7 @@ struct segment_spec layout_spec(void)
 
 void view_init(struct view *v)
 {
-	view_find(v, v->segment.data, v->segment.header->params);
+	view_find(v, v->segment.data, v->segment.params);
 }
 
 static void raise_to(_Atomic uint64_t *number, uint64_t at_least)

@@ -75,7 +75,9 @@ void line_offer(struct view *v, uint32_t n)
 {
 	if (atomic_load(&v->slots[n].line) == 0)
 		return;
-	offered_set(&v->slots[n], slot_load(&v->slots[n]), pause_now());
+	struct word w = slot_load(&v->slots[n]);
+	if (!word_is_held(w))
+		offered_set(&v->slots[n], w, pause_now());
 	int told = 0;
 	for (struct walk k = walk_begin(v, n); k.at != NULL && told < OFFERS; walk_next(&k)) {
 		if (!waiter_lives(v, k.at))
@@ -114,6 +116,18 @@ bool line_admits(struct view *v, uint32_t n, struct word w, uint32_t waiter, int
 	if (waiter != LINE_NONE)
 		ret->again = now + NS_PER_MS;
 	return waiter == LINE_NONE;
+}
+
+uint32_t line_before(const struct view *v, uint32_t n, uint32_t waiter)
+{
+	uint32_t code = 0;
+	for (struct walk k = walk_begin(v, n); k.at != NULL; walk_next(&k)) {
+		if (waiter_number(v, k.at) - 1 == waiter)
+			return code;
+		if (waiter_lives(v, k.at))
+			code = atomic_load(&k.at->owner);
+	}
+	return 0;
 }
 
 static struct waiter *waiter_take(struct view *v, uint32_t code)
@@ -238,20 +252,25 @@ void line_wake_all_of(struct view *v, uint32_t code)
 	}
 }
 
-static enum baton_err waiter_sweep(struct view *v, struct waiter *w)
+/* A ticket that its owner gave up may be freed by others, and be somebody's again, until its line
+ * is locked. */
+static enum baton_err waiter_sweep(struct view *v, struct waiter *w, uint32_t code)
 {
 	uint32_t n = atomic_load(&w->slot) - 1;
-	if (n < v->params[PARAM_SUBJECTS]) {
-		uint64_t hash = atomic_load(&v->slots[n].hash);
-		enum baton_err e = subjects_lock(v, n, hash);
-		if (e != BATON_OK && e != BATON_YIELD)
-			return e;
-		if (e == BATON_OK) {
-			unlink_locked(v, n, w);
-			subjects_unlock(v, hash);
-		}
+	if (n >= v->params[PARAM_SUBJECTS]) {
+		waiter_free(w);
+		return BATON_OK;
 	}
-	waiter_free(w);
+	uint64_t hash = atomic_load(&v->slots[n].hash);
+	enum baton_err e = subjects_lock(v, n, hash);
+	if (e != BATON_OK && e != BATON_YIELD)
+		return e;
+	if (e == BATON_OK)
+		unlink_locked(v, n, atomic_load(&w->owner) == code ? w : NULL);
+	if (atomic_load(&w->owner) == code)
+		waiter_free(w);
+	if (e == BATON_OK)
+		subjects_unlock(v, hash);
 	return BATON_OK;
 }
 
@@ -260,7 +279,7 @@ enum baton_err line_sweep(struct view *v, uint32_t code)
 	for (uint32_t i = 0; i < v->params[PARAM_WAITERS]; i++) {
 		if (atomic_load_explicit(&v->waiters[i].owner, memory_order_relaxed) != code)
 			continue;
-		enum baton_err e = waiter_sweep(v, &v->waiters[i]);
+		enum baton_err e = waiter_sweep(v, &v->waiters[i], code);
 		if (e != BATON_OK)
 			return e;
 	}

@@ -30,6 +30,10 @@ struct turn {
 bool line_admits(struct view *v, uint32_t n, struct word w, uint32_t waiter, int64_t now,
                  struct turn *ret);
 
+/* The code of the member whose waiter stands directly before `waiter` and lives; 0: there is
+ * none. */
+uint32_t line_before(const struct view *v, uint32_t n, uint32_t waiter);
+
 /* Whether somebody who lives waits for place `n`. */
 bool line_is_waited_in(const struct view *v, uint32_t n);
 

@@ -16,7 +16,8 @@ static uint64_t state_of(const struct view *v)
 	uint32_t used = view_members_used(v);
 	uint64_t state = 0;
 	for (uint32_t i = 0; i < used; i++)
-		state += 2 * ring_now(view_lane(v, i)) + roster_is_dead(v, i + 1);
+		state = state * UINT64_C(0x9e3779b97f4a7c15) + 2 * ring_now(view_lane(v, i)) +
+		        roster_is_dead(v, i + 1);
 	return state;
 }
 

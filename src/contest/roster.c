@@ -183,6 +183,7 @@ static enum baton_err join_locked(struct view *v, const struct baton_owner *self
 	struct member *m = view_member(v, code);
 	struct member_facts facts = {.owner = *self, .since = pause_now()};
 	atomic_store(&m->life, 0);
+	atomic_store(&m->dead_since, 0);
 	facts_write(m, &facts);
 	atomic_store(&m->joined, 1);
 	STEP(JOIN_WRITTEN);
@@ -193,6 +194,16 @@ static enum baton_err join_locked(struct view *v, const struct baton_owner *self
 	STEP(JOIN_ALIVE);
 	*ret_code = code;
 	return BATON_OK;
+}
+
+bool roster_sweep(struct view *v, const struct baton_owner *self)
+{
+	bool orphaned;
+	if (lock_take(v, &v->control->roster, &orphaned) != BATON_OK)
+		return false;
+	sweep_all(v, self);
+	lock_give(&v->control->roster);
+	return true;
 }
 
 enum baton_err roster_join(struct view *v, const struct baton_owner *self, struct keeper *keeper,
@@ -250,6 +261,8 @@ enum baton_err roster_close(struct view *v, const struct baton_owner *self)
 	if (living == 0) {
 		atomic_store(&v->control->closed, 1);
 		e = file_remove(v);
+		if (e != BATON_OK)
+			atomic_store(&v->control->closed, 0);
 	} else {
 		e = fail(BATON_YIELD, "%u %s in the fleet '%.200s', such as %s (pid %d)", living,
 		         living == 1 ? "member lives" : "members live", v->segment.path,

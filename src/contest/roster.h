@@ -29,6 +29,10 @@ bool roster_facts(const struct view *v, uint32_t code, struct member_facts *ret)
 enum baton_err roster_join(struct view *v, const struct baton_owner *self, struct keeper *keeper,
                            uint32_t *ret_code);
 
+/* Frees what dead members whose processes are gone have left behind, when there is no room for
+ * something. False: a stopped process was in the way. */
+bool roster_sweep(struct view *v, const struct baton_owner *self);
+
 /* Ends the membership of this process, which holds nothing any more. */
 void roster_leave(struct view *v, struct keeper *keeper, uint32_t code,
                   const struct baton_owner *self);

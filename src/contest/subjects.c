@@ -243,7 +243,7 @@ static enum baton_err evict(struct view *v, uint32_t n, uint32_t code, int64_t n
 
 /* Finds room: a place that was never used, or one round over all of them for one that nobody
  * holds. */
-static enum baton_err place_find(struct view *v, uint32_t code, uint32_t *ret_slot,
+static enum baton_err place_find(struct view *v, const struct settler *who, uint32_t *ret_slot,
                                  struct word *ret_word)
 {
 	struct control *c = v->control;
@@ -253,19 +253,18 @@ static enum baton_err place_find(struct view *v, uint32_t code, uint32_t *ret_sl
 		if (!atomic_compare_exchange_weak(&c->fresh, &fresh, fresh + 1))
 			continue;
 		*ret_slot = fresh;
-		if (place_take(v, fresh, code, ret_word))
+		if (place_take(v, fresh, who->code, ret_word))
 			return BATON_OK;
 		fresh = atomic_load(&c->fresh);
 	}
-	int64_t now = pause_now();
 	for (uint32_t i = 0; i < places; i++) {
 		uint32_t n = atomic_fetch_add(&c->hand, 1) % places;
 		bool evicted;
-		enum baton_err e = evict(v, n, code, now, &evicted);
+		enum baton_err e = evict(v, n, who->code, who->now, &evicted);
 		if (e != BATON_OK)
 			return e;
 		*ret_slot = n;
-		if (place_take(v, n, code, ret_word))
+		if (place_take(v, n, who->code, ret_word))
 			return BATON_OK;
 	}
 	return fail(BATON_FULL,
@@ -296,17 +295,17 @@ static void settle_locked(struct view *v, const struct key *key, uint32_t n)
 	STEP(SETTLE_DONE);
 }
 
-enum baton_err subjects_settle(struct view *v, const struct key *key, uint32_t code,
-                               uint64_t expires, uint32_t *ret_slot, struct word *ret_word)
+enum baton_err subjects_settle(struct view *v, const struct key *key, const struct settler *who,
+                               uint32_t *ret_slot, struct word *ret_word)
 {
 	struct shard *shard = index_shard(v, key->hash);
 	uint32_t n;
 	struct word w;
-	enum baton_err e = place_find(v, code, &n, &w);
+	enum baton_err e = place_find(v, who, &n, &w);
 	if (e != BATON_OK)
 		return e;
 	/* Before the lock, because the mark may have to be written to a disk. */
-	e = subjects_afford(v, word_tenure(word_settled(w, floor_of(shard), code, 0)));
+	e = subjects_afford(v, word_tenure(word_settled(w, floor_of(shard), who->code, 0)));
 	if (e == BATON_OK)
 		e = shard_lock(v, key->hash);
 	if (e != BATON_OK) {
@@ -315,9 +314,8 @@ enum baton_err subjects_settle(struct view *v, const struct key *key, uint32_t c
 	}
 	STEP(SETTLE_LOCKED);
 	struct word other;
-	struct word settled = word_settled(w, floor_of(shard), code, expires);
-	bool fits = tenure_is_usable(word_tenure(settled)) &&
-	            subjects_affords(v, word_tenure(settled)) && index_has_room(v, shard);
+	struct word settled = word_settled(w, floor_of(shard), who->code, who->expires);
+	bool fits = subjects_affords(v, word_tenure(settled)) && index_has_room(v, shard);
 	if (probe(v, key, &other) != SUBJECTS_NONE || !fits ||
 	    !slot_change(&v->slots[n], w, settled)) {
 		subjects_unlock(v, key->hash);

@@ -46,12 +46,19 @@ static inline bool subjects_is(const struct view *v, uint32_t n, const struct ba
 enum baton_err subjects_find(struct view *v, const struct key *key, uint32_t *ret_slot,
                              struct word *ret_word);
 
-/* Gives the subject a place, held by `code` from the start until `expires`.
+/* Who gives a subject a place, and so holds it from the start. */
+struct settler {
+	uint32_t code;
+	uint64_t expires;
+	int64_t now; /* by which others' claims have expired or not */
+};
+
+/* Gives the subject a place.
  *
  * BATON_OK: *ret_slot and *ret_word are the place and its word. BATON_YIELD: it has one by now.
  * BATON_FULL: every place is held. BATON_BUSY, BATON_SYSTEM. */
-enum baton_err subjects_settle(struct view *v, const struct key *key, uint32_t code,
-                               uint64_t expires, uint32_t *ret_slot, struct word *ret_word);
+enum baton_err subjects_settle(struct view *v, const struct key *key, const struct settler *who,
+                               uint32_t *ret_slot, struct word *ret_word);
 
 /* Locks the part of the index that has the place, if the place has that hash still; and so the line
  * of those who wait for it. BATON_YIELD: it has another. */

@@ -23,54 +23,74 @@ static bool is_cancelled(const struct baton_cancel *cancel)
 	return cancel != NULL && __atomic_load_n(&cancel->word, __ATOMIC_SEQ_CST) != 0;
 }
 
-/* What to sleep on so that the end of the holder is noticed: the kernel wakes somebody only if the
- * word says that somebody sleeps. */
-static struct spot life_spot(const struct view *v, struct word w)
+/* What to sleep on so that the end of the member `code` is noticed: the kernel wakes somebody only
+ * if the word says that somebody sleeps. */
+static struct spot life_spot(const struct view *v, uint32_t code)
 {
-	struct member *m = word_is_held(w) ? view_member(v, word_code(w)) : NULL;
+	struct member *m = view_member(v, code);
 	if (m == NULL)
 		return (struct spot){.word = NULL};
 	uint32_t life = atomic_load(&m->life);
 	while (!life_is_dead(life) && (life & FUTEX_WAITERS) == 0 &&
 	       !atomic_compare_exchange_weak(&m->life, &life, life | FUTEX_WAITERS))
 		;
-	return (struct spot){.word = &m->life, .seen = life | FUTEX_WAITERS};
+	/* One that is dead by now will wake nobody, so there is nothing to sleep on. */
+	uint32_t seen = life_is_dead(life) ? ~life : life | FUTEX_WAITERS;
+	return (struct spot){.word = &m->life, .seen = seen};
 }
 
 /* The kernel wakes one of those who sleep on a dead member's life; that one wakes the others. */
-static void death_tell(const struct view *v, struct word w)
+static void death_tell(const struct view *v, uint32_t code)
 {
-	if (word_is_held(w) && roster_is_dead(v, word_code(w)))
-		pause_wake(&view_member(v, word_code(w))->life, INT_MAX, false);
+	if (code != 0 && roster_is_dead(v, code))
+		pause_wake(&view_member(v, code)->life, INT_MAX, false);
 }
 
-/* Sleeps until the answer may be another. */
+static void spin(const struct waiter *me, uint32_t bell)
+{
+	for (int i = 0; i < SPINS && atomic_load_explicit(&me->bell, memory_order_relaxed) == bell;
+	     i++) {
+#ifdef __x86_64__
+		__builtin_ia32_pause();
+#endif
+	}
+}
+
+/* When the answer may be another without anybody's doing. */
+static int64_t sleep_end(const struct attempt *a, const struct baton_claim_ask *ask)
+{
+	int64_t until = ask->until.ns < a->turn.again ? ask->until.ns : a->turn.again;
+	uint64_t expires = word_is_held(a->word) ? a->word.expires : 0;
+	return expires != 0 && expires < word_moment(until) ? (int64_t)expires : until;
+}
+
+/* Sleeps until the answer may be another: until the bell rings, or the holder or whoever stands in
+ * front dies. */
 static void sleep_in_line(const struct attempt *a, const struct baton_claim_ask *ask, uint32_t bell)
 {
 	const struct view *v = a->fleet->view;
 	struct waiter *me = &v->waiters[a->waiter];
-	for (int i = 0; i < SPINS; i++) {
-		if (atomic_load_explicit(&me->bell, memory_order_relaxed) != bell)
-			return;
-		__builtin_ia32_pause();
-	}
-	int64_t until = ask->until.ns < a->turn.again ? ask->until.ns : a->turn.again;
-	if (word_is_held(a->word) && a->word.expires != 0 && (int64_t)a->word.expires < until)
-		until = (int64_t)a->word.expires;
+	uint32_t holder = word_is_held(a->word) ? word_code(a->word) : 0;
+	uint32_t before = line_before(v, a->slot, a->waiter);
+	spin(me, bell);
+	if (atomic_load(&me->bell) != bell)
+		return;
 	const struct spot spots[] = {
 		{.word = &me->bell, .seen = bell},
-		life_spot(v, a->word),
+		life_spot(v, holder),
+		life_spot(v, before != holder ? before : 0),
 		{.word = ask->cancel, .seen = 0, .mine = true},
 	};
 	STEP(LINE_WAITING);
 	if (!is_cancelled(ask->cancel))
-		pause_until(spots, 3, until, a->fleet->plain);
+		pause_until(spots, 4, sleep_end(a, ask), a->fleet->plain);
+	death_tell(v, holder);
+	death_tell(v, before);
 }
 
 static enum baton_err wait_in_line(struct attempt *a, const struct baton_claim_ask *ask)
 {
-	struct view *v = a->fleet->view;
-	struct waiter *me = &v->waiters[a->waiter];
+	struct waiter *me = &a->fleet->view->waiters[a->waiter];
 	for (;;) {
 		uint32_t bell = atomic_load(&me->bell);
 		atomic_store(&me->passed, 0);
@@ -84,7 +104,6 @@ static enum baton_err wait_in_line(struct attempt *a, const struct baton_claim_a
 		if (ask->until.ns <= pause_now())
 			return BATON_TIMEOUT;
 		sleep_in_line(a, ask, bell);
-		death_tell(v, a->word);
 	}
 }
 
@@ -132,7 +151,7 @@ enum baton_err baton_claim_wait(struct baton_fleet *fleet, const struct baton_cl
 			break;
 		}
 		e = queue(&a, ask);
-	} while (e == BATON_YIELD && !a.own);
+	} while ((e == BATON_YIELD && !a.own) || (e == BATON_FULL && attempt_sweep(&a)));
 	if (e == BATON_OK)
 		attempt_claim(&a, ret_claim);
 	else if ((e == BATON_YIELD || e == BATON_TIMEOUT) && ret_holder != NULL)

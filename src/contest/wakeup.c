@@ -142,7 +142,7 @@ static void doze(struct baton_listener *l, int64_t until, struct baton_cancel *c
 	}
 	size_t rung = count;
 	spots[count++] = (struct spot){.word = cancel, .seen = 0, .mine = true};
-	if (l->pending == 0 && ring_now(v->wakeups) != l->reader.next)
+	if (l->pending == 0 && ring_has_news(v->wakeups, &l->reader))
 		return;
 	int64_t patience = pause_now() + PATIENCE_NS;
 	if (l->pending != 0 && until > patience)

@@ -259,8 +259,8 @@ static bool has_news(const struct baton_watch *w)
 {
 	uint32_t used = view_members_used(w->view);
 	for (uint32_t i = 0; i < used; i++) {
-		if (ring_now(view_lane(w->view, i)) != w->members[i].reader.next &&
-		    w->members[i].pending == 0)
+		if (w->members[i].pending == 0 &&
+		    ring_has_news(view_lane(w->view, i), &w->members[i].reader))
 			return true;
 	}
 	return false;

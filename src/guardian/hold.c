@@ -20,9 +20,12 @@ static struct baton_mono now_boot(void)
 }
 
 /* Whether a call that answered `e` is to be made again. */
-static bool again(enum baton_err e, struct baton_mono limit)
+/* Whether to ask again after a short pause: for so long from the first time that it was busy. */
+static bool again(enum baton_err e, struct baton_mono *limit)
 {
-	if (e != BATON_BUSY || !baton_mono_live(limit, now_boot()))
+	if (e == BATON_BUSY && limit->ns == 0)
+		*limit = baton_mono_add(now_boot(), baton_duration_ms(BUSY_MS));
+	if (e != BATON_BUSY || !baton_mono_live(*limit, now_boot()))
 		return false;
 	struct timespec pause = {.tv_nsec = BUSY_PAUSE_NS};
 	nanosleep(&pause, NULL);
@@ -32,11 +35,11 @@ static bool again(enum baton_err e, struct baton_mono limit)
 static enum baton_err join(struct hold *h, const struct hold_ask *ask)
 {
 	struct baton_fleet_options options = {.path = ask->fleet, .owner = ask->owner};
-	struct baton_mono limit = baton_mono_add(now_boot(), baton_duration_ms(BUSY_MS));
+	struct baton_mono limit = {0};
 	enum baton_err e;
 	do
 		e = baton_fleet_join(&options, &h->fleet);
-	while (again(e, limit));
+	while (again(e, &limit));
 	return e;
 }
 
@@ -51,11 +54,11 @@ enum baton_err hold_take(struct hold *h, const struct hold_ask *ask,
 		.ttl = ask->ttl,
 		.until = ask->until,
 	};
-	struct baton_mono limit = baton_mono_add(now_boot(), baton_duration_ms(BUSY_MS));
+	struct baton_mono limit = {0};
 	do
 		e = ask->wait ? baton_claim_wait(h->fleet, &claim, &h->claim, ret_holder)
 		              : baton_claim_try(h->fleet, &claim, &h->claim, ret_holder);
-	while (again(e, limit));
+	while (again(e, &limit));
 	if (e != BATON_OK)
 		return e;
 	h->ttl = ask->ttl;

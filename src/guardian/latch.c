@@ -46,7 +46,10 @@ static enum baton_err folder_check(const char *folder, int fd, const struct stat
 	struct stat st;
 	if (fstat(fd, &st) != 0)
 		return fail_errno(errno, "the folder '%.200s' cannot be looked at", folder);
-	if (st.st_uid != geteuid() && st.st_uid != 0 && st.st_uid != fleet->st_uid)
+	/* In a fleet that a group shares, whoever of it was the first has made the folder. */
+	bool shared = (fleet->st_mode & 0777) == 0660 && (st.st_mode & 0777) == 0770 &&
+	              st.st_gid == fleet->st_gid;
+	if (st.st_uid != geteuid() && st.st_uid != 0 && st.st_uid != fleet->st_uid && !shared)
 		return fail(BATON_INVALID,
 		            "the folder '%.200s' belongs to uid %u; it must belong to uid %u, "
 		            "to the fleet's owner or to root",

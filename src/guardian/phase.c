@@ -51,6 +51,8 @@ static const enum phase next[PHASES][EVENTS] = {
 	[PHASE_KEEPING] =
 		{
 			[EVENT_PATRON_GONE] = PHASE_KEEPING,
+			/* A child's end may be told once more than there were children. */
+			[EVENT_EMPTY] = PHASE_KEEPING,
 			[EVENT_LOST] = PHASE_DONE,
 			[EVENT_STOP] = PHASE_DONE,
 			[EVENT_TIME_UP] = PHASE_DONE,

@@ -73,6 +73,13 @@ static inline uint64_t ring_now(const struct ring *r)
 enum ring_look ring_get(const struct ring *r, uint32_t capacity, struct ring_reader *reader,
                         struct ring_item *ret);
 
+/* Whether ring_get() would say something else than RING_NONE. */
+static inline bool ring_has_news(const struct ring *r, const struct ring_reader *reader)
+{
+	uint64_t ahead = ring_now(r) - reader->next;
+	return ahead != 0 && ahead <= UINT64_MAX / 2;
+}
+
 /* Gives up on an entry that is pending. */
 static inline void ring_skip(struct ring_reader *reader)
 {

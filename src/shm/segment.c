@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -235,6 +236,19 @@ static bool is_shared_by_machines(int fd)
 	return false;
 }
 
+/* Locks the file, and gives up after 10 ms: whoever has it may be stopped. Returns an errno. */
+static int flock_soon(int fd)
+{
+	for (int i = 0; i < 20; i++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return 0;
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return errno;
+		nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+	}
+	return EWOULDBLOCK;
+}
+
 /* Removes the file of an earlier boot. Those who do so at once take turns at its lock, so that none
  * of them removes what another has put in its place. */
 static enum baton_err stale_remove(const struct segment_spec *spec, int fd)
@@ -242,8 +256,12 @@ static enum baton_err stale_remove(const struct segment_spec *spec, int fd)
 	struct stat here, there;
 	if (is_shared_by_machines(fd))
 		return foreign(spec, "is from another boot, maybe of another machine that uses it");
-	if (flock(fd, LOCK_EX) != 0 || fstat(fd, &here) != 0)
-		return fail_errno(errno, "'%.200s' cannot be locked", spec->path);
+	int err = flock_soon(fd);
+	if (err == EWOULDBLOCK)
+		return fail(BATON_BUSY, "a process that replaces '%.200s' is in the way; try again",
+		            spec->path);
+	if (err != 0 || fstat(fd, &here) != 0)
+		return fail_errno(err != 0 ? err : errno, "'%.200s' cannot be locked", spec->path);
 	if (lstat(spec->path, &there) != 0 || there.st_dev != here.st_dev ||
 	    there.st_ino != here.st_ino)
 		return BATON_OK;
@@ -307,6 +325,7 @@ static enum baton_err segment_map(const struct segment_spec *spec, int fd, struc
 		.dev = st.st_dev,
 		.ino = st.st_ino,
 	};
+	memcpy(ret->params, header.params, sizeof ret->params);
 	memcpy(ret->path, spec->path, strlen(spec->path));
 	return BATON_OK;
 }
@@ -347,6 +366,7 @@ enum baton_err segment_make_private(const struct segment_spec *spec, struct segm
 		.header = (const struct segment_header *)(void *)base,
 		.data = base + DATA_OFFSET,
 	};
+	memcpy(ret->params, header.params, sizeof ret->params);
 	return BATON_OK;
 }
 

@@ -59,6 +59,7 @@ struct segment {
 	size_t size;                         /* of the mapping                     */
 	const struct segment_header *header; /* inside of it                       */
 	void *data;                          /* inside of it                       */
+	uint32_t params[SEGMENT_PARAMS];     /* as they were when they were checked */
 	dev_t dev;                           /* the file, which cannot come again  */
 	ino_t ino;                           /* while it is mapped                 */
 	bool writable;                       /* some of it, at least               */

@@ -2,6 +2,9 @@
 import calendar
 import json
 import os
+import tempfile
+import shutil
+import pathlib
 import pwd
 import re
 import select
@@ -757,15 +760,12 @@ def nobody():
 
 
 @pytest.fixture
-def public(tmp_path_factory):
-    """A folder that everybody can reach."""
-    below = tmp_path_factory.mktemp('public')
-    for parent in (below, *below.parents):
-        if os.stat(parent).st_uid == os.geteuid() and parent != parent.parent:
-            if not os.stat(parent).st_mode & stat.S_IXOTH:
-                os.chmod(parent, 0o711)
-    os.chmod(below, 0o755)
-    return below
+def public():
+    """A folder that everybody can reach; not below pytest's own, which it keeps to itself."""
+    below = pathlib.Path(tempfile.mkdtemp())
+    below.chmod(0o755)
+    yield below
+    shutil.rmtree(below)
 
 
 @pytest.mark.parametrize('command', COMMANDS)
