@@ -14,6 +14,7 @@
 #ifndef BATON_GUARDIAN_H
 #define BATON_GUARDIAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -60,6 +61,7 @@ enum baton_guardian_how {
 struct baton_guardian_end {
 	enum baton_guardian_how how; /* after BATON_OK */
 	int code;                    /* after BATON_OK */
+	bool started;                /* after BATON_GUARDIAN_KILLED: the command may have run */
 
 	/* After BATON_OK: the guardian, a child of the caller, if it still keeps the subject; it
 	 * ends by itself. 0: it has ended and the subject is free, or was lost. */

@@ -149,6 +149,15 @@ static int take_name(struct lock *lock, const char *name)
 	return subject_parse(name, &lock->subject) ? EX_OK : EX_USAGE;
 }
 
+/* As much of the owner's label, in whole characters, as there is room for beside the name. */
+static struct baton_str owner_fit(const char *owner, size_t label)
+{
+	struct baton_str fit = baton_str_z(owner);
+	while (fit.len > 1 && (fit.len + label > BATON_LABEL_MAX || !baton_str_is_utf8(fit)))
+		fit.len--;
+	return baton_str_is_utf8(fit) ? fit : BATON_STR("?");
+}
+
 static int take_command(struct lock *lock, char **argv)
 {
 	char shown[SHOWN_MAX];
@@ -168,7 +177,7 @@ static int take_command(struct lock *lock, char **argv)
 	show(slash && slash[1] ? slash + 1 : command, lock->owner);
 	if (lock->owner[0] == '\0')
 		memcpy(lock->owner, "?", 2);
-	lock->ask.owner = baton_str_z(lock->owner);
+	lock->ask.owner = owner_fit(lock->owner, lock->subject.label.len);
 	return EX_OK;
 }
 
@@ -270,6 +279,12 @@ static int ended(const struct lock *lock, const struct baton_guardian_end *end)
 		         shown);
 		return EX_PROTOCOL;
 	case BATON_GUARDIAN_KILLED:
+		if (!end->started) {
+			complain(
+				"the guardian of %s was killed (signal %d); the command did not run",
+				shown, end->code);
+			return EX_SOFTWARE;
+		}
 		complain("the guardian of %s was killed (signal %d), and the command with it; %s "
 		         "stays taken while processes that it had started run",
 		         shown, end->code, shown);

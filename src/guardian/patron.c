@@ -2,6 +2,7 @@
 #include <baton/guardian.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -54,6 +55,21 @@ static void signals_give_back(const struct patron *p)
 	sigprocmask(SIG_SETMASK, &p->mask, NULL);
 }
 
+/* In the guardian: lets nothing of its own have the number of a standard descriptor that the caller
+ * had closed. For the command such a one is closed again. */
+static void standard_keep(int *socket)
+{
+	if (*socket <= STDERR_FILENO) {
+		int up = fcntl(*socket, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+		close(*socket);
+		*socket = up;
+	}
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR | O_CLOEXEC) != fd)
+			_exit(1);
+	}
+}
+
 static enum baton_err guardian_start(struct patron *p)
 {
 	int ends[2];
@@ -71,6 +87,7 @@ static enum baton_err guardian_start(struct patron *p)
 	if (p->guardian == 0) {
 		close(ends[0]);
 		close(p->signals);
+		standard_keep(&birth.socket);
 		guardian_live(&birth);
 	}
 	int errnum = errno;
@@ -144,7 +161,8 @@ static bool hear_guardian(struct patron *p, struct baton_guardian_end *end, enum
 		return false;
 	case POST_HUNG_UP:
 		*end = (struct baton_guardian_end){.how = BATON_GUARDIAN_KILLED,
-		                                   .code = guardian_reap(p)};
+		                                   .code = guardian_reap(p),
+		                                   .started = p->started};
 		return true;
 	case POST_GOT:
 		break;

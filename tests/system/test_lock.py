@@ -663,3 +663,20 @@ def test_a_folder_of_somebody_else_is_not_trusted(baton, own_fleet):
     result = baton('lock', 'x', 'echo', 'ran')
     assert (result.returncode, result.stdout) == (WRONG_DATA, '')
     assert re.fullmatch('baton: .+\n', result.stderr)
+
+
+@pytest.mark.parametrize('closed', [[0], [1], [2], [0, 1], [0, 1, 2]])
+def test_closed_standard_descriptors_are_no_trap(lock, baton, closed):
+    def close():
+        hear_signals()
+        for fd in closed:
+            os.close(fd)
+    process = subprocess.Popen([BATON, 'lock', 'x', '-c', 'exit 7'], preexec_fn=close)
+    assert process.wait(timeout=BOUND) == 7
+    assert baton('lock', '-w', '1min', 'x', 'true').returncode == 0
+
+
+def test_a_long_name_leaves_less_room_for_who_holds_it(baton):
+    command = 'true ' + 'x' * 70
+    assert baton('lock', 'n' * 479, '-c', command).returncode == 0
+    assert baton('lock', 'n' * 480, '-c', command).returncode == USAGE

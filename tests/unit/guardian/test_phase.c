@@ -60,6 +60,7 @@ static void who_does_not_end_when_asked_is_killed(void **state)
 	(void)state;
 	assert_int_equal(AFTER(PHASE_ENDING, EVENT_COMMAND_ENDED, EVENT_TIME_UP), PHASE_KILLING);
 	assert_int_equal(AFTER(PHASE_KILLING, EVENT_COMMAND_ENDED, EVENT_EMPTY), PHASE_KEEPING);
+	assert_int_equal(AFTER(PHASE_KILLING, EVENT_EMPTY, EVENT_EMPTY), PHASE_KEEPING);
 }
 
 static void a_command_begins_only_once_and_only_when_offered(void **state)
