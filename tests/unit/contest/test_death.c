@@ -374,6 +374,30 @@ static void what_only_dead_ones_wait_for_makes_room_in_a_full_table(void **state
 	}
 }
 
+static void tickets_of_the_dead_are_used_again_before_a_line_is_full(void **state)
+{
+	struct world *w = *state;
+	struct kid kid;
+	kid_start(&kid, w);
+	kid_ask(&kid, "try y 0");
+	uint32_t code = 0;
+	for (uint32_t i = 1; i <= WORLD_MEMBERS; i++) {
+		struct member_facts facts;
+		if (roster_facts(w->ada->view, i, &facts) && facts.owner.pid == kid.child.pid)
+			code = i;
+	}
+	assert_int_not_equal(code, 0);
+	kid_kill(&kid);
+	for (uint32_t i = 0; i < WORLD_WAITERS; i++)
+		atomic_store(&w->ada->view->waiters[i].owner, code);
+	hold(w->ada, "x");
+	struct baton_subject x = subject_of("x");
+	struct baton_claim claim;
+	struct baton_claim_ask ask = {.subject = &x,
+	                              .until = baton_mono_add(now(), baton_duration_ms(1))};
+	assert_int_equal(baton_claim_wait(w->ben, &ask, &claim, NULL), BATON_TIMEOUT);
+}
+
 static void many_deaths_leave_nothing_behind(void **state)
 {
 	struct world *w = *state;
@@ -410,6 +434,7 @@ int main(void)
 		WORLD_TEST(what_a_dead_member_held_is_freed_when_its_place_is_reused),
 		WORLD_TEST(what_a_dead_member_held_makes_room_in_a_full_table),
 		WORLD_TEST(what_only_dead_ones_wait_for_makes_room_in_a_full_table),
+		WORLD_TEST(tickets_of_the_dead_are_used_again_before_a_line_is_full),
 		WORLD_TEST(many_deaths_leave_nothing_behind),
 	};
 	return cmocka_run_group_tests_name("death", tests, NULL, NULL);

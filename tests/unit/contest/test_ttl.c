@@ -1,6 +1,7 @@
 /* Time limits: strict edges on a clock that the test chooses. */
 #include <baton/claim.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "world.h"
@@ -197,6 +198,23 @@ static void a_claim_counts_from_the_clock_since_boot(void **state)
 	assert_in_range(left.ns, 1, 200000 * MS);
 }
 
+static void what_lives_at_that_moment_is_not_evicted_at_it(void **state)
+{
+	struct world *w = *state;
+	struct baton_claim first = {.fleet = NULL};
+	int64_t left;
+	char label[32];
+	for (unsigned i = 0; i < WORLD_SUBJECTS; i++) {
+		snprintf(label, sizeof label, "full-%u", i);
+		struct baton_claim claim = hold_at(w->ada, label, 1000 * MS, BEGIN);
+		first = i == 0 ? claim : first;
+	}
+	/* By the real clock all of them have expired long ago. */
+	assert_int_equal(try_at(w->ben, "one more", 0, BEGIN + 999 * MS, NULL, NULL), BATON_FULL);
+	assert_int_equal(check_at(&first, BEGIN + 999 * MS, &left), BATON_OK);
+	assert_int_equal(try_at(w->ben, "one more", 0, BEGIN + 1000 * MS, NULL, NULL), BATON_OK);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,6 +227,7 @@ int main(void)
 		WORLD_TEST(its_own_holder_gets_a_new_tenure_after_the_deadline),
 		WORLD_TEST(what_has_expired_by_the_real_clock_is_free_for_all_calls),
 		WORLD_TEST(a_claim_counts_from_the_clock_since_boot),
+		WORLD_TEST(what_lives_at_that_moment_is_not_evicted_at_it),
 	};
 	return cmocka_run_group_tests_name("ttl", tests, NULL, NULL);
 }
