@@ -109,6 +109,7 @@ static void whoever_is_killed_at_two_steps_leaves_nothing_behind(void **state)
 	(void)state;
 	struct rng rng = rng_seed_from_env();
 	size_t pairs = stop_count * stop_count;
+	assert_true(pairs > 0);
 	size_t count = soak_scale(60, (unsigned)pairs);
 	for (size_t i = 0; i < count; i++) {
 		size_t pair = count == pairs ? i : rng_below(&rng, pairs);
@@ -173,6 +174,7 @@ static void outlive_keeper_at(struct stop stop)
 static void whoever_outlives_its_keeper_does_no_harm(void **state)
 {
 	(void)state;
+	assert_true(stop_count > 0);
 	for (size_t i = 0; i < stop_count; i++)
 		outlive_keeper_at(stops[i]);
 }

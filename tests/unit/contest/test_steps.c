@@ -133,13 +133,15 @@ static void stop_at(size_t s, enum step step, unsigned nth)
 
 static void for_every_visit(void (*at)(size_t s, enum step step, unsigned nth))
 {
-	unsigned most = soak_scale(VISITS_MAX, 8);
+	unsigned most = soak_scale(VISITS_MAX, 8), count = 0;
 	for (size_t s = 0; s < SCENARIOS; s++) {
 		for (unsigned step = 0; step < STEP_COUNT; step++) {
-			for (unsigned n = 1; n <= most && n <= visits[s][step]; n++)
+			for (unsigned n = 1; n <= most && n <= visits[s][step]; n++, count++)
 				at(s, (enum step)step, n);
 		}
 	}
+	assert_true(count > 0);
+	print_message("# %u visits\n", count);
 }
 
 static void whoever_is_killed_at_any_step_leaves_nothing_behind(void **state)
