@@ -109,7 +109,10 @@ static void whoever_is_killed_at_two_steps_leaves_nothing_behind(void **state)
 	(void)state;
 	struct rng rng = rng_seed_from_env();
 	size_t pairs = stop_count * stop_count;
-	assert_true(pairs > 0);
+	if (pairs == 0) {
+		fail_msg("there are no steps");
+		return;
+	}
 	size_t count = soak_scale(60, (unsigned)pairs);
 	for (size_t i = 0; i < count; i++) {
 		size_t pair = count == pairs ? i : rng_below(&rng, pairs);
