@@ -44,7 +44,8 @@ struct baton_fleet_options {
 	/* Its file. NULL: that of baton_fleet_default(). */
 	const char *path;
 
-	/* The file in which the highest fence is kept, for the time after the fleet's own file.
+	/* The file in which the highest fence is kept, for the time after the fleet's own file: the
+	 * same one for all members.
 	 * NULL: beside it, with ".mark" appended; for the default fleet, one that survives
 	 * a reboot. */
 	const char *mark;

@@ -104,11 +104,15 @@ enum baton_err baton_fleet_join(const struct baton_fleet_options *o, struct bato
 		e = home_find(o->path, o->mark, &home);
 	if (e == BATON_OK)
 		e = spec_make(o, &home, &seed, &spec);
+	if (e == BATON_OK)
+		memcpy(f->mark, home.mark, sizeof f->mark);
 	for (int i = 0; e == BATON_OK && i < ATTEMPTS; i++) {
 		e = segment_open(&spec, &f->own.segment);
 		if (e != BATON_OK)
 			break;
 		view_init(&f->own);
+		f->own.mark_path = f->mark;
+		f->own.mark_mode = seed.mode;
 		f->view = &f->own;
 		e = view_floor(f->view);
 		if (e == BATON_OK)

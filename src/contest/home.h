@@ -7,9 +7,11 @@
 #include <baton/err.h>
 #include <baton/fleet.h>
 
+#define HOME_MARK_MAX (BATON_FLEET_PATH_MAX + 15)
+
 struct home {
 	char path[BATON_FLEET_PATH_MAX + 1];
-	char mark[BATON_FLEET_PATH_MAX + 16];
+	char mark[HOME_MARK_MAX + 1];
 	mode_t mode; /* of what is made there */
 };
 

@@ -168,8 +168,6 @@ static enum baton_err floor_find(struct control *control, const struct fleet_see
 		return fail(BATON_INVALID,
 		            "the clock or '%.200s' is far ahead: no fences are left above %llu",
 		            seed->mark_path, (unsigned long long)floor);
-	memcpy(control->mark_path, seed->mark_path, strlen(seed->mark_path) + 1);
-	control->mark_mode = seed->mode;
 	if (seed->mark_path[0] != '\0') {
 		enum baton_err e =
 			mark_raise(seed->mark_path, seed->mode, floor + MARK_BLOCK, &before);
@@ -216,6 +214,7 @@ struct segment_spec layout_spec(void)
 void view_init(struct view *v)
 {
 	view_find(v, v->segment.data, v->segment.params);
+	v->mark_path = "";
 }
 
 static void raise_to(_Atomic uint64_t *number, uint64_t at_least)
@@ -228,13 +227,10 @@ static void raise_to(_Atomic uint64_t *number, uint64_t at_least)
 enum baton_err view_floor(struct view *v)
 {
 	struct control *c = v->control;
-	char path[sizeof c->mark_path];
 	uint64_t mark = 0;
-	memcpy(path, c->mark_path, sizeof path);
-	path[sizeof path - 1] = '\0';
-	if (path[0] == '\0')
+	if (v->mark_path[0] == '\0')
 		return BATON_OK;
-	enum baton_err e = mark_raise(path, c->mark_mode, 0, &mark);
+	enum baton_err e = mark_raise(v->mark_path, v->mark_mode, 0, &mark);
 	if (e != BATON_OK || mark <= atomic_load(&c->mark))
 		return e;
 	for (uint32_t i = 0; i < v->shard_count; i++)

@@ -49,8 +49,6 @@ struct bell {
 struct control {
 	/* Changes never, or only by hand. */
 	_Alignas(64) struct baton_id seed; /* of the hashes of subjects           [const]     */
-	char mark_path[4096];              /* where the mark is kept              [const]     */
-	uint32_t mark_mode;                /* the mode of that file               [const]     */
 	_Atomic uint32_t closed;           /* reset: nobody joins any more        [roster]    */
 
 	_Alignas(64) _Atomic uint64_t mark;  /* fences up to it may be handed out   [atomic]   */
@@ -154,6 +152,11 @@ struct view {
 	uint32_t shard_count;  /* a power of 2 */
 	uint32_t shard_places; /* entries of the index in each shard, a power of 2 */
 	int lock_kind;         /* what the mutexes in it should be */
+
+	/* Where the mark is kept; "": nowhere. Not in the segment, because whoever shares it could
+	 * let others write where they should not. */
+	const char *mark_path;
+	mode_t mark_mode;
 };
 
 /* How to find or make the segment: `path`, `mode`, `read_only` and `params` are still to be said;

@@ -4,6 +4,7 @@
 
 #include <baton/fleet.h>
 
+#include "contest/home.h"
 #include "contest/keeper.h"
 #include "contest/layout.h"
 
@@ -24,6 +25,7 @@ struct baton_fleet {
 	_Atomic int64_t asleep;  /* how long the machine has slept since boot, as last seen   */
 	struct baton_owner self; /* [const]                                                   */
 	struct view own;         /* [const]                                                   */
+	char mark[HOME_MARK_MAX + 1]; /* [const] where the mark is kept                      */
 	struct keeper keeper;
 };
 

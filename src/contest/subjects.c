@@ -171,12 +171,10 @@ enum baton_err mark_advance(struct view *v, uint64_t tenure)
 	if (!tenure_is_usable(tenure))
 		return fail(BATON_FULL, "the fleet '%.200s' has no fences left above %llu",
 		            v->segment.path, (unsigned long long)TENURE_USABLE);
-	if (c->mark_path[0] != '\0') {
-		char path[sizeof c->mark_path];
+	if (v->mark_path[0] != '\0') {
 		uint64_t before;
-		memcpy(path, c->mark_path, sizeof path);
-		path[sizeof path - 1] = '\0';
-		enum baton_err e = mark_raise(path, c->mark_mode, tenure + MARK_BLOCK, &before);
+		enum baton_err e =
+			mark_raise(v->mark_path, v->mark_mode, tenure + MARK_BLOCK, &before);
 		if (e != BATON_OK)
 			return e;
 	}

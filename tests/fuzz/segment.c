@@ -110,13 +110,9 @@ static void piece_add(struct sample *s, const struct view *v, const void *from, 
 static void pieces_find(struct sample *s, const struct view *v)
 {
 	const uint32_t *p = v->params;
-	const struct control *c = v->control;
-	size_t head = offsetof(struct control, mark_path);
-	size_t tail = offsetof(struct control, mark_mode);
 	piece_add(s, v, v->segment.base, sizeof(struct segment_header));
 	piece_add(s, v, v->bells, sizeof(struct bell) * 3);
-	piece_add(s, v, c, head);
-	piece_add(s, v, (const char *)c + tail, sizeof *c - tail);
+	piece_add(s, v, v->control, sizeof *v->control);
 	piece_add(s, v, v->members, p[PARAM_MEMBERS] * sizeof *v->members);
 	piece_add(s, v, v->shards, v->shard_count * sizeof *v->shards);
 	piece_add(s, v, v->index, v->shard_count * v->shard_places * sizeof *v->index);
