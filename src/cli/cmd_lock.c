@@ -280,9 +280,8 @@ static int ended(const struct lock *lock, const struct baton_guardian_end *end)
 		return EX_PROTOCOL;
 	case BATON_GUARDIAN_KILLED:
 		if (!end->started) {
-			complain(
-				"the guardian of %s was killed (signal %d); the command did not run",
-				shown, end->code);
+			complain("the guardian of %s was killed (signal %d); nothing was run",
+			         shown, end->code);
 			return EX_SOFTWARE;
 		}
 		complain("the guardian of %s was killed (signal %d), and the command with it; %s "
