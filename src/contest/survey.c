@@ -116,8 +116,8 @@ void baton_watch_usage(struct baton_watch *watch, struct baton_mono now,
 	}
 	for (uint32_t i = 0; i < v->params[PARAM_WAITERS]; i++) {
 		uint32_t owner = atomic_load(&v->waiters[i].owner);
-		u.waiters += owner != 0 && !roster_is_dead(v, owner) &&
-		             atomic_load(&v->waiters[i].left) == 0;
+		u.waiters += owner != 0 && atomic_load(&v->waiters[i].slot) != 0 &&
+		             !roster_is_dead(v, owner) && atomic_load(&v->waiters[i].left) == 0;
 	}
 	*ret = u;
 }
