@@ -7,6 +7,7 @@
  *	the command ends           the caller goes on; what it left running keeps the subject
  *	the caller dies            the guardian ends the command and all that descend from it, and
  *	                           only then gives the subject back
+ *	both die at once           as one of these, whichever the guardian notices first
  *	the guardian dies          the command is killed; what descends from it keeps the next
  *	                           command from starting for as long as it lives
  *	the subject is lost        the guardian ends the command and all that descend from it
