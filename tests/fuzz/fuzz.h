@@ -7,6 +7,8 @@
 
 #include "base/check.h"
 
+/* Once, before anything else; a target may do without. */
+int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #endif

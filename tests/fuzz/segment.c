@@ -146,20 +146,12 @@ static void sample_make(struct sample *s)
 	baton_fleet_leave(fleet);
 }
 
-static struct sample *sample_get(void)
-{
-	static struct sample sample;
-	static bool made;
-	if (!made)
-		sample_make(&sample);
-	made = true;
-	return &sample;
-}
+static struct sample sample;
 
 static void sample_remove(void)
 {
 	char mark[112];
-	const struct sample *s = sample_get();
+	const struct sample *s = &sample;
 	snprintf(mark, sizeof mark, "%s.mark", s->path);
 	unlink(s->path);
 	unlink(mark);
@@ -304,14 +296,21 @@ static void use_fleet(const struct sample *s, uint8_t how)
 	baton_fleet_leave(fleet);
 }
 
+/* Called before libFuzzer starts a thread of its own: the child of a fork while that one comes into
+ * being would wait for ever for a lock of AddressSanitizer. */
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	sample_make(&sample);
+	CHECK(atexit(sample_remove) == 0);
+	return 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static char image[IMAGE_MAX];
-	static bool registered;
-	struct sample *s = sample_get();
-	if (!registered)
-		CHECK(atexit(sample_remove) == 0);
-	registered = true;
+	const struct sample *s = &sample;
 	if (size == 0)
 		return 0;
 	memcpy(image, s->image, s->size);
