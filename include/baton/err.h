@@ -19,7 +19,10 @@ BATON_BEGIN
 	X(SYSTEM, 8, "a system call failed")           \
 	X(BUSY, 9, "a stopped process is in the way")  \
 	X(GONE, 10, "what was joined is gone")         \
-	X(STALE, 11, "a newer one was here")
+	X(STALE, 11, "a newer one was here")           \
+	X(CONFLICT, 12, "it is there with other content") \
+	X(NOT_FOUND, 13, "there is no such thing")     \
+	X(STORAGE, 14, "the store failed")
 
 enum baton_err {
 #define BATON_ERR_ENTRY(name, number, text) BATON_##name = number,
@@ -35,8 +38,8 @@ BATON_API const char *baton_err_name(enum baton_err e);
 
 /* One sentence about the last call on this thread that failed: what was wrong, with which value and
  * which limit. "" when no call has failed yet. BATON_OK and the plain answers BATON_YIELD,
- * BATON_NOT_HELD, BATON_TIMEOUT, BATON_CANCELLED and BATON_STALE are not failures and leave it
- * alone unless the function says otherwise.
+ * BATON_NOT_HELD, BATON_TIMEOUT, BATON_CANCELLED, BATON_STALE and BATON_NOT_FOUND are not failures
+ * and leave it alone unless the function says otherwise.
  *
  * The text belongs to the thread and holds until its next failing call. It never has a secret. */
 BATON_API const char *baton_err_detail(void);

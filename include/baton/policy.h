@@ -1,0 +1,89 @@
+/* What a queue's work is subject to: a plain record, and the limits of its fields. */
+#ifndef BATON_POLICY_H
+#define BATON_POLICY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <baton/api.h>
+#include <baton/err.h>
+#include <baton/str.h>
+#include <baton/time.h>
+
+BATON_BEGIN
+
+#define BATON_QUEUE_SHARDS 16
+#define BATON_QUEUE_SHARDS_MAX 4096
+#define BATON_QUEUE_PAYLOAD_MAX (1u << 20)  /* bytes of one payload, when nothing is said */
+#define BATON_QUEUE_PAYLOAD_LIMIT (1u << 26) /* the most that a queue can allow            */
+#define BATON_QUEUE_ATTEMPTS 20
+#define BATON_QUEUE_ATTEMPTS_LANE 5
+#define BATON_QUEUE_ATTEMPTS_MAX 1000000
+#define BATON_QUEUE_WAITING_MAX UINT64_C(1000000000000)
+#define BATON_QUEUE_SPAN_MAX_MS INT64_C(31536000000) /* a year: the longest dedupe and keep */
+
+/* Who hands out a queue's work. */
+enum baton_queue_mode {
+	BATON_QUEUE_OPEN = 1, /* nobody has claimed from it yet                             */
+	BATON_QUEUE_PULL,     /* whoever asks, through baton_work_claim()                   */
+	BATON_QUEUE_LANE,     /* each lane is claimed from by the holder of its lease       */
+	BATON_QUEUE_RUNNER    /* runners that own its shards                                */
+};
+
+enum baton_backoff {
+	BATON_BACKOFF_EXPONENTIAL = 1, /* base, twice that, ... to cap; a random part of it */
+	BATON_BACKOFF_FIXED,           /* base                                              */
+	BATON_BACKOFF_NONE             /* at once                                           */
+};
+
+/* When work that failed is tried again. */
+struct baton_retry {
+	uint32_t attempts; /* in all, 1 to BATON_QUEUE_ATTEMPTS_MAX */
+	enum baton_backoff backoff;
+	struct baton_duration base; /* 1 ms to 1 day */
+	struct baton_duration cap;  /* base to 1 day */
+};
+
+/* Whether every field is within its limits; without a backoff, base and cap do not matter.
+ *
+ * BATON_INVALID: one is not; the detail names the field, its value and its limits. */
+BATON_API enum baton_err baton_retry_check(const struct baton_retry *retry);
+
+/* What becomes of a lane whose head waits for its next attempt. */
+enum baton_on_retry {
+	BATON_ON_RETRY_BLOCK = 1, /* those behind it wait too */
+	BATON_ON_RETRY_PASS       /* they overtake it         */
+};
+
+/* What becomes of a lane whose head has failed for good. */
+enum baton_on_dead {
+	BATON_ON_DEAD_CONTINUE = 1,
+	BATON_ON_DEAD_HOLD /* it stands still until that one is revived or cancelled */
+};
+
+/* A plain record. */
+struct baton_queue_policy {
+	enum baton_queue_mode mode; /* changes only while nothing is claimed                    */
+	uint32_t shards;            /* 1 to BATON_QUEUE_SHARDS_MAX; fixed when the queue is made */
+	uint32_t payload_max;       /* bytes of one payload                                     */
+	uint64_t waiting_max;       /* ready and delayed batches; 0: no bound                   */
+	struct baton_retry retry;   /* for work without a lane                                  */
+	struct baton_retry retry_lane; /* for work in a lane                                    */
+	enum baton_on_retry on_retry;
+	enum baton_on_dead on_dead;
+	struct baton_duration dedupe; /* how long a source key is remembered                    */
+	struct baton_duration keep;   /* how long results are kept; 0: not at all               */
+	bool paused;                  /* nothing can be claimed                                 */
+};
+
+/* What a queue has that nobody has said anything about. */
+BATON_API struct baton_queue_policy baton_queue_policy_default(void);
+
+/* Whether every field is within its limits.
+ *
+ * BATON_INVALID: one is not; the detail names the field, its value and its limits. */
+BATON_API enum baton_err baton_queue_policy_check(const struct baton_queue_policy *policy);
+
+BATON_END
+
+#endif

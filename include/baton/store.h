@@ -1,0 +1,138 @@
+/* Where leases and queued work are kept: in memory, or in an SQLite file that the processes of a
+ * host share.
+ *
+ * Every call that changes something is one transaction: when it returns BATON_OK everything in it
+ * is there for good, else nothing is. Calls of several threads are merged into one commit. */
+#ifndef BATON_STORE_H
+#define BATON_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <baton/alloc.h>
+#include <baton/api.h>
+#include <baton/clock.h>
+#include <baton/err.h>
+#include <baton/id.h>
+#include <baton/owner.h>
+#include <baton/str.h>
+#include <baton/time.h>
+
+BATON_BEGIN
+
+struct baton_store;
+
+/* What an acknowledged change survives. */
+enum baton_store_sync {
+	BATON_STORE_SAFE = 1, /* a power failure; the default                                   */
+	BATON_STORE_RELAXED   /* the end of the process; a power failure may undo the last
+	                         moment, but never the change of a fence                        */
+};
+
+/* Something became ready: worth a look for whoever waits for work of that queue. */
+struct baton_store_news {
+	uint64_t queue; /* the hash of store and queue, the same in every process */
+	uint64_t lane;  /* the hash of the lane; 0 without one                    */
+	uint32_t shard;
+};
+
+/* Called after a commit that made something ready, by the thread that committed, with no lock held.
+ * It must not block or call the store. */
+struct baton_store_hook {
+	void (*call)(void *arg, const struct baton_store_news *news, size_t count);
+	void *arg;
+};
+
+#define BATON_STORE_PATH_MAX 4000
+
+struct baton_store_options {
+	struct baton_str where; /* "memory:" or "sqlite:PATH"                                  */
+	struct baton_str owner; /* what others are told about this process; "": its program and pid */
+	enum baton_store_sync sync;       /* 0: BATON_STORE_SAFE                                */
+	struct baton_duration patience;   /* for another process's write lock; 0: 5 s           */
+	bool existing;                    /* refuse to make a new store                         */
+	const struct baton_alloc *alloc;  /* NULL: the C library's                              */
+	const struct baton_clock *clock;  /* NULL: baton_clock_awake(); its wall() is the store's
+	                                     clock                                              */
+	struct baton_store_hook hook;     /* zeros: none                                        */
+};
+
+/* Opens the store, which is made if it is not there.
+ *
+ * BATON_OK:        *ret_store is the caller's, ended by baton_store_close().
+ * BATON_INVALID:   a bad name or option; or the file is no store, or of a newer version.
+ * BATON_NOT_FOUND: options->existing, and there is none; the detail says where.
+ * BATON_STORAGE:   it cannot be read or written; the detail says why.
+ * BATON_BUSY:      another process had the write lock for longer than `patience`.
+ * BATON_NO_MEMORY, BATON_SYSTEM.
+ * *ret_store is untouched unless BATON_OK. What options point to is borrowed until the end. Any
+ * thread. A forked child opens its own; all calls on the parent's handle say BATON_GONE there. */
+BATON_API enum baton_err baton_store_open(const struct baton_store_options *options,
+                                          struct baton_store **ret_store);
+
+/* Ends the handle. Nothing may be in progress on it. What it holds stays held until it expires or
+ * this process is dead. NULL is fine. */
+BATON_API void baton_store_close(struct baton_store *store);
+
+/* Who this handle is: a new incarnation for each one. Lives as long as the handle. */
+BATON_API const struct baton_owner *baton_store_owner(const struct baton_store *store);
+
+/* What the store's clock shows. */
+BATON_API struct baton_store_time baton_store_now(const struct baton_store *store);
+
+/* Where the store is, fit to be shown: no secret is in it. Lives as long as the handle. */
+BATON_API const char *baton_store_where(const struct baton_store *store);
+
+/* What is waited for. */
+struct baton_store_wait {
+	struct baton_str queue;   /* "": of any queue                                           */
+	struct baton_mono until;  /* on the store's clock                                       */
+	const uint32_t *cancel;   /* NULL, or a word that ends the wait once it is not 0;
+	                             whoever sets it calls baton_store_poke()                   */
+};
+
+/* Returns when there may be work that can be claimed: it never misses what was committed before the
+ * caller's last look, if `*seen` is what the call before returned (0 for the first, which returns
+ * at once). Other processes are noticed through baton_store_poke(), or by looking now and then,
+ * 10 ms to 1 s apart.
+ *
+ * BATON_OK: it is worth a look; *seen has changed. BATON_TIMEOUT. BATON_CANCELLED. BATON_STORAGE.
+ * Any thread. */
+BATON_API enum baton_err baton_store_wait(struct baton_store *store,
+                                          const struct baton_store_wait *wait, uint64_t *seen);
+
+/* Makes every wait on this handle look again. Any thread; also from a signal handler. */
+BATON_API void baton_store_poke(struct baton_store *store);
+
+/* Writes a complete copy of the store, as it was at one moment, to a new file, while others go on.
+ * `progress` (may be NULL) is told how many of how many pages are done; false ends it.
+ * In the copy every fence is higher than any that was handed out: those who held something when it
+ * was made cannot write to it.
+ *
+ * BATON_INVALID: there is such a file already. BATON_STORAGE, BATON_CANCELLED: nothing is left of
+ * it. */
+struct baton_store_progress {
+	bool (*call)(void *arg, uint64_t done, uint64_t all);
+	void *arg;
+};
+BATON_API enum baton_err baton_store_backup(struct baton_store *store, const char *path,
+                                            const struct baton_store_progress *progress);
+
+/* Looks whether everything fits together. `report` is called with a sentence for each fault.
+ *
+ * BATON_OK: *ret_faults says how many there are. BATON_STORAGE: it could not be read. */
+BATON_API enum baton_err baton_store_check(struct baton_store *store,
+                                           void (*report)(void *arg, const char *sentence),
+                                           void *arg, uint64_t *ret_faults);
+
+/* Forgets what is no longer needed: old source keys, answers and results. At most `max` of them.
+ * Calls that change something do a little of it themselves.
+ *
+ * BATON_OK: *ret_count (may be NULL) were forgotten. */
+BATON_API enum baton_err baton_store_tidy(struct baton_store *store, size_t max,
+                                          size_t *ret_count);
+
+BATON_END
+
+#endif

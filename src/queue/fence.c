@@ -1,0 +1,51 @@
+/* Fences. */
+#include "queue/fence.h"
+
+#define GRANTER_MAX ((UINT64_C(1) << (53 - FENCE_COUNTER_BITS)) - 1)
+
+static bool begins_with(struct baton_str s, struct baton_str start)
+{
+	return s.len >= start.len && memcmp(s.ptr, start.ptr, start.len) == 0;
+}
+
+enum fence_kind fence_kind_of(struct baton_str subject)
+{
+	bool grants = begins_with(subject, BATON_STR("lane/")) ||
+	              begins_with(subject, BATON_STR("pull/"));
+	return grants ? FENCE_GRANTER : FENCE_PLAIN;
+}
+
+uint64_t fence_floor(enum fence_kind kind, struct baton_store_time now)
+{
+	uint64_t ms = now.ms > 0 ? (uint64_t)now.ms : 0;
+	switch (kind) {
+	case FENCE_GRANTER:
+		return ms / 1000 < GRANTER_MAX / 2 ? ms / 1000 : GRANTER_MAX / 2;
+	case FENCE_PLAIN:
+		return ms < FENCE_MAX >> 11 ? ms << 10 : FENCE_MAX / 2;
+	}
+	return 0;
+}
+
+bool fence_next(enum fence_kind kind, uint64_t last, uint64_t floor, uint64_t *ret)
+{
+	uint64_t above = last > floor ? last : floor;
+	if (above >= (kind == FENCE_GRANTER ? GRANTER_MAX : FENCE_MAX))
+		return false;
+	*ret = above + 1;
+	return true;
+}
+
+bool fence_count(struct fence_base *base)
+{
+	if (base->counter >= FENCE_COUNTER_MAX)
+		return false;
+	base->counter++;
+	return true;
+}
+
+uint64_t fence_of_claim(const struct fence_base *base, uint64_t last)
+{
+	uint64_t fence = base->granter << FENCE_COUNTER_BITS | base->counter;
+	return fence > last ? fence : last + 1;
+}

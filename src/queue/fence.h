@@ -1,0 +1,45 @@
+/* Fences: numbers that only ever grow for what they guard. All stay below 2^53. */
+#ifndef QUEUE_FENCE_H
+#define QUEUE_FENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <baton/id.h>
+#include <baton/str.h>
+#include <baton/time.h>
+
+#define FENCE_MAX ((UINT64_C(1) << 53) - 1)
+#define FENCE_COUNTER_BITS 20
+#define FENCE_COUNTER_MAX ((UINT64_C(1) << FENCE_COUNTER_BITS) - 1)
+
+/* What a lease is a lease of decides how its fences are counted. */
+enum fence_kind {
+	FENCE_GRANTER = 1, /* of shards, lanes and pull queues: claims are counted under it, so it
+	                      stays below 2^33                                                  */
+	FENCE_PLAIN        /* of everything else                                                */
+};
+
+/* Subjects that begin with "lane/" or "pull/" are granters. */
+enum fence_kind fence_kind_of(struct baton_str subject);
+
+/* The least fence that a store which was made, or came back from a copy, at `now` may hand out:
+ * more than any that could have been handed out before. */
+uint64_t fence_floor(enum fence_kind kind, struct baton_store_time now);
+
+/* The fence that follows `last` (0: there was none) and is above `floor`. False: there is none. */
+bool fence_next(enum fence_kind kind, uint64_t last, uint64_t floor, uint64_t *ret);
+
+/* Where claims are counted: under the fence of whoever grants them. */
+struct fence_base {
+	uint64_t granter;
+	uint64_t counter; /* of the last claim; 0: none so far */
+};
+
+/* Counts one more claim. False: the counter is full, and the granter needs a new fence. */
+bool fence_count(struct fence_base *base);
+
+/* The fence of the claim that was counted last, whose head had `last` before (0: none). */
+uint64_t fence_of_claim(const struct fence_base *base, uint64_t last);
+
+#endif

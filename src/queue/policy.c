@@ -1,0 +1,96 @@
+/* The policy of a queue. */
+#include <baton/policy.h>
+
+#include <inttypes.h>
+
+#include "base/fail.h"
+
+#define DAY_MS INT64_C(86400000)
+
+struct baton_queue_policy baton_queue_policy_default(void)
+{
+	return (struct baton_queue_policy){
+		.mode = BATON_QUEUE_OPEN,
+		.shards = BATON_QUEUE_SHARDS,
+		.payload_max = BATON_QUEUE_PAYLOAD_MAX,
+		.retry = {BATON_QUEUE_ATTEMPTS, BATON_BACKOFF_EXPONENTIAL, baton_duration_s(1),
+	                  baton_duration_s(3600)},
+		.retry_lane = {BATON_QUEUE_ATTEMPTS_LANE, BATON_BACKOFF_EXPONENTIAL,
+	                       baton_duration_s(1), baton_duration_s(30)},
+		.on_retry = BATON_ON_RETRY_BLOCK,
+		.on_dead = BATON_ON_DEAD_CONTINUE,
+		.dedupe = baton_duration_ms(DAY_MS),
+	};
+}
+
+/* One field with its limits. */
+struct range {
+	const char *field;
+	uint64_t min, max;
+};
+
+static enum baton_err check_number(const struct range *r, uint64_t value)
+{
+	if (value >= r->min && value <= r->max)
+		return BATON_OK;
+	return fail(BATON_INVALID, "%s is %" PRIu64 ": %" PRIu64 " to %" PRIu64 " are allowed",
+	            r->field, value, r->min, r->max);
+}
+
+static enum baton_err check_span(const struct range *r, struct baton_duration value)
+{
+	struct baton_duration low = baton_duration_ms((int64_t)r->min);
+	struct baton_duration high = baton_duration_ms((int64_t)r->max);
+	char is[BATON_DURATION_TEXT], min[BATON_DURATION_TEXT], max[BATON_DURATION_TEXT];
+	if (value.ns >= low.ns && value.ns <= high.ns)
+		return BATON_OK;
+	return fail(BATON_INVALID, "%s is %s: %s to %s are allowed", r->field,
+	            baton_duration_print(value, is), baton_duration_print(low, min),
+	            baton_duration_print(high, max));
+}
+
+enum baton_err baton_retry_check(const struct baton_retry *retry)
+{
+	static const struct range attempts = {"attempts", 1, BATON_QUEUE_ATTEMPTS_MAX};
+	static const struct range backoff = {"backoff", BATON_BACKOFF_EXPONENTIAL,
+	                                     BATON_BACKOFF_NONE};
+	static const struct range base = {"base", 1, (uint64_t)DAY_MS};
+	const struct range cap = {"cap", (uint64_t)(retry->base.ns / 1000000), (uint64_t)DAY_MS};
+	enum baton_err e = check_number(&attempts, retry->attempts);
+	if (e == BATON_OK)
+		e = check_number(&backoff, retry->backoff);
+	if (e != BATON_OK || retry->backoff == BATON_BACKOFF_NONE)
+		return e;
+	e = check_span(&base, retry->base);
+	return e == BATON_OK && retry->backoff == BATON_BACKOFF_EXPONENTIAL
+	               ? check_span(&cap, retry->cap)
+	               : e;
+}
+
+enum baton_err baton_queue_policy_check(const struct baton_queue_policy *p)
+{
+	const struct {
+		struct range range;
+		uint64_t value;
+	} numbers[] = {
+		{{"mode", BATON_QUEUE_OPEN, BATON_QUEUE_RUNNER}, p->mode},
+		{{"shards", 1, BATON_QUEUE_SHARDS_MAX}, p->shards},
+		{{"payload_max", 1, BATON_QUEUE_PAYLOAD_LIMIT}, p->payload_max},
+		{{"waiting_max", 0, BATON_QUEUE_WAITING_MAX}, p->waiting_max},
+		{{"on_retry", BATON_ON_RETRY_BLOCK, BATON_ON_RETRY_PASS}, p->on_retry},
+		{{"on_dead", BATON_ON_DEAD_CONTINUE, BATON_ON_DEAD_HOLD}, p->on_dead},
+	};
+	static const struct range dedupe = {"dedupe", 1, BATON_QUEUE_SPAN_MAX_MS};
+	static const struct range keep = {"keep", 0, BATON_QUEUE_SPAN_MAX_MS};
+	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+		enum baton_err e = check_number(&numbers[i].range, numbers[i].value);
+		if (e != BATON_OK)
+			return e;
+	}
+	enum baton_err e = check_span(&dedupe, p->dedupe);
+	if (e == BATON_OK)
+		e = check_span(&keep, p->keep);
+	if (e == BATON_OK)
+		e = baton_retry_check(&p->retry);
+	return e == BATON_OK ? baton_retry_check(&p->retry_lane) : e;
+}

@@ -1,0 +1,58 @@
+/* What can happen to a batch. */
+#include "queue/state.h"
+
+#include "base/check.h"
+
+#define STATE_END (BATON_BATCH_GONE + 1)
+
+static const enum baton_batch_state next[STATE_END][EVENT_END] = {
+	[BATON_BATCH_GONE] =
+		{
+			[EVENT_PUT] = BATON_BATCH_READY,
+			[EVENT_PUT_LATER] = BATON_BATCH_DELAYED,
+		},
+	[BATON_BATCH_READY] =
+		{
+			[EVENT_CLAIM] = BATON_BATCH_CLAIMED,
+			[EVENT_CANCEL] = BATON_BATCH_GONE,
+		},
+	[BATON_BATCH_DELAYED] =
+		{
+			[EVENT_DUE] = BATON_BATCH_READY,
+			[EVENT_CANCEL] = BATON_BATCH_GONE,
+			[EVENT_REVIVE] = BATON_BATCH_READY,
+		},
+	[BATON_BATCH_RETRY] =
+		{
+			[EVENT_DUE] = BATON_BATCH_READY,
+			[EVENT_CANCEL] = BATON_BATCH_GONE,
+			[EVENT_REVIVE] = BATON_BATCH_READY,
+		},
+	[BATON_BATCH_CLAIMED] =
+		{
+			[EVENT_CLAIM] = BATON_BATCH_CLAIMED,
+			[EVENT_COMPLETE] = BATON_BATCH_GONE,
+			[EVENT_KEEP] = BATON_BATCH_DONE,
+			[EVENT_FAIL] = BATON_BATCH_RETRY,
+			[EVENT_DIE] = BATON_BATCH_DEAD,
+			[EVENT_ABANDON] = BATON_BATCH_READY,
+			[EVENT_SNOOZE] = BATON_BATCH_DELAYED,
+			[EVENT_CANCEL] = BATON_BATCH_CLAIMED,
+			[EVENT_ABANDON_CANCELLED] = BATON_BATCH_GONE,
+		},
+	[BATON_BATCH_DEAD] =
+		{
+			[EVENT_CANCEL] = BATON_BATCH_GONE,
+			[EVENT_REVIVE] = BATON_BATCH_READY,
+		},
+	[BATON_BATCH_DONE] =
+		{
+			[EVENT_FORGET] = BATON_BATCH_GONE,
+		},
+};
+
+enum baton_batch_state batch_next(enum baton_batch_state state, enum batch_event event)
+{
+	CHECK(state > 0 && state < STATE_END && event > 0 && event < EVENT_END);
+	return next[state][event];
+}

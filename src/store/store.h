@@ -1,0 +1,108 @@
+/* The contract that every backend keeps.
+ *
+ * The public functions check what they are given, and hand it to the backend's operation of the
+ * same name. So a backend sees names, counts, spans and kinds that are within their limits, batches
+ * whose zeros are filled in, and owners that are set; it loads what is there, has the functions of
+ * `queue` decide, and writes what they decided, in one transaction. The headers say what each
+ * operation does and answers; here is only what they do not say.
+ *
+ * On any result but BATON_OK nothing has been written, and the detail says why. */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include <stdatomic.h>
+
+#include <baton/lease.h>
+#include <baton/queue.h>
+#include <baton/store.h>
+#include <baton/work.h>
+
+#include "queue/lease.h"
+
+struct store_ops {
+	void (*close)(struct baton_store *store);
+
+	enum baton_err (*lease_claim)(struct baton_store *store, const struct baton_lease_ask *asks,
+	                              size_t count, struct baton_lease_answer *answers);
+	enum baton_err (*lease_renew)(struct baton_store *store,
+	                              const struct baton_lease_proof *proofs, size_t count,
+	                              struct baton_duration ttl, bool shorten,
+	                              enum baton_err *answers);
+	enum baton_err (*lease_release)(struct baton_store *store,
+	                                const struct baton_lease_proof *proofs, size_t count,
+	                                enum baton_err *answers);
+	enum baton_err (*lease_force)(struct baton_store *store, const struct baton_str *subjects,
+	                              size_t count, struct baton_lease_answer *answers);
+
+	/* What the store knows about the subject, live or not. BATON_NOT_FOUND: nothing. */
+	enum baton_err (*lease_read)(struct baton_store *store, struct baton_str subject,
+	                             struct lease_row *ret_row);
+	enum baton_err (*lease_list)(struct baton_store *store, struct baton_str prefix,
+	                             struct baton_str after, struct baton_lease_entry *entries,
+	                             size_t max, size_t *ret_count);
+
+	/* `only_paused`: of the policy nothing but that counts, and the queue has to exist. */
+	enum baton_err (*queue_set)(struct baton_store *store, struct baton_str name,
+	                            const struct baton_queue_policy *policy, bool only_paused);
+	enum baton_err (*queue_list)(struct baton_store *store, struct baton_str after,
+	                             struct baton_queue_info *infos, size_t max, size_t *ret_count);
+	enum baton_err (*queue_get)(struct baton_store *store, struct baton_str name,
+	                            struct baton_queue_info *ret_info);
+
+	enum baton_err (*put)(struct baton_store *store, const struct baton_batch *batches,
+	                      size_t count, struct baton_put *puts);
+	enum baton_err (*claim)(struct baton_store *store, const struct baton_work_ask *ask,
+	                        struct baton_work_claims **ret_claims);
+	enum baton_err (*lane_claim)(struct baton_store *store, const struct baton_lane_ask *ask,
+	                             struct baton_work_claims **ret_claims);
+	enum baton_err (*renew)(struct baton_store *store, const struct baton_work_proof *proofs,
+	                        size_t count, struct baton_duration ttl,
+	                        struct baton_work_renewal *answers);
+	enum baton_err (*end)(struct baton_store *store, const struct baton_work_end *ends,
+	                      size_t count, struct baton_work_ended *answers);
+	enum baton_err (*cancel)(struct baton_store *store, const struct baton_batch_id *ids,
+	                         size_t count, enum baton_cancelled *answers);
+	enum baton_err (*revive)(struct baton_store *store, const struct baton_batch_id *ids,
+	                         size_t count, enum baton_err *answers);
+	enum baton_err (*get)(struct baton_store *store, const struct baton_batch_id *id,
+	                      struct baton_work_page **ret_page);
+	enum baton_err (*list)(struct baton_store *store, const struct baton_work_filter *filter,
+	                       struct baton_work_page **ret_page);
+	enum baton_err (*next_due)(struct baton_store *store, struct baton_str queue,
+	                           struct baton_store_time *ret);
+
+	enum baton_err (*backup)(struct baton_store *store, const char *path,
+	                         const struct baton_store_progress *progress);
+	enum baton_err (*check)(struct baton_store *store,
+	                        void (*report)(void *arg, const char *sentence), void *arg,
+	                        uint64_t *ret_faults);
+	enum baton_err (*tidy)(struct baton_store *store, size_t max, size_t *ret_count);
+
+	/* A number that has changed when another process has committed something since it was read
+	 * last. Cheap. */
+	enum baton_err (*version)(struct baton_store *store, uint64_t *ret_version);
+};
+
+/* What all backends have; the first member of theirs. */
+struct baton_store {
+	const struct store_ops *ops;     /* [const] */
+	const struct baton_alloc *alloc; /* [const] */
+	const struct baton_clock *clock; /* [const] */
+	struct baton_store_hook hook;    /* [const] */
+	struct baton_owner owner;        /* [const] */
+	struct baton_duration patience;  /* [const] */
+	enum baton_store_sync sync;      /* [const] */
+	int32_t pid;                     /* [const] of the process that opened it */
+	char where[BATON_STORE_PATH_MAX + 16]; /* [const] */
+	_Atomic uint32_t bell; /* [atomic] counts what may have made something ready; a futex */
+};
+
+/* Wakes those who wait, after a commit that made something ready. */
+void store_ring(struct baton_store *store, const struct baton_store_news *news, size_t count);
+
+/* Each opens its backend; `store` has what all have but ops, and is copied. */
+enum baton_err memory_open(const struct baton_store *store, struct baton_store **ret_store);
+enum baton_err sqlite_open(const struct baton_store *store, const char *path, bool existing,
+                           struct baton_store **ret_store);
+
+#endif
