@@ -4,6 +4,7 @@
 
 #include <baton/admit.h>
 #include <baton/alloc.h>
+#include <baton/batch.h>
 #include <baton/claim.h>
 #include <baton/clock.h>
 #include <baton/err.h>
@@ -12,13 +13,18 @@
 #include <baton/guardian.h>
 #include <baton/id.h>
 #include <baton/key.h>
+#include <baton/lease.h>
 #include <baton/log.h>
 #include <baton/owner.h>
+#include <baton/policy.h>
+#include <baton/queue.h>
+#include <baton/store.h>
 #include <baton/str.h>
 #include <baton/time.h>
 #include <baton/version.h>
 #include <baton/wake.h>
 #include <baton/wakeup.h>
 #include <baton/watch.h>
+#include <baton/work.h>
 
 #endif

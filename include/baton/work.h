@@ -22,6 +22,7 @@
 BATON_BEGIN
 
 #define BATON_CLAIMS_MAX 1000 /* claims, or ends of claims, in one call */
+#define BATON_LIST_MAX 1000   /* batches in a page                      */
 
 /* What became of it. */
 struct baton_put {
@@ -248,7 +249,7 @@ struct baton_work_filter {
 	struct baton_str lane;        /* empty: all                        */
 	enum baton_batch_state state; /* 0: all                            */
 	uint64_t after;               /* 0: from the beginning; else `next` of the page before */
-	size_t max;                   /* 1 to 1000                         */
+	size_t max;                   /* 1 to BATON_LIST_MAX               */
 };
 
 /* A page of batches in the order of their numbers. It looks at no more than 100,000, so a page may

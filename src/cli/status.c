@@ -12,8 +12,10 @@ int status_of(enum baton_err e)
 	case BATON_YIELD:
 	case BATON_NOT_HELD:
 	case BATON_STALE:
+	case BATON_NOT_FOUND:
 		return EXIT_FAILURE;
 	case BATON_INVALID:
+	case BATON_CONFLICT:
 		return EX_DATAERR;
 	case BATON_FULL:
 	case BATON_GONE:
@@ -21,6 +23,8 @@ int status_of(enum baton_err e)
 	case BATON_SYSTEM:
 	case BATON_NO_MEMORY:
 		return EX_OSERR;
+	case BATON_STORAGE:
+		return EX_IOERR;
 	case BATON_BUSY:
 	case BATON_TIMEOUT:
 	case BATON_CANCELLED:

@@ -36,9 +36,19 @@ bool fence_next(enum fence_kind kind, uint64_t last, uint64_t floor, uint64_t *r
 	return true;
 }
 
+uint64_t fence_granter_last(const struct fence_base *base)
+{
+	return base->granter + (base->counter >> FENCE_COUNTER_BITS);
+}
+
+static uint64_t fence_at(const struct fence_base *base)
+{
+	return (base->granter << FENCE_COUNTER_BITS) + base->counter;
+}
+
 bool fence_count(struct fence_base *base)
 {
-	if (base->counter >= FENCE_COUNTER_MAX)
+	if (fence_at(base) >= FENCE_MAX)
 		return false;
 	base->counter++;
 	return true;
@@ -46,6 +56,6 @@ bool fence_count(struct fence_base *base)
 
 uint64_t fence_of_claim(const struct fence_base *base, uint64_t last)
 {
-	uint64_t fence = base->granter << FENCE_COUNTER_BITS | base->counter;
+	uint64_t fence = fence_at(base);
 	return fence > last ? fence : last + 1;
 }

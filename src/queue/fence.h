@@ -11,7 +11,6 @@
 
 #define FENCE_MAX ((UINT64_C(1) << 53) - 1)
 #define FENCE_COUNTER_BITS 20
-#define FENCE_COUNTER_MAX ((UINT64_C(1) << FENCE_COUNTER_BITS) - 1)
 
 /* What a lease is a lease of decides how its fences are counted. */
 enum fence_kind {
@@ -33,10 +32,14 @@ bool fence_next(enum fence_kind kind, uint64_t last, uint64_t floor, uint64_t *r
 /* Where claims are counted: under the fence of whoever grants them. */
 struct fence_base {
 	uint64_t granter;
-	uint64_t counter; /* of the last claim; 0: none so far */
+	uint64_t counter; /* of the last claim; 0: none so far. More than 2^20 run into what the next
+	                     granters would have, which is why they are passed by */
 };
 
-/* Counts one more claim. False: the counter is full, and the granter needs a new fence. */
+/* The granter's last fence as fence_next() has to see it. */
+uint64_t fence_granter_last(const struct fence_base *base);
+
+/* Counts one more claim. False: there are no more numbers. */
 bool fence_count(struct fence_base *base);
 
 /* The fence of the claim that was counted last, whose head had `last` before (0: none). */

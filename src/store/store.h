@@ -1,9 +1,9 @@
 /* The contract that every backend keeps.
  *
  * The public functions check what they are given, and hand it to the backend's operation of the
- * same name. So a backend sees names, counts, spans and kinds that are within their limits, batches
- * whose zeros are filled in, and owners that are set; it loads what is there, has the functions of
- * `queue` decide, and writes what they decided, in one transaction. The headers say what each
+ * same name. So a backend sees names, counts, spans and kinds that are within their limits; what
+ * zeros stand for it gets from store_asker(), store_ttl() and batch_filled(). It loads what is
+ * there, has the functions of `queue` decide, and writes what they decided, in one transaction. The headers say what each
  * operation does and answers; here is only what they do not say.
  *
  * On any result but BATON_OK nothing has been written, and the detail says why. */
@@ -96,6 +96,22 @@ struct baton_store {
 	char where[BATON_STORE_PATH_MAX + 16]; /* [const] */
 	_Atomic uint32_t bell; /* [atomic] counts what may have made something ready; a futex */
 };
+
+/* BATON_GONE in a forked child. */
+enum baton_err store_enter(const struct baton_store *store);
+
+/* What the zeros of an ask stand for. A ttl in whole milliseconds. */
+const struct baton_owner *store_asker(const struct baton_store *store,
+                                      const struct baton_owner *owner);
+struct baton_duration store_ttl(struct baton_duration ttl);
+enum baton_err store_check_ttl(struct baton_duration ttl);
+
+/* A row as others see it, and as its holder does. */
+struct baton_lease_holder store_holder(const struct lease_row *row, const struct baton_id *asker);
+struct baton_lease store_lease(const struct lease_row *row);
+
+/* Puts in front of the detail which batch of a call it is about. Returns `e`. */
+enum baton_err store_name_batch(enum baton_err e, size_t index);
 
 /* Wakes those who wait, after a commit that made something ready. */
 void store_ring(struct baton_store *store, const struct baton_store_news *news, size_t count);

@@ -1,0 +1,211 @@
+/* Opening a store, and what is the same for all of them. */
+#include "store/store.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fail.h"
+#include "base/quote.h"
+
+#define MS INT64_C(1000000)
+#define PATIENCE_S 5
+#define POLL_MIN_NS (10 * MS)
+#define POLL_MAX_NS (1000 * MS)
+
+static bool has_prefix(struct baton_str s, struct baton_str prefix)
+{
+	return s.len >= prefix.len && memcmp(s.ptr, prefix.ptr, prefix.len) == 0;
+}
+
+static enum baton_err owner_make(struct baton_str label, struct baton_owner *ret)
+{
+	char text[BATON_NAME_MAX + 1];
+	if (label.len > 0)
+		return baton_owner_self(label, ret);
+	int len = snprintf(text, sizeof text, "%.200s %d", program_invocation_short_name, getpid());
+	return baton_owner_self((struct baton_str){text, (size_t)len}, ret);
+}
+
+static enum baton_err store_init(struct baton_store *s, const struct baton_store_options *o)
+{
+	*s = (struct baton_store){
+		.alloc = o->alloc ? o->alloc : baton_alloc_libc(),
+		.clock = o->clock ? o->clock : baton_clock_awake(),
+		.hook = o->hook,
+		.sync = o->sync ? o->sync : BATON_STORE_SAFE,
+		.patience = o->patience.ns > 0 ? o->patience : baton_duration_s(PATIENCE_S),
+		.pid = getpid(),
+		.bell = 1,
+	};
+	return owner_make(o->owner, &s->owner);
+}
+
+/* Only the part of a name that cannot have a password. */
+static enum baton_err unknown_kind(struct baton_str where)
+{
+	char shown[QUOTE_TEXT];
+	const char *colon = where.len > 0 ? memchr(where.ptr, ':', where.len) : NULL;
+	size_t len = colon ? (size_t)(colon - where.ptr) + 1 : where.len;
+	return fail(BATON_INVALID, "the store is called %s: \"memory:\" and \"sqlite:PATH\" are "
+	                           "known",
+	            quote((struct baton_str){where.ptr, len}, shown));
+}
+
+enum baton_err baton_store_open(const struct baton_store_options *o, struct baton_store **ret_store)
+{
+	static const struct baton_str file = {"sqlite:", 7};
+	struct baton_store store;
+	if (!has_prefix(o->where, file) && !baton_str_equal(o->where, BATON_STR("memory:")))
+		return unknown_kind(o->where);
+	struct baton_str path = {o->where.ptr + file.len, o->where.len - file.len};
+	enum baton_err e = store_init(&store, o);
+	if (e != BATON_OK)
+		return e;
+	snprintf(store.where, sizeof store.where, "%.*s",
+	         (int)(o->where.len < INT_MAX ? o->where.len : INT_MAX), o->where.ptr);
+	if (!has_prefix(o->where, file))
+		return memory_open(&store, ret_store);
+	if (path.len == 0 || path.len > BATON_STORE_PATH_MAX || memchr(path.ptr, '\0', path.len))
+		return fail(BATON_INVALID,
+		            "the path of the store has %zu bytes: 1 to %d without a NUL are allowed",
+		            path.len, BATON_STORE_PATH_MAX);
+	return sqlite_open(&store, store.where + file.len, o->existing, ret_store);
+}
+
+void baton_store_close(struct baton_store *store)
+{
+	if (store)
+		store->ops->close(store);
+}
+
+const struct baton_owner *baton_store_owner(const struct baton_store *store)
+{
+	return &store->owner;
+}
+
+struct baton_store_time baton_store_now(const struct baton_store *store)
+{
+	return store->clock->wall(store->clock);
+}
+
+const char *baton_store_where(const struct baton_store *store)
+{
+	return store->where;
+}
+
+enum baton_err store_enter(const struct baton_store *store)
+{
+	if (store->pid == getpid())
+		return BATON_OK;
+	return fail(BATON_GONE, "this is a forked child, which has to open the store for itself");
+}
+
+void baton_store_poke(struct baton_store *store)
+{
+	atomic_fetch_add(&store->bell, 1);
+	syscall(SYS_futex, &store->bell, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+void store_ring(struct baton_store *store, const struct baton_store_news *news, size_t count)
+{
+	if (count == 0)
+		return;
+	baton_store_poke(store);
+	if (store->hook.call)
+		store->hook.call(store->hook.arg, news, count);
+}
+
+static int64_t min64(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* How long to sleep at most, and whether something is due by now. */
+static enum baton_err pause_until(struct baton_store *s, const struct baton_store_wait *w,
+                                  int64_t poll_ns, struct baton_mono *ret_until, bool *ret_due)
+{
+	struct baton_mono now = s->clock->now(s->clock);
+	struct baton_store_time due;
+	enum baton_err e = s->ops->next_due(s, w->queue, &due);
+	if (e != BATON_OK && e != BATON_NOT_FOUND)
+		return e;
+	struct baton_duration left = BATON_DURATION_FOREVER;
+	if (e == BATON_OK)
+		left = baton_store_time_sub(due, baton_store_now(s));
+	*ret_due = left.ns <= 0;
+	left.ns = min64(left.ns, poll_ns);
+	ret_until->ns = min64(baton_mono_add(now, left).ns, w->until.ns);
+	return BATON_OK;
+}
+
+static enum baton_err look(struct baton_store *s, uint32_t bell, uint64_t *ret)
+{
+	uint64_t version;
+	enum baton_err e = s->ops->version(s, &version);
+	if (e == BATON_OK)
+		*ret = (uint64_t)bell << 32 | (uint32_t)version;
+	return e;
+}
+
+enum baton_err baton_store_wait(struct baton_store *s, const struct baton_store_wait *w,
+                                uint64_t *seen)
+{
+	bool due = false;
+	enum baton_err e = store_enter(s);
+	for (int64_t poll = POLL_MIN_NS; e == BATON_OK; poll = min64(poll * 2, POLL_MAX_NS)) {
+		uint32_t bell = atomic_load(&s->bell);
+		struct baton_mono until;
+		uint64_t now_seen;
+		e = look(s, bell, &now_seen);
+		if (e != BATON_OK)
+			return e;
+		if (w->cancel && __atomic_load_n(w->cancel, __ATOMIC_ACQUIRE) != 0)
+			return BATON_CANCELLED;
+		if (due || now_seen != *seen) {
+			*seen = now_seen;
+			return BATON_OK;
+		}
+		if (w->until.ns <= s->clock->now(s->clock).ns)
+			return BATON_TIMEOUT;
+		e = pause_until(s, w, poll, &until, &due);
+		if (e == BATON_OK && !due)
+			s->clock->wait(s->clock, (const uint32_t *)&s->bell, bell, until);
+	}
+	return e;
+}
+
+enum baton_err baton_store_backup(struct baton_store *store, const char *path,
+                                  const struct baton_store_progress *progress)
+{
+	size_t len = path ? strlen(path) : 0;
+	enum baton_err e = store_enter(store);
+	if (e != BATON_OK)
+		return e;
+	if (len == 0 || len > BATON_STORE_PATH_MAX)
+		return fail(BATON_INVALID, "the path of the copy has %zu bytes: 1 to %d are allowed",
+		            len, BATON_STORE_PATH_MAX);
+	return store->ops->backup(store, path, progress);
+}
+
+enum baton_err baton_store_check(struct baton_store *store,
+                                 void (*report)(void *arg, const char *sentence), void *arg,
+                                 uint64_t *ret_faults)
+{
+	enum baton_err e = store_enter(store);
+	return e == BATON_OK ? store->ops->check(store, report, arg, ret_faults) : e;
+}
+
+enum baton_err baton_store_tidy(struct baton_store *store, size_t max, size_t *ret_count)
+{
+	size_t count = 0;
+	enum baton_err e = store_enter(store);
+	if (e == BATON_OK)
+		e = store->ops->tidy(store, max, &count);
+	if (e == BATON_OK && ret_count)
+		*ret_count = count;
+	return e;
+}
