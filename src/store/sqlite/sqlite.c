@@ -1,13 +1,313 @@
-/* A store in an SQLite file. */
+/* A store in an SQLite file: its opening, and its transactions. */
+#include "store/sqlite/sqlite.h"
+
+#include <string.h>
+
+#include "base/check.h"
 #include "base/fail.h"
-#include "store/store.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "queue/place.h"
+#include "store/sqlite/schema.h"
+
+#define TIDY_EVERY 64 /* transactions */
+
+/* An id of zeros: hashes under it are the same everywhere. */
+static const struct baton_id no_seed;
+
+static uint64_t store_hash(const struct sqlite_store *s, struct baton_str text)
+{
+	return hash_bytes(&s->name, text.ptr, text.len);
+}
+
+void sqlite_tell(struct sqlite_store *s, const struct queue_row *q, struct baton_str lane,
+                 uint32_t shard)
+{
+	struct baton_store_news news = {
+		.queue = store_hash(s, queue_row_name(q)),
+		.lane = lane.len > 0 ? hash_bytes(&no_seed, lane.ptr, lane.len) : 0,
+		.shard = shard,
+	};
+	for (size_t i = 0; i < s->news_count; i++) {
+		if (memcmp(&s->news[i], &news, sizeof news) == 0)
+			return;
+	}
+	if (s->news_count < NEWS_MAX)
+		s->news[s->news_count++] = news;
+}
+
+static enum baton_err simple(struct db *db, enum sql sql)
+{
+	struct query q = query_begin(db, sql);
+	return query_run(&q);
+}
+
+enum baton_err sqlite_save_begin(struct sqlite_store *s, struct books_mark *mark)
+{
+	enum baton_err e = books_mark(&s->books, mark);
+	if (e == BATON_OK)
+		e = simple(&s->db, SQL_SAVE);
+	if (e != BATON_OK)
+		books_mark_done(&s->books, mark);
+	return e;
+}
+
+enum baton_err sqlite_save_end(struct sqlite_store *s, const struct books_mark *mark,
+                               enum baton_err e)
+{
+	struct books_mark kept = *mark;
+	if (e != BATON_OK && simple(&s->db, SQL_SAVE_BACK) == BATON_OK)
+		books_back(&s->books, mark);
+	enum baton_err ended = simple(&s->db, SQL_SAVE_KEEP);
+	books_mark_done(&s->books, &kept);
+	return e == BATON_OK ? ended : e;
+}
+
+/* Whether it is an answer, which leaves the transaction in order, or a failure, after which nobody
+ * knows what has been written. */
+static bool is_answer(enum baton_err e)
+{
+	switch (e) {
+	case BATON_OK:
+	case BATON_YIELD:
+	case BATON_NOT_HELD:
+	case BATON_INVALID:
+	case BATON_FULL:
+	case BATON_CONFLICT:
+	case BATON_NOT_FOUND:
+	case BATON_BUSY:
+		return true;
+	case BATON_TIMEOUT:
+	case BATON_CANCELLED:
+	case BATON_NO_MEMORY:
+	case BATON_SYSTEM:
+	case BATON_GONE:
+	case BATON_STALE:
+	case BATON_STORAGE:
+		return false;
+	}
+	return false;
+}
+
+static void request_fail(struct request *r, enum baton_err e)
+{
+	const char *detail = baton_err_detail();
+	size_t len = strnlen(detail, sizeof r->detail - 1);
+	memcpy(r->detail, detail, len);
+	r->detail[len] = '\0';
+	r->err = e;
+}
+
+static void rollback(struct sqlite_store *s)
+{
+	sqlite3_exec(s->db.handle, "ROLLBACK", NULL, NULL, NULL);
+	books_forget(&s->books);
+	s->news_count = 0;
+}
+
+static enum baton_err begin(struct sqlite_store *s)
+{
+	s->db.waited_us = 0;
+	s->fences_changed = false;
+	s->news_count = 0;
+	enum baton_err e = simple(&s->db, SQL_BEGIN);
+	if (e != BATON_OK)
+		return e;
+	e = books_open(&s->books, &s->db);
+	if (e != BATON_OK)
+		rollback(s);
+	s->books.turn++;
+	return e;
+}
+
+/* Every request of the list in one transaction. Not BATON_OK: nothing is there of any of them. */
+static enum baton_err run_once(struct sqlite_store *s, struct request *list, bool *ret_fences)
+{
+	enum baton_err e = begin(s);
+	for (struct request *r = list; r && e == BATON_OK; r = r->next) {
+		s->now = baton_store_now(&s->base);
+		enum baton_err own = r->run(s, r->args);
+		arena_done(&s->scratch);
+		if (is_answer(own))
+			request_fail(r, own);
+		else
+			e = own;
+	}
+	if (e == BATON_OK)
+		e = books_write(&s->books, &s->db);
+	*ret_fences = s->fences_changed;
+	if (e == BATON_OK && (!s->fences_changed || s->full))
+		e = simple(&s->db, SQL_COMMIT);
+	if (!sqlite3_get_autocommit(s->db.handle))
+		rollback(s);
+	else if (e != BATON_OK)
+		books_forget(&s->books);
+	return e;
+}
+
+static enum baton_err sync_set(struct sqlite_store *s, bool full)
+{
+	s->full = full;
+	return db_exec(&s->db, full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
+}
+
+/* A relaxed store is not relaxed about fences. How much it syncs cannot change within a
+ * transaction, so the one in which a fence has turned out to change is made again. */
+static enum baton_err run_all(struct sqlite_store *s, struct request *list)
+{
+	bool fences;
+	enum baton_err e = run_once(s, list, &fences);
+	if (e != BATON_OK || !fences || s->full)
+		return e;
+	e = sync_set(s, true);
+	if (e == BATON_OK)
+		e = run_once(s, list, &fences);
+	enum baton_err back = sync_set(s, false);
+	return e == BATON_OK ? back : e;
+}
+
+static void ring(struct sqlite_store *s)
+{
+	struct baton_store_news news[NEWS_MAX];
+	size_t count = s->news_count;
+	memcpy(news, s->news, count * sizeof news[0]);
+	s->news_count = 0;
+	store_ring(&s->base, news, count);
+}
+
+/* A group that fails is done again one by one, so that nobody fails for what another asked. */
+static void commit(void *store, struct request *list)
+{
+	struct sqlite_store *s = store;
+	enum baton_err e = run_all(s, list);
+	if (e == BATON_OK) {
+		ring(s);
+		return;
+	}
+	if (!list->next) {
+		request_fail(list, e);
+		return;
+	}
+	for (struct request *r = list; r; r = r->next) {
+		struct request *next = r->next;
+		r->next = NULL;
+		e = run_all(s, r);
+		if (e == BATON_OK)
+			ring(s);
+		else
+			request_fail(r, e);
+		r->next = next;
+	}
+}
+
+enum baton_err sqlite_write(struct sqlite_store *s,
+                            enum baton_err (*run)(void *store, void *args), void *args)
+{
+	struct request r = {.run = run, .args = args};
+	return group_do(&s->group, &r);
+}
+
+enum baton_err sqlite_write_first(struct sqlite_store *s,
+                                  enum baton_err (*run)(void *store, void *args), void *args)
+{
+	struct request r = {.run = run, .args = args, .first = true};
+	return group_do(&s->group, &r);
+}
+
+static enum baton_err sqlite_version(struct baton_store *store, uint64_t *ret)
+{
+	struct sqlite_store *s = (struct sqlite_store *)store;
+	pthread_mutex_lock(&s->read_mu);
+	struct query q = query_begin(&s->read, SQL_VERSION);
+	int64_t version = query_row(&q) ? column_int(&q, 0) : 0;
+	enum baton_err e = query_end(&q);
+	if (e == BATON_OK && version != s->version_seen) {
+		s->version_seen = version;
+		s->version++;
+	}
+	*ret = s->version;
+	pthread_mutex_unlock(&s->read_mu);
+	return e;
+}
+
+static void sqlite_close(struct baton_store *store)
+{
+	struct sqlite_store *s = (struct sqlite_store *)store;
+	db_close(&s->db);
+	db_close(&s->read);
+	books_done(&s->books);
+	group_done(&s->group);
+	pthread_mutex_destroy(&s->read_mu);
+	mem_free(s->base.alloc, s, 1, sizeof *s);
+}
+
+static const struct store_ops ops = {
+	.close = sqlite_close,
+	.lease_claim = sqlite_lease_claim,
+	.lease_renew = sqlite_lease_renew,
+	.lease_release = sqlite_lease_release,
+	.lease_force = sqlite_lease_force,
+	.lease_read = sqlite_lease_read,
+	.lease_list = sqlite_lease_list,
+	.queue_set = sqlite_queue_set,
+	.queue_list = sqlite_queue_list,
+	.queue_get = sqlite_queue_get,
+	.put = sqlite_put,
+	.claim = sqlite_claim,
+	.lane_claim = sqlite_lane_claim,
+	.renew = sqlite_renew,
+	.end = sqlite_end,
+	.cancel = sqlite_cancel,
+	.revive = sqlite_revive,
+	.get = sqlite_get,
+	.list = sqlite_list,
+	.next_due = sqlite_next_due,
+	.backup = sqlite_backup,
+	.check = sqlite_check,
+	.tidy = sqlite_tidy,
+	.version = sqlite_version,
+};
+
+static enum baton_err read_name(struct sqlite_store *s)
+{
+	struct query q = query_begin(&s->db, SQL_STATE_READ);
+	if (query_row(&q))
+		column_id(&q, 5, &s->name);
+	return query_end(&q);
+}
+
+static enum baton_err open_both(struct sqlite_store *s, bool existing)
+{
+	int64_t patience_ms = s->base.patience.ns / 1000000;
+	enum baton_err e = db_open(&s->db, s->path, existing, patience_ms);
+	if (e == BATON_OK)
+		e = schema_open(&s->db, baton_store_now(&s->base));
+	if (e == BATON_OK && s->base.sync == BATON_STORE_RELAXED)
+		e = sync_set(s, false);
+	if (e == BATON_OK)
+		e = read_name(s);
+	return e == BATON_OK ? db_open(&s->read, s->path, true, patience_ms) : e;
+}
 
 enum baton_err sqlite_open(const struct baton_store *store, const char *path, bool existing,
                            struct baton_store **ret_store)
 {
-	(void)store;
-	(void)path;
-	(void)existing;
-	(void)ret_store;
-	return fail(BATON_INVALID, "not there yet");
+	struct sqlite_store *s = mem_new(store->alloc, 1, sizeof *s);
+	if (!s)
+		return fail_memory(sizeof *s, "a store");
+	s->base = *store;
+	s->base.ops = &ops;
+	s->full = true;
+	memcpy(s->path, path, strlen(path) + 1);
+	pthread_mutex_init(&s->read_mu, NULL);
+	group_init(&s->group, commit, s);
+	books_init(&s->books, store->alloc);
+	arena_init(&s->scratch, store->alloc);
+	enum baton_err e = open_both(s, existing);
+	if (e != BATON_OK) {
+		sqlite_close(&s->base);
+		return e;
+	}
+	*ret_store = &s->base;
+	return BATON_OK;
 }

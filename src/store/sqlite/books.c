@@ -1,0 +1,291 @@
+/* What the writer has to know in every transaction. */
+#include "store/sqlite/books.h"
+
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/mem.h"
+
+#define KEPT_MAX 256
+
+void books_init(struct books *b, const struct baton_alloc *alloc)
+{
+	*b = (struct books){.alloc = alloc};
+}
+
+void books_forget(struct books *b)
+{
+	for (size_t i = 0; i < b->count; i++)
+		mem_free(b->alloc, b->queues[i], 1, sizeof **b->queues);
+	b->count = 0;
+	b->loaded = false;
+	b->changed = false;
+}
+
+void books_done(struct books *b)
+{
+	books_forget(b);
+	mem_free(b->alloc, b->queues, b->cap, sizeof *b->queues);
+	b->queues = NULL;
+	b->cap = 0;
+}
+
+static enum baton_err load(struct books *b, struct db *db)
+{
+	struct query q = query_begin(db, SQL_STATE_READ);
+	bool found = query_row(&q);
+	if (found) {
+		b->seq = column_int(&q, 0);
+		b->lane = column_int(&q, 1);
+		b->granter_floor = (uint64_t)column_int(&q, 2);
+		b->plain_floor = (uint64_t)column_int(&q, 3);
+		b->swept = column_int(&q, 4);
+	}
+	enum baton_err e = query_end(&q);
+	if (e == BATON_OK && !found)
+		e = fail(BATON_STORAGE, "store %s is damaged: its counters are gone", db->path);
+	b->loaded = e == BATON_OK;
+	return e;
+}
+
+enum baton_err books_open(struct books *b, struct db *db)
+{
+	struct query q = query_begin(db, SQL_VERSION);
+	int64_t version = query_row(&q) ? column_int(&q, 0) : 0;
+	enum baton_err e = query_end(&q);
+	if (e != BATON_OK)
+		return e;
+	if (b->loaded && version == b->version && b->count <= KEPT_MAX)
+		return BATON_OK;
+	books_forget(b);
+	b->version = version;
+	return load(b, db);
+}
+
+static enum baton_err write_counts(struct db *db, const struct queue_row *row)
+{
+	struct query q = query_begin(db, SQL_QUEUE_COUNT);
+	query_int(&q, (int64_t)row->pulled.granter);
+	query_int(&q, (int64_t)row->pulled.counter);
+	query_int(&q, row->tally.ready);
+	query_int(&q, row->tally.delayed);
+	query_int(&q, row->tally.running);
+	query_int(&q, row->tally.dead);
+	query_int(&q, row->tally.done);
+	query_int(&q, row->tally.failed);
+	query_int(&q, row->id);
+	return query_run(&q);
+}
+
+enum baton_err books_write(struct books *b, struct db *db)
+{
+	enum baton_err e = BATON_OK;
+	if (b->changed) {
+		struct query q = query_begin(db, SQL_STATE_WRITE);
+		query_int(&q, b->seq);
+		query_int(&q, b->lane);
+		query_int(&q, b->swept);
+		e = query_run(&q);
+		b->changed = false;
+	}
+	for (size_t i = 0; i < b->count && e == BATON_OK; i++) {
+		if (b->queues[i]->changed)
+			e = write_counts(db, b->queues[i]);
+		b->queues[i]->changed = false;
+	}
+	return e;
+}
+
+static struct baton_retry retry_read(const struct query *q, int at)
+{
+	return (struct baton_retry){
+		.attempts = (uint32_t)column_int(q, at),
+		.backoff = (enum baton_backoff)column_int(q, at + 1),
+		.base = {column_int(q, at + 2)},
+		.cap = {column_int(q, at + 3)},
+	};
+}
+
+void queue_row_read(const struct query *q, struct queue_row *ret)
+{
+	struct baton_str name = column_str(q, 1);
+	*ret = (struct queue_row){
+		.id = column_int(q, 0),
+		.len = name.len < BATON_NAME_MAX ? name.len : BATON_NAME_MAX,
+		.policy =
+			{
+				.mode = (enum baton_queue_mode)column_int(q, 2),
+				.shards = (uint32_t)column_int(q, 3),
+				.paused = column_int(q, 4) != 0,
+				.payload_max = (uint32_t)column_int(q, 5),
+				.waiting_max = (uint64_t)column_int(q, 6),
+				.retry = retry_read(q, 7),
+				.retry_lane = retry_read(q, 11),
+				.on_retry = (enum baton_on_retry)column_int(q, 15),
+				.on_dead = (enum baton_on_dead)column_int(q, 16),
+				.dedupe = {column_int(q, 17)},
+				.keep = {column_int(q, 18)},
+			},
+		.pulled = {(uint64_t)column_int(q, 19), (uint64_t)column_int(q, 20)},
+		.tally = {column_int(q, 21), column_int(q, 22), column_int(q, 23),
+	                  column_int(q, 24), column_int(q, 25), column_int(q, 26)},
+	};
+	memcpy(ret->name, name.ptr, ret->len);
+}
+
+static void retry_bind(struct query *q, const struct baton_retry *r)
+{
+	query_int(q, r->attempts);
+	query_int(q, r->backoff);
+	query_int(q, r->base.ns);
+	query_int(q, r->cap.ns);
+}
+
+enum baton_err books_queue_write(struct db *db, const struct queue_row *row)
+{
+	const struct baton_queue_policy *p = &row->policy;
+	struct query q = query_begin(db, SQL_QUEUE_WRITE);
+	query_int(&q, row->id);
+	query_text(&q, queue_row_name(row));
+	query_int(&q, p->mode);
+	query_int(&q, p->shards);
+	query_int(&q, p->paused);
+	query_int(&q, p->payload_max);
+	query_int(&q, (int64_t)p->waiting_max);
+	retry_bind(&q, &p->retry);
+	retry_bind(&q, &p->retry_lane);
+	query_int(&q, p->on_retry);
+	query_int(&q, p->on_dead);
+	query_int(&q, p->dedupe.ns);
+	query_int(&q, p->keep.ns);
+	query_int(&q, (int64_t)row->pulled.granter);
+	query_int(&q, (int64_t)row->pulled.counter);
+	query_int(&q, row->tally.ready);
+	query_int(&q, row->tally.delayed);
+	query_int(&q, row->tally.running);
+	query_int(&q, row->tally.dead);
+	query_int(&q, row->tally.done);
+	query_int(&q, row->tally.failed);
+	return query_run(&q);
+}
+
+/* Room for one more row, which is not counted yet. */
+static struct queue_row *row_new(struct books *b)
+{
+	if (b->count == b->cap) {
+		size_t cap = b->cap ? b->cap * 2 : 16;
+		void *more = mem_resize(b->alloc, b->queues, b->cap, cap, sizeof *b->queues);
+		if (!more)
+			return NULL;
+		b->queues = more;
+		b->cap = cap;
+	}
+	struct queue_row *row = mem_new(b->alloc, 1, sizeof *row);
+	if (row)
+		b->queues[b->count] = row;
+	return row;
+}
+
+/* Takes the row that the query found, if it did. */
+static enum baton_err row_take(struct books *b, struct query *q, struct queue_row **ret)
+{
+	*ret = NULL;
+	if (!query_row(q))
+		return query_end(q);
+	struct queue_row *row = row_new(b);
+	if (row)
+		queue_row_read(q, row);
+	enum baton_err e = query_end(q);
+	if (!row)
+		return fail_memory(sizeof *row, "a queue");
+	b->count++;
+	*ret = row;
+	return e;
+}
+
+enum baton_err books_queue(struct books *b, struct db *db, struct baton_str name,
+                           struct queue_row **ret)
+{
+	for (size_t i = 0; i < b->count; i++) {
+		if (baton_str_equal(queue_row_name(b->queues[i]), name)) {
+			*ret = b->queues[i];
+			return BATON_OK;
+		}
+	}
+	struct query q = query_begin(db, SQL_QUEUE_READ);
+	query_text(&q, name);
+	return row_take(b, &q, ret);
+}
+
+enum baton_err books_queue_by_id(struct books *b, struct db *db, int64_t id, struct queue_row **ret)
+{
+	for (size_t i = 0; i < b->count; i++) {
+		if (b->queues[i]->id == id) {
+			*ret = b->queues[i];
+			return BATON_OK;
+		}
+	}
+	struct query q = query_begin(db, SQL_QUEUE_READ_ID);
+	query_int(&q, id);
+	enum baton_err e = row_take(b, &q, ret);
+	if (e == BATON_OK && !*ret)
+		e = fail(BATON_STORAGE, "store %s is damaged: queue %lld is gone", db->path,
+		         (long long)id);
+	return e;
+}
+
+enum baton_err books_queue_make(struct books *b, struct db *db, struct baton_str name,
+                                const struct baton_queue_policy *policy, struct queue_row **ret)
+{
+	struct query q = query_begin(db, SQL_QUEUE_LAST);
+	int64_t last = query_row(&q) ? column_int(&q, 0) : 0;
+	enum baton_err e = query_end(&q);
+	if (e != BATON_OK)
+		return e;
+	struct queue_row *row = row_new(b);
+	if (!row)
+		return fail_memory(sizeof *row, "a queue");
+	row->id = last + 1;
+	row->len = name.len;
+	memcpy(row->name, name.ptr, name.len);
+	row->policy = *policy;
+	e = books_queue_write(db, row);
+	if (e != BATON_OK) {
+		mem_free(b->alloc, row, 1, sizeof *row);
+		return e;
+	}
+	b->count++;
+	*ret = row;
+	return BATON_OK;
+}
+
+enum baton_err books_mark(const struct books *b, struct books_mark *ret)
+{
+	*ret = (struct books_mark){.seq = b->seq, .lane = b->lane, .count = b->count};
+	if (b->count == 0)
+		return BATON_OK;
+	ret->rows = mem_new(b->alloc, b->count, sizeof *ret->rows);
+	if (!ret->rows)
+		return fail_memory(b->count * sizeof *ret->rows, "a savepoint");
+	for (size_t i = 0; i < b->count; i++)
+		ret->rows[i] = *b->queues[i];
+	return BATON_OK;
+}
+
+void books_back(struct books *b, const struct books_mark *mark)
+{
+	b->seq = mark->seq;
+	b->lane = mark->lane;
+	while (b->count > mark->count) {
+		b->count--;
+		mem_free(b->alloc, b->queues[b->count], 1, sizeof **b->queues);
+	}
+	for (size_t i = 0; i < b->count; i++)
+		*b->queues[i] = mark->rows[i];
+}
+
+void books_mark_done(const struct books *b, struct books_mark *mark)
+{
+	mem_free(b->alloc, mark->rows, mark->count, sizeof *mark->rows);
+	mark->rows = NULL;
+}

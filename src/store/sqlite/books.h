@@ -1,0 +1,81 @@
+/* What the writer has to know in every transaction, kept from one to the next: counters, and the
+ * rows of queues. Written back once per transaction, whatever was done in it. */
+#ifndef SQLITE_BOOKS_H
+#define SQLITE_BOOKS_H
+
+#include <baton/alloc.h>
+#include <baton/queue.h>
+
+#include "queue/fence.h"
+#include "store/sqlite/db.h"
+
+/* How many batches of a queue are in which state. */
+struct tally {
+	int64_t ready, delayed, running, dead, done, failed;
+};
+
+struct queue_row {
+	int64_t id; /* 0: not in the file yet */
+	char name[BATON_NAME_MAX + 1];
+	size_t len;
+	struct baton_queue_policy policy;
+	struct fence_base pulled; /* where its pulled claims are counted */
+	struct tally tally;
+	bool changed; /* the tally, or where claims are counted */
+};
+
+struct books {
+	const struct baton_alloc *alloc; /* [const] */
+	bool loaded;
+	int64_t version; /* of the file when they were loaded */
+	int64_t seq, lane, swept;
+	uint64_t granter_floor, plain_floor;
+	bool changed;             /* seq, lane or swept */
+	struct queue_row **queues; /* a block each, so that a row stays where it is */
+	size_t count, cap;
+	uint32_t turn; /* which shard gets the next work without a lane */
+};
+
+void books_init(struct books *b, const struct baton_alloc *alloc);
+void books_done(struct books *b);
+
+/* At the beginning of a transaction: forgets what others have changed since. */
+enum baton_err books_open(struct books *b, struct db *db);
+
+/* Before its end: writes what has changed. */
+enum baton_err books_write(struct books *b, struct db *db);
+
+/* After a rollback. */
+void books_forget(struct books *b);
+
+/* The row of the queue. *ret NULL: there is none. A row is valid until the transaction ends. */
+enum baton_err books_queue(struct books *b, struct db *db, struct baton_str name,
+                           struct queue_row **ret);
+enum baton_err books_queue_by_id(struct books *b, struct db *db, int64_t id,
+                                 struct queue_row **ret);
+
+/* Makes the queue, or gives it another policy. */
+enum baton_err books_queue_make(struct books *b, struct db *db, struct baton_str name,
+                                const struct baton_queue_policy *policy, struct queue_row **ret);
+enum baton_err books_queue_write(struct db *db, const struct queue_row *q);
+
+static inline struct baton_str queue_row_name(const struct queue_row *q)
+{
+	return (struct baton_str){q->name, q->len};
+}
+
+/* Reads one row of SQL_QUEUE_COLUMNS. */
+void queue_row_read(const struct query *q, struct queue_row *ret);
+
+/* What the books said at a moment, to go back to. */
+struct books_mark {
+	int64_t seq, lane;
+	size_t count;
+	struct queue_row *rows; /* copies of the first `count` */
+};
+
+enum baton_err books_mark(const struct books *b, struct books_mark *ret);
+void books_back(struct books *b, const struct books_mark *mark);
+void books_mark_done(const struct books *b, struct books_mark *mark);
+
+#endif

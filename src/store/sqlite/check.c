@@ -1,0 +1,133 @@
+/* Whether everything in an SQLite file fits together. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "store/sqlite/sqlite.h"
+
+/* What must not be found, and what it means when it is: "N of them" is put before. */
+struct rule {
+	const char *sql;
+	const char *sentence;
+};
+
+static const struct rule rules[] = {
+	{"SELECT count(*) FROM head WHERE seq NOT IN (SELECT seq FROM batch)",
+         "heads have no batch"},
+	{"SELECT count(*) FROM line WHERE seq NOT IN (SELECT seq FROM batch)",
+         "places in a line have no batch"},
+	{"SELECT count(*) FROM line WHERE lane NOT IN (SELECT id FROM lane)",
+         "places in a line have no lane"},
+	{"SELECT count(*) FROM lane WHERE held IS NULL AND id NOT IN (SELECT lane FROM line)",
+         "lanes are empty"},
+	{"SELECT count(*) FROM later WHERE seq NOT IN (SELECT seq FROM batch)",
+         "delays have no batch"},
+	{"SELECT count(*) FROM dead WHERE seq NOT IN (SELECT seq FROM batch)",
+         "dead ones have no batch"},
+	{"SELECT count(*) FROM done WHERE seq NOT IN (SELECT seq FROM batch)",
+         "results have no batch"},
+	{"SELECT count(*) FROM trouble WHERE seq NOT IN (SELECT seq FROM batch)",
+         "troubles have no batch"},
+	{"SELECT count(*) FROM claim WHERE batches IS NULL AND head NOT IN (SELECT seq FROM batch)",
+         "claims have no batch"},
+	{"SELECT count(*) FROM claim WHERE owner NOT IN (SELECT id FROM owner)",
+         "claims have no owner"},
+	{"SELECT count(*) FROM claim WHERE lane IS NOT NULL AND lane NOT IN (SELECT id FROM lane)",
+         "claims have no lane"},
+	{"SELECT count(*) FROM batch WHERE queue NOT IN (SELECT id FROM queue)",
+         "batches have no queue"},
+	{"SELECT count(*) FROM batch WHERE lane IS NULL AND seq NOT IN (SELECT seq FROM head)"
+         " AND seq NOT IN (SELECT seq FROM later) AND seq NOT IN (SELECT seq FROM dead)"
+         " AND seq NOT IN (SELECT seq FROM done) AND seq NOT IN (SELECT head FROM claim)",
+         "batches without a lane are in no state"},
+	{"SELECT count(*) FROM batch WHERE lane IS NOT NULL AND seq NOT IN (SELECT seq FROM line)"
+         " AND seq NOT IN (SELECT seq FROM later) AND seq NOT IN (SELECT seq FROM dead)"
+         " AND seq NOT IN (SELECT seq FROM done)",
+         "batches of lanes are in no state"},
+	{"SELECT count(*) FROM lane WHERE head > 0 AND NOT EXISTS"
+         " (SELECT 1 FROM head h WHERE h.pool = lane.queue << 13 AND h.rank = lane.rank"
+         " AND h.seq = lane.head AND h.lane = lane.id)",
+         "lanes cannot be claimed from, though they should"},
+	{"SELECT count(*) FROM head WHERE lane IS NOT NULL AND NOT EXISTS"
+         " (SELECT 1 FROM lane WHERE lane.id = head.lane AND lane.head = head.seq)",
+         "heads are not those of their lanes"},
+	{"SELECT count(*) FROM queue WHERE dead <> (SELECT count(*) FROM dead"
+         " WHERE dead.queue = queue.id)",
+         "queues have another number of dead ones than they count"},
+	{"SELECT count(*) FROM queue WHERE delayed <> (SELECT count(*) FROM later"
+         " WHERE later.queue = queue.id)",
+         "queues have another number of delayed ones than they count"},
+	{"SELECT count(*) FROM queue WHERE ready + delayed + running + dead <>"
+         " (SELECT count(*) FROM batch WHERE batch.queue = queue.id"
+         " AND seq NOT IN (SELECT seq FROM done))",
+         "queues have another number of batches than they count"},
+	{"SELECT count(*) FROM batch WHERE seq > (SELECT seq FROM state)",
+         "batches have a number that was not given out"},
+	{"SELECT count(*) FROM owner WHERE claims <> (SELECT count(*) FROM claim"
+         " WHERE claim.owner = owner.id)",
+         "owners have another number of claims than they count"},
+};
+
+struct report {
+	void (*call)(void *arg, const char *sentence);
+	void *arg;
+	uint64_t faults;
+};
+
+static void tell(struct report *r, const char *sentence)
+{
+	r->faults++;
+	if (r->call)
+		r->call(r->arg, sentence);
+}
+
+/* SQLite's own view of the file. */
+static enum baton_err check_file(struct sqlite_store *s, struct report *r)
+{
+	sqlite3_stmt *stmt = NULL;
+	int code = sqlite3_prepare_v2(s->read.handle, "PRAGMA integrity_check(100)", -1, &stmt, NULL);
+	if (code == SQLITE_OK)
+		code = sqlite3_step(stmt);
+	while (code == SQLITE_ROW) {
+		const char *text = (const char *)sqlite3_column_text(stmt, 0);
+		if (text && strcmp(text, "ok") != 0)
+			tell(r, text);
+		code = sqlite3_step(stmt);
+	}
+	sqlite3_finalize(stmt);
+	return code == SQLITE_DONE ? BATON_OK : db_fail(&s->read, code, "check");
+}
+
+static enum baton_err check_rules(struct sqlite_store *s, struct report *r)
+{
+	enum baton_err e = BATON_OK;
+	for (size_t i = 0; i < sizeof rules / sizeof rules[0] && e == BATON_OK; i++) {
+		int64_t count;
+		char sentence[160];
+		e = db_number(&s->read, rules[i].sql, &count);
+		if (e != BATON_OK || count == 0)
+			continue;
+		snprintf(sentence, sizeof sentence, "%lld %s", (long long)count, rules[i].sentence);
+		tell(r, sentence);
+	}
+	return e;
+}
+
+enum baton_err sqlite_check(struct baton_store *store,
+                            void (*report)(void *arg, const char *sentence), void *arg,
+                            uint64_t *ret_faults)
+{
+	struct sqlite_store *s = (struct sqlite_store *)store;
+	struct report r = {report, arg, 0};
+	pthread_mutex_lock(&s->read_mu);
+	enum baton_err e = db_exec(&s->read, "BEGIN");
+	if (e == BATON_OK)
+		e = check_file(s, &r);
+	if (e == BATON_OK && r.faults == 0)
+		e = check_rules(s, &r);
+	sqlite3_exec(s->read.handle, "COMMIT", NULL, NULL, NULL);
+	pthread_mutex_unlock(&s->read_mu);
+	if (e == BATON_OK)
+		*ret_faults = r.faults;
+	return e;
+}

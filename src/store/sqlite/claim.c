@@ -1,0 +1,198 @@
+/* Claiming work from an SQLite file. */
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/quote.h"
+#include "store/sqlite/fate.h"
+#include "store/sqlite/grant.h"
+#include "store/sqlite/lanes.h"
+#include "store/sqlite/leases.h"
+
+#define PAGE 32
+
+/* Claims that have expired are ended before their lane gives anything. */
+static enum baton_err recover_expired(struct sqlite_store *s, struct grant *g, int64_t lane)
+{
+	struct claim_row *claims;
+	size_t count;
+	enum baton_err e = claims_of_lane(s, lane, &claims, &count);
+	for (size_t i = 0; i < count && e == BATON_OK; i++)
+		e = claim_recover(s, g->q, &claims[i], BATON_STR("the claim expired"));
+	return e;
+}
+
+static enum baton_err take_from_lane(struct sqlite_store *s, struct grant *g, int64_t lane,
+                                     size_t max)
+{
+	struct scan scan = {.at = BATON_IDLE, .max = max};
+	struct pick p = {.count = 0};
+	int64_t held = 0;
+	enum baton_err e = recover_expired(s, g, lane);
+	if (e == BATON_OK)
+		e = lane_held(&s->db, lane, &held);
+	if (e == BATON_OK && held == 0)
+		e = grant_pick(s, lane, NULL, 0, &scan, &p);
+	if (e == BATON_OK && p.count > 0)
+		e = grant_give(s, g, &p, lane);
+	return e == BATON_OK ? lane_settle(s, g->q, lane) : e;
+}
+
+/* One of the places where claims begin. */
+struct head {
+	int64_t rank, seq, lane;
+	bool tried;
+};
+
+/* A batch without a lane whose claim has expired. *ret_dead: that was its last attempt, or somebody
+ * had cancelled it. */
+static enum baton_err recover_single(struct sqlite_store *s, struct grant *g, int64_t seq,
+                                     bool *ret_dead)
+{
+	struct claim_row c;
+	struct batch_row b;
+	bool found;
+	int64_t dead = 0;
+	enum baton_err e = claim_load(s, seq, &c, &found);
+	*ret_dead = false;
+	if (e != BATON_OK || !found)
+		return e;
+	e = claim_recover(s, g->q, &c, BATON_STR("the claim expired"));
+	if (e == BATON_OK)
+		e = batch_load(&s->db, seq, &b, &found);
+	if (e == BATON_OK && found)
+		e = FIND(&s->db, SQL_DEAD_HAS, &dead, g->q->id, seq);
+	*ret_dead = !found || dead > 0;
+	return e;
+}
+
+static enum baton_err take_single(struct sqlite_store *s, struct grant *g, const struct head *h)
+{
+	struct pick p = {.count = 0};
+	bool dead = false;
+	enum baton_err e = head_drop(s, g->q, h->rank, h->seq);
+	if (e == BATON_OK && h->tried)
+		e = recover_single(s, g, h->seq, &dead);
+	if (e != BATON_OK || dead)
+		return e;
+	if (!pick_add(s, &p, h->seq, h->tried))
+		return fail(BATON_NO_MEMORY, "no memory for a claim");
+	return grant_give(s, g, &p, 0);
+}
+
+static enum baton_err heads_list(struct sqlite_store *s, const struct grant *g, struct head *heads,
+                                 size_t max, size_t *ret_count)
+{
+	struct query q = query_begin(&s->db, SQL_HEAD_LIST);
+	size_t count = 0;
+	query_int(&q, head_pool(g->q));
+	query_int(&q, (int64_t)max);
+	while (count < max && query_row(&q))
+		heads[count++] = (struct head){column_int(&q, 0), column_int(&q, 1),
+		                               column_int(&q, 2), column_int(&q, 3) != 0};
+	*ret_count = count;
+	return query_end(&q);
+}
+
+static enum baton_err take_heads(struct sqlite_store *s, struct grant *g, size_t max)
+{
+	struct head heads[PAGE];
+	enum baton_err e = BATON_OK;
+	while (g->count < g->max) {
+		size_t count, want = g->max - g->count < PAGE ? g->max - g->count : PAGE;
+		e = heads_list(s, g, heads, want, &count);
+		if (e != BATON_OK || count == 0)
+			return e;
+		for (size_t i = 0; i < count && e == BATON_OK; i++)
+			e = heads[i].lane > 0 ? take_from_lane(s, g, heads[i].lane, max)
+			                      : take_single(s, g, &heads[i]);
+		if (e != BATON_OK)
+			return e;
+	}
+	return e;
+}
+
+/* Under which fence the queue's pulled claims are counted. BATON_BUSY: somebody else has the lease
+ * on that. */
+static enum baton_err pull_base(struct sqlite_store *s, struct queue_row *q,
+                                const struct baton_owner *asker)
+{
+	char subject[BATON_NAME_MAX + 8] = "pull/", shown[QUOTE_TEXT];
+	struct stored_lease l;
+	bool found;
+	memcpy(subject + 5, q->name, q->len);
+	enum baton_err e = lease_load(&s->db, (struct baton_str){subject, q->len + 5}, &l, &found);
+	if (e != BATON_OK)
+		return e;
+	if (found && lease_is_live(&l.row, s->now) &&
+	    !baton_id_equal(&l.row.owner.incarnation, &asker->incarnation) &&
+	    !baton_owner_is_dead(&s->base.owner, &l.row.owner, BATON_REACH_HOST))
+		return fail(BATON_BUSY, "the work of queue %s is handed out by \"%s\": ask there",
+		            quote(queue_row_name(q), shown), l.row.owner.id);
+	uint64_t last = found ? l.row.fence : 0;
+	if (q->pulled.granter > last)
+		return BATON_OK;
+	if (q->pulled.granter == last && last > s->books.granter_floor)
+		return BATON_OK;
+	q->pulled.counter = 0;
+	q->pulled.granter = last;
+	s->fences_changed = true;
+	if (last <= s->books.granter_floor &&
+	    !fence_next(FENCE_GRANTER, last, s->books.granter_floor, &q->pulled.granter))
+		return fail(BATON_FULL, "the fences of queue %s have reached their end", q->name);
+	return BATON_OK;
+}
+
+struct claim_args {
+	const struct baton_work_ask *ask;
+	struct claims_parcel *parcel;
+};
+
+static enum baton_err pull(struct sqlite_store *s, const struct baton_work_ask *ask,
+                           struct queue_row *q, struct claims_parcel **ret)
+{
+	struct grant g = {.q = q, .ttl = store_ttl(ask->ttl)};
+	const struct baton_owner *asker = store_asker(&s->base, ask->owner);
+	int64_t any = 0;
+	enum baton_err e = queue_tend(s, q);
+	if (e == BATON_OK)
+		e = FIND(&s->db, SQL_HEAD_ANY, &any, head_pool(q));
+	if (e == BATON_OK && any > 0)
+		e = pull_base(s, q, asker);
+	if (e != BATON_OK || any == 0)
+		return e;
+	g.base = q->pulled;
+	e = grant_open(s, &g, ask->claims, asker);
+	if (e == BATON_OK)
+		e = take_heads(s, &g, ask->max);
+	if (e == BATON_OK && g.count > 0)
+		e = grant_mode(s, q, BATON_QUEUE_PULL);
+	if (e == BATON_OK) {
+		q->pulled = g.base;
+		q->changed = true;
+		grant_close(&g, ret);
+	}
+	grant_done(&g);
+	return e;
+}
+
+static enum baton_err claim_run(void *store, void *args)
+{
+	struct sqlite_store *s = store;
+	struct claim_args *a = args;
+	struct queue_row *q;
+	if (a->parcel)
+		baton_work_claims_free(&a->parcel->pub);
+	a->parcel = NULL;
+	enum baton_err e = grant_queue(s, a->ask->queue, BATON_QUEUE_PULL, &q);
+	if (e != BATON_OK || q->policy.paused || a->ask->claims == 0 || a->ask->max == 0)
+		return e;
+	return pull(s, a->ask, q, &a->parcel);
+}
+
+enum baton_err sqlite_claim(struct baton_store *store, const struct baton_work_ask *ask,
+                            struct baton_work_claims **ret_claims)
+{
+	struct claim_args args = {ask, NULL};
+	enum baton_err e = sqlite_write((struct sqlite_store *)store, claim_run, &args);
+	return grant_answer(e, args.parcel, ret_claims);
+}

@@ -1,0 +1,248 @@
+/* Claims as they are stored. */
+#include "store/sqlite/claims.h"
+
+#include <endian.h>
+#include <string.h>
+
+#include "base/fail.h"
+
+static enum baton_err damaged(const struct db *db, int64_t head)
+{
+	return fail(BATON_STORAGE,
+	            "store %s is damaged: claim %lld cannot be read; baton check says more",
+	            db->path, (long long)head);
+}
+
+/* Its batches: those that are listed, or its head alone. */
+static enum baton_err seqs_read(const struct query *q, struct arena *a, struct claim_row *c)
+{
+	struct baton_str list = column_str(q, 11);
+	bool single = column_is_null(q, 11);
+	c->count = single ? 1 : list.len / sizeof(int64_t);
+	if (!single && (c->count == 0 || list.len % sizeof(int64_t) != 0))
+		return damaged(q->db, c->head);
+	c->seqs = arena_take(a, c->count, sizeof *c->seqs);
+	if (!c->seqs)
+		return fail_memory(c->count * sizeof *c->seqs, "a claim");
+	c->seqs[0] = c->head;
+	for (size_t i = 0; i < c->count && !single; i++) {
+		uint64_t little;
+		memcpy(&little, list.ptr + i * sizeof little, sizeof little);
+		c->seqs[i] = (int64_t)le64toh(little);
+	}
+	return BATON_OK;
+}
+
+static enum baton_err row_read(const struct query *q, struct arena *a, struct claim_row *c)
+{
+	*c = (struct claim_row){
+		.head = column_int(q, 0),
+		.fence = (uint64_t)column_int(q, 1),
+		.owner = column_int(q, 3),
+		.queue = column_int(q, 4),
+		.claimed_at = {column_int(q, 5)},
+		.expires_at = {column_int(q, 6)},
+		.offered = column_int(q, 7) != 0,
+		.tried = column_int(q, 8) != 0,
+		.granter = (uint64_t)column_int(q, 9),
+		.lane = column_int(q, 10),
+	};
+	column_id(q, 2, &c->token);
+	return seqs_read(q, a, c);
+}
+
+enum baton_err claim_load(struct sqlite_store *s, int64_t head, struct claim_row *ret,
+                          bool *ret_found)
+{
+	struct query q = query_begin(&s->db, SQL_CLAIM_READ);
+	enum baton_err bad = BATON_OK;
+	query_int(&q, head);
+	*ret_found = query_row(&q);
+	if (*ret_found)
+		bad = row_read(&q, &s->scratch, ret);
+	enum baton_err e = query_end(&q);
+	return e == BATON_OK ? bad : e;
+}
+
+enum baton_err claims_of_lane(struct sqlite_store *s, int64_t lane, struct claim_row **ret_rows,
+                              size_t *ret_count)
+{
+	struct claim_row *rows = NULL;
+	size_t count = 0, cap = 0;
+	enum baton_err bad = BATON_OK;
+	struct query q = query_begin(&s->db, SQL_CLAIM_OF_LANE);
+	query_int(&q, lane);
+	while (bad == BATON_OK && query_row(&q)) {
+		if (count == cap) {
+			size_t more = cap ? cap * 2 : 4;
+			struct claim_row *bigger = arena_take(&s->scratch, more, sizeof *bigger);
+			if (!bigger) {
+				bad = fail_memory(more * sizeof *bigger, "claims");
+				break;
+			}
+			if (count > 0)
+				memcpy(bigger, rows, count * sizeof *rows);
+			rows = bigger;
+			cap = more;
+		}
+		bad = row_read(&q, &s->scratch, &rows[count++]);
+	}
+	enum baton_err e = query_end(&q);
+	*ret_rows = rows;
+	*ret_count = count;
+	return e == BATON_OK ? bad : e;
+}
+
+bool claim_row_has(const struct claim_row *c, int64_t seq)
+{
+	for (size_t i = 0; i < c->count; i++) {
+		if (c->seqs[i] == seq)
+			return true;
+	}
+	return false;
+}
+
+/* The one of a query's claims that has the batch. */
+static enum baton_err pick(struct query *q, struct arena *a, int64_t seq, struct claim_row *ret,
+                           bool *ret_found)
+{
+	enum baton_err bad = BATON_OK;
+	*ret_found = false;
+	while (bad == BATON_OK && !*ret_found && query_row(q)) {
+		bad = row_read(q, a, ret);
+		*ret_found = bad == BATON_OK && claim_row_has(ret, seq);
+	}
+	enum baton_err e = query_end(q);
+	return e == BATON_OK ? bad : e;
+}
+
+enum baton_err claim_of_batch(struct db *db, struct arena *a, const struct batch_row *b,
+                              struct claim_row *ret, bool *ret_found)
+{
+	int64_t lane = 0;
+	*ret_found = false;
+	if (b->lane_len > 0) {
+		struct query find = query_begin(db, SQL_LANE_FIND);
+		query_int(&find, b->queue);
+		query_text(&find, batch_row_lane(b));
+		lane = query_row(&find) ? column_int(&find, 0) : 0;
+		enum baton_err e = query_end(&find);
+		if (e != BATON_OK || lane == 0)
+			return e;
+	}
+	struct query q = query_begin(db, lane > 0 ? SQL_CLAIM_OF_LANE : SQL_CLAIM_READ);
+	query_int(&q, lane > 0 ? lane : b->seq);
+	return pick(&q, a, b->seq, ret, ret_found);
+}
+
+enum baton_err claim_has(struct db *db, const struct batch_row *b, bool *ret)
+{
+	struct arena a;
+	struct claim_row c;
+	arena_init(&a, baton_alloc_libc());
+	enum baton_err e = claim_of_batch(db, &a, b, &c, ret);
+	arena_done(&a);
+	return e;
+}
+
+/* NULL for the head alone. */
+static enum baton_err bind_seqs(struct sqlite_store *s, struct query *q, const struct claim_row *c)
+{
+	if (c->count == 1 && c->seqs[0] == c->head) {
+		query_null(q);
+		return BATON_OK;
+	}
+	uint64_t *list = arena_take(&s->scratch, c->count, sizeof *list);
+	if (!list)
+		return fail_memory(c->count * sizeof *list, "a claim");
+	for (size_t i = 0; i < c->count; i++)
+		list[i] = htole64((uint64_t)c->seqs[i]);
+	query_blob(q, list, c->count * sizeof *list);
+	return BATON_OK;
+}
+
+/* How many claims an owner has, so that it is known when it can be forgotten. */
+static enum baton_err owner_count(struct sqlite_store *s, int64_t owner, int64_t change)
+{
+	return RUN(&s->db, SQL_OWNER_COUNT, change, s->now.ms, owner);
+}
+
+enum baton_err claim_add(struct sqlite_store *s, const struct claim_row *c)
+{
+	struct query q = query_begin(&s->db, SQL_CLAIM_ADD);
+	query_int(&q, c->head);
+	query_int(&q, (int64_t)c->fence);
+	query_blob(&q, c->token.bytes, sizeof c->token.bytes);
+	query_int(&q, c->owner);
+	query_int(&q, c->queue);
+	query_int(&q, c->claimed_at.ms);
+	query_int(&q, c->expires_at.ms);
+	query_int(&q, c->offered);
+	query_int(&q, c->tried);
+	query_int(&q, (int64_t)c->granter);
+	if (c->lane > 0)
+		query_int(&q, c->lane);
+	else
+		query_null(&q);
+	enum baton_err e = bind_seqs(s, &q, c);
+	enum baton_err run = query_run(&q);
+	e = e == BATON_OK ? run : e;
+	return e == BATON_OK ? owner_count(s, c->owner, 1) : e;
+}
+
+enum baton_err claim_drop(struct sqlite_store *s, const struct claim_row *c)
+{
+	enum baton_err e = RUN(&s->db, SQL_CLAIM_DROP, c->head);
+	return e == BATON_OK ? owner_count(s, c->owner, -1) : e;
+}
+
+enum baton_err claim_shrink(struct sqlite_store *s, struct claim_row *c, const int64_t *gone,
+                            size_t count)
+{
+	size_t left = 0, next = 0;
+	for (size_t i = 0; i < c->count; i++) {
+		if (next < count && gone[next] == c->seqs[i])
+			next++;
+		else
+			c->seqs[left++] = c->seqs[i];
+	}
+	c->count = left;
+	if (left == 0)
+		return claim_drop(s, c);
+	struct query q = query_begin(&s->db, SQL_CLAIM_REST);
+	enum baton_err e = bind_seqs(s, &q, c);
+	query_int(&q, c->head);
+	enum baton_err run = query_run(&q);
+	return e == BATON_OK ? run : e;
+}
+
+enum baton_err owner_number(struct sqlite_store *s, const struct baton_owner *owner, int64_t *ret)
+{
+	char text[BATON_OWNER_TEXT];
+	struct baton_str str = baton_str_z(baton_owner_print(owner, text));
+	struct query q = query_begin(&s->db, SQL_OWNER_FIND);
+	query_text(&q, str);
+	*ret = query_row(&q) ? column_int(&q, 0) : 0;
+	enum baton_err e = query_end(&q);
+	if (e != BATON_OK || *ret > 0)
+		return e;
+	q = query_begin(&s->db, SQL_OWNER_ADD);
+	query_text(&q, str);
+	query_int(&q, s->now.ms);
+	*ret = query_row(&q) ? column_int(&q, 0) : 0;
+	while (query_row(&q))
+		;
+	return query_end(&q);
+}
+
+enum baton_err owner_load(struct db *db, int64_t number, struct baton_owner *ret)
+{
+	struct query q = query_begin(db, SQL_OWNER_READ);
+	query_int(&q, number);
+	bool found = query_row(&q) && baton_owner_parse(column_str(&q, 0), ret) == BATON_OK;
+	enum baton_err e = query_end(&q);
+	if (e == BATON_OK && !found)
+		e = fail(BATON_STORAGE, "store %s is damaged: owner %lld cannot be read", db->path,
+		         (long long)number);
+	return e;
+}

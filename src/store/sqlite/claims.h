@@ -1,0 +1,52 @@
+/* Claims as they are stored. */
+#ifndef SQLITE_CLAIMS_H
+#define SQLITE_CLAIMS_H
+
+#include "store/sqlite/batches.h"
+#include "store/sqlite/sqlite.h"
+
+struct claim_row {
+	int64_t head; /* the number of its first batch, when it was made */
+	uint64_t fence;
+	struct baton_id token;
+	int64_t owner;
+	int64_t queue;
+	struct baton_store_time claimed_at, expires_at;
+	bool offered; /* it has expired, and its work can be taken  */
+	bool tried;   /* some of its batches have had trouble before */
+	uint64_t granter; /* the fence that it was granted under */
+	int64_t lane;     /* 0: none */
+	int64_t *seqs;    /* its batches, in order; the scratch's */
+	size_t count;
+};
+
+/* The claim of that name. *ret_found false: there is none. */
+enum baton_err claim_load(struct sqlite_store *s, int64_t head, struct claim_row *ret,
+                          bool *ret_found);
+
+/* Those of a lane: *ret_rows is the scratch's. */
+enum baton_err claims_of_lane(struct sqlite_store *s, int64_t lane, struct claim_row **ret_rows,
+                              size_t *ret_count);
+
+/* The claim that the batch is under. */
+enum baton_err claim_of_batch(struct db *db, struct arena *a, const struct batch_row *b,
+                              struct claim_row *ret, bool *ret_found);
+enum baton_err claim_has(struct db *db, const struct batch_row *b, bool *ret);
+
+/* Writes a new one. */
+enum baton_err claim_add(struct sqlite_store *s, const struct claim_row *c);
+
+/* Takes some of its batches, in order, out of it; it ends with the last one. */
+enum baton_err claim_shrink(struct sqlite_store *s, struct claim_row *c, const int64_t *gone,
+                            size_t count);
+
+/* Ends it. */
+enum baton_err claim_drop(struct sqlite_store *s, const struct claim_row *c);
+
+bool claim_row_has(const struct claim_row *c, int64_t seq);
+
+/* The number under which the owner's text is kept. */
+enum baton_err owner_number(struct sqlite_store *s, const struct baton_owner *owner, int64_t *ret);
+enum baton_err owner_load(struct db *db, int64_t number, struct baton_owner *ret);
+
+#endif

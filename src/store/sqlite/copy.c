@@ -1,0 +1,84 @@
+/* Copying an SQLite file while it is in use. */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fail.h"
+#include "store/sqlite/sqlite.h"
+
+#define PAGES 256 /* between two reports */
+
+/* The copy is made under another name, and gets its own when it is complete and on the disk. */
+static enum baton_err copy_pages(struct sqlite_store *s, struct db *to,
+                                 const struct baton_store_progress *progress)
+{
+	sqlite3_backup *b = sqlite3_backup_init(to->handle, "main", s->read.handle, "main");
+	int code = b ? SQLITE_OK : sqlite3_errcode(to->handle);
+	bool go_on = true;
+	while (b && go_on && (code == SQLITE_OK || code == SQLITE_BUSY || code == SQLITE_LOCKED)) {
+		code = sqlite3_backup_step(b, PAGES);
+		uint64_t all = (uint64_t)sqlite3_backup_pagecount(b);
+		uint64_t left = (uint64_t)sqlite3_backup_remaining(b);
+		if (progress && progress->call)
+			go_on = progress->call(progress->arg, all - left, all);
+	}
+	sqlite3_backup_finish(b);
+	if (!go_on)
+		return fail(BATON_CANCELLED, "the copy was stopped");
+	return code == SQLITE_DONE ? BATON_OK : db_fail(to, code, "copy to");
+}
+
+static enum baton_err copy_to(struct sqlite_store *s, const char *path,
+                              const struct baton_store_progress *progress)
+{
+	struct db to;
+	enum baton_err e = db_open(&to, path, false, s->db.patience_ms);
+	if (e == BATON_OK) {
+		pthread_mutex_lock(&s->read_mu);
+		e = db_exec(&s->read, "BEGIN; SELECT 1 FROM state");
+		if (e == BATON_OK)
+			e = copy_pages(s, &to, progress);
+		sqlite3_exec(s->read.handle, "COMMIT", NULL, NULL, NULL);
+		pthread_mutex_unlock(&s->read_mu);
+	}
+	if (e == BATON_OK)
+		e = db_exec(&to, "PRAGMA journal_mode=DELETE; PRAGMA synchronous=EXTRA;"
+		                 "UPDATE state SET copied = 1");
+	db_close(&to);
+	return e;
+}
+
+static enum baton_err folder_sync(const char *path)
+{
+	char copy[BATON_STORE_PATH_MAX + 8];
+	snprintf(copy, sizeof copy, "%s", path);
+	AUTO(fd_closep) int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fsync(fd) != 0)
+		return fail(BATON_STORAGE, "cannot sync the folder of %s: %s", path, strerror(errno));
+	return BATON_OK;
+}
+
+enum baton_err sqlite_backup(struct baton_store *store, const char *path,
+                             const struct baton_store_progress *progress)
+{
+	struct sqlite_store *s = (struct sqlite_store *)store;
+	char part[BATON_STORE_PATH_MAX + 16];
+	snprintf(part, sizeof part, "%s.XXXXXX", path);
+	if (access(path, F_OK) == 0)
+		return fail(BATON_INVALID, "%s is there already: a copy replaces nothing", path);
+	int fd = mkstemp(part);
+	if (fd < 0)
+		return fail(BATON_STORAGE, "cannot make %s: %s", path, strerror(errno));
+	close(fd);
+	enum baton_err e = copy_to(s, part, progress);
+	if (e == BATON_OK && link(part, path) != 0)
+		e = errno == EEXIST
+		            ? fail(BATON_INVALID, "%s is there already: a copy replaces nothing", path)
+		            : fail(BATON_STORAGE, "cannot make %s: %s", path, strerror(errno));
+	unlink(part);
+	return e == BATON_OK ? folder_sync(path) : e;
+}

@@ -1,0 +1,231 @@
+/* A connection to an SQLite file. */
+#include "store/sqlite/db.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/fail.h"
+
+#define PAUSE_US 150
+
+static const char *const texts[SQL_END] = {
+#define SQL_TEXT(name, text) [SQL_##name] = (text),
+	SQL_TABLE(SQL_TEXT)
+#undef SQL_TEXT
+};
+
+/* SQLite's own waits longer and longer between two looks, up to 100 ms; a renewal beside a busy
+ * writer would come too late. */
+static int on_busy(void *arg, int tries)
+{
+	struct db *db = arg;
+	(void)tries;
+	if (db->waited_us >= db->patience_ms * 1000)
+		return 0;
+	usleep(PAUSE_US);
+	db->waited_us += PAUSE_US;
+	return 1;
+}
+
+enum baton_err db_fail(struct db *db, int code, const char *doing)
+{
+	const char *text = db->handle ? sqlite3_errmsg(db->handle) : sqlite3_errstr(code);
+	int errnum = db->handle ? sqlite3_system_errno(db->handle) : 0;
+	char why[256] = "";
+	if (errnum != 0 && (code & 0xff) != SQLITE_BUSY)
+		snprintf(why, sizeof why, " (%s)", strerror(errnum));
+	switch (code & 0xff) {
+	case SQLITE_NOMEM:
+		return fail(BATON_NO_MEMORY, "no memory for %s in store %s", doing, db->path);
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return fail(BATON_BUSY,
+		            "another process has kept store %s locked for more than %lld ms",
+		            db->path, (long long)db->patience_ms);
+	case SQLITE_NOTADB:
+		return fail(BATON_INVALID, "%s is no store: it is not an SQLite file", db->path);
+	case SQLITE_FULL:
+		return fail(BATON_STORAGE,
+		            "cannot %s in store %s: there is no room left on its disk; nothing was "
+		            "changed",
+		            doing, db->path);
+	case SQLITE_READONLY:
+		return fail(BATON_STORAGE, "cannot %s in store %s: it may only be read%s", doing,
+		            db->path, why);
+	case SQLITE_CORRUPT:
+		return fail(BATON_STORAGE,
+		            "cannot %s in store %s: the file is damaged; baton check says more, and a "
+		            "copy made by baton backup can take its place",
+		            doing, db->path);
+	default:
+		return fail(BATON_STORAGE, "cannot %s in store %s: %s%s", doing, db->path, text,
+		            why);
+	}
+}
+
+static enum baton_err check_kind(const char *path, bool existing)
+{
+	struct stat st;
+	if (stat(path, &st) != 0) {
+		if (errno == ENOENT && existing)
+			return fail(BATON_NOT_FOUND, "there is no store %s", path);
+		return errno == ENOENT ? BATON_OK
+		                       : fail(BATON_STORAGE, "cannot open store %s: %s", path,
+		                              strerror(errno));
+	}
+	if (!S_ISREG(st.st_mode))
+		return fail(BATON_INVALID, "%s is no store: it is not a file", path);
+	return BATON_OK;
+}
+
+enum baton_err db_open(struct db *db, const char *path, bool existing, int64_t patience_ms)
+{
+	*db = (struct db){.path = path, .patience_ms = patience_ms};
+	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+	enum baton_err e = check_kind(path, existing);
+	if (e != BATON_OK)
+		return e;
+	int code = sqlite3_open_v2(path, &db->handle, flags | (existing ? 0 : SQLITE_OPEN_CREATE),
+	                           NULL);
+	if (code != SQLITE_OK)
+		return db_fail(db, code, "open it");
+	sqlite3_busy_handler(db->handle, on_busy, db);
+	return BATON_OK;
+}
+
+void db_close(struct db *db)
+{
+	for (int i = 0; i < SQL_END; i++) {
+		sqlite3_finalize(db->stmts[i]);
+		db->stmts[i] = NULL;
+	}
+	sqlite3_close(db->handle);
+	db->handle = NULL;
+}
+
+enum baton_err db_exec(struct db *db, const char *sql)
+{
+	int code = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
+	return code == SQLITE_OK ? BATON_OK : db_fail(db, code, "write");
+}
+
+enum baton_err db_number(struct db *db, const char *sql, int64_t *ret)
+{
+	sqlite3_stmt *stmt = NULL;
+	int code = sqlite3_prepare_v2(db->handle, sql, -1, &stmt, NULL);
+	if (code == SQLITE_OK)
+		code = sqlite3_step(stmt);
+	if (code == SQLITE_ROW)
+		*ret = sqlite3_column_int64(stmt, 0);
+	sqlite3_finalize(stmt);
+	return code == SQLITE_ROW ? BATON_OK : db_fail(db, code, "read");
+}
+
+struct query query_begin(struct db *db, enum sql sql)
+{
+	struct query q = {.db = db, .code = SQLITE_OK};
+	if (!db->stmts[sql])
+		q.code = sqlite3_prepare_v3(db->handle, texts[sql], -1, SQLITE_PREPARE_PERSISTENT,
+		                            &db->stmts[sql], NULL);
+	q.stmt = db->stmts[sql];
+	return q;
+}
+
+static void note(struct query *q, int code)
+{
+	if (q->code == SQLITE_OK)
+		q->code = code;
+}
+
+void query_int(struct query *q, int64_t value)
+{
+	q->at++;
+	if (q->code == SQLITE_OK)
+		note(q, sqlite3_bind_int64(q->stmt, q->at, value));
+}
+
+void query_text(struct query *q, struct baton_str text)
+{
+	q->at++;
+	if (q->code == SQLITE_OK)
+		note(q, sqlite3_bind_text(q->stmt, q->at, text.len > 0 ? text.ptr : "",
+		                          (int)text.len, SQLITE_STATIC));
+}
+
+void query_blob(struct query *q, const void *bytes, size_t len)
+{
+	q->at++;
+	if (q->code == SQLITE_OK)
+		note(q, sqlite3_bind_blob64(q->stmt, q->at, len > 0 ? bytes : "", len,
+		                            SQLITE_STATIC));
+}
+
+void query_null(struct query *q)
+{
+	q->at++;
+	if (q->code == SQLITE_OK)
+		note(q, sqlite3_bind_null(q->stmt, q->at));
+}
+
+void query_optional(struct query *q, struct baton_str text)
+{
+	if (text.len > 0)
+		query_text(q, text);
+	else
+		query_null(q);
+}
+
+bool query_row(struct query *q)
+{
+	if (q->code != SQLITE_OK)
+		return false;
+	int code = sqlite3_step(q->stmt);
+	if (code == SQLITE_ROW)
+		return true;
+	if (code != SQLITE_DONE)
+		q->code = code;
+	return false;
+}
+
+int64_t column_int(const struct query *q, int column)
+{
+	return sqlite3_column_int64(q->stmt, column);
+}
+
+bool column_is_null(const struct query *q, int column)
+{
+	return sqlite3_column_type(q->stmt, column) == SQLITE_NULL;
+}
+
+struct baton_str column_str(const struct query *q, int column)
+{
+	const void *bytes = sqlite3_column_blob(q->stmt, column);
+	return (struct baton_str){bytes, (size_t)sqlite3_column_bytes(q->stmt, column)};
+}
+
+void column_id(const struct query *q, int column, struct baton_id *ret)
+{
+	struct baton_str s = column_str(q, column);
+	memset(ret, 0, sizeof *ret);
+	if (s.len == sizeof ret->bytes)
+		memcpy(ret->bytes, s.ptr, s.len);
+}
+
+enum baton_err query_end(struct query *q)
+{
+	/* The sentence first: a reset may replace what the connection says about the failure. */
+	enum baton_err e = q->code == SQLITE_OK ? BATON_OK : db_fail(q->db, q->code, "read or write");
+	if (q->stmt)
+		sqlite3_reset(q->stmt);
+	return e;
+}
+
+enum baton_err query_run(struct query *q)
+{
+	while (query_row(q))
+		;
+	return query_end(q);
+}

@@ -1,0 +1,73 @@
+/* A connection to an SQLite file, and the statements that are prepared on it. */
+#ifndef SQLITE_DB_H
+#define SQLITE_DB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sqlite3.h>
+
+#include <baton/err.h>
+#include <baton/id.h>
+#include <baton/str.h>
+#include <baton/time.h>
+
+#include "store/sqlite/sql.h"
+
+struct db {
+	sqlite3 *handle;
+	sqlite3_stmt *stmts[SQL_END]; /* NULL: not prepared yet */
+	const char *path;             /* borrowed */
+	int64_t patience_ms;          /* for another one's lock */
+	int64_t waited_us;            /* of that, since the last begin */
+};
+
+/* Opens the file. BATON_NOT_FOUND: `existing`, and there is none. Errors as baton_store_open(). */
+enum baton_err db_open(struct db *db, const char *path, bool existing, int64_t patience_ms);
+
+/* Fine for a zeroed one. */
+void db_close(struct db *db);
+
+/* Runs statements that return nothing. */
+enum baton_err db_exec(struct db *db, const char *sql);
+
+/* The first column of the first row. */
+enum baton_err db_number(struct db *db, const char *sql, int64_t *ret);
+
+/* What SQLite's code means, with a sentence. */
+enum baton_err db_fail(struct db *db, int code, const char *doing);
+
+/* One run of a prepared statement. What is bound must live until it ends. The first failure sticks,
+ * so that only query_row() and query_end() have to be looked at. */
+struct query {
+	struct db *db;
+	sqlite3_stmt *stmt;
+	int at; /* the last parameter that was bound */
+	int code;
+};
+
+struct query query_begin(struct db *db, enum sql sql);
+void query_int(struct query *q, int64_t value);
+void query_text(struct query *q, struct baton_str text);
+void query_blob(struct query *q, const void *bytes, size_t len);
+void query_null(struct query *q);
+
+/* Binds the text, or NULL where it is empty. */
+void query_optional(struct query *q, struct baton_str text);
+
+/* Whether there is another row, whose columns are valid until the next call on `q`. */
+bool query_row(struct query *q);
+
+int64_t column_int(const struct query *q, int column);
+struct baton_str column_str(const struct query *q, int column); /* text or blob */
+bool column_is_null(const struct query *q, int column);
+void column_id(const struct query *q, int column, struct baton_id *ret);
+
+/* Ends the run, after the last row or before. BATON_OK unless something failed. */
+enum baton_err query_end(struct query *q);
+
+/* Runs a statement that returns no rows to its end. */
+enum baton_err query_run(struct query *q);
+
+#endif

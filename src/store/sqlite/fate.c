@@ -1,0 +1,247 @@
+/* What becomes of a batch that was claimed. */
+#include "store/sqlite/fate.h"
+
+#include "base/check.h"
+#include "base/fail.h"
+#include "store/sqlite/lanes.h"
+
+#define TEND_MAX 1000
+
+static void expect(enum baton_batch_state from, enum batch_event event, enum baton_batch_state to)
+{
+	CHECK(batch_next(from, event) == to);
+}
+
+enum baton_err leaver_load(struct sqlite_store *s, struct queue_row *q, const struct claim_row *c,
+                           int64_t seq, struct leaver *l)
+{
+	l->q = q;
+	l->lane = c->lane;
+	l->tried = c->tried;
+	l->t.attempts = 0;
+	l->t.due.ms = 0;
+	l->t.cancel = false;
+	l->t.error_len = 0;
+	enum baton_err e = batch_need(&s->db, seq, &l->b);
+	if (e == BATON_OK && c->tried)
+		e = trouble_load(&s->db, seq, &l->t);
+	if (e != BATON_OK)
+		return e;
+	l->t.fence = c->fence;
+	q->tally.running--;
+	q->changed = true;
+	return BATON_OK;
+}
+
+static enum baton_err line_drop(struct sqlite_store *s, const struct leaver *l)
+{
+	return l->lane > 0 ? RUN(&s->db, SQL_LINE_DROP, l->lane, l->b.seq) : BATON_OK;
+}
+
+static enum baton_err line_try(struct sqlite_store *s, const struct leaver *l)
+{
+	return l->lane > 0 ? RUN(&s->db, SQL_LINE_TRY, l->lane, l->b.seq) : BATON_OK;
+}
+
+enum baton_err leaver_remove(struct sqlite_store *s, struct leaver *l)
+{
+	enum baton_err e = line_drop(s, l);
+	if (e == BATON_OK && l->tried)
+		e = RUN(&s->db, SQL_TROUBLE_DROP, l->b.seq);
+	return e == BATON_OK ? RUN(&s->db, SQL_BATCH_DROP, l->b.seq) : e;
+}
+
+enum baton_err leaver_keep(struct sqlite_store *s, struct leaver *l, struct baton_str result)
+{
+	expect(BATON_BATCH_CLAIMED, EVENT_KEEP, BATON_BATCH_DONE);
+	struct query q = query_begin(&s->db, SQL_DONE_ADD);
+	query_int(&q, l->b.seq);
+	query_int(&q, s->now.ms);
+	query_int(&q, baton_store_time_add(s->now, l->q->policy.keep).ms);
+	query_blob(&q, result.ptr, result.len);
+	enum baton_err e = query_run(&q);
+	return e == BATON_OK ? line_drop(s, l) : e;
+}
+
+enum baton_err leaver_back(struct sqlite_store *s, struct leaver *l)
+{
+	expect(BATON_BATCH_CLAIMED, EVENT_ABANDON, BATON_BATCH_READY);
+	l->t.due.ms = 0;
+	l->q->tally.ready++;
+	enum baton_err e = trouble_save(&s->db, l->b.seq, &l->t);
+	return e == BATON_OK ? line_try(s, l) : e;
+}
+
+enum baton_err leaver_later(struct sqlite_store *s, struct leaver *l, struct baton_store_time due,
+                            enum later_kind kind)
+{
+	expect(BATON_BATCH_CLAIMED, kind == LATER_DELAY ? EVENT_SNOOZE : EVENT_FAIL,
+	       kind == LATER_DELAY ? BATON_BATCH_DELAYED : BATON_BATCH_RETRY);
+	l->t.due = due;
+	l->q->tally.delayed++;
+	enum baton_err e = trouble_save(&s->db, l->b.seq, &l->t);
+	if (e == BATON_OK)
+		e = RUN(&s->db, SQL_LATER_ADD, l->q->id, due.ms, l->b.seq, kind);
+	if (e != BATON_OK)
+		return e;
+	return kind == LATER_BLOCK ? line_try(s, l) : line_drop(s, l);
+}
+
+enum baton_err leaver_die(struct sqlite_store *s, struct leaver *l)
+{
+	expect(BATON_BATCH_CLAIMED, EVENT_DIE, BATON_BATCH_DEAD);
+	l->t.due.ms = 0;
+	l->q->tally.dead++;
+	enum baton_err e = trouble_save(&s->db, l->b.seq, &l->t);
+	if (e == BATON_OK)
+		e = RUN(&s->db, SQL_DEAD_ADD, l->q->id, l->b.seq, s->now.ms);
+	if (e == BATON_OK)
+		e = line_drop(s, l);
+	if (e == BATON_OK && l->lane > 0 && l->q->policy.on_dead == BATON_ON_DEAD_HOLD)
+		e = lane_hold(s, l->lane, l->b.seq);
+	return e;
+}
+
+bool leaver_fail(struct leaver *l, struct baton_str error)
+{
+	l->t.attempts++;
+	l->q->tally.failed++;
+	trouble_error(&l->t, error);
+	return l->t.attempts >= batch_row_retry(&l->b, &l->q->policy).attempts;
+}
+
+enum baton_err claim_recover(struct sqlite_store *s, struct queue_row *q, struct claim_row *c,
+                             struct baton_str why)
+{
+	enum baton_err e = BATON_OK;
+	for (size_t i = 0; i < c->count && e == BATON_OK; i++) {
+		struct leaver l;
+		e = leaver_load(s, q, c, c->seqs[i], &l);
+		if (e != BATON_OK)
+			return e;
+		l.tried = true;
+		if (l.t.cancel)
+			e = leaver_remove(s, &l);
+		else if (leaver_fail(&l, why))
+			e = leaver_die(s, &l);
+		else
+			e = leaver_back(s, &l);
+	}
+	return e == BATON_OK ? claim_drop(s, c) : e;
+}
+
+/* Numbers that a query finds, before what they stand for is changed. */
+struct due {
+	int64_t due, seq, kind;
+};
+
+static enum baton_err list_due(struct sqlite_store *s, const struct queue_row *row, struct due **ret,
+                               size_t *ret_count)
+{
+	struct query q = query_begin(&s->db, SQL_LATER_DUE);
+	struct due *list = NULL;
+	size_t count = 0;
+	bool memory = true;
+	query_int(&q, row->id);
+	query_int(&q, s->now.ms);
+	query_int(&q, TEND_MAX);
+	while (memory && query_row(&q)) {
+		if (!list)
+			list = arena_take(&s->scratch, TEND_MAX, sizeof *list);
+		memory = list != NULL;
+		if (memory)
+			list[count++] = (struct due){column_int(&q, 0), column_int(&q, 1),
+			                             column_int(&q, 2)};
+	}
+	*ret = list;
+	*ret_count = count;
+	enum baton_err e = query_end(&q);
+	return e == BATON_OK && !memory ? fail_memory(TEND_MAX * sizeof *list, "what is due") : e;
+}
+
+enum baton_err later_end(struct sqlite_store *s, struct queue_row *q, const struct batch_row *b,
+                         struct baton_store_time due, enum later_kind kind)
+{
+	struct trouble t;
+	expect(kind == LATER_DELAY ? BATON_BATCH_DELAYED : BATON_BATCH_RETRY, EVENT_DUE,
+	       BATON_BATCH_READY);
+	enum baton_err e = RUN(&s->db, SQL_LATER_DROP, q->id, due.ms, b->seq);
+	if (e == BATON_OK)
+		e = trouble_load(&s->db, b->seq, &t);
+	bool tried = e == BATON_OK && t.due.ms > 0;
+	if (tried) {
+		t.due.ms = 0;
+		e = trouble_save(&s->db, b->seq, &t);
+	}
+	if (e != BATON_OK)
+		return e;
+	q->tally.delayed--;
+	q->tally.ready++;
+	q->changed = true;
+	if (kind != LATER_BLOCK)
+		return lane_enter(s, q, b, tried);
+	int64_t lane;
+	e = lane_find(s, q->id, batch_row_lane(b), &lane);
+	return e == BATON_OK ? lane_settle(s, q, lane) : e;
+}
+
+static enum baton_err promote(struct sqlite_store *s, struct queue_row *q)
+{
+	struct due *list;
+	size_t count;
+	enum baton_err e = list_due(s, q, &list, &count);
+	for (size_t i = 0; i < count && e == BATON_OK; i++) {
+		struct batch_row b;
+		e = batch_need(&s->db, list[i].seq, &b);
+		if (e == BATON_OK)
+			e = later_end(s, q, &b, (struct baton_store_time){list[i].due},
+			              (enum later_kind)list[i].kind);
+	}
+	return e;
+}
+
+static enum baton_err offer_one(struct sqlite_store *s, struct queue_row *q, int64_t head)
+{
+	struct claim_row c;
+	struct batch_row b;
+	bool found;
+	enum baton_err e = claim_load(s, head, &c, &found);
+	if (e == BATON_OK)
+		e = RUN(&s->db, SQL_CLAIM_OFFER, head);
+	if (e != BATON_OK || !found)
+		return e;
+	if (c.lane > 0)
+		return lane_settle(s, q, c.lane);
+	e = batch_need(&s->db, c.seqs[0], &b);
+	return e == BATON_OK ? head_add(s, q, &b, 0, true) : e;
+}
+
+static enum baton_err offer(struct sqlite_store *s, struct queue_row *q)
+{
+	int64_t *heads = NULL;
+	size_t count = 0;
+	bool memory = true;
+	struct query list = query_begin(&s->db, SQL_CLAIM_EXPIRED);
+	query_int(&list, q->id);
+	query_int(&list, s->now.ms);
+	query_int(&list, TEND_MAX);
+	while (memory && query_row(&list)) {
+		if (!heads)
+			heads = arena_take(&s->scratch, TEND_MAX, sizeof *heads);
+		memory = heads != NULL;
+		if (memory)
+			heads[count++] = column_int(&list, 0);
+	}
+	enum baton_err e = query_end(&list);
+	if (e == BATON_OK && !memory)
+		return fail_memory(TEND_MAX * sizeof *heads, "expired claims");
+	for (size_t i = 0; i < count && e == BATON_OK; i++)
+		e = offer_one(s, q, heads[i]);
+	return e;
+}
+
+enum baton_err queue_tend(struct sqlite_store *s, struct queue_row *q)
+{
+	enum baton_err e = promote(s, q);
+	return e == BATON_OK ? offer(s, q) : e;
+}

@@ -1,0 +1,362 @@
+/* Giving work to whoever claims it. */
+#include "store/sqlite/grant.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/fail.h"
+#include "base/quote.h"
+#include "queue/batch.h"
+
+#define SCAN_MAX BATON_JOIN_MAX /* of a line, for exact ids */
+#define PAGE 32
+
+static enum baton_err no_memory(void)
+{
+	return fail(BATON_NO_MEMORY, "no memory for claims");
+}
+
+bool pick_add(struct sqlite_store *s, struct pick *p, int64_t seq, bool tried)
+{
+	if (p->count == p->cap) {
+		size_t cap = p->cap ? p->cap * 2 : 8;
+		int64_t *seqs = arena_take(&s->scratch, cap, sizeof *seqs);
+		bool *flags = arena_take(&s->scratch, cap, sizeof *flags);
+		if (!seqs || !flags)
+			return false;
+		if (p->count > 0) {
+			memcpy(seqs, p->seqs, p->count * sizeof *seqs);
+			memcpy(flags, p->tried, p->count * sizeof *flags);
+		}
+		*p = (struct pick){seqs, flags, p->count, cap};
+	}
+	p->seqs[p->count] = seq;
+	p->tried[p->count++] = tried;
+	return true;
+}
+
+static enum baton_err payload_read(struct sqlite_store *s, struct arena *a, int64_t seq,
+                                   struct batch_row *row, struct baton_work_batch *ret)
+{
+	struct query q = query_begin(&s->db, SQL_BATCH_READ);
+	enum baton_err bad = BATON_OK;
+	query_int(&q, seq);
+	bool found = query_row(&q);
+	if (found) {
+		batch_row_read(&q, row);
+		bad = payloads_unpack(a, column_str(&q, BATCH_PAYLOAD), row->many, &ret->payloads,
+		                      &ret->count);
+	}
+	enum baton_err e = query_end(&q);
+	if (e == BATON_OK && !found)
+		e = fail(BATON_STORAGE, "store %s is damaged: batch %lld is gone; baton check says more",
+		         s->path, (long long)seq);
+	return e == BATON_OK ? bad : e;
+}
+
+/* One batch, as its claimant gets it. */
+static enum baton_err batch_give(struct sqlite_store *s, struct grant *g, int64_t seq, bool tried,
+                                 struct batch_row *row, struct baton_work_batch *out,
+                                 uint64_t *ret_last)
+{
+	struct trouble t = {.attempts = 0};
+	struct arena *a = &g->parcel->arena;
+	enum baton_err e = payload_read(s, a, seq, row, out);
+	if (e == BATON_OK && tried)
+		e = trouble_load(&s->db, seq, &t);
+	if (e != BATON_OK)
+		return e;
+	if (!arena_copy(a, batch_row_group(row), &out->group))
+		return no_memory();
+	batch_id_print((uint64_t)row->id, &out->id);
+	out->seq = (uint64_t)seq;
+	out->cls = row->cls;
+	out->delivery = row->delivery;
+	out->slot = row->slot;
+	out->priority = row->priority;
+	out->attempt = t.attempts + 1;
+	out->put_at = row->put_at;
+	*ret_last = t.fence;
+	return BATON_OK;
+}
+
+static enum baton_err claim_write(struct sqlite_store *s, struct grant *g, const struct pick *p,
+                                  int64_t lane, struct baton_work_claim *out)
+{
+	struct claim_row c = {
+		.head = p->seqs[0],
+		.fence = out->fence.v,
+		.owner = g->owner,
+		.queue = g->q->id,
+		.claimed_at = s->now,
+		.expires_at = baton_store_time_add(s->now, g->ttl),
+		.granter = g->base.granter,
+		.lane = lane,
+		.seqs = p->seqs,
+		.count = p->count,
+	};
+	for (size_t i = 0; i < p->count; i++)
+		c.tried = c.tried || p->tried[i];
+	enum baton_err e = baton_id_random(&c.token);
+	if (e == BATON_OK)
+		e = claim_add(s, &c);
+	if (e != BATON_OK)
+		return e;
+	out->claimed_at = c.claimed_at;
+	out->expires_at = c.expires_at;
+	out->proof.token = c.token;
+	claim_name_print(&(struct claim_name){(uint64_t)c.head, c.fence}, out->proof.id);
+	g->q->tally.ready -= (int64_t)p->count;
+	g->q->tally.running += (int64_t)p->count;
+	g->q->changed = true;
+	return BATON_OK;
+}
+
+enum baton_err grant_give(struct sqlite_store *s, struct grant *g, const struct pick *p,
+                          int64_t lane)
+{
+	struct arena *a = &g->parcel->arena;
+	struct baton_work_claim *out = &g->claims[g->count];
+	struct baton_work_batch *batches = arena_take(a, p->count, sizeof *batches);
+	struct batch_row row;
+	uint64_t last = 0;
+	if (!batches)
+		return no_memory();
+	for (size_t i = 0; i < p->count; i++) {
+		uint64_t fence;
+		enum baton_err e =
+			batch_give(s, g, p->seqs[i], p->tried[i], &row, &batches[i], &fence);
+		if (e != BATON_OK)
+			return e;
+		last = fence > last ? fence : last;
+	}
+	if (!fence_count(&g->base))
+		return fail(BATON_FULL, "the fences of queue %s have reached their end", g->q->name);
+	out->fence.v = fence_of_claim(&g->base, last);
+	out->batches = batches;
+	out->count = p->count;
+	if (!arena_copy(a, queue_row_name(g->q), &out->queue) ||
+	    !arena_copy(a, batch_row_lane(&row), &out->lane))
+		return no_memory();
+	enum baton_err e = claim_write(s, g, p, lane, out);
+	if (e == BATON_OK)
+		g->count++;
+	return e;
+}
+
+/* Whether the batch waits for its next attempt, and all behind it with it. */
+static enum baton_err is_blocked(struct sqlite_store *s, int64_t seq, bool tried, bool *ret)
+{
+	struct trouble t;
+	*ret = false;
+	if (!tried)
+		return BATON_OK;
+	enum baton_err e = trouble_load(&s->db, seq, &t);
+	*ret = e == BATON_OK && t.due.ms > 0;
+	return e;
+}
+
+static bool is_claimed(const struct claim_row *claims, size_t count, int64_t seq)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (claim_row_has(&claims[i], seq))
+			return true;
+	}
+	return false;
+}
+
+/* The candidates of a lane: as many as the choice can depend on. */
+struct candidates {
+	struct candidate *items; /* the scratch's */
+	bool *tried;
+	size_t count, cap;
+};
+
+static bool candidates_add(struct sqlite_store *s, struct candidates *c, const struct batch_row *b,
+                           bool tried)
+{
+	if (c->count == c->cap) {
+		size_t cap = c->cap ? c->cap * 2 : 8;
+		struct candidate *items = arena_take(&s->scratch, cap, sizeof *items);
+		bool *flags = arena_take(&s->scratch, cap, sizeof *flags);
+		if (!items || !flags)
+			return false;
+		if (c->count > 0) {
+			memcpy(items, c->items, c->count * sizeof *items);
+			memcpy(flags, c->tried, c->count * sizeof *flags);
+		}
+		*c = (struct candidates){items, flags, c->count, cap};
+	}
+	struct candidate *item = &c->items[c->count];
+	*item = batch_row_candidate(b);
+	if (!arena_copy(&s->scratch, item->group, &item->group))
+		return false;
+	c->tried[c->count++] = tried;
+	return true;
+}
+
+/* Whether more candidates could change the choice. */
+static bool is_enough(const struct candidates *c, const struct scan *scan)
+{
+	size_t n = c->count;
+	if (n == 0)
+		return false;
+	if (scan->wanted)
+		return n >= SCAN_MAX || c->items[n - 1].seq >= scan->wanted[scan->wanted_count - 1];
+	return n >= scan->max || !select_joins(&c->items[0], &c->items[n - 1]) ||
+	       c->items[0].slot == BATON_EXCLUSIVE;
+}
+
+/* The numbers of a line, a few at a time, because what they stand for is read in between. */
+static enum baton_err line_page(struct sqlite_store *s, int64_t lane, int64_t after, size_t max,
+                                int64_t *seqs, bool *tried, size_t *ret_count)
+{
+	struct query q = query_begin(&s->db, SQL_LINE_PAGE);
+	size_t count = 0;
+	query_int(&q, lane);
+	query_int(&q, after);
+	query_int(&q, (int64_t)max);
+	while (count < max && query_row(&q)) {
+		seqs[count] = column_int(&q, 0);
+		tried[count++] = column_int(&q, 1) != 0;
+	}
+	*ret_count = count;
+	return query_end(&q);
+}
+
+static enum baton_err candidates_load(struct sqlite_store *s, int64_t lane,
+                                      const struct claim_row *claims, size_t claim_count,
+                                      const struct scan *scan, struct candidates *c)
+{
+	int64_t seqs[PAGE] = {0}, after = 0;
+	bool tried[PAGE];
+	size_t count = PAGE, want = scan->max == 1 && !scan->wanted ? 1 : PAGE;
+	while (count > 0) {
+		enum baton_err e = line_page(s, lane, after, want, seqs, tried, &count);
+		for (size_t i = 0; i < count && e == BATON_OK; i++) {
+			struct batch_row b;
+			bool blocked;
+			after = seqs[i];
+			if (is_claimed(claims, claim_count, seqs[i]))
+				continue;
+			e = is_blocked(s, seqs[i], tried[i], &blocked);
+			if (e == BATON_OK && blocked)
+				return BATON_OK;
+			if (e == BATON_OK)
+				e = batch_need(&s->db, seqs[i], &b);
+			if (e == BATON_OK && !candidates_add(s, c, &b, tried[i]))
+				e = no_memory();
+			if (e == BATON_OK && is_enough(c, scan))
+				return BATON_OK;
+		}
+		if (e != BATON_OK)
+			return e;
+	}
+	return BATON_OK;
+}
+
+/* Picks what the scan asks for, maybe nothing. */
+static enum baton_err pick_from(struct sqlite_store *s, const struct candidates *c,
+                                const struct scan *scan, struct pick *p)
+{
+	size_t n = 0;
+	if (!scan->wanted)
+		n = select_prefix(c->items, c->count, scan->at, scan->max);
+	else if (select_exact(c->items, c->count, scan->wanted, scan->wanted_count, scan->at,
+	                      scan->pass))
+		n = c->count;
+	size_t next = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (scan->wanted && (next == scan->wanted_count ||
+		                     c->items[i].seq != scan->wanted[next]))
+			continue;
+		next++;
+		if (!pick_add(s, p, (int64_t)c->items[i].seq, c->tried[i]))
+			return no_memory();
+	}
+	return BATON_OK;
+}
+
+enum baton_err grant_pick(struct sqlite_store *s, int64_t lane, const struct claim_row *claims,
+                          size_t claim_count, const struct scan *scan, struct pick *ret)
+{
+	struct candidates c = {.count = 0};
+	*ret = (struct pick){.count = 0};
+	enum baton_err e = candidates_load(s, lane, claims, claim_count, scan, &c);
+	return e == BATON_OK ? pick_from(s, &c, scan, ret) : e;
+}
+
+static enum baton_err wrong_mode(const struct queue_row *q, enum baton_queue_mode asked)
+{
+	static const char *const names[] = {
+		[BATON_QUEUE_OPEN] = "open",
+		[BATON_QUEUE_PULL] = "pull",
+		[BATON_QUEUE_LANE] = "lane",
+		[BATON_QUEUE_RUNNER] = "runner",
+	};
+	char shown[QUOTE_TEXT];
+	return fail(BATON_BUSY,
+	            "queue %s hands out its work in mode %s, not %s; its mode can be changed while "
+	            "nothing of it is claimed",
+	            quote(queue_row_name(q), shown), names[q->policy.mode], names[asked]);
+}
+
+enum baton_err grant_mode(struct sqlite_store *s, struct queue_row *q, enum baton_queue_mode mode)
+{
+	if (q->policy.mode == mode)
+		return BATON_OK;
+	q->policy.mode = mode;
+	return books_queue_write(&s->db, q);
+}
+
+enum baton_err grant_queue(struct sqlite_store *s, struct baton_str name,
+                           enum baton_queue_mode mode, struct queue_row **ret)
+{
+	char shown[QUOTE_TEXT];
+	enum baton_err e = books_queue(&s->books, &s->db, name, ret);
+	if (e != BATON_OK)
+		return e;
+	if (!*ret)
+		return fail(BATON_NOT_FOUND, "there is no queue %s", quote(name, shown));
+	if ((*ret)->policy.mode != BATON_QUEUE_OPEN && (*ret)->policy.mode != mode)
+		return wrong_mode(*ret, mode);
+	return BATON_OK;
+}
+
+void grant_done(struct grant *g)
+{
+	if (g->parcel)
+		baton_work_claims_free(&g->parcel->pub);
+	g->parcel = NULL;
+}
+
+enum baton_err grant_open(struct sqlite_store *s, struct grant *g, size_t max,
+                          const struct baton_owner *owner)
+{
+	g->parcel = claims_parcel_new(s->base.alloc);
+	if (!g->parcel)
+		return BATON_NO_MEMORY;
+	g->max = max;
+	g->claims = arena_take(&g->parcel->arena, max, sizeof *g->claims);
+	if (!g->claims)
+		return no_memory();
+	return owner_number(s, owner, &g->owner);
+}
+
+void grant_close(struct grant *g, struct claims_parcel **ret)
+{
+	if (g->count == 0)
+		return;
+	g->parcel->pub = (struct baton_work_claims){g->claims, g->count};
+	*ret = TAKE(g->parcel);
+}
+
+enum baton_err grant_answer(enum baton_err e, struct claims_parcel *parcel,
+                            struct baton_work_claims **ret_claims)
+{
+	if (e != BATON_OK && parcel)
+		baton_work_claims_free(&parcel->pub);
+	if (e == BATON_OK)
+		*ret_claims = parcel ? &parcel->pub : NULL;
+	return e;
+}

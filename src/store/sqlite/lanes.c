@@ -1,0 +1,187 @@
+/* Lanes, their lines, and where claims begin. */
+#include "store/sqlite/lanes.h"
+
+#include "base/fail.h"
+
+enum baton_err head_add(struct sqlite_store *s, const struct queue_row *q,
+                        const struct batch_row *b, int64_t lane, bool tried)
+{
+	struct query add = query_begin(&s->db, SQL_HEAD_ADD);
+	query_int(&add, head_pool(q));
+	query_int(&add, batch_row_rank(b));
+	query_int(&add, b->seq);
+	if (lane > 0)
+		query_int(&add, lane);
+	else
+		query_null(&add);
+	query_int(&add, tried);
+	sqlite_tell(s, q, batch_row_lane(b), b->shard);
+	return query_run(&add);
+}
+
+enum baton_err head_drop(struct sqlite_store *s, const struct queue_row *q, int64_t rank,
+                         int64_t seq)
+{
+	return RUN(&s->db, SQL_HEAD_DROP, head_pool(q), rank, seq);
+}
+
+enum baton_err lane_find(struct sqlite_store *s, int64_t queue, struct baton_str name, int64_t *ret)
+{
+	struct query q = query_begin(&s->db, SQL_LANE_FIND);
+	query_int(&q, queue);
+	query_text(&q, name);
+	*ret = query_row(&q) ? column_int(&q, 0) : 0;
+	return query_end(&q);
+}
+
+static enum baton_err lane_make(struct sqlite_store *s, int64_t queue, struct baton_str name,
+                                int64_t *ret)
+{
+	struct query q = query_begin(&s->db, SQL_LANE_ADD);
+	query_int(&q, s->books.lane + 1);
+	query_int(&q, queue);
+	query_text(&q, name);
+	enum baton_err e = query_run(&q);
+	if (e != BATON_OK)
+		return e;
+	*ret = ++s->books.lane;
+	s->books.changed = true;
+	return BATON_OK;
+}
+
+/* What a lane's row says. */
+struct lane_row {
+	int64_t held; /* the dead batch that holds it; 0: none */
+	int64_t head; /* where claims begin; 0: nowhere         */
+	int64_t rank;
+};
+
+static enum baton_err lane_read(struct db *db, int64_t lane, struct lane_row *ret)
+{
+	struct query q = query_begin(db, SQL_LANE_READ);
+	query_int(&q, lane);
+	bool found = query_row(&q);
+	if (found)
+		*ret = (struct lane_row){column_int(&q, 0), column_int(&q, 1), column_int(&q, 2)};
+	enum baton_err e = query_end(&q);
+	if (e == BATON_OK && !found)
+		e = fail(BATON_STORAGE, "store %s is damaged: lane %lld is gone; baton check says more",
+		         db->path, (long long)lane);
+	return e;
+}
+
+static enum baton_err first_of_line(struct sqlite_store *s, int64_t lane, int64_t *ret_seq,
+                                    bool *ret_tried)
+{
+	struct query q = query_begin(&s->db, SQL_LINE_FIRST);
+	query_int(&q, lane);
+	*ret_seq = 0;
+	if (query_row(&q)) {
+		*ret_seq = column_int(&q, 0);
+		*ret_tried = column_int(&q, 1) != 0;
+	}
+	return query_end(&q);
+}
+
+/* Whether the first batch of the line can be claimed. */
+static enum baton_err is_open(struct sqlite_store *s, int64_t lane, const struct lane_row *row,
+                              int64_t first, bool tried, bool *ret)
+{
+	int64_t busy = 0;
+	enum baton_err e = FIND(&s->db, SQL_CLAIM_BUSY, &busy, lane);
+	*ret = e == BATON_OK && busy == 0 && row->held == 0;
+	if (!*ret || !tried)
+		return e;
+	struct trouble t;
+	e = trouble_load(&s->db, first, &t);
+	*ret = e == BATON_OK && t.due.ms == 0;
+	return e;
+}
+
+/* Moves the lane's entry among the heads; `b` NULL: there is none. */
+static enum baton_err head_move(struct sqlite_store *s, struct queue_row *q, int64_t lane,
+                                const struct lane_row *row, const struct batch_row *b, bool tried)
+{
+	int64_t rank = b ? batch_row_rank(b) : 0;
+	enum baton_err e = BATON_OK;
+	if ((b ? b->seq : 0) == row->head && (!b || rank == row->rank) && !tried)
+		return BATON_OK;
+	if (row->head > 0)
+		e = head_drop(s, q, row->rank, row->head);
+	if (e == BATON_OK && b)
+		e = head_add(s, q, b, lane, tried);
+	if (e != BATON_OK || ((b ? b->seq : 0) == row->head && rank == row->rank))
+		return e;
+	return RUN(&s->db, SQL_LANE_HEAD, b ? b->seq : 0, rank, lane);
+}
+
+enum baton_err lane_settle(struct sqlite_store *s, struct queue_row *q, int64_t lane)
+{
+	struct lane_row row;
+	struct batch_row b;
+	int64_t first;
+	bool tried = false, open = false;
+	enum baton_err e = lane_read(&s->db, lane, &row);
+	if (e == BATON_OK)
+		e = first_of_line(s, lane, &first, &tried);
+	if (e == BATON_OK && first > 0)
+		e = is_open(s, lane, &row, first, tried, &open);
+	if (e == BATON_OK && open)
+		e = batch_need(&s->db, first, &b);
+	if (e == BATON_OK)
+		e = head_move(s, q, lane, &row, open ? &b : NULL, tried);
+	if (e == BATON_OK && first == 0 && row.held == 0)
+		e = RUN(&s->db, SQL_LANE_DROP, lane);
+	return e;
+}
+
+enum baton_err lane_enter(struct sqlite_store *s, struct queue_row *q, const struct batch_row *b,
+                          bool tried)
+{
+	int64_t lane;
+	if (b->lane_len == 0)
+		return head_add(s, q, b, 0, tried);
+	enum baton_err e = lane_find(s, q->id, batch_row_lane(b), &lane);
+	bool made = e == BATON_OK && lane == 0;
+	if (made)
+		e = lane_make(s, q->id, batch_row_lane(b), &lane);
+	if (e == BATON_OK)
+		e = RUN(&s->db, SQL_LINE_ADD, lane, b->seq, tried);
+	if (e != BATON_OK)
+		return e;
+	/* What is put last changes nothing about who is first. */
+	if (!made && b->seq == s->books.seq)
+		return BATON_OK;
+	return lane_settle(s, q, lane);
+}
+
+enum baton_err lane_leave(struct sqlite_store *s, struct queue_row *q, const struct batch_row *b)
+{
+	int64_t lane;
+	if (b->lane_len == 0)
+		return head_drop(s, q, batch_row_rank(b), b->seq);
+	enum baton_err e = lane_find(s, q->id, batch_row_lane(b), &lane);
+	if (e == BATON_OK)
+		e = RUN(&s->db, SQL_LINE_DROP, lane, b->seq);
+	return e == BATON_OK ? lane_settle(s, q, lane) : e;
+}
+
+enum baton_err lane_hold(struct sqlite_store *s, int64_t lane, int64_t seq)
+{
+	struct query q = query_begin(&s->db, SQL_LANE_HOLD);
+	if (seq > 0)
+		query_int(&q, seq);
+	else
+		query_null(&q);
+	query_int(&q, lane);
+	return query_run(&q);
+}
+
+enum baton_err lane_held(struct db *db, int64_t lane, int64_t *ret_seq)
+{
+	struct lane_row row;
+	enum baton_err e = lane_read(db, lane, &row);
+	if (e == BATON_OK)
+		*ret_seq = row.held;
+	return e;
+}

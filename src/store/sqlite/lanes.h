@@ -1,0 +1,40 @@
+/* Lanes, their lines, and where claims begin. */
+#ifndef SQLITE_LANES_H
+#define SQLITE_LANES_H
+
+#include "store/sqlite/batches.h"
+#include "store/sqlite/sqlite.h"
+
+/* The number of a lane that is not empty; 0: there is none of that name. */
+enum baton_err lane_find(struct sqlite_store *s, int64_t queue, struct baton_str name,
+                         int64_t *ret);
+
+/* Puts a batch that is ready where it can be claimed: in the line of its lane, at the place that
+ * its number gives it, or at the head of its own. `tried`: it has had trouble before. */
+enum baton_err lane_enter(struct sqlite_store *s, struct queue_row *q, const struct batch_row *b,
+                          bool tried);
+
+/* Takes a batch that is ready out again. */
+enum baton_err lane_leave(struct sqlite_store *s, struct queue_row *q, const struct batch_row *b);
+
+/* Finds out anew whether, and where, the lane can be claimed from, after something in it has
+ * changed; a lane that has become empty is forgotten. */
+enum baton_err lane_settle(struct sqlite_store *s, struct queue_row *q, int64_t lane);
+
+/* Holds the lane because of the dead batch `seq`; 0: lets it go on. */
+enum baton_err lane_hold(struct sqlite_store *s, int64_t lane, int64_t seq);
+enum baton_err lane_held(struct db *db, int64_t lane, int64_t *ret_seq);
+
+/* Adds and drops what begins claims. A batch without a lane has 0 for it. */
+enum baton_err head_add(struct sqlite_store *s, const struct queue_row *q,
+                        const struct batch_row *b, int64_t lane, bool tried);
+enum baton_err head_drop(struct sqlite_store *s, const struct queue_row *q, int64_t rank,
+                         int64_t seq);
+
+/* Where the heads of a queue are that everybody may claim from. */
+static inline int64_t head_pool(const struct queue_row *q)
+{
+	return q->id << 13;
+}
+
+#endif

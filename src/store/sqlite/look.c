@@ -1,0 +1,388 @@
+/* Looking at the batches of an SQLite file. */
+#include <string.h>
+
+#include "base/fail.h"
+#include "queue/batch.h"
+#include "store/parcel.h"
+#include "store/sqlite/claims.h"
+#include "store/sqlite/lanes.h"
+
+#define LOOKED_MAX 100000 /* batches for one page */
+#define ERROR_SHOWN 200   /* bytes of an error in a list */
+
+static enum baton_err no_memory(void)
+{
+	return fail(BATON_NO_MEMORY, "no memory for a page of batches");
+}
+
+/* What is looked at, and where it goes. */
+struct view {
+	struct sqlite_store *s;
+	struct db *db;
+	struct arena *a;
+	bool whole; /* with payloads, errors and reasons in full */
+};
+
+static enum baton_err batch_fill(const struct view *v, const struct batch_row *b,
+                                 struct baton_work_info *info)
+{
+	batch_id_print((uint64_t)b->id, &info->batch.id);
+	info->batch.seq = (uint64_t)b->seq;
+	info->batch.cls = b->cls;
+	info->batch.delivery = b->delivery;
+	info->batch.slot = b->slot;
+	info->batch.priority = b->priority;
+	info->batch.put_at = b->put_at;
+	if (!arena_copy(v->a, batch_row_group(b), &info->batch.group) ||
+	    !arena_copy(v->a, batch_row_lane(b), &info->lane))
+		return no_memory();
+	return BATON_OK;
+}
+
+static enum baton_err queue_fill(const struct view *v, int64_t id, struct queue_row *row,
+                                 struct baton_work_info *info)
+{
+	struct query q = query_begin(v->db, SQL_QUEUE_READ_ID);
+	query_int(&q, id);
+	bool found = query_row(&q);
+	if (found)
+		queue_row_read(&q, row);
+	enum baton_err e = query_end(&q);
+	if (e == BATON_OK && !found)
+		e = fail(BATON_STORAGE, "store %s is damaged: queue %lld is gone", v->s->path,
+		         (long long)id);
+	if (e == BATON_OK && !arena_copy(v->a, queue_row_name(row), &info->queue))
+		e = no_memory();
+	return e;
+}
+
+static enum baton_err trouble_fill(const struct view *v, int64_t seq, struct baton_work_info *info)
+{
+	struct trouble t;
+	enum baton_err e = trouble_load(v->db, seq, &t);
+	if (e != BATON_OK)
+		return e;
+	size_t len = t.error_len;
+	if (!v->whole && len > ERROR_SHOWN) {
+		len = ERROR_SHOWN;
+		while (len > ERROR_SHOWN - 4 && ((unsigned char)t.error[len] & 0xc0) == 0x80)
+			len--;
+	}
+	info->batch.attempt = t.attempts + 1;
+	info->cancel = t.cancel;
+	return arena_copy(v->a, (struct baton_str){t.error, len}, &info->error) ? BATON_OK
+	                                                                       : no_memory();
+}
+
+static enum baton_err claim_fill(const struct view *v, const struct batch_row *b,
+                                 struct baton_work_info *info)
+{
+	struct claim_row c;
+	char name[CLAIM_NAME_TEXT];
+	bool found;
+	enum baton_err e = claim_of_batch(v->db, v->a, b, &c, &found);
+	if (e != BATON_OK || !found)
+		return e;
+	info->fence.v = c.fence;
+	info->claimed_at = c.claimed_at;
+	info->expires_at = c.expires_at;
+	claim_name_print(&(struct claim_name){(uint64_t)c.head, c.fence}, name);
+	if (!arena_copy(v->a, baton_str_z(name), &info->claim))
+		return no_memory();
+	return owner_load(v->db, c.owner, &info->owner);
+}
+
+static enum baton_err done_fill(const struct view *v, int64_t seq, struct baton_work_info *info)
+{
+	struct query q = query_begin(v->db, SQL_DONE_READ);
+	bool memory = true;
+	query_int(&q, seq);
+	if (query_row(&q)) {
+		info->ended_at.ms = column_int(&q, 0);
+		memory = !v->whole || arena_copy(v->a, column_str(&q, 2), &info->result);
+	}
+	enum baton_err e = query_end(&q);
+	return e == BATON_OK && !memory ? no_memory() : e;
+}
+
+static enum baton_err state_fill(const struct view *v, const struct batch_row *b,
+                                 struct baton_work_info *info)
+{
+	struct baton_store_time due = {0};
+	enum baton_err e = batch_state(v->db, b, &info->state, &due);
+	if (e != BATON_OK)
+		return e;
+	if (info->state == BATON_BATCH_DELAYED || info->state == BATON_BATCH_RETRY)
+		info->due = due;
+	if (info->state == BATON_BATCH_CLAIMED)
+		return claim_fill(v, b, info);
+	if (info->state == BATON_BATCH_DEAD)
+		return FIND(v->db, SQL_DEAD_AT, &info->ended_at.ms, b->queue, b->seq);
+	return info->state == BATON_BATCH_DONE ? done_fill(v, b->seq, info) : BATON_OK;
+}
+
+static enum baton_err info_fill(const struct view *v, const struct batch_row *b,
+                                struct queue_row *row, struct baton_work_info *info)
+{
+	enum baton_err e = batch_fill(v, b, info);
+	if (e == BATON_OK)
+		e = queue_fill(v, b->queue, row, info);
+	if (e == BATON_OK)
+		e = trouble_fill(v, b->seq, info);
+	return e == BATON_OK ? state_fill(v, b, info) : e;
+}
+
+/* What stands before a ready batch of a lane. */
+static enum baton_err why_in_lane(const struct view *v, const struct batch_row *b,
+                                  struct baton_work_info *info)
+{
+	struct query q = query_begin(v->db, SQL_LANE_LOOK);
+	int64_t ahead = 0;
+	query_int(&q, b->queue);
+	query_text(&q, batch_row_lane(b));
+	if (query_row(&q)) {
+		int64_t held = column_int(&q, 0), first = column_int(&q, 1);
+		bool open = column_int(&q, 2) > 0;
+		if (held > 0)
+			info->why = BATON_WHY_LANE_HELD;
+		else if (first != b->seq || !open)
+			info->why = BATON_WHY_BEHIND;
+		ahead = held > 0 ? held : first;
+	}
+	enum baton_err e = query_end(&q);
+	struct batch_row other;
+	if (e == BATON_OK && info->why != BATON_WHY_READY)
+		e = batch_need(v->db, ahead, &other);
+	if (e == BATON_OK && info->why != BATON_WHY_READY)
+		batch_id_print((uint64_t)other.id, &info->ahead);
+	return e;
+}
+
+static enum baton_err why_fill(const struct view *v, const struct batch_row *b,
+                               const struct queue_row *row, struct baton_work_info *info)
+{
+	static const enum baton_why whys[] = {
+		[BATON_BATCH_READY] = BATON_WHY_READY,     [BATON_BATCH_DELAYED] = BATON_WHY_DELAYED,
+		[BATON_BATCH_RETRY] = BATON_WHY_RETRY,     [BATON_BATCH_CLAIMED] = BATON_WHY_NOTHING,
+		[BATON_BATCH_DEAD] = BATON_WHY_DEAD,       [BATON_BATCH_DONE] = BATON_WHY_DONE,
+	};
+	info->why = whys[info->state];
+	if (info->why != BATON_WHY_READY)
+		return BATON_OK;
+	enum baton_err e = b->lane_len > 0 ? why_in_lane(v, b, info) : BATON_OK;
+	if (e == BATON_OK && info->why == BATON_WHY_READY && row->policy.paused)
+		info->why = BATON_WHY_PAUSED;
+	return e;
+}
+
+static enum baton_err payload_fill(const struct view *v, int64_t seq, struct baton_work_info *info)
+{
+	struct query q = query_begin(v->db, SQL_BATCH_READ);
+	struct batch_row b;
+	enum baton_err bad = BATON_OK;
+	query_int(&q, seq);
+	if (query_row(&q)) {
+		batch_row_read(&q, &b);
+		bad = payloads_unpack(v->a, column_str(&q, BATCH_PAYLOAD), b.many,
+		                      &info->batch.payloads, &info->batch.count);
+	}
+	enum baton_err e = query_end(&q);
+	return e == BATON_OK ? bad : e;
+}
+
+static enum baton_err get_into(const struct view *v, uint64_t number, struct page_parcel *page)
+{
+	struct baton_work_info *info = arena_take(v->a, 1, sizeof *info);
+	struct queue_row row;
+	struct batch_row b;
+	int64_t seq;
+	if (!info)
+		return no_memory();
+	enum baton_err e = batch_seq_of(v->db, (int64_t)number, &seq);
+	if (e == BATON_OK && seq == 0)
+		return fail(BATON_NOT_FOUND, "there is no job %llu", (unsigned long long)number);
+	if (e == BATON_OK)
+		e = batch_need(v->db, seq, &b);
+	if (e == BATON_OK)
+		e = info_fill(v, &b, &row, info);
+	if (e == BATON_OK)
+		e = why_fill(v, &b, &row, info);
+	if (e == BATON_OK)
+		e = payload_fill(v, seq, info);
+	page->pub = (struct baton_work_page){.infos = info, .count = 1};
+	return e;
+}
+
+/* All that one look shows is of one moment. */
+static enum baton_err read_begin(struct sqlite_store *s)
+{
+	pthread_mutex_lock(&s->read_mu);
+	enum baton_err e = db_exec(&s->read, "BEGIN");
+	if (e != BATON_OK)
+		pthread_mutex_unlock(&s->read_mu);
+	return e;
+}
+
+static void read_end(struct sqlite_store *s)
+{
+	sqlite3_exec(s->read.handle, "COMMIT", NULL, NULL, NULL);
+	pthread_mutex_unlock(&s->read_mu);
+}
+
+enum baton_err sqlite_get(struct baton_store *store, const struct baton_batch_id *id,
+                          struct baton_work_page **ret_page)
+{
+	struct sqlite_store *s = (struct sqlite_store *)store;
+	uint64_t number;
+	if (!batch_id_parse(id, &number))
+		return fail(BATON_NOT_FOUND, "there is no job of that name: a name is a number");
+	struct page_parcel *page = page_parcel_new(store->alloc);
+	if (!page)
+		return BATON_NO_MEMORY;
+	enum baton_err e = read_begin(s);
+	if (e == BATON_OK) {
+		struct view v = {s, &s->read, &page->arena, true};
+		e = get_into(&v, number, page);
+		read_end(s);
+	}
+	if (e == BATON_OK)
+		*ret_page = &page->pub;
+	else
+		baton_work_page_free(&page->pub);
+	return e;
+}
+
+/* Whether a batch is one of those that are asked for, as far as its row tells. */
+static bool may_match(const struct baton_work_filter *f, const struct batch_row *b, int64_t queue)
+{
+	return (queue == 0 || b->queue == queue) &&
+	       (f->lane.len == 0 || baton_str_equal(f->lane, batch_row_lane(b)));
+}
+
+static enum baton_err list_into(const struct view *v, const struct baton_work_filter *f,
+                                int64_t queue, struct page_parcel *page)
+{
+	struct baton_work_info *infos = arena_take(v->a, f->max, sizeof *infos);
+	size_t count = 0;
+	uint64_t looked = 0, next = 0;
+	enum baton_err bad = BATON_OK;
+	if (!infos)
+		return no_memory();
+	struct query q = query_begin(v->db, SQL_BATCH_LIST);
+	query_int(&q, (int64_t)f->after);
+	while (bad == BATON_OK && query_row(&q)) {
+		struct batch_row b;
+		struct queue_row row;
+		batch_row_read(&q, &b);
+		if (count == f->max || looked++ == LOOKED_MAX)
+			break;
+		next = (uint64_t)b.seq;
+		if (!may_match(f, &b, queue))
+			continue;
+		infos[count] = (struct baton_work_info){.state = 0};
+		bad = info_fill(v, &b, &row, &infos[count]);
+		count += f->state == 0 || infos[count].state == f->state;
+	}
+	bool more = count == f->max || looked > LOOKED_MAX;
+	enum baton_err e = query_end(&q);
+	page->pub = (struct baton_work_page){.infos = infos, .count = count, .next = more ? next : 0};
+	return e == BATON_OK ? bad : e;
+}
+
+static enum baton_err queue_number(struct sqlite_store *s, struct baton_str name, int64_t *ret)
+{
+	struct query q = query_begin(&s->read, SQL_QUEUE_READ);
+	query_text(&q, name);
+	*ret = query_row(&q) ? column_int(&q, 0) : 0;
+	return query_end(&q);
+}
+
+enum baton_err sqlite_list(struct baton_store *store, const struct baton_work_filter *f,
+                           struct baton_work_page **ret_page)
+{
+	struct sqlite_store *s = (struct sqlite_store *)store;
+	int64_t queue = 0;
+	struct page_parcel *page = page_parcel_new(store->alloc);
+	if (!page)
+		return BATON_NO_MEMORY;
+	enum baton_err e = read_begin(s);
+	if (e == BATON_OK) {
+		struct view v = {s, &s->read, &page->arena, false};
+		if (f->queue.len > 0)
+			e = queue_number(s, f->queue, &queue);
+		if (e == BATON_OK && (f->queue.len == 0 || queue > 0))
+			e = list_into(&v, f, queue, page);
+		read_end(s);
+	}
+	if (e == BATON_OK)
+		*ret_page = &page->pub;
+	else
+		baton_work_page_free(&page->pub);
+	return e;
+}
+
+/* Of a queue; in ret nothing yet is INT64_MAX. */
+static enum baton_err due_of(struct sqlite_store *s, int64_t queue, int64_t *ret)
+{
+	static const enum sql firsts[] = {SQL_LATER_FIRST, SQL_CLAIM_FIRST};
+	enum baton_err e = BATON_OK;
+	for (size_t i = 0; i < 2 && e == BATON_OK; i++) {
+		struct query q = query_begin(&s->read, firsts[i]);
+		query_int(&q, queue);
+		if (query_row(&q) && !column_is_null(&q, 0) && column_int(&q, 0) < *ret)
+			*ret = column_int(&q, 0);
+		e = query_end(&q);
+	}
+	return e;
+}
+
+static enum baton_err due_of_all(struct sqlite_store *s, int64_t *ret)
+{
+	struct baton_str after = {NULL, 0};
+	struct queue_row row;
+	enum baton_err e = BATON_OK;
+	while (e == BATON_OK) {
+		struct query q = query_begin(&s->read, SQL_QUEUE_LIST);
+		query_text(&q, after);
+		query_int(&q, 1);
+		bool found = query_row(&q);
+		if (found)
+			queue_row_read(&q, &row);
+		e = query_end(&q);
+		if (!found || e != BATON_OK)
+			break;
+		if (!row.policy.paused)
+			e = due_of(s, row.id, ret);
+		after = queue_row_name(&row);
+	}
+	return e;
+}
+
+static enum baton_err due_of_named(struct sqlite_store *s, struct baton_str name, int64_t *ret)
+{
+	struct query q = query_begin(&s->read, SQL_QUEUE_READ);
+	struct queue_row row = {.id = 0};
+	query_text(&q, name);
+	if (query_row(&q))
+		queue_row_read(&q, &row);
+	enum baton_err e = query_end(&q);
+	if (e != BATON_OK || row.id == 0 || row.policy.paused)
+		return e;
+	return due_of(s, row.id, ret);
+}
+
+enum baton_err sqlite_next_due(struct baton_store *store, struct baton_str queue,
+                               struct baton_store_time *ret)
+{
+	struct sqlite_store *s = (struct sqlite_store *)store;
+	int64_t due = INT64_MAX;
+	pthread_mutex_lock(&s->read_mu);
+	enum baton_err e =
+		queue.len > 0 ? due_of_named(s, queue, &due) : due_of_all(s, &due);
+	pthread_mutex_unlock(&s->read_mu);
+	if (e == BATON_OK && due == INT64_MAX)
+		return BATON_NOT_FOUND;
+	if (e == BATON_OK)
+		ret->ms = due;
+	return e;
+}

@@ -1,0 +1,223 @@
+/* Putting work into an SQLite file. */
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/quote.h"
+#include "queue/batch.h"
+#include "queue/place.h"
+#include "store/sqlite/fate.h"
+#include "store/sqlite/lanes.h"
+#include "store/sqlite/puts.h"
+
+#define KEY_SIZE 16 /* bytes of a digest that are stored */
+
+struct source {
+	uint8_t key[DIGEST_SIZE];
+	uint8_t content[DIGEST_SIZE];
+};
+
+/* What is known about the source key. */
+struct known {
+	bool found;
+	bool same; /* the content too */
+	int64_t id;
+	enum baton_batch_state state;
+};
+
+static enum baton_err state_by_id(struct sqlite_store *s, int64_t id, enum baton_batch_state *ret)
+{
+	struct batch_row b;
+	struct baton_store_time due;
+	int64_t seq;
+	enum baton_err e = batch_seq_of(&s->db, id, &seq);
+	*ret = BATON_BATCH_GONE;
+	if (e != BATON_OK || seq == 0)
+		return e;
+	e = batch_need(&s->db, seq, &b);
+	return e == BATON_OK ? batch_state(&s->db, &b, ret, &due) : e;
+}
+
+static enum baton_err source_look(struct sqlite_store *s, const struct source *source,
+                                  struct known *ret)
+{
+	*ret = (struct known){.found = false};
+	struct query q = query_begin(&s->db, SQL_SOURCE_READ);
+	query_blob(&q, source->key, KEY_SIZE);
+	if (query_row(&q)) {
+		struct baton_str content = column_str(&q, 1);
+		ret->id = column_int(&q, 0);
+		ret->same = content.len == KEY_SIZE &&
+		            memcmp(content.ptr, source->content, KEY_SIZE) == 0;
+		ret->found = baton_store_time_live((struct baton_store_time){column_int(&q, 2)},
+		                                   s->now);
+	}
+	enum baton_err e = query_end(&q);
+	if (e != BATON_OK || ret->id == 0)
+		return e;
+	e = state_by_id(s, ret->id, &ret->state);
+	ret->found = ret->found || ret->state != BATON_BATCH_GONE;
+	return e;
+}
+
+static enum baton_err source_remember(struct sqlite_store *s, const struct source *source,
+                                      int64_t id, struct baton_duration dedupe)
+{
+	struct query q = query_begin(&s->db, SQL_SOURCE_WRITE);
+	query_blob(&q, source->key, KEY_SIZE);
+	query_int(&q, id);
+	query_blob(&q, source->content, KEY_SIZE);
+	query_int(&q, baton_store_time_add(s->now, dedupe).ms);
+	return query_run(&q);
+}
+
+static enum baton_err conflict(const struct baton_batch *b, int64_t id)
+{
+	char source[QUOTE_TEXT], queue[QUOTE_TEXT];
+	return fail(BATON_CONFLICT,
+	            "source key %s is that of job %lld in queue %s, which has other content",
+	            quote(b->source, source), (long long)id, quote(b->queue, queue));
+}
+
+static enum baton_err check_room(const struct queue_row *q, const struct baton_batch *b)
+{
+	char queue[QUOTE_TEXT];
+	uint64_t waiting = (uint64_t)(q->tally.ready + q->tally.delayed);
+	if (q->policy.waiting_max == 0 || waiting < q->policy.waiting_max)
+		return BATON_OK;
+	return fail(BATON_FULL, "queue %s has %llu jobs waiting: its waiting_max is %llu",
+	            quote(b->queue, queue), (unsigned long long)waiting,
+	            (unsigned long long)q->policy.waiting_max);
+}
+
+/* Work without a lane goes to one shard after the other, a whole transaction to the same. */
+static uint32_t shard_of(const struct sqlite_store *s, const struct baton_batch *b, uint32_t shards)
+{
+	if (b->lane.len > 0)
+		return place_of_lane(b->queue, b->lane, shards);
+	return s->books.turn % shards;
+}
+
+static bool retry_is_given(const struct baton_retry *r)
+{
+	return r->attempts != 0;
+}
+
+static void row_make(const struct sqlite_store *s, const struct queue_row *q,
+                     const struct baton_batch *b, struct batch_row *row)
+{
+	struct baton_store_time available = batch_available(b, s->now);
+	row->seq = s->books.seq + 1;
+	row->id = row->seq;
+	row->queue = q->id;
+	row->cls = b->cls;
+	row->delivery = b->delivery;
+	row->slot = b->slot;
+	row->many = b->count > 1;
+	row->priority = b->priority;
+	row->shard = shard_of(s, b, q->policy.shards);
+	row->put_at = s->now;
+	row->due.ms = baton_store_time_ready(available, s->now) ? 0 : available.ms;
+	row->has_retry = retry_is_given(&b->retry);
+	row->retry = b->retry;
+	row->lane_len = b->lane.len;
+	row->group_len = b->group.len;
+	if (b->lane.len > 0)
+		memcpy(row->lane, b->lane.ptr, b->lane.len);
+	if (b->group.len > 0)
+		memcpy(row->group, b->group.ptr, b->group.len);
+}
+
+static enum baton_err store_new(struct sqlite_store *s, struct queue_row *q,
+                                const struct baton_batch *b, struct baton_put *put)
+{
+	struct batch_row row;
+	row_make(s, q, b, &row);
+	enum baton_err e = batch_store(&s->db, &row, b->payloads, b->count, s->base.alloc);
+	if (e != BATON_OK)
+		return e;
+	s->books.seq = row.seq;
+	s->books.changed = true;
+	q->changed = true;
+	batch_id_print((uint64_t)row.seq, &put->id);
+	put->existing = false;
+	put->state = row.due.ms > 0 ? BATON_BATCH_DELAYED : BATON_BATCH_READY;
+	if (row.due.ms > 0) {
+		q->tally.delayed++;
+		return RUN(&s->db, SQL_LATER_ADD, q->id, row.due.ms, row.seq, LATER_DELAY);
+	}
+	q->tally.ready++;
+	return lane_enter(s, q, &row, false);
+}
+
+/* Looks before it writes: on BATON_INVALID, BATON_CONFLICT and BATON_FULL nothing is written. */
+static enum baton_err put_one(struct sqlite_store *s, const struct baton_batch *b,
+                              struct baton_put *put)
+{
+	struct baton_queue_policy policy = baton_queue_policy_default();
+	struct queue_row *q;
+	struct source source;
+	struct known known = {.found = false};
+	enum baton_err e = books_queue(&s->books, &s->db, b->queue, &q);
+	if (e == BATON_OK)
+		e = batch_check_payloads(b, q ? q->policy.payload_max : policy.payload_max);
+	if (e == BATON_OK && b->source.len > 0) {
+		batch_source_digest(b, source.key);
+		batch_digest(b, source.content);
+		e = source_look(s, &source, &known);
+	}
+	if (e != BATON_OK)
+		return e;
+	if (known.found && !known.same)
+		return conflict(b, known.id);
+	if (known.found) {
+		batch_id_print((uint64_t)known.id, &put->id);
+		put->state = known.state;
+		put->existing = true;
+		return BATON_OK;
+	}
+	e = q ? check_room(q, b) : books_queue_make(&s->books, &s->db, b->queue, &policy, &q);
+	if (e == BATON_OK)
+		e = store_new(s, q, b, put);
+	if (e == BATON_OK && b->source.len > 0)
+		e = source_remember(s, &source, s->books.seq, q->policy.dedupe);
+	return e;
+}
+
+enum baton_err put_all(struct sqlite_store *s, const struct baton_batch *batches, size_t count,
+                       struct baton_put *puts)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct baton_batch b = batch_filled(&batches[i]);
+		struct baton_put ignored;
+		enum baton_err e = put_one(s, &b, puts ? &puts[i] : &ignored);
+		if (e != BATON_OK)
+			return count > 1 ? store_name_batch(e, i) : e;
+	}
+	return BATON_OK;
+}
+
+struct put_args {
+	const struct baton_batch *batches;
+	size_t count;
+	struct baton_put *puts;
+};
+
+static enum baton_err put_run(void *store, void *args)
+{
+	struct sqlite_store *s = store;
+	const struct put_args *a = args;
+	struct books_mark mark;
+	if (a->count == 1)
+		return put_all(s, a->batches, 1, a->puts);
+	enum baton_err e = sqlite_save_begin(s, &mark);
+	if (e != BATON_OK)
+		return e;
+	return sqlite_save_end(s, &mark, put_all(s, a->batches, a->count, a->puts));
+}
+
+enum baton_err sqlite_put(struct baton_store *store, const struct baton_batch *batches,
+                          size_t count, struct baton_put *puts)
+{
+	struct put_args args = {batches, count, puts};
+	return sqlite_write((struct sqlite_store *)store, put_run, &args);
+}

@@ -1,0 +1,187 @@
+/* The tables of a store, and how one of an earlier version becomes one of this. */
+#include "store/sqlite/schema.h"
+
+#include "base/fail.h"
+#include "queue/fence.h"
+
+#define APPLICATION 0x4261746f /* "Bato" */
+
+/* Each step leads from the version before it to the next. Those that are there never change. */
+static const char *const steps[] = {
+	/* What there is one of. */
+	"CREATE TABLE state("
+	" one INTEGER PRIMARY KEY CHECK(one = 1),"
+	" seq INTEGER NOT NULL,"           /* the number of the last batch          */
+	" lane INTEGER NOT NULL,"          /* of the last lane                      */
+	" granter_floor INTEGER NOT NULL," /* all fences are above these            */
+	" plain_floor INTEGER NOT NULL,"
+	" copied INTEGER NOT NULL,"  /* 1: a copy that nobody has opened yet         */
+	" swept INTEGER NOT NULL,"   /* how far `finished` has been looked through   */
+	" name BLOB NOT NULL);"      /* of the store: 16 random bytes                */
+	"CREATE TABLE lease("
+	" subject TEXT PRIMARY KEY, held INTEGER NOT NULL, owner TEXT NOT NULL,"
+	" token BLOB NOT NULL, nonce BLOB NOT NULL, fence INTEGER NOT NULL,"
+	" counter INTEGER NOT NULL," /* claims of work under this fence               */
+	" claimed_at INTEGER NOT NULL, expires_at INTEGER NOT NULL) WITHOUT ROWID;"
+	"CREATE TABLE queue("
+	" id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, mode INTEGER NOT NULL,"
+	" shards INTEGER NOT NULL, paused INTEGER NOT NULL, payload_max INTEGER NOT NULL,"
+	" waiting_max INTEGER NOT NULL, attempts INTEGER NOT NULL, backoff INTEGER NOT NULL,"
+	" base INTEGER NOT NULL, cap INTEGER NOT NULL, lane_attempts INTEGER NOT NULL,"
+	" lane_backoff INTEGER NOT NULL, lane_base INTEGER NOT NULL, lane_cap INTEGER NOT NULL,"
+	" on_retry INTEGER NOT NULL, on_dead INTEGER NOT NULL, dedupe INTEGER NOT NULL,"
+	" keep INTEGER NOT NULL,"
+	" granter INTEGER NOT NULL, counter INTEGER NOT NULL," /* of its claims that are pulled */
+	" ready INTEGER NOT NULL, delayed INTEGER NOT NULL, running INTEGER NOT NULL,"
+	" dead INTEGER NOT NULL, done INTEGER NOT NULL, failed INTEGER NOT NULL);"
+	/* What was put, and never changes until it is deleted. */
+	"CREATE TABLE batch("
+	" seq INTEGER PRIMARY KEY, queue INTEGER NOT NULL, flags INTEGER NOT NULL,"
+	" put_at INTEGER NOT NULL, due INTEGER, born INTEGER, lane TEXT, grp TEXT,"
+	" retry BLOB, payload BLOB NOT NULL);"
+	"CREATE UNIQUE INDEX batch_born ON batch(born) WHERE born IS NOT NULL;"
+	/* Where claims begin: a row for each batch without a lane that is ready, and for each lane
+	 * that can be claimed from. */
+	"CREATE TABLE head("
+	" pool INTEGER NOT NULL, rank INTEGER NOT NULL, seq INTEGER NOT NULL,"
+	" lane INTEGER, tried INTEGER NOT NULL, PRIMARY KEY(pool, rank, seq)) WITHOUT ROWID;"
+	/* A lane that is not empty, and its batches in order. */
+	"CREATE TABLE lane("
+	" id INTEGER PRIMARY KEY, queue INTEGER NOT NULL, name TEXT NOT NULL,"
+	" held INTEGER, head INTEGER, rank INTEGER);"
+	"CREATE UNIQUE INDEX lane_name ON lane(queue, name);"
+	"CREATE TABLE line("
+	" lane INTEGER NOT NULL, seq INTEGER NOT NULL, tried INTEGER NOT NULL,"
+	" PRIMARY KEY(lane, seq)) WITHOUT ROWID;"
+	/* What waits for its time, or for its next attempt. */
+	"CREATE TABLE later("
+	" queue INTEGER NOT NULL, due INTEGER NOT NULL, seq INTEGER NOT NULL,"
+	" retry INTEGER NOT NULL, PRIMARY KEY(queue, due, seq)) WITHOUT ROWID;"
+	/* What happened to batches that did not go the straight way. */
+	"CREATE TABLE trouble("
+	" seq INTEGER PRIMARY KEY, attempts INTEGER NOT NULL, fence INTEGER NOT NULL,"
+	" error TEXT, due INTEGER, cancel INTEGER NOT NULL);"
+	"CREATE TABLE dead("
+	" queue INTEGER NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL,"
+	" PRIMARY KEY(queue, seq)) WITHOUT ROWID;"
+	"CREATE TABLE done("
+	" seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, until INTEGER NOT NULL,"
+	" result BLOB NOT NULL);"
+	"CREATE INDEX done_until ON done(until);"
+	"CREATE TABLE owner("
+	" id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, claims INTEGER NOT NULL,"
+	" seen_at INTEGER NOT NULL);"
+	"CREATE TABLE claim("
+	" head INTEGER PRIMARY KEY, fence INTEGER NOT NULL, token BLOB NOT NULL,"
+	" owner INTEGER NOT NULL, queue INTEGER NOT NULL, claimed_at INTEGER NOT NULL,"
+	" expires_at INTEGER NOT NULL, offered INTEGER NOT NULL, tried INTEGER NOT NULL,"
+	" granter INTEGER NOT NULL, lane INTEGER, batches BLOB);"
+	"CREATE INDEX claim_expires ON claim(queue, expires_at) WHERE offered = 0;"
+	"CREATE INDEX claim_lane ON claim(lane) WHERE lane IS NOT NULL;"
+	/* What is remembered for those who ask again. */
+	"CREATE TABLE source("
+	" hash BLOB PRIMARY KEY, id INTEGER NOT NULL, content BLOB NOT NULL,"
+	" until INTEGER NOT NULL) WITHOUT ROWID;"
+	"CREATE INDEX source_until ON source(until);"
+	"CREATE TABLE finished("
+	" head INTEGER NOT NULL, fence INTEGER NOT NULL, token BLOB NOT NULL,"
+	" state INTEGER NOT NULL, until INTEGER NOT NULL,"
+	" PRIMARY KEY(head, fence)) WITHOUT ROWID;",
+};
+#define VERSION ((int64_t)(sizeof steps / sizeof steps[0]))
+
+static enum baton_err is_newer(const struct db *db, int64_t version)
+{
+	return fail(BATON_INVALID,
+	            "store %s has version %lld of its tables, and this program knows them up to "
+	            "%lld: a newer baton has to open it",
+	            db->path, (long long)version, (long long)VERSION);
+}
+
+/* A file that is empty, or one of ours. */
+static enum baton_err check_kind(struct db *db, int64_t *ret_version)
+{
+	int64_t application, tables;
+	enum baton_err e = db_number(db, "PRAGMA application_id", &application);
+	if (e == BATON_OK)
+		e = db_number(db, "PRAGMA user_version", ret_version);
+	if (e == BATON_OK)
+		e = db_number(db, "SELECT count(*) FROM sqlite_schema", &tables);
+	if (e != BATON_OK)
+		return e;
+	if (application != APPLICATION && (tables > 0 || application != 0 || *ret_version != 0))
+		return fail(BATON_INVALID,
+		            "%s is no store: it is an SQLite file of another program", db->path);
+	return *ret_version > VERSION ? is_newer(db, *ret_version) : BATON_OK;
+}
+
+static enum baton_err first_row(struct db *db, struct baton_store_time now)
+{
+	struct baton_id name;
+	enum baton_err e = baton_id_random(&name);
+	if (e != BATON_OK)
+		return e;
+	struct query q = query_begin(db, SQL_STATE_NEW);
+	query_int(&q, (int64_t)fence_floor(FENCE_GRANTER, now));
+	query_int(&q, (int64_t)fence_floor(FENCE_PLAIN, now));
+	query_blob(&q, name.bytes, sizeof name.bytes);
+	return query_run(&q);
+}
+
+static enum baton_err take_steps(struct db *db, int64_t version, struct baton_store_time now)
+{
+	char stamp[96];
+	enum baton_err e = BATON_OK;
+	for (int64_t i = version; i < VERSION && e == BATON_OK; i++)
+		e = db_exec(db, steps[i]);
+	if (e == BATON_OK && version == 0)
+		e = first_row(db, now);
+	if (e != BATON_OK || version == VERSION)
+		return e;
+	sqlite3_snprintf(sizeof stamp, stamp, "PRAGMA application_id=%d; PRAGMA user_version=%lld",
+	                 APPLICATION, (long long)VERSION);
+	return db_exec(db, stamp);
+}
+
+/* The first to open a copy raises all fences above those that the original may have handed out. */
+static enum baton_err raise_floors(struct db *db, struct baton_store_time now)
+{
+	int64_t copied;
+	enum baton_err e = db_number(db, "SELECT copied FROM state", &copied);
+	if (e != BATON_OK || copied == 0)
+		return e;
+	struct query q = query_begin(db, SQL_STATE_RAISE);
+	query_int(&q, (int64_t)fence_floor(FENCE_GRANTER, now));
+	query_int(&q, (int64_t)fence_floor(FENCE_PLAIN, now));
+	return query_run(&q);
+}
+
+static enum baton_err settle(struct db *db, struct baton_store_time now)
+{
+	int64_t version;
+	enum baton_err e = check_kind(db, &version);
+	if (e == BATON_OK)
+		e = take_steps(db, version, now);
+	return e == BATON_OK ? raise_floors(db, now) : e;
+}
+
+enum baton_err schema_open(struct db *db, struct baton_store_time now)
+{
+	int64_t version, copied = 0;
+	enum baton_err e = check_kind(db, &version);
+	if (e == BATON_OK)
+		e = db_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL");
+	if (e == BATON_OK && version == VERSION)
+		e = db_number(db, "SELECT copied FROM state", &copied);
+	if (e != BATON_OK || (version == VERSION && copied == 0))
+		return e;
+	db->waited_us = 0;
+	e = db_exec(db, "BEGIN IMMEDIATE");
+	if (e != BATON_OK)
+		return e;
+	e = settle(db, now);
+	if (e == BATON_OK)
+		return db_exec(db, "COMMIT");
+	sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
+	return e;
+}

@@ -1,0 +1,134 @@
+/* Every statement that is prepared, by name. */
+#ifndef SQLITE_SQL_H
+#define SQLITE_SQL_H
+
+#define SQL_LEASE_COLUMNS "held, owner, token, nonce, fence, counter, claimed_at, expires_at"
+#define SQL_QUEUE_COLUMNS                                                                        \
+	"id, name, mode, shards, paused, payload_max, waiting_max, attempts, backoff, base, cap, " \
+	"lane_attempts, lane_backoff, lane_base, lane_cap, on_retry, on_dead, dedupe, keep, "      \
+	"granter, counter, ready, delayed, running, dead, done, failed"
+#define SQL_BATCH_COLUMNS "seq, queue, flags, put_at, due, born, lane, grp, retry, payload"
+#define SQL_CLAIM_COLUMNS                                                                \
+	"head, fence, token, owner, queue, claimed_at, expires_at, offered, tried, granter, " \
+	"lane, batches"
+
+#define SQL_TABLE(X)                                                                               \
+	X(BEGIN, "BEGIN IMMEDIATE")                                                                \
+	X(COMMIT, "COMMIT")                                                                        \
+	X(ROLLBACK, "ROLLBACK")                                                                    \
+	X(SAVE, "SAVEPOINT one")                                                                   \
+	X(SAVE_KEEP, "RELEASE one")                                                                \
+	X(SAVE_BACK, "ROLLBACK TO one")                                                            \
+	X(VERSION, "PRAGMA data_version")                                                          \
+	X(STATE_NEW, "INSERT INTO state VALUES(1, 0, 0, ?, ?, 0, 0, ?)")                           \
+	X(STATE_RAISE, "UPDATE state SET copied = 0, granter_floor = max(granter_floor, ?1, "      \
+	               "1 + (SELECT ifnull(max(fence + (counter >> 20)), 0) FROM lease "           \
+	               "WHERE subject >= 'lane/' AND subject < 'lane0'), "                         \
+	               "1 + (SELECT ifnull(max(granter + (counter >> 20)), 0) FROM queue)), "      \
+	               "plain_floor = max(plain_floor, ?2)")                                       \
+	X(STATE_READ, "SELECT seq, lane, granter_floor, plain_floor, swept, name FROM state")      \
+	X(STATE_WRITE, "UPDATE state SET seq = ?, lane = ?, swept = ?")                            \
+	X(LEASE_READ, "SELECT " SQL_LEASE_COLUMNS " FROM lease WHERE subject = ?")                 \
+	X(LEASE_WRITE, "INSERT OR REPLACE INTO lease(subject, " SQL_LEASE_COLUMNS ") "             \
+	               "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)")                                        \
+	X(LEASE_COUNT, "UPDATE lease SET counter = ? WHERE subject = ?")                           \
+	X(LEASE_LIST, "SELECT " SQL_LEASE_COLUMNS ", subject FROM lease "                          \
+	              "WHERE subject > ?1 AND subject >= ?2 AND held AND expires_at > ?3 "         \
+	              "ORDER BY subject")                                                          \
+	X(QUEUE_READ, "SELECT " SQL_QUEUE_COLUMNS " FROM queue WHERE name = ?")                    \
+	X(QUEUE_READ_ID, "SELECT " SQL_QUEUE_COLUMNS " FROM queue WHERE id = ?")                   \
+	X(QUEUE_LIST, "SELECT " SQL_QUEUE_COLUMNS " FROM queue WHERE name > ? "                    \
+	              "ORDER BY name LIMIT ?")                                                     \
+	X(QUEUE_WRITE, "INSERT OR REPLACE INTO queue(" SQL_QUEUE_COLUMNS ") "                      \
+	               "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, " \
+	               "?, ?, ?, ?, ?)")                                                           \
+	X(QUEUE_COUNT, "UPDATE queue SET granter = ?, counter = ?, ready = ?, delayed = ?, "       \
+	               "running = ?, dead = ?, done = ?, failed = ? WHERE id = ?")                 \
+	X(QUEUE_LAST, "SELECT ifnull(max(id), 0) FROM queue")                                      \
+	X(BATCH_ADD, "INSERT INTO batch(" SQL_BATCH_COLUMNS ") "                                   \
+	             "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                       \
+	X(BATCH_READ, "SELECT " SQL_BATCH_COLUMNS " FROM batch WHERE seq = ?")                     \
+	X(BATCH_BORN, "SELECT seq FROM batch WHERE born = ?")                                      \
+	X(BATCH_DROP, "DELETE FROM batch WHERE seq = ?")                                           \
+	X(BATCH_MOVE, "UPDATE batch SET seq = ?1, born = ifnull(born, ?2), due = NULL "            \
+	              "WHERE seq = ?2")                                                            \
+	X(BATCH_LIST, "SELECT " SQL_BATCH_COLUMNS " FROM batch WHERE seq > ? ORDER BY seq")        \
+	X(HEAD_ADD, "INSERT INTO head(pool, rank, seq, lane, tried) VALUES(?, ?, ?, ?, ?)")        \
+	X(HEAD_DROP, "DELETE FROM head WHERE pool = ? AND rank = ? AND seq = ?")                   \
+	X(HEAD_LIST, "SELECT rank, seq, lane, tried FROM head WHERE pool = ? "                     \
+	             "ORDER BY rank, seq LIMIT ?")                                                 \
+	X(HEAD_ANY, "SELECT 1 FROM head WHERE pool = ? LIMIT 1")                                   \
+	X(HEAD_OLDEST, "SELECT min(seq) FROM head WHERE pool = ? AND rank = ?")                    \
+	X(LANE_FIND, "SELECT id FROM lane WHERE queue = ? AND name = ?")                           \
+	X(LANE_READ, "SELECT held, head, rank FROM lane WHERE id = ?")                             \
+	X(LANE_LOOK, "SELECT held, (SELECT seq FROM line WHERE lane = id ORDER BY seq LIMIT 1), "  \
+	             "ifnull(head, 0) FROM lane WHERE queue = ? AND name = ?")                     \
+	X(LANE_ADD, "INSERT INTO lane(id, queue, name) VALUES(?, ?, ?)")                           \
+	X(LANE_DROP, "DELETE FROM lane WHERE id = ?")                                              \
+	X(LANE_HEAD, "UPDATE lane SET head = ?, rank = ? WHERE id = ?")                            \
+	X(LANE_HOLD, "UPDATE lane SET held = ? WHERE id = ?")                                      \
+	X(LINE_ADD, "INSERT INTO line(lane, seq, tried) VALUES(?, ?, ?)")                          \
+	X(LINE_TRY, "UPDATE line SET tried = 1 WHERE lane = ? AND seq = ?")                        \
+	X(LINE_DROP, "DELETE FROM line WHERE lane = ? AND seq = ?")                                \
+	X(LINE_FIRST, "SELECT seq, tried FROM line WHERE lane = ? ORDER BY seq LIMIT 1")           \
+	X(LINE_PAGE, "SELECT seq, tried FROM line WHERE lane = ? AND seq > ? "                     \
+	             "ORDER BY seq LIMIT ?")                                                       \
+	X(LATER_ADD, "INSERT INTO later(queue, due, seq, retry) VALUES(?, ?, ?, ?)")               \
+	X(LATER_DROP, "DELETE FROM later WHERE queue = ? AND due = ? AND seq = ?")                 \
+	X(LATER_HAS, "SELECT retry FROM later WHERE queue = ? AND due = ? AND seq = ?")            \
+	X(LATER_DUE, "SELECT due, seq, retry FROM later WHERE queue = ? AND due <= ? "             \
+	             "ORDER BY due, seq LIMIT ?")                                                  \
+	X(LATER_FIRST, "SELECT min(due) FROM later WHERE queue = ?")                               \
+	X(TROUBLE_READ, "SELECT attempts, fence, error, due, cancel FROM trouble WHERE seq = ?")   \
+	X(TROUBLE_WRITE, "INSERT OR REPLACE INTO trouble(seq, attempts, fence, error, due, "       \
+	                 "cancel) VALUES(?, ?, ?, ?, ?, ?)")                                       \
+	X(TROUBLE_DROP, "DELETE FROM trouble WHERE seq = ?")                                       \
+	X(DEAD_ADD, "INSERT INTO dead(queue, seq, at) VALUES(?, ?, ?)")                            \
+	X(DEAD_HAS, "SELECT 1 FROM dead WHERE queue = ? AND seq = ?")                              \
+	X(DEAD_AT, "SELECT at FROM dead WHERE queue = ? AND seq = ?")                              \
+	X(DEAD_DROP, "DELETE FROM dead WHERE queue = ? AND seq = ?")                               \
+	X(DONE_ADD, "INSERT INTO done(seq, at, until, result) VALUES(?, ?, ?, ?)")                 \
+	X(DONE_HAS, "SELECT 1 FROM done WHERE seq = ?")                                            \
+	X(DONE_READ, "SELECT at, until, result FROM done WHERE seq = ?")                           \
+	X(DONE_OLD, "SELECT seq FROM done WHERE until <= ? ORDER BY until LIMIT ?")                \
+	X(DONE_DROP, "DELETE FROM done WHERE seq = ?")                                             \
+	X(OWNER_FIND, "SELECT id FROM owner WHERE text = ?")                                       \
+	X(OWNER_READ, "SELECT text FROM owner WHERE id = ?")                                       \
+	X(OWNER_ADD, "INSERT INTO owner(text, claims, seen_at) VALUES(?, 0, ?) RETURNING id")      \
+	X(OWNER_COUNT, "UPDATE owner SET claims = claims + ?, seen_at = ? WHERE id = ?")           \
+	X(OWNER_OLD, "SELECT id FROM owner WHERE claims = 0 AND seen_at < ? LIMIT ?")              \
+	X(OWNER_DROP, "DELETE FROM owner WHERE id = ?")                                            \
+	X(CLAIM_ADD, "INSERT INTO claim(" SQL_CLAIM_COLUMNS ") "                                   \
+	             "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                 \
+	X(CLAIM_READ, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE head = ?")                    \
+	X(CLAIM_OF_LANE, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE lane = ? ORDER BY head")   \
+	X(CLAIM_BUSY, "SELECT 1 FROM claim WHERE lane = ? AND offered = 0 LIMIT 1")                \
+	X(CLAIM_RENEW, "UPDATE claim SET expires_at = ?, offered = 0 WHERE head = ?")              \
+	X(CLAIM_TRY, "UPDATE claim SET tried = 1 WHERE head = ?")                                  \
+	X(CLAIM_REST, "UPDATE claim SET batches = ? WHERE head = ?")                               \
+	X(CLAIM_OFFER, "UPDATE claim SET offered = 1 WHERE head = ?")                              \
+	X(CLAIM_DROP, "DELETE FROM claim WHERE head = ?")                                          \
+	X(CLAIM_EXPIRED, "SELECT head FROM claim WHERE offered = 0 AND queue = ? "                 \
+	                 "AND expires_at <= ? ORDER BY expires_at, head LIMIT ?")                  \
+	X(CLAIM_FIRST, "SELECT min(expires_at) FROM claim WHERE offered = 0 AND queue = ?")        \
+	X(SOURCE_READ, "SELECT id, content, until FROM source WHERE hash = ?")                     \
+	X(SOURCE_WRITE, "INSERT OR REPLACE INTO source(hash, id, content, until) "                 \
+	                "VALUES(?, ?, ?, ?)")                                                      \
+	X(SOURCE_OLD, "SELECT hash, id FROM source WHERE until <= ? ORDER BY until LIMIT ?")       \
+	X(SOURCE_DROP, "DELETE FROM source WHERE hash = ?")                                        \
+	X(SOURCE_KEEP, "UPDATE source SET until = ? WHERE hash = ?")                               \
+	X(FINISHED_ADD, "INSERT OR REPLACE INTO finished(head, fence, token, state, until) "       \
+	                "VALUES(?, ?, ?, ?, ?)")                                                   \
+	X(FINISHED_READ, "SELECT token, state, until FROM finished WHERE head = ? AND fence = ?")  \
+	X(FINISHED_NEXT, "SELECT head, fence, until FROM finished WHERE head > ? "                 \
+	                 "ORDER BY head LIMIT ?")                                                  \
+	X(FINISHED_DROP, "DELETE FROM finished WHERE head = ? AND fence = ?")
+
+enum sql {
+#define SQL_NAME(name, text) SQL_##name,
+	SQL_TABLE(SQL_NAME)
+#undef SQL_NAME
+	SQL_END
+};
+
+#endif

@@ -1,0 +1,106 @@
+/* A store in an SQLite file. */
+#ifndef SQLITE_SQLITE_H
+#define SQLITE_SQLITE_H
+
+#include <pthread.h>
+
+#include "base/arena.h"
+#include "queue/fence.h"
+#include "store/sqlite/books.h"
+#include "store/sqlite/db.h"
+#include "store/sqlite/group.h"
+#include "store/store.h"
+
+#define NEWS_MAX 64
+
+struct sqlite_store {
+	struct baton_store base; /* first */
+	char path[BATON_STORE_PATH_MAX + 1];
+	struct group group;
+	struct baton_id name; /* [const] of the store */
+
+	/* All of these belong to the leader of the group. */
+	struct db db;
+	struct books books;
+	struct baton_store_time now; /* of the request that is being done */
+	bool fences_changed;         /* in this transaction */
+	bool full;                   /* commits survive a power failure */
+	struct baton_store_news news[NEWS_MAX];
+	size_t news_count;
+	struct arena scratch; /* for the time of one request */
+
+	pthread_mutex_t read_mu;
+	struct db read; /* [read_mu] */
+	uint64_t version; /* [read_mu] */
+	int64_t version_seen; /* [read_mu] */
+};
+
+/* Does `run` in a transaction of the group. */
+enum baton_err sqlite_write(struct sqlite_store *s,
+                            enum baton_err (*run)(void *store, void *args), void *args);
+
+/* The same, before those that do not renew. */
+enum baton_err sqlite_write_first(struct sqlite_store *s,
+                                  enum baton_err (*run)(void *store, void *args), void *args);
+
+/* Something of the lane ("": none) became ready; told after the commit. */
+void sqlite_tell(struct sqlite_store *s, const struct queue_row *q, struct baton_str lane,
+                 uint32_t shard);
+
+/* A part of a request that is undone alone when it fails. Between begin and end nothing else may
+ * begin. */
+enum baton_err sqlite_save_begin(struct sqlite_store *s, struct books_mark *mark);
+enum baton_err sqlite_save_end(struct sqlite_store *s, const struct books_mark *mark,
+                               enum baton_err e);
+
+/* The operations, by file. */
+enum baton_err sqlite_lease_claim(struct baton_store *store, const struct baton_lease_ask *asks,
+                                  size_t count, struct baton_lease_answer *answers);
+enum baton_err sqlite_lease_renew(struct baton_store *store, const struct baton_lease_proof *proofs,
+                                  size_t count, struct baton_duration ttl, bool shorten,
+                                  enum baton_err *answers);
+enum baton_err sqlite_lease_release(struct baton_store *store,
+                                    const struct baton_lease_proof *proofs, size_t count,
+                                    enum baton_err *answers);
+enum baton_err sqlite_lease_force(struct baton_store *store, const struct baton_str *subjects,
+                                  size_t count, struct baton_lease_answer *answers);
+enum baton_err sqlite_lease_read(struct baton_store *store, struct baton_str subject,
+                                 struct lease_row *ret_row);
+enum baton_err sqlite_lease_list(struct baton_store *store, struct baton_str prefix,
+                                 struct baton_str after, struct baton_lease_entry *entries,
+                                 size_t max, size_t *ret_count);
+enum baton_err sqlite_queue_set(struct baton_store *store, struct baton_str name,
+                                const struct baton_queue_policy *policy, bool only_paused);
+enum baton_err sqlite_queue_list(struct baton_store *store, struct baton_str after,
+                                 struct baton_queue_info *infos, size_t max, size_t *ret_count);
+enum baton_err sqlite_queue_get(struct baton_store *store, struct baton_str name,
+                                struct baton_queue_info *ret_info);
+enum baton_err sqlite_put(struct baton_store *store, const struct baton_batch *batches,
+                          size_t count, struct baton_put *puts);
+enum baton_err sqlite_claim(struct baton_store *store, const struct baton_work_ask *ask,
+                            struct baton_work_claims **ret_claims);
+enum baton_err sqlite_lane_claim(struct baton_store *store, const struct baton_lane_ask *ask,
+                                 struct baton_work_claims **ret_claims);
+enum baton_err sqlite_renew(struct baton_store *store, const struct baton_work_proof *proofs,
+                            size_t count, struct baton_duration ttl,
+                            struct baton_work_renewal *answers);
+enum baton_err sqlite_end(struct baton_store *store, const struct baton_work_end *ends,
+                          size_t count, struct baton_work_ended *answers);
+enum baton_err sqlite_cancel(struct baton_store *store, const struct baton_batch_id *ids,
+                             size_t count, enum baton_cancelled *answers);
+enum baton_err sqlite_revive(struct baton_store *store, const struct baton_batch_id *ids,
+                             size_t count, enum baton_err *answers);
+enum baton_err sqlite_get(struct baton_store *store, const struct baton_batch_id *id,
+                          struct baton_work_page **ret_page);
+enum baton_err sqlite_list(struct baton_store *store, const struct baton_work_filter *filter,
+                           struct baton_work_page **ret_page);
+enum baton_err sqlite_next_due(struct baton_store *store, struct baton_str queue,
+                               struct baton_store_time *ret);
+enum baton_err sqlite_backup(struct baton_store *store, const char *path,
+                             const struct baton_store_progress *progress);
+enum baton_err sqlite_check(struct baton_store *store,
+                            void (*report)(void *arg, const char *sentence), void *arg,
+                            uint64_t *ret_faults);
+enum baton_err sqlite_tidy(struct baton_store *store, size_t max, size_t *ret_count);
+
+#endif
