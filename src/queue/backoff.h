@@ -31,12 +31,12 @@ struct backoff {
 		.cap = {INT64_C(3600) * INT64_C(1000000000)}, \
 	})
 
-/* BATON_INVALID: a kind that does not exist, or a number that its kind uses and that is outside of its
- * limits: a negative base or cap, a cap below the base, a factor. The detail says which. */
+/* BATON_INVALID: a kind that does not exist, or a number that its kind uses and that is outside of
+ * its limits: a negative base or cap, a cap below the base, a factor. The detail says which. */
 enum baton_err backoff_check(const struct backoff *b);
 
-/* The delay after the attempt that failed, counted from 1. `b` has passed backoff_check(). `random` is
- * any 64 random bits: they choose evenly among all delays of an exponential backoff, both ends
+/* The delay after the attempt that failed, counted from 1. `b` has passed backoff_check(). `random`
+ * is any 64 random bits: they choose evenly among all delays of an exponential backoff, both ends
  * included, so that those who failed together do not come back together. */
 struct baton_duration backoff_delay(const struct backoff *b, uint32_t attempt, uint64_t random);
 

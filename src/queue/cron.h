@@ -31,9 +31,10 @@ struct cron {
  *	[second] minute hour day-of-month month day-of-week
  *
  * A field is a list of items between commas; an item is *, a number, or a range such as 9-17, and a
- * range or * may have a step, as in 9-17/2. Months may be JAN to DEC, days of the week SUN to SAT, in
- * capitals or not. Sunday is 0 and 7; at the end of a range it is 7. Without a field for them the
- * seconds are 0. There are also @hourly, @daily, @midnight, @weekly, @monthly, @yearly and @annually.
+ * range or * may have a step, as in 9-17/2. Months may be JAN to DEC, days of the week SUN to SAT,
+ * in capitals or not. Sunday is 0 and 7; it ends a range as 7, as in FRI-SUN. Without a field for them
+ * the seconds are 0. There are also @hourly, @daily, @midnight, @weekly, @monthly, @yearly and
+ * @annually.
  *
  * Days are as in Vixie's cron: if neither the day of the month nor the day of the week begins with
  * *, a day does on which either fits; otherwise both have to.
@@ -42,8 +43,8 @@ struct cron {
  * as February 30; the detail names the field, the value and the limits, and *ret is untouched. */
 enum baton_err cron_parse(struct baton_str text, struct cron *ret);
 
-/* The first local time at or after `local_s` at which the schedule fits, as in zone_find(); INT64_MAX
- * if there is none up to the year 9999. */
+/* The first local time at or after `local_s` at which the schedule fits, as in zone_find();
+ * INT64_MAX if there is none up to the year 9999. */
 int64_t cron_fit(const struct cron *cron, int64_t local_s);
 
 /* The first tick strictly after the moment; BATON_STORE_TIME_NEVER if there is none up to the year
@@ -68,8 +69,8 @@ enum cron_policy {
 	CRON_SKIP,     /* none of them is put                      */
 };
 
-/* A tick is due iff it is after `last` and not after `now`. One that is due is on time as long as less
- * than `grace`, which is positive, has passed since; otherwise it is missed. */
+/* A tick is due iff it is after `last` and not after `now`. One that is due is on time as long as
+ * less than `grace`, which is positive, has passed since; otherwise it is missed. */
 struct cron_ask {
 	enum cron_policy policy;
 	struct baton_duration grace;

@@ -49,13 +49,13 @@ struct zone_local {
 	enum zone_shown shown;
 };
 
-/* When the local time `local_s` is. A local time is the seconds from 1970-01-01 00:00 to it on a clock
- * that nobody ever changed. */
+/* When the local time `local_s` is. A local time is the seconds from 1970-01-01 00:00 to it on a
+ * clock that nobody ever changed. */
 struct zone_local zone_find(const struct zone *zone, int64_t local_s);
 
-/* The latest local time that was shown up to and at the moment. It is the time on the wall unless the
- * clock was put back and has not caught up. zone_find(x).utc_s <= utc_s iff x <= zone_reached(utc_s).
- */
+/* The latest local time that was shown up to and at the moment. It is the time on the wall unless
+ * the clock was put back and has not caught up. zone_find(x).utc_s <= utc_s iff x <=
+ * zone_reached(utc_s). */
 int64_t zone_reached(const struct zone *zone, int64_t utc_s);
 
 #endif

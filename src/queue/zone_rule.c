@@ -229,8 +229,9 @@ struct zone_span zone_rule_at(const struct zone_rule *rule, int64_t utc_s)
 	if (!rule->has_dst)
 		return span;
 	/* Daylight-saving time is on in [start, end) of every year, or, south of the equator, from
-	 * the start to the end of the next year. A change may be a week before or after its year, so
-	 * the years around it decide too. Where one stretch meets the next there is no change. */
+	 * the start to the end of the next year. A change may be a week before or after its year,
+	 * so the years around it decide too. Where one stretch meets the next there is no change.
+	 */
 	int64_t year = civil_of(civil_floor(utc_s, CIVIL_DAY_S)).year;
 	for (int64_t y = year - 2; y <= year + 2; y++) {
 		int64_t start = change_at(&rule->start, y, rule->offset_s);

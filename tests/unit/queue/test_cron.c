@@ -134,8 +134,8 @@ static void a_refusal_names_the_field_the_value_and_the_limits(void **state)
 	(void)state;
 	static const struct refusal cases[] = {
 		{"60 * * * * *",
-	         "\"60 * * * * *\" is no schedule: in the field second (0 to 59) \"60\" is not among "
-	         "its values"},
+	         "\"60 * * * * *\" is no schedule: in the field second (0 to 59) \"60\" is "
+	         "not among its values; *, numbers, ranges such as 0-59"},
 		{"60 * * * *", "in the field minute (0 to 59) \"60\" is not among its values"},
 		{"* 24 * * *", "in the field hour (0 to 23) \"24\" is not"},
 		{"* * 0 * *", "in the field day of month (1 to 31) \"0\" is not"},

@@ -1,4 +1,5 @@
-/* Ticks of random schedules against a walk over every minute, or second, on the C library's clock. */
+/* Ticks of random schedules against a walk over every minute, or second, on the C library's clock.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -129,8 +130,8 @@ static int64_t local_of(int64_t utc_s)
 	return utc_s + tm.tm_gmtoff;
 }
 
-/* The highest local time that was shown before `until_s`, which is a whole minute. Within a minute no
- * clock is changed. */
+/* The highest local time that was shown before `until_s`, which is a whole minute. Within a minute
+ * no clock is changed. */
 static int64_t highest_before(int64_t until_s, int64_t step)
 {
 	int64_t highest = INT64_MIN;

@@ -17,8 +17,8 @@ struct zone_data {
 void zone_data_init(struct zone_data *data, const char *name);
 void zone_data_done(struct zone_data *data);
 
-/* Seconds since 1970 of "2026-03-29 02:30:00", where the seconds may be missing; fails the test if it
- * is written otherwise. */
+/* Seconds since 1970 of "2026-03-29 02:30:00", where the seconds may be missing; fails the test if
+ * it is written otherwise. */
 int64_t seconds_of(const char *text);
 
 /* The other way round. Returns `text`. */
