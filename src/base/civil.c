@@ -35,8 +35,9 @@ struct civil civil_of(int64_t days)
 	while (days_before[month] > day)
 		month--;
 	bool next_year = month >= 10; /* January and February */
+	int year = centuries * 100 + fours * 4 + years + next_year;
 	return (struct civil){
-		.year = cycle * CYCLE_YEARS + centuries * 100 + fours * 4 + years + next_year,
+		.year = cycle * CYCLE_YEARS + year,
 		.month = (uint8_t)(next_year ? month - 9 : month + 3),
 		.day = (uint8_t)(day - days_before[month] + 1),
 	};

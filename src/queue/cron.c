@@ -1,6 +1,8 @@
 /* A cron expression, and the local times at which it fits. */
 #include "queue/cron.h"
 
+#include <stdio.h>
+
 #include "base/civil.h"
 #include "base/fail.h"
 #include "base/number.h"
@@ -106,9 +108,10 @@ static bool read_name(const struct field *f, struct baton_str text, int *ret)
 {
 	if (text.len != 3)
 		return false;
-	for (int i = 0; f->names[3 * i] != '\0'; i++) {
-		if (is_name(text.ptr, f->names + 3 * i)) {
-			*ret = f->first_name + i;
+	int n = f->first_name;
+	for (const char *name = f->names; *name != '\0'; name += 3, n++) {
+		if (is_name(text.ptr, name)) {
+			*ret = n;
 			return true;
 		}
 	}
@@ -117,10 +120,9 @@ static bool read_name(const struct field *f, struct baton_str text, int *ret)
 
 static enum baton_err read_value(const struct part *p, int *ret)
 {
-	int n;
-	if (!read_name(p->field, p->text, &n) && !read_number(p->text, p->field->max, &n))
-		return refuse(p, "is not among its values");
-	if (n < p->field->min)
+	int n = 0;
+	bool is_value = read_name(p->field, p->text, &n) || read_number(p->text, p->field->max, &n);
+	if (!is_value || n < p->field->min)
 		return refuse(p, "is not among its values");
 	*ret = n;
 	return BATON_OK;
@@ -150,24 +152,33 @@ static enum baton_err read_ends(const struct part *p, struct range *r)
 	return r->low <= r->high ? BATON_OK : refuse(p, "ends before it begins");
 }
 
+static enum baton_err read_step(const struct part *p, struct baton_str text, int *ret)
+{
+	char why[64];
+	int step = 0;
+	if (!read_number(text, p->field->max, &step) || step == 0) {
+		snprintf(why, sizeof why, "has a step that is not 1 to %d", p->field->max);
+		return refuse(p, why);
+	}
+	*ret = step;
+	return BATON_OK;
+}
+
 static enum baton_err read_item(const struct part *p, uint64_t *set)
 {
 	struct baton_str rest = p->text;
 	struct baton_str values;
 	bool has_step = split(&rest, '/', &values);
 	struct range r = {p->field->min, p->field->max, 1};
-	bool one = false;
-	if (!baton_str_equal(values, BATON_STR("*"))) {
-		struct part ends = part_of(p, values);
-		enum baton_err e = read_ends(&ends, &r);
-		if (e != BATON_OK)
-			return e;
-		one = memchr(values.ptr, '-', values.len) == NULL;
-	}
-	if (has_step && one)
-		return refuse(p, "has a step without a range");
-	if (has_step && (!read_number(rest, p->field->max, &r.step) || r.step == 0))
-		return refuse(p, "has a step that is 0, too large or no number");
+	bool is_star = baton_str_equal(values, BATON_STR("*"));
+	bool is_range = is_star || memchr(values.ptr, '-', values.len) != NULL;
+	struct part ends = part_of(p, values);
+	enum baton_err e = is_star ? BATON_OK : read_ends(&ends, &r);
+	if (e == BATON_OK && has_step)
+		e = is_range ? read_step(p, rest, &r.step)
+		             : refuse(p, "has a step without a range");
+	if (e != BATON_OK)
+		return e;
 	for (int n = r.low; n <= r.high; n += r.step)
 		*set |= UINT64_C(1) << n;
 	return BATON_OK;

@@ -32,8 +32,8 @@ struct cron {
  *
  * A field is a list of items between commas; an item is *, a number, or a range such as 9-17, and a
  * range or * may have a step, as in 9-17/2. Months may be JAN to DEC, days of the week SUN to SAT,
- * in capitals or not. Sunday is 0 and 7; it ends a range as 7, as in FRI-SUN. Without a field for them
- * the seconds are 0. There are also @hourly, @daily, @midnight, @weekly, @monthly, @yearly and
+ * in capitals or not. Sunday is 0 and 7; it ends a range as 7, as in FRI-SUN. Without a field for
+ * them the seconds are 0. There are also @hourly, @daily, @midnight, @weekly, @monthly, @yearly and
  * @annually.
  *
  * Days are as in Vixie's cron: if neither the day of the month nor the day of the week begins with

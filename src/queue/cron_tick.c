@@ -38,8 +38,6 @@ struct baton_store_time cron_next(const struct cron *cron, const struct zone *zo
 	int64_t after_s = civil_floor(after.ms, MS_PER_S);
 	if (after_s < FIRST_S)
 		after_s = FIRST_S;
-	if (after_s > LAST_S)
-		return BATON_STORE_TIME_NEVER;
 	int64_t at_s = cron->hours == ALL_HOURS ? next_shown(cron, zone, after_s)
 	                                        : next_once(cron, zone, after_s);
 	if (at_s > LAST_S)

@@ -162,11 +162,11 @@ static void a_refusal_names_the_field_the_value_and_the_limits(void **state)
 		{"5-2 * * * *", "\"5-2\" ends before it begins"},
 		{"* * * * FRI-MON", "\"FRI-MON\" ends before it begins"},
 		{"5/10 * * * *", "\"5/10\" has a step without a range"},
-		{"*/0 * * * *", "\"*/0\" has a step that is 0, too large or no number"},
-		{"*/60 * * * *", "\"*/60\" has a step that is 0, too large"},
-		{"*/ * * * *", "\"*/\" has a step that is 0, too large or no number"},
-		{"*/5/5 * * * *", "\"*/5/5\" has a step that is 0, too large or no number"},
-		{"*/JAN * * * *", "\"*/JAN\" has a step that is 0, too large or no number"},
+		{"*/0 * * * *", "\"*/0\" has a step that is not 1 to 59"},
+		{"*/60 * * * *", "\"*/60\" has a step that is not 1 to 59;"},
+		{"*/ * * * *", "\"*/\" has a step that is not 1 to 59"},
+		{"*/5/5 * * * *", "\"*/5/5\" has a step that is not 1 to 59"},
+		{"*/JAN * * * *", "\"*/JAN\" has a step that is not 1 to 59"},
 	};
 	assert_refused(cases, sizeof cases / sizeof *cases);
 }
