@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/check.h"
 #include "base/civil.h"
 #include "base/fail.h"
 #include "base/number.h"
@@ -15,7 +16,6 @@
 /* A leap day has the same day of the week again after 28 years, or after 40 when a year such as
  * 2100 is between them; everything else comes sooner. */
 #define YEARS_UNTIL_FIT 40
-#define YEAR_LAST 9999
 
 #define SUNDAY_AGAIN 7
 
@@ -374,14 +374,14 @@ static uint64_t month_fit(const struct cron *cron, int64_t year, int month)
 	return there & (cron->any_day_does ? cron->days | by_weekday : cron->days & by_weekday);
 }
 
-/* The first day at or after `from` that fits; INT64_MAX: there is none. */
+/* The first day at or after `from` that fits. */
 static int64_t day_fit(const struct cron *cron, int64_t from)
 {
 	struct civil date = civil_of(from);
-	int64_t last = date.year + YEARS_UNTIL_FIT;
 	int day = date.day;
 	int month = date.month;
-	for (int64_t year = date.year; year <= last && year <= YEAR_LAST; year++) {
+	for (int64_t year = date.year;; year++) {
+		CHECK(year <= date.year + YEARS_UNTIL_FIT);
 		for (; (month = set_next(cron->months, month)) > 0; month++) {
 			if (year != date.year || month != date.month)
 				day = 1;
@@ -391,7 +391,6 @@ static int64_t day_fit(const struct cron *cron, int64_t from)
 		}
 		month = 1;
 	}
-	return INT64_MAX;
 }
 
 int64_t cron_fit(const struct cron *cron, int64_t local_s)
@@ -399,8 +398,6 @@ int64_t cron_fit(const struct cron *cron, int64_t local_s)
 	int64_t from = civil_floor(local_s, CIVIL_DAY_S);
 	int time_s = time_fit(cron, (int)(local_s - from * CIVIL_DAY_S));
 	int64_t day = day_fit(cron, time_s < 0 ? from + 1 : from);
-	if (day == INT64_MAX)
-		return INT64_MAX;
 	if (day > from)
 		time_s = time_fit(cron, 0);
 	return day * CIVIL_DAY_S + time_s;

@@ -43,8 +43,8 @@ struct cron {
  * as February 30; the detail names the field, the value and the limits, and *ret is untouched. */
 enum baton_err cron_parse(struct baton_str text, struct cron *ret);
 
-/* The first local time at or after `local_s` at which the schedule fits, as in zone_find();
- * INT64_MAX if there is none up to the year 9999. */
+/* The first local time at or after `local_s` at which the schedule fits. Local times are those of
+ * zone_find(). There always is one, within 40 years. */
 int64_t cron_fit(const struct cron *cron, int64_t local_s);
 
 /* The first tick strictly after the moment; BATON_STORE_TIME_NEVER if there is none up to the year
@@ -57,8 +57,8 @@ int64_t cron_fit(const struct cron *cron, int64_t local_s);
  * - All hours, such as 0,30 * * * *: what the clock on the wall shows is a tick, as often as it
  *   shows it. What is skipped is none, and what is repeated is several.
  *
- * The work is bounded: some steps for each of the at most 40 years until days fit (February 29 on a
- * given weekday, across 2100), and for each change of the clocks in them. */
+ * The work is bounded: some steps for each year until a day fits, which are 40 at most (February 29
+ * on a given weekday, across 2100), and for each change of the clocks in them. */
 struct baton_store_time cron_next(const struct cron *cron, const struct zone *zone,
                                   struct baton_store_time after);
 

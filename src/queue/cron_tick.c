@@ -14,8 +14,7 @@
  * fits, or jumps over it. */
 static int64_t next_once(const struct cron *cron, const struct zone *zone, int64_t after_s)
 {
-	int64_t local_s = cron_fit(cron, zone_reached(zone, after_s) + 1);
-	return local_s == INT64_MAX ? INT64_MAX : zone_find(zone, local_s).utc_s;
+	return zone_find(zone, cron_fit(cron, zone_reached(zone, after_s) + 1)).utc_s;
 }
 
 /* The clock on the wall counts whatever it shows. */
@@ -24,9 +23,9 @@ static int64_t next_shown(const struct cron *cron, const struct zone *zone, int6
 	int64_t from_s = after_s + 1;
 	while (from_s <= LAST_S) {
 		struct zone_span span = zone_at(zone, from_s);
-		int64_t local_s = cron_fit(cron, from_s + span.offset_s);
-		if (local_s != INT64_MAX && local_s - span.offset_s < span.end_s)
-			return local_s - span.offset_s;
+		int64_t at_s = cron_fit(cron, from_s + span.offset_s) - span.offset_s;
+		if (at_s < span.end_s)
+			return at_s;
 		from_s = span.end_s;
 	}
 	return INT64_MAX;

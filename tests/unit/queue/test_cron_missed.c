@@ -100,6 +100,8 @@ static void once_puts_the_last_missed_tick_and_those_on_time(void **state)
 		{"0 * * * *", 0, 5 * HOUR + GRACE_MS, {5 * HOUR}, 1, 5 * HOUR, false},
 		{"0 * * * *", 0, 5 * HOUR + GRACE_MS - 1, {4 * HOUR, 5 * HOUR}, 2, 5 * HOUR, false},
 		{"0 * * * *", 4 * HOUR, 5 * HOUR + 1, {5 * HOUR}, 1, 5 * HOUR, false},
+		{"0 * * * *", HOUR - 1, HOUR + GRACE_MS + 1, {HOUR}, 1, HOUR, false},
+		{"0 * * * *", HOUR - 1, HOUR + GRACE_MS, {HOUR}, 1, HOUR, false},
 		{"* * * * *", 0, HOUR, {HOUR - 2 * MIN, HOUR - MIN, HOUR}, 3, HOUR, false},
 		{"*/30 * * * * *",
 	         0,
@@ -145,7 +147,7 @@ static void a_grace_that_is_no_whole_millisecond_counts_as_the_longer_one(void *
 	assert_int_equal(cron_missed(&cron, &utc, &ask, ticks, ROOM).count, 0);
 	ask.grace = BATON_DURATION_FOREVER;
 	assert_int_equal(cron_missed(&cron, &utc, &ask, ticks, ROOM).count, 1);
-	ask.now.ms = INT64_MIN;
+	ask = ask_of(CRON_ONCE, INT64_MIN, INT64_MIN + 1);
 	assert_int_equal(cron_missed(&cron, &utc, &ask, ticks, ROOM).count, 0);
 }
 
