@@ -171,8 +171,8 @@ static void add_header(struct file *f, struct counts c)
 		add_number(f, in_order[i], 4);
 }
 
-/* Two types, of +1 h and +2 h, and changes to the second at 1000 and back at 2000. */
-static struct file small_file(char version, const char *rule)
+/* Two types, and changes to the second at 1000 and back at 2000. */
+static struct file file_of(char version, const char *rule, int first_s, int second_s)
 {
 	struct file f = {.len = 0};
 	size_t width = version == '\0' ? 4 : 8;
@@ -183,14 +183,19 @@ static struct file small_file(char version, const char *rule)
 	add_number(&f, 1000, width);
 	add_number(&f, 2000, width);
 	add(&f, "\1\0", 2);
-	add_number(&f, H, 4);
+	add_number(&f, first_s, 4);
 	add(&f, "\0\0", 2);
-	add_number(&f, 2 * H, 4);
+	add_number(&f, second_s, 4);
 	add(&f, "\1\0", 2);
 	add(&f, "ABC", 4);
 	if (version != '\0')
 		add(&f, rule, strlen(rule));
 	return f;
+}
+
+static struct file small_file(char version, const char *rule)
+{
+	return file_of(version, rule, H, 2 * H);
 }
 
 static struct baton_str file_str(const struct file *f)
@@ -231,6 +236,24 @@ static void the_rule_is_valid_from_the_last_change_on(void **state)
 	assert_int_equal(zone_parse(file_str(&f), &zone), BATON_OK);
 	assert_span(&zone, 1999, (struct zone_span){1000, 2000, 2 * H});
 	assert_span(&zone, 2000, (struct zone_span){2000, INT64_MAX, 3 * H});
+}
+
+/* The clock is put back at 1000 by an hour, and forward again at 2000. */
+static void a_time_after_a_short_repeat_is_shown_once(void **state)
+{
+	(void)state;
+	struct file f = file_of('2', "\n\n", 2 * H, H);
+	struct zone zone;
+	assert_int_equal(zone_parse(file_str(&f), &zone), BATON_OK);
+	assert_int_equal(zone_find(&zone, 999 + 2 * H).shown, ZONE_ONCE);
+	assert_int_equal(zone_find(&zone, 2000 + H).shown, ZONE_ONCE);
+	assert_int_equal(zone_find(&zone, 1999 + H).shown, ZONE_REPEATED);
+	assert_int_equal(zone_find(&zone, 1000 + H).shown, ZONE_REPEATED);
+	assert_int_equal(zone_find(&zone, 999 + H).shown, ZONE_ONCE);
+	assert_int_equal(zone_find(&zone, 1000 + 2 * H).shown, ZONE_SKIPPED);
+	assert_int_equal(zone_find(&zone, 1000 + 2 * H).utc_s, 2000);
+	assert_int_equal(zone_reached(&zone, 1999), 999 + 2 * H);
+	assert_int_equal(zone_reached(&zone, 2000), 2000 + 2 * H);
 }
 
 static void utc_needs_no_file(void **state)
@@ -319,6 +342,14 @@ static void what_an_enemy_could_have_written_is_refused(void **state)
 	}
 }
 
+static void two_changes_at_one_moment_are_refused(void **state)
+{
+	(void)state;
+	struct file f = small_file('2', "\n\n");
+	memcpy(f.bytes + 96, f.bytes + 88, 8);
+	assert_refused(file_str(&f), "a change 1 at 1000 seconds: it has to be after");
+}
+
 static void leap_seconds_are_refused_in_the_systems_files_too(void **state)
 {
 	(void)state;
@@ -338,9 +369,11 @@ int main(void)
 		cmocka_unit_test(a_local_time_is_found_when_it_is_reached_first),
 		cmocka_unit_test(a_file_of_every_version_is_read),
 		cmocka_unit_test(the_rule_is_valid_from_the_last_change_on),
+		cmocka_unit_test(a_time_after_a_short_repeat_is_shown_once),
 		cmocka_unit_test(utc_needs_no_file),
 		cmocka_unit_test(a_file_that_is_cut_off_anywhere_is_refused),
 		cmocka_unit_test(what_an_enemy_could_have_written_is_refused),
+		cmocka_unit_test(two_changes_at_one_moment_are_refused),
 		cmocka_unit_test(leap_seconds_are_refused_in_the_systems_files_too),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
