@@ -129,6 +129,8 @@ static void skip_puts_only_those_on_time_and_forgets_the_others(void **state)
 		{"0 * * * *", 0, 5 * HOUR + GRACE_MS, {0}, 0, 5 * HOUR, false},
 		{"0 * * * *", 0, 5 * HOUR + GRACE_MS - 1, {5 * HOUR}, 1, 5 * HOUR, false},
 		{"0 * * * *", 0, 5 * HOUR, {5 * HOUR}, 1, 5 * HOUR, false},
+		{"0 * * * *", HOUR - 1, HOUR + GRACE_MS + 1, {0}, 0, HOUR, false},
+		{"0 * * * *", HOUR - 1, HOUR + GRACE_MS, {0}, 0, HOUR, false},
 		{"* * * * *", 0, HOUR, {HOUR - MIN, HOUR}, 2, HOUR, false},
 	};
 	assert_due(CRON_SKIP, cases, sizeof cases / sizeof *cases);
