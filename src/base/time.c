@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/civil.h"
+
 #define NS_PER_MS 1000000
 #define NS_PER_S 1000000000
 #define MS_PER_DAY 86400000
@@ -11,10 +13,6 @@
 /* The first and the last millisecond of the years 0 to 9999. */
 #define PRINTABLE_MIN_MS (-62167219200000)
 #define PRINTABLE_MAX_MS 253402300799999
-
-/* From the first of March 400 years before the year 0 to the first of January 1970. */
-#define DAYS_BEFORE_1970 865565
-#define FIRST_YEAR (-400)
 
 static int64_t mul(int64_t a, int64_t b)
 {
@@ -84,38 +82,6 @@ struct baton_duration baton_store_time_sub(struct baton_store_time a, struct bat
 	return baton_duration_ms(sub(a.ms, b.ms));
 }
 
-struct date {
-	uint16_t year; /* 0 to 9999 */
-	uint8_t month; /* 1 to 12   */
-	uint8_t day;   /* 1 to 31   */
-};
-
-/* Of the day `days` after the first of March of FIRST_YEAR. Years are counted from March here, so
- * that the day that some years have more is their last one. */
-static struct date date_of(int64_t days)
-{
-	static const int before[] = {0, 31, 61, 92, 122, 153, 184, 214, 245, 275, 306, 337};
-	int64_t cycles = days / 146097; /* of 400 years */
-	int day = (int)(days % 146097);
-	int centuries = day / 36524 < 4 ? day / 36524 : 3;
-	day -= centuries * 36524;
-	int fours = day / 1461;
-	day %= 1461;
-	int years = day / 365 < 4 ? day / 365 : 3;
-	day -= years * 365;
-
-	int month = 11;
-	while (before[month] > day)
-		month--;
-	bool next_year = month >= 10; /* January and February */
-	int year = FIRST_YEAR + (int)cycles * 400 + centuries * 100 + fours * 4 + years;
-	return (struct date){
-		.year = (uint16_t)(year + next_year),
-		.month = (uint8_t)(next_year ? month - 9 : month + 3),
-		.day = (uint8_t)(day - before[month] + 1),
-	};
-}
-
 /* By hand, because gmtime_r() takes a lock and reads the time zone. */
 char *baton_store_time_print(struct baton_store_time t, char text[BATON_STORE_TIME_TEXT])
 {
@@ -127,10 +93,11 @@ char *baton_store_time_print(struct baton_store_time t, char text[BATON_STORE_TI
 		snprintf(text, BATON_STORE_TIME_TEXT, "@%" PRId64, t.ms);
 		return text;
 	}
-	int64_t since = t.ms + DAYS_BEFORE_1970 * (int64_t)MS_PER_DAY;
-	struct date date = date_of(since / MS_PER_DAY);
-	int ms = (int)(since % MS_PER_DAY);
-	snprintf(text, BATON_STORE_TIME_TEXT, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", date.year,
-	         date.month, date.day, ms / 3600000, ms / 60000 % 60, ms / 1000 % 60, ms % 1000);
+	int64_t day = civil_floor(t.ms, MS_PER_DAY);
+	struct civil date = civil_of(day);
+	uint32_t ms = (uint32_t)(t.ms - day * MS_PER_DAY);
+	snprintf(text, BATON_STORE_TIME_TEXT, "%04d-%02d-%02dT%02u:%02u:%02u.%03uZ",
+	         (uint16_t)date.year, date.month, date.day, ms / 3600000, ms / 60000 % 60,
+	         ms / 1000 % 60, ms % 1000);
 	return text;
 }

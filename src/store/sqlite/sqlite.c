@@ -133,6 +133,10 @@ static enum baton_err run_once(struct sqlite_store *s, struct request *list, boo
 		else
 			e = own;
 	}
+	if (e == BATON_OK && ++s->transactions % TIDY_EVERY == 0) {
+		e = tidy_little(s);
+		arena_done(&s->scratch);
+	}
 	if (e == BATON_OK)
 		e = books_write(&s->books, &s->db);
 	*ret_fences = s->fences_changed;

@@ -28,6 +28,7 @@ struct sqlite_store {
 	struct baton_store_news news[NEWS_MAX];
 	size_t news_count;
 	struct arena scratch; /* for the time of one request */
+	uint64_t transactions;
 
 	pthread_mutex_t read_mu;
 	struct db read; /* [read_mu] */
@@ -52,6 +53,9 @@ void sqlite_tell(struct sqlite_store *s, const struct queue_row *q, struct baton
 enum baton_err sqlite_save_begin(struct sqlite_store *s, struct books_mark *mark);
 enum baton_err sqlite_save_end(struct sqlite_store *s, const struct books_mark *mark,
                                enum baton_err e);
+
+/* Forgets a little of what is no longer needed, as a part of another transaction. */
+enum baton_err tidy_little(struct sqlite_store *s);
 
 /* The operations, by file. */
 enum baton_err sqlite_lease_claim(struct baton_store *store, const struct baton_lease_ask *asks,
