@@ -18,6 +18,7 @@ void books_forget(struct books *b)
 	for (size_t i = 0; i < b->count; i++)
 		mem_free(b->alloc, b->queues[i], 1, sizeof **b->queues);
 	b->count = 0;
+	b->owner_count = 0;
 	b->loaded = false;
 	b->changed = false;
 }
@@ -77,9 +78,41 @@ static enum baton_err write_counts(struct db *db, const struct queue_row *row)
 	return query_run(&q);
 }
 
-enum baton_err books_write(struct books *b, struct db *db)
+static enum baton_err write_owners(struct books *b, struct db *db, struct baton_store_time now)
 {
 	enum baton_err e = BATON_OK;
+	for (size_t i = 0; i < b->owner_count && e == BATON_OK; i++) {
+		struct query q = query_begin(db, SQL_OWNER_COUNT);
+		query_int(&q, b->owners[i].claims);
+		query_int(&q, now.ms);
+		query_int(&q, b->owners[i].owner);
+		e = query_run(&q);
+	}
+	b->owner_count = 0;
+	return e;
+}
+
+enum baton_err books_owner(struct books *b, struct db *db, int64_t owner, int64_t claims,
+                           struct baton_store_time now)
+{
+	for (size_t i = 0; i < b->owner_count; i++) {
+		if (b->owners[i].owner == owner) {
+			b->owners[i].claims += claims;
+			return BATON_OK;
+		}
+	}
+	enum baton_err e = BATON_OK;
+	if (b->owner_count == BOOKS_OWNERS)
+		e = write_owners(b, db, now);
+	b->owners[b->owner_count++] = (struct owner_change){owner, claims};
+	return e;
+}
+
+enum baton_err books_write(struct books *b, struct db *db, struct baton_store_time now)
+{
+	enum baton_err e = write_owners(b, db, now);
+	if (e != BATON_OK)
+		return e;
 	if (b->changed) {
 		struct query q = query_begin(db, SQL_STATE_WRITE);
 		query_int(&q, b->seq);
@@ -261,7 +294,9 @@ enum baton_err books_queue_make(struct books *b, struct db *db, struct baton_str
 
 enum baton_err books_mark(const struct books *b, struct books_mark *ret)
 {
-	*ret = (struct books_mark){.seq = b->seq, .lane = b->lane, .count = b->count};
+	*ret = (struct books_mark){.seq = b->seq, .lane = b->lane, .count = b->count,
+	                           .owner_count = b->owner_count};
+	memcpy(ret->owners, b->owners, sizeof b->owners);
 	if (b->count == 0)
 		return BATON_OK;
 	ret->rows = mem_new(b->alloc, b->count, sizeof *ret->rows);
@@ -276,6 +311,8 @@ void books_back(struct books *b, const struct books_mark *mark)
 {
 	b->seq = mark->seq;
 	b->lane = mark->lane;
+	b->owner_count = mark->owner_count;
+	memcpy(b->owners, mark->owners, sizeof b->owners);
 	while (b->count > mark->count) {
 		b->count--;
 		mem_free(b->alloc, b->queues[b->count], 1, sizeof **b->queues);

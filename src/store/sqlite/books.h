@@ -24,6 +24,12 @@ struct queue_row {
 	bool changed; /* the tally, or where claims are counted */
 };
 
+/* By how much the number of an owner's claims has changed. */
+struct owner_change {
+	int64_t owner, claims;
+};
+#define BOOKS_OWNERS 16
+
 struct books {
 	const struct baton_alloc *alloc; /* [const] */
 	bool loaded;
@@ -34,6 +40,8 @@ struct books {
 	struct queue_row **queues; /* a block each, so that a row stays where it is */
 	size_t count, cap;
 	uint32_t turn; /* which shard gets the next work without a lane */
+	struct owner_change owners[BOOKS_OWNERS];
+	size_t owner_count;
 };
 
 void books_init(struct books *b, const struct baton_alloc *alloc);
@@ -42,8 +50,12 @@ void books_done(struct books *b);
 /* At the beginning of a transaction: forgets what others have changed since. */
 enum baton_err books_open(struct books *b, struct db *db);
 
-/* Before its end: writes what has changed. */
-enum baton_err books_write(struct books *b, struct db *db);
+/* Before its end, at the moment `now`: writes what has changed. */
+enum baton_err books_write(struct books *b, struct db *db, struct baton_store_time now);
+
+/* An owner has so many claims more. */
+enum baton_err books_owner(struct books *b, struct db *db, int64_t owner, int64_t claims,
+                           struct baton_store_time now);
 
 /* After a rollback. */
 void books_forget(struct books *b);
@@ -72,6 +84,8 @@ struct books_mark {
 	int64_t seq, lane;
 	size_t count;
 	struct queue_row *rows; /* copies of the first `count` */
+	struct owner_change owners[BOOKS_OWNERS];
+	size_t owner_count;
 };
 
 enum baton_err books_mark(const struct books *b, struct books_mark *ret);

@@ -164,7 +164,7 @@ static enum baton_err bind_seqs(struct sqlite_store *s, struct query *q, const s
 /* How many claims an owner has, so that it is known when it can be forgotten. */
 static enum baton_err owner_count(struct sqlite_store *s, int64_t owner, int64_t change)
 {
-	return RUN(&s->db, SQL_OWNER_COUNT, change, s->now.ms, owner);
+	return books_owner(&s->books, &s->db, owner, change, s->now);
 }
 
 enum baton_err claim_add(struct sqlite_store *s, const struct claim_row *c)

@@ -244,7 +244,7 @@ static enum baton_err end_claim(struct sqlite_store *s, struct claim_row *c,
 	/* The first one last, because the answer is about it. */
 	for (size_t i = ending->count; i > 0 && e == BATON_OK; i--) {
 		struct leaver l;
-		e = leaver_load(s, q, c, ending->seqs[i - 1], &l);
+		e = leaver_load(s, q, c, ending->seqs[i - 1], end->how != BATON_COMPLETE, &l);
 		if (e == BATON_OK)
 			e = end_batch(s, &l, end, answer);
 	}

@@ -13,7 +13,7 @@ static void expect(enum baton_batch_state from, enum batch_event event, enum bat
 }
 
 enum baton_err leaver_load(struct sqlite_store *s, struct queue_row *q, const struct claim_row *c,
-                           int64_t seq, struct leaver *l)
+                           int64_t seq, bool row, struct leaver *l)
 {
 	l->q = q;
 	l->lane = c->lane;
@@ -22,7 +22,8 @@ enum baton_err leaver_load(struct sqlite_store *s, struct queue_row *q, const st
 	l->t.due.ms = 0;
 	l->t.cancel = false;
 	l->t.error_len = 0;
-	enum baton_err e = batch_need(&s->db, seq, &l->b);
+	l->b.seq = seq;
+	enum baton_err e = row ? batch_need(&s->db, seq, &l->b) : BATON_OK;
 	if (e == BATON_OK && c->tried)
 		e = trouble_load(&s->db, seq, &l->t);
 	if (e != BATON_OK)
@@ -116,7 +117,7 @@ enum baton_err claim_recover(struct sqlite_store *s, struct queue_row *q, struct
 	enum baton_err e = BATON_OK;
 	for (size_t i = 0; i < c->count && e == BATON_OK; i++) {
 		struct leaver l;
-		e = leaver_load(s, q, c, c->seqs[i], &l);
+		e = leaver_load(s, q, c, c->seqs[i], true, &l);
 		if (e != BATON_OK)
 			return e;
 		l.tried = true;

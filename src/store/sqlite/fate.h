@@ -21,9 +21,10 @@ struct leaver {
 	bool tried;   /* it has a row in `trouble` */
 };
 
-/* Loads the batch and its troubles, and counts it as running no more. */
+/* Counts it as running no more, and loads its row, if `row`, and its troubles. Who is deleted needs
+ * no row. */
 enum baton_err leaver_load(struct sqlite_store *s, struct queue_row *q, const struct claim_row *c,
-                           int64_t seq, struct leaver *ret);
+                           int64_t seq, bool row, struct leaver *ret);
 
 /* Deletes it: completed, or cancelled. */
 enum baton_err leaver_remove(struct sqlite_store *s, struct leaver *l);

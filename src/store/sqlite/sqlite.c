@@ -105,15 +105,31 @@ static void rollback(struct sqlite_store *s)
 	s->news_count = 0;
 }
 
-static enum baton_err begin(struct sqlite_store *s)
+/* What is written to a file that is no longer where the others look for it is lost. */
+static enum baton_err check_place(struct sqlite_store *s)
+{
+	int moved = 0;
+	int code = sqlite3_file_control(s->db.handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+	if (code == SQLITE_OK && moved == 0)
+		return BATON_OK;
+	return fail(BATON_STORAGE,
+	            "store %s was removed or replaced while it was open: it has to be opened anew",
+	            s->path);
+}
+
+static enum baton_err begin(struct sqlite_store *s, bool renews)
 {
 	s->db.waited_us = 0;
 	s->fences_changed = false;
 	s->news_count = 0;
+	turn_wait(&s->turn, renews);
 	enum baton_err e = simple(&s->db, SQL_BEGIN);
+	turn_pass(&s->turn);
 	if (e != BATON_OK)
 		return e;
-	e = books_open(&s->books, &s->db);
+	e = check_place(s);
+	if (e == BATON_OK)
+		e = books_open(&s->books, &s->db);
 	if (e != BATON_OK)
 		rollback(s);
 	s->books.turn++;
@@ -123,7 +139,7 @@ static enum baton_err begin(struct sqlite_store *s)
 /* Every request of the list in one transaction. Not BATON_OK: nothing is there of any of them. */
 static enum baton_err run_once(struct sqlite_store *s, struct request *list, bool *ret_fences)
 {
-	enum baton_err e = begin(s);
+	enum baton_err e = begin(s, list->first);
 	for (struct request *r = list; r && e == BATON_OK; r = r->next) {
 		s->now = baton_store_now(&s->base);
 		enum baton_err own = r->run(s, r->args);
@@ -138,7 +154,7 @@ static enum baton_err run_once(struct sqlite_store *s, struct request *list, boo
 		arena_done(&s->scratch);
 	}
 	if (e == BATON_OK)
-		e = books_write(&s->books, &s->db);
+		e = books_write(&s->books, &s->db, s->now);
 	*ret_fences = s->fences_changed;
 	if (e == BATON_OK && (!s->fences_changed || s->full))
 		e = simple(&s->db, SQL_COMMIT);
@@ -239,6 +255,7 @@ static void sqlite_close(struct baton_store *store)
 	struct sqlite_store *s = (struct sqlite_store *)store;
 	db_close(&s->db);
 	db_close(&s->read);
+	turn_close(&s->turn);
 	books_done(&s->books);
 	group_done(&s->group);
 	pthread_mutex_destroy(&s->read_mu);
@@ -290,6 +307,8 @@ static enum baton_err open_both(struct sqlite_store *s, bool existing)
 		e = sync_set(s, false);
 	if (e == BATON_OK)
 		e = read_name(s);
+	if (e == BATON_OK)
+		turn_open(&s->turn, s->path);
 	return e == BATON_OK ? db_open(&s->read, s->path, true, patience_ms) : e;
 }
 
@@ -305,6 +324,7 @@ enum baton_err sqlite_open(const struct baton_store *store, const char *path, bo
 	memcpy(s->path, path, strlen(path) + 1);
 	pthread_mutex_init(&s->read_mu, NULL);
 	group_init(&s->group, commit, s);
+	s->turn.fd = -1;
 	books_init(&s->books, store->alloc);
 	arena_init(&s->scratch, store->alloc);
 	enum baton_err e = open_both(s, existing);

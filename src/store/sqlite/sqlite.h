@@ -9,6 +9,7 @@
 #include "store/sqlite/books.h"
 #include "store/sqlite/db.h"
 #include "store/sqlite/group.h"
+#include "store/sqlite/turn.h"
 #include "store/store.h"
 
 #define NEWS_MAX 64
@@ -22,6 +23,7 @@ struct sqlite_store {
 	/* All of these belong to the leader of the group. */
 	struct db db;
 	struct books books;
+	struct turn turn;
 	struct baton_store_time now; /* of the request that is being done */
 	bool fences_changed;         /* in this transaction */
 	bool full;                   /* commits survive a power failure */
