@@ -1,10 +1,116 @@
 /* A store in the memory of one process. */
+#include "store/memory/memory.h"
+
+#include "base/cleanup.h"
 #include "base/fail.h"
-#include "store/store.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "store/memory/check.h"
+#include "store/memory/forget.h"
+#include "store/memory/lane.h"
+#include "store/memory/ops.h"
+
+uint64_t memory_hash(const struct memory *m, const void *bytes, size_t len)
+{
+	return hash_bytes(&m->seed, bytes, len);
+}
+
+int memory_compare(struct baton_str a, struct baton_str b)
+{
+	size_t least = a.len < b.len ? a.len : b.len;
+	int order = least > 0 ? memcmp(a.ptr, b.ptr, least) : 0;
+	return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+static void memory_close(struct baton_store *store)
+{
+	struct memory *m = (struct memory *)store;
+	struct table *const tables[] = {&m->queues, &m->lanes,   &m->batches, &m->claims,
+	                                &m->sources, &m->answers, &m->leases,  &m->texts};
+	for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+		memory_table_done(tables[i]);
+	pthread_mutex_destroy(&m->mu);
+	mem_free(m->store.alloc, m, 1, sizeof *m);
+}
+
+static enum baton_err memory_backup(struct baton_store *store, const char *path,
+                                    const struct baton_store_progress *progress)
+{
+	(void)store;
+	(void)path;
+	(void)progress;
+	return fail(BATON_INVALID, "a store in memory cannot be copied to a file: only \"sqlite:\" "
+	                           "stores can");
+}
+
+/* There are no other processes. */
+static enum baton_err memory_version(struct baton_store *store, uint64_t *ret_version)
+{
+	(void)store;
+	*ret_version = 1;
+	return BATON_OK;
+}
+
+static const struct store_ops ops = {
+	.close = memory_close,
+	.lease_claim = memory_lease_claim,
+	.lease_renew = memory_lease_renew,
+	.lease_release = memory_lease_release,
+	.lease_force = memory_lease_force,
+	.lease_read = memory_lease_read,
+	.lease_list = memory_lease_list,
+	.queue_set = memory_queue_set,
+	.queue_list = memory_queue_list,
+	.queue_get = memory_queue_get,
+	.put = memory_put,
+	.claim = memory_claim,
+	.lane_claim = memory_lane_claim,
+	.renew = memory_renew,
+	.end = memory_end,
+	.cancel = memory_cancel,
+	.revive = memory_revive,
+	.get = memory_get,
+	.list = memory_list,
+	.next_due = memory_next_due,
+	.backup = memory_backup,
+	.check = memory_check,
+	.tidy = memory_tidy,
+	.version = memory_version,
+};
+
+#define CHANGES(type) .from = offsetof(type, is), .len = sizeof(((type *)NULL)->is)
+
+static void tables_init(struct memory *m)
+{
+	const struct baton_alloc *a = m->store.alloc;
+	m->queues = (struct table){.alloc = a, CHANGES(struct queue)};
+	m->lanes = (struct table){.alloc = a};
+	m->batches = (struct table){.alloc = a,
+	                            CHANGES(struct batch),
+	                            .left = memory_lane_left,
+	                            .restored = memory_lane_restored};
+	m->claims = (struct table){.alloc = a, CHANGES(struct claim)};
+	m->sources = (struct table){.alloc = a, CHANGES(struct source)};
+	m->answers = (struct table){.alloc = a};
+	m->leases = (struct table){.alloc = a, CHANGES(struct lease)};
+	m->texts = (struct table){.alloc = a, CHANGES(struct text)};
+}
 
 enum baton_err memory_open(const struct baton_store *store, struct baton_store **ret_store)
 {
-	(void)store;
-	(void)ret_store;
-	return fail(BATON_INVALID, "not there yet");
+	struct baton_id seed;
+	enum baton_err e = baton_id_random(&seed);
+	if (e != BATON_OK)
+		return e;
+	struct memory *m = mem_new(store->alloc, 1, sizeof *m);
+	if (!m)
+		return fail_memory(sizeof *m, "a store");
+	memcpy(&m->store, store, sizeof m->store);
+	m->store.ops = &ops;
+	m->seed = seed;
+	m->made = baton_store_now(store);
+	pthread_mutex_init(&m->mu, NULL);
+	tables_init(m);
+	*ret_store = &m->store;
+	return BATON_OK;
 }

@@ -1,0 +1,104 @@
+/* Whether the rows of a store in memory fit together. */
+#include "store/memory/check.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "store/memory/lane.h"
+
+#define SENTENCES_MAX 16
+
+/* What was found so far; the first sentences are kept to be reported without the lock. */
+struct faults {
+	uint64_t count;
+	char sentences[SENTENCES_MAX][160];
+};
+
+static void expect(struct faults *f, bool fits, const char *what, uint64_t number)
+{
+	if (fits)
+		return;
+	if (f->count < SENTENCES_MAX)
+		snprintf(f->sentences[f->count], sizeof f->sentences[0], "%s (%" PRIu64 ")", what,
+		         number);
+	f->count++;
+}
+
+static void check_batch(struct faults *f, const struct memory *m, const struct batch *b)
+{
+	bool claimed = b->is.state == BATON_BATCH_CLAIMED;
+	expect(f, b->is.state >= BATON_BATCH_READY && b->is.state < BATON_BATCH_GONE,
+	       "a batch has no state", b->id);
+	expect(f, b->is.seq <= m->seq, "a batch has a number that was not given yet", b->id);
+	expect(f, claimed == (b->is.claim != NULL), "a batch is claimed without a claim", b->id);
+	expect(f, !b->is.claim || b->is.claim->lane == b->lane,
+	       "a batch is under a claim of another lane", b->id);
+	expect(f, b->next == NULL || b->next->is.seq > b->is.seq,
+	       "the next batch of the lane has a lower number", b->id);
+	expect(f, b->next ? b->next->prev == b : b->lane->last == b,
+	       "a batch is not in its place in its lane", b->id);
+}
+
+static void check_claim(struct faults *f, const struct claim *claim)
+{
+	uint64_t count = 0;
+	for (const struct batch *b = claim->lane->first; b; b = b->next)
+		count += b->is.claim == claim;
+	expect(f, count > 0 && count == claim->is.count,
+	       "a claim has another number of batches than it says", claim->name.head);
+}
+
+static void check_queue(struct faults *f, const struct memory *m, const struct queue *queue)
+{
+	uint64_t in[BATON_BATCH_GONE + 1] = {0};
+	for (const struct row *row = m->batches.oldest; row; row = row->newer) {
+		const struct batch *b = (const struct batch *)row;
+		if (b->lane->queue == queue)
+			in[b->is.state]++;
+	}
+	for (int state = BATON_BATCH_READY; state < BATON_BATCH_GONE; state++)
+		expect(f, in[state] == queue->is.in[state],
+		       "a queue has another number of batches in a state than it says",
+		       (uint64_t)state);
+}
+
+static void check_text(struct faults *f, const struct memory *m, const struct text *text)
+{
+	uint64_t users = 0;
+	for (const struct row *row = m->batches.oldest; row; row = row->newer) {
+		const struct batch *b = (const struct batch *)row;
+		users += b->is.error == text;
+		users += b->is.result == text;
+	}
+	expect(f, users > 0 && users == text->is.users,
+	       "a text is used by another number of batches than it says", text->row.hash);
+}
+
+static void check_all(struct faults *f, const struct memory *m)
+{
+	for (const struct row *row = m->batches.oldest; row; row = row->newer)
+		check_batch(f, m, (const struct batch *)row);
+	for (const struct row *row = m->claims.oldest; row; row = row->newer)
+		check_claim(f, (const struct claim *)row);
+	for (const struct row *row = m->queues.oldest; row; row = row->newer)
+		check_queue(f, m, (const struct queue *)row);
+	for (const struct row *row = m->texts.oldest; row; row = row->newer)
+		check_text(f, m, (const struct text *)row);
+	for (const struct row *row = m->lanes.oldest; row; row = row->newer)
+		expect(f, ((const struct lane *)row)->first != NULL, "a lane is empty", row->hash);
+}
+
+enum baton_err memory_check(struct baton_store *store,
+                            void (*report)(void *arg, const char *sentence), void *arg,
+                            uint64_t *ret_faults)
+{
+	struct memory *m = (struct memory *)store;
+	struct faults f = {.count = 0};
+	pthread_mutex_lock(&m->mu);
+	check_all(&f, m);
+	pthread_mutex_unlock(&m->mu);
+	for (uint64_t i = 0; report && i < f.count && i < SENTENCES_MAX; i++)
+		report(arg, f.sentences[i]);
+	*ret_faults = f.count;
+	return BATON_OK;
+}

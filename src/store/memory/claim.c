@@ -1,0 +1,134 @@
+/* Claiming from a queue of a store in memory: from whichever lanes are free. */
+#include <stdio.h>
+
+#include "base/check.h"
+#include "base/fail.h"
+#include "base/quote.h"
+#include "store/memory/due.h"
+#include "store/memory/lane.h"
+#include "store/memory/lease.h"
+#include "store/memory/ops.h"
+#include "store/memory/queue.h"
+#include "store/memory/take.h"
+
+#define SUBJECT_MAX (BATON_NAME_MAX + 5)
+
+static struct baton_str subject_of(struct baton_str queue, char text[SUBJECT_MAX + 1])
+{
+	int len = snprintf(text, SUBJECT_MAX + 1, "pull/%.*s", (int)queue.len, queue.ptr);
+	return (struct baton_str){text, (size_t)len};
+}
+
+static enum baton_err check_lease(const struct tx *tx, const struct lease *lease,
+                                  const struct baton_owner *owner)
+{
+	char queue[QUOTE_TEXT], holder[QUOTE_TEXT];
+	if (!lease || !lease_is_live(&lease->is.row, tx->now) ||
+	    baton_id_equal(&lease->is.row.owner.incarnation, &owner->incarnation))
+		return BATON_OK;
+	return fail(BATON_BUSY, "%s, which hands out the work, is held by %s",
+	            quote(lease->subject, queue),
+	            quote(baton_str_z(lease->is.row.owner.id), holder));
+}
+
+static bool comes_before(const struct batch *a, const struct batch *b)
+{
+	if (a->put.priority != b->put.priority)
+		return a->put.priority > b->put.priority;
+	return a->is.seq < b->is.seq;
+}
+
+/* The lane to be claimed from next, or NULL. */
+static struct lane *best_lane(const struct tx *tx, const struct queue *queue)
+{
+	struct batch *best = NULL;
+	for (struct row *row = tx->m->lanes.oldest; row; row = row->newer) {
+		const struct lane *lane = (struct lane *)row;
+		if (lane->queue != queue)
+			continue;
+		struct line line = memory_line_look(lane, tx->now);
+		if (line.free && (!best || comes_before(line.first, best)))
+			best = line.first;
+	}
+	return best ? best->lane : NULL;
+}
+
+static enum baton_err recover_all(struct tx *tx, struct lane *lane)
+{
+	for (;;) {
+		struct line line = memory_line_look(lane, tx->now);
+		if (!line.claimed)
+			return BATON_OK;
+		enum baton_err e =
+			memory_claim_recover(tx, line.claimed->is.claim, "the claim expired");
+		if (e != BATON_OK)
+			return e;
+	}
+}
+
+/* The row under which the claims of the queue are counted. */
+static enum baton_err open_granter(struct tx *tx, struct baton_str queue, struct lease **ret)
+{
+	char text[SUBJECT_MAX + 1];
+	struct lease *lease = memory_lease_make(tx, subject_of(queue, text));
+	if (!lease || memory_tx_save(tx, &lease->row) != BATON_OK)
+		return BATON_NO_MEMORY;
+	*ret = lease;
+	if (lease_is_live(&lease->is.row, tx->now) || lease->is.counter > 0)
+		return BATON_OK;
+	return memory_lease_raise(tx, lease);
+}
+
+/* One claim of that lane, if there is still something once what was lost there is recovered. After
+ * that the lane is not free: it has a claim, or nothing that could be claimed. */
+static enum baton_err claim_lane(struct tx *tx, struct take *take, struct lane *lane, size_t max)
+{
+	struct ready ready;
+	enum baton_err e = recover_all(tx, lane);
+	if (e != BATON_OK || !memory_line_look(lane, tx->now).free)
+		return e;
+	e = memory_take_ready(tx, lane, &ready);
+	if (e == BATON_OK && !take->granter)
+		e = open_granter(tx, lane->queue->name, &take->granter);
+	if (e != BATON_OK)
+		return e;
+	size_t count = select_prefix(ready.candidates, ready.count, BATON_IDLE, max);
+	CHECK(count > 0);
+	return memory_take(tx, take, ready.batches, count);
+}
+
+static enum baton_err claim_lanes(struct tx *tx, struct queue *queue,
+                                  const struct baton_work_ask *ask, struct claims_parcel *parcel)
+{
+	struct take take = {store_asker(&tx->m->store, ask->owner), NULL, store_ttl(ask->ttl),
+	                    parcel};
+	enum baton_err e = memory_due_see(tx, queue);
+	while (e == BATON_OK && parcel->pub.count < ask->claims) {
+		struct lane *lane = best_lane(tx, queue);
+		if (!lane)
+			break;
+		e = claim_lane(tx, &take, lane, ask->max);
+	}
+	if (e == BATON_OK && parcel->pub.count > 0)
+		e = memory_queue_use(tx, queue, BATON_QUEUE_PULL);
+	return e;
+}
+
+enum baton_err memory_claim(struct baton_store *store, const struct baton_work_ask *ask,
+                            struct baton_work_claims **ret_claims)
+{
+	struct tx tx;
+	char subject[SUBJECT_MAX + 1];
+	struct claims_parcel *parcel = NULL;
+	memory_tx_begin(&tx, store);
+	struct queue *queue = memory_queue_find(tx.m, ask->queue);
+	enum baton_err e = memory_queue_enter(queue, BATON_QUEUE_PULL);
+	if (e == BATON_OK)
+		e = check_lease(&tx, memory_lease_find(tx.m, subject_of(ask->queue, subject)),
+		                store_asker(store, ask->owner));
+	if (e == BATON_OK && !queue->is.policy.paused && ask->claims > 0 && ask->max > 0) {
+		parcel = memory_take_parcel(&tx, ask->claims);
+		e = parcel ? claim_lanes(&tx, queue, ask, parcel) : BATON_NO_MEMORY;
+	}
+	return memory_take_end(&tx, e, parcel, ret_claims);
+}

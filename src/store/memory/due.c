@@ -1,0 +1,130 @@
+/* What time does to a store in memory. */
+#include "store/memory/due.h"
+
+#include <stdlib.h>
+
+#include "store/memory/batch.h"
+
+#define SEEN_MAX 1000
+
+const struct baton_retry *memory_batch_retry(const struct batch *b)
+{
+	const struct baton_queue_policy *policy = &b->lane->queue->is.policy;
+	if (b->put.retry.attempts > 0)
+		return &b->put.retry;
+	return b->lane->name.len > 0 ? &policy->retry_lane : &policy->retry;
+}
+
+static int compare(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int by_due(const void *a, const void *b)
+{
+	const struct batch *x = *(const struct batch *const *)a;
+	const struct batch *y = *(const struct batch *const *)b;
+	if (x->is.due.ms != y->is.due.ms)
+		return x->is.due.ms < y->is.due.ms ? -1 : 1;
+	return compare(x->is.seq, y->is.seq);
+}
+
+static bool is_due(const struct batch *b, struct baton_store_time now)
+{
+	return (b->is.state == BATON_BATCH_DELAYED || b->is.state == BATON_BATCH_RETRY) &&
+	       baton_store_time_ready(b->is.due, now);
+}
+
+static enum baton_err promote(struct tx *tx, const struct queue *queue)
+{
+	size_t most = queue->is.in[BATON_BATCH_DELAYED] + queue->is.in[BATON_BATCH_RETRY];
+	struct batch **due = memory_tx_take(tx, most, sizeof(struct batch *));
+	size_t count = 0;
+	if (!due)
+		return BATON_NO_MEMORY;
+	for (struct row *row = tx->m->batches.oldest; row && most > 0; row = row->newer) {
+		struct batch *b = (struct batch *)row;
+		if (b->lane->queue == queue && is_due(b, tx->now))
+			due[count++] = b;
+	}
+	qsort(due, count, sizeof(struct batch *), by_due);
+	enum baton_err e = BATON_OK;
+	for (size_t i = 0; i < count && i < SEEN_MAX && e == BATON_OK; i++)
+		e = memory_batch_event(tx, due[i], EVENT_DUE);
+	return e;
+}
+
+static int by_expiry(const void *a, const void *b)
+{
+	const struct claim *x = *(const struct claim *const *)a;
+	const struct claim *y = *(const struct claim *const *)b;
+	if (x->is.expires.ms != y->is.expires.ms)
+		return x->is.expires.ms < y->is.expires.ms ? -1 : 1;
+	return compare(x->name.head, y->name.head);
+}
+
+static bool is_to_be_offered(const struct claim *claim, struct baton_store_time now)
+{
+	return !claim->is.offered && !baton_store_time_live(claim->is.expires, now);
+}
+
+static enum baton_err offer(struct tx *tx, const struct queue *queue)
+{
+	struct claim **over = memory_tx_take(tx, tx->m->claims.count, sizeof(struct claim *));
+	size_t count = 0;
+	if (!over)
+		return BATON_NO_MEMORY;
+	for (struct row *row = tx->m->claims.oldest; row; row = row->newer) {
+		struct claim *claim = (struct claim *)row;
+		if (claim->lane->queue == queue && is_to_be_offered(claim, tx->now))
+			over[count++] = claim;
+	}
+	qsort(over, count, sizeof(struct claim *), by_expiry);
+	for (size_t i = 0; i < count && i < SEEN_MAX; i++) {
+		enum baton_err e = memory_tx_save(tx, &over[i]->row);
+		if (e != BATON_OK)
+			return e;
+		over[i]->is.offered = true;
+	}
+	return BATON_OK;
+}
+
+enum baton_err memory_due_see(struct tx *tx, struct queue *queue)
+{
+	enum baton_err e = promote(tx, queue);
+	return e == BATON_OK ? offer(tx, queue) : e;
+}
+
+enum baton_err memory_batch_fail(struct tx *tx, struct batch *b, struct text *why,
+                                 enum batch_event event, bool last)
+{
+	struct queue *queue = b->lane->queue;
+	if (b->is.cancel)
+		return memory_batch_event(tx, b, EVENT_ABANDON_CANCELLED);
+	last = last || b->is.attempts + 1 >= memory_batch_retry(b)->attempts;
+	enum baton_err e = memory_batch_event(tx, b, last ? EVENT_DIE : event);
+	if (e == BATON_OK)
+		e = memory_text_set(tx, &b->is.error, why);
+	if (e != BATON_OK)
+		return e;
+	b->is.attempts++;
+	queue->is.failed++;
+	if (last)
+		b->is.ended_at = tx->now;
+	return BATON_OK;
+}
+
+enum baton_err memory_claim_recover(struct tx *tx, struct claim *claim, const char *why)
+{
+	struct text *text = memory_text_new(tx, baton_str_z(why));
+	if (!text)
+		return BATON_NO_MEMORY;
+	for (struct batch *b = claim->lane->first; b; b = b->next) {
+		if (b->is.claim != claim)
+			continue;
+		enum baton_err e = memory_batch_fail(tx, b, text, EVENT_ABANDON, false);
+		if (e != BATON_OK)
+			return e;
+	}
+	return BATON_OK;
+}

@@ -1,0 +1,23 @@
+/* What time does to a store in memory: delays end, claims expire. */
+#ifndef STORE_MEMORY_DUE_H
+#define STORE_MEMORY_DUE_H
+
+#include "queue/state.h"
+#include "store/memory/tx.h"
+
+/* Makes what is due in the queue ready, and offers the work of its expired claims to others: the
+ * first 1,000 of each. */
+enum baton_err memory_due_see(struct tx *tx, struct queue *queue);
+
+/* Takes the work of a claim back from an owner who lost it; `why` says how. */
+enum baton_err memory_claim_recover(struct tx *tx, struct claim *claim, const char *why);
+
+/* When the batch is tried again: its own, or that of its queue. */
+const struct baton_retry *memory_batch_retry(const struct batch *b);
+
+/* Counts an attempt of a batch that was claimed and failed for that reason. `last`: there is no
+ * other, else it is told `event`. */
+enum baton_err memory_batch_fail(struct tx *tx, struct batch *b, struct text *why,
+                                 enum batch_event event, bool last);
+
+#endif

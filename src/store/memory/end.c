@@ -1,0 +1,252 @@
+/* Renewing and ending claims of a store in memory. */
+#include "base/digest.h"
+#include "base/utf8.h"
+#include "queue/backoff.h"
+#include "store/memory/batch.h"
+#include "store/memory/due.h"
+#include "store/memory/ops.h"
+#include "store/memory/put.h"
+
+static struct claim *claim_proved(const struct tx *tx, const struct baton_work_proof *proof)
+{
+	struct claim_name name;
+	if (!claim_name_parse(proof->id, &name))
+		return NULL;
+	struct row *row =
+		memory_row_first(&tx->m->claims, memory_hash(tx->m, &name, sizeof name));
+	for (; row; row = memory_row_next(row)) {
+		struct claim *claim = (struct claim *)row;
+		if (claim->name.head == name.head && claim->name.fence == name.fence &&
+		    digest_equal(&claim->token, &proof->token, sizeof claim->token))
+			return claim;
+	}
+	return NULL;
+}
+
+static bool is_to_be_cancelled(const struct claim *claim)
+{
+	for (const struct batch *b = claim->lane->first; b; b = b->next) {
+		if (b->is.claim == claim && b->is.cancel)
+			return true;
+	}
+	return false;
+}
+
+static enum baton_err renew_one(struct tx *tx, const struct baton_work_proof *proof,
+                                struct baton_duration ttl, struct baton_work_renewal *answer)
+{
+	struct claim *claim = claim_proved(tx, proof);
+	*answer = (struct baton_work_renewal){.err = claim ? BATON_OK : BATON_NOT_HELD};
+	enum baton_err e = claim ? memory_tx_save(tx, &claim->row) : BATON_OK;
+	if (!claim || e != BATON_OK)
+		return e;
+	claim->is.expires = lease_extended(claim->is.expires, tx->now, ttl, false);
+	claim->is.offered = false;
+	answer->expires_at = claim->is.expires;
+	answer->cancel = is_to_be_cancelled(claim);
+	return BATON_OK;
+}
+
+enum baton_err memory_renew(struct baton_store *store, const struct baton_work_proof *proofs,
+                            size_t count, struct baton_duration ttl,
+                            struct baton_work_renewal *answers)
+{
+	struct tx tx;
+	enum baton_err e = BATON_OK;
+	memory_tx_begin(&tx, store);
+	for (size_t i = 0; i < count && e == BATON_OK; i++)
+		e = renew_one(&tx, &proofs[i], ttl, &answers[i]);
+	return memory_tx_end(&tx, e);
+}
+
+/* One end in progress. */
+struct ending {
+	const struct baton_work_end *end;
+	struct queue *queue;
+	struct text *text; /* the result, or the error */
+	struct batch *first; /* of those that have ended: the one with the lowest number */
+};
+
+static enum baton_err complete(struct tx *tx, const struct ending *e, struct batch *b)
+{
+	struct baton_duration keep = e->queue->is.policy.keep;
+	enum baton_err err = memory_batch_event(tx, b, keep.ns > 0 ? EVENT_KEEP : EVENT_COMPLETE);
+	if (err == BATON_OK && keep.ns > 0)
+		err = memory_text_set(tx, &b->is.result, e->text);
+	if (err != BATON_OK)
+		return err;
+	e->queue->is.done++;
+	b->is.ended_at = tx->now;
+	b->is.until = baton_store_time_add(tx->now, keep);
+	return BATON_OK;
+}
+
+static enum baton_err delay_of(const struct ending *e, const struct batch *b,
+                               struct baton_duration *ret)
+{
+	const struct baton_retry *retry = memory_batch_retry(b);
+	struct baton_id random;
+	uint64_t bits;
+	enum baton_err err = baton_id_random(&random);
+	memcpy(&bits, random.bytes, sizeof bits);
+	*ret = e->end->delay.ns > 0 ? e->end->delay
+	                            : backoff_delay(retry, b->is.attempts, bits);
+	return err;
+}
+
+static enum baton_err fail_batch(struct tx *tx, const struct ending *e, struct batch *b)
+{
+	struct baton_duration delay;
+	bool last = e->end->how == BATON_REJECT;
+	enum baton_err err = memory_batch_fail(tx, b, e->text, EVENT_FAIL, last);
+	if (err != BATON_OK || b->is.state != BATON_BATCH_RETRY)
+		return err;
+	err = delay_of(e, b, &delay);
+	if (err == BATON_OK)
+		b->is.due = baton_store_time_add(tx->now, delay);
+	return err;
+}
+
+static enum baton_err give_back(struct tx *tx, const struct ending *e, struct batch *b)
+{
+	bool snooze = e->end->how == BATON_SNOOZE;
+	enum batch_event event = snooze ? EVENT_SNOOZE : EVENT_ABANDON;
+	if (b->is.cancel)
+		event = EVENT_ABANDON_CANCELLED;
+	enum baton_err err = memory_batch_event(tx, b, event);
+	if (err == BATON_OK && b->is.state == BATON_BATCH_DELAYED)
+		b->is.due = baton_store_time_add(tx->now, e->end->delay);
+	return err;
+}
+
+static enum baton_err end_batch(struct tx *tx, struct ending *e, struct batch *b)
+{
+	if (!e->first || b->is.seq < e->first->is.seq)
+		e->first = b;
+	switch (e->end->how) {
+	case BATON_COMPLETE:
+		return complete(tx, e, b);
+	case BATON_FAIL:
+	case BATON_REJECT:
+		return fail_batch(tx, e, b);
+	case BATON_ABANDON:
+	case BATON_SNOOZE:
+		return give_back(tx, e, b);
+	}
+	return BATON_OK;
+}
+
+/* All of the claim's, or those that are named. BATON_NOT_HELD: one is not under the claim. */
+static enum baton_err end_batches(struct tx *tx, struct ending *e, const struct claim *claim)
+{
+	enum baton_err err = BATON_OK;
+	const struct baton_work_end *end = e->end;
+	for (size_t i = 0; end->ids && i < end->count && err == BATON_OK; i++) {
+		struct batch *b = memory_batch_named(tx, &end->ids[i]);
+		err = b && b->is.claim == claim ? end_batch(tx, e, b) : BATON_NOT_HELD;
+	}
+	struct batch *b = end->ids ? NULL : claim->lane->first;
+	for (; b && err == BATON_OK; b = b->next) {
+		if (b->is.claim == claim)
+			err = end_batch(tx, e, b);
+	}
+	return err;
+}
+
+static struct baton_str text_of(const struct baton_work_end *end)
+{
+	struct baton_str error = end->error;
+	if (end->how == BATON_COMPLETE)
+		return end->result;
+	if (error.len > BATON_ERROR_MAX)
+		error.len = utf8_cut(error.ptr, BATON_ERROR_MAX);
+	return error;
+}
+
+static struct answer *answer_find(const struct tx *tx, const struct baton_work_proof *proof)
+{
+	struct claim_name name;
+	if (!claim_name_parse(proof->id, &name))
+		return NULL;
+	struct row *row =
+		memory_row_first(&tx->m->answers, memory_hash(tx->m, &name, sizeof name));
+	for (; row; row = memory_row_next(row)) {
+		struct answer *answer = (struct answer *)row;
+		if (answer->name.head == name.head && answer->name.fence == name.fence &&
+		    digest_equal(&answer->token, &proof->token, sizeof answer->token))
+			return answer;
+	}
+	return NULL;
+}
+
+/* Keeps what is answered, for whoever completes it again. */
+static enum baton_err remember(struct tx *tx, const struct claim *claim, const struct ending *e)
+{
+	struct answer *answer = NULL;
+	uint64_t hash = memory_hash(tx->m, &claim->name, sizeof claim->name);
+	answer = (struct answer *)memory_tx_add(tx, &tx->m->answers, sizeof *answer, hash);
+	if (!answer)
+		return BATON_NO_MEMORY;
+	answer->name = claim->name;
+	answer->token = claim->token;
+	answer->state = e->first->is.state;
+	answer->until = baton_store_time_add(tx->now, e->queue->is.policy.dedupe);
+	return BATON_OK;
+}
+
+static enum baton_err end_claim(struct tx *tx, const struct baton_work_end *end,
+                                struct claim *claim, struct baton_work_ended *answer)
+{
+	struct ending e = {end, claim->lane->queue, memory_text_new(tx, text_of(end)), NULL};
+	if (!e.text)
+		return BATON_NO_MEMORY;
+	enum baton_err err = end_batches(tx, &e, claim);
+	if (err == BATON_OK && end->emit_count > 0)
+		err = memory_put_all(tx, end->emits, end->emit_count, NULL);
+	if (err == BATON_OK && end->how == BATON_COMPLETE && !end->ids)
+		err = remember(tx, claim, &e);
+	if (err != BATON_OK)
+		return err;
+	answer->state = e.first->is.state;
+	bool waits = answer->state == BATON_BATCH_DELAYED || answer->state == BATON_BATCH_RETRY;
+	answer->due = waits ? e.first->is.due : (struct baton_store_time){0};
+	return BATON_OK;
+}
+
+static enum baton_err end_missing(const struct tx *tx, const struct baton_work_end *end,
+                                  struct baton_work_ended *answer)
+{
+	bool whole = end->how == BATON_COMPLETE && !end->ids;
+	const struct answer *before = whole ? answer_find(tx, &end->proof) : NULL;
+	if (!before || !baton_store_time_live(before->until, tx->now))
+		return BATON_NOT_HELD;
+	answer->state = before->state;
+	return BATON_OK;
+}
+
+/* An end that is refused is undone, and the others go on. */
+static enum baton_err end_one(struct tx *tx, const struct baton_work_end *end,
+                              struct baton_work_ended *answer)
+{
+	struct claim *claim = claim_proved(tx, &end->proof);
+	struct mark mark = memory_tx_mark(tx);
+	*answer = (struct baton_work_ended){.err = BATON_OK};
+	enum baton_err e = claim ? end_claim(tx, end, claim, answer) : end_missing(tx, end, answer);
+	if (e == BATON_NO_MEMORY || e == BATON_SYSTEM)
+		return e;
+	if (e != BATON_OK)
+		memory_tx_undo(tx, mark);
+	answer->err = e;
+	return BATON_OK;
+}
+
+enum baton_err memory_end(struct baton_store *store, const struct baton_work_end *ends,
+                          size_t count, struct baton_work_ended *answers)
+{
+	struct tx tx;
+	enum baton_err e = BATON_OK;
+	memory_tx_begin(&tx, store);
+	for (size_t i = 0; i < count && e == BATON_OK; i++)
+		e = end_one(&tx, &ends[i], &answers[i]);
+	return memory_tx_end_ring(&tx, e);
+}

@@ -1,0 +1,121 @@
+/* The lanes of a store in memory, and their lines. */
+#include "store/memory/lane.h"
+
+#include "base/check.h"
+
+/* Names have no NUL, so that one can stand between them. */
+static uint64_t lane_hash(const struct memory *m, struct baton_str queue, struct baton_str name)
+{
+	char text[2 * BATON_NAME_MAX + 1];
+	CHECK(queue.len <= BATON_NAME_MAX && name.len <= BATON_NAME_MAX);
+	memcpy(text, queue.ptr, queue.len);
+	text[queue.len] = '\0';
+	memcpy(text + queue.len + 1, name.ptr, name.len);
+	return memory_hash(m, text, queue.len + 1 + name.len);
+}
+
+struct lane *memory_lane_find(const struct memory *m, struct baton_str queue, struct baton_str name)
+{
+	struct row *row = memory_row_first(&m->lanes, lane_hash(m, queue, name));
+	for (; row; row = memory_row_next(row)) {
+		struct lane *lane = (struct lane *)row;
+		if (baton_str_equal(lane->name, name) && baton_str_equal(lane->queue->name, queue))
+			return lane;
+	}
+	return NULL;
+}
+
+static struct lane *lane_add(struct tx *tx, struct queue *queue, struct baton_str name,
+                             uint64_t hash)
+{
+	struct lane *lane = NULL;
+	lane = (struct lane *)memory_tx_add(tx, &tx->m->lanes, sizeof *lane + name.len, hash);
+	if (!lane)
+		return NULL;
+	char *text = (char *)(lane + 1);
+	if (name.len > 0)
+		memcpy(text, name.ptr, name.len);
+	lane->queue = queue;
+	lane->name = (struct baton_str){text, name.len};
+	return lane;
+}
+
+struct lane *memory_lane_open(struct tx *tx, struct queue *queue, struct baton_str name,
+                              uint64_t id)
+{
+	if (name.len == 0)
+		return lane_add(tx, queue, name, memory_hash(tx->m, &id, sizeof id));
+	struct lane *lane = memory_lane_find(tx->m, queue->name, name);
+	return lane ? lane : lane_add(tx, queue, name, lane_hash(tx->m, queue->name, name));
+}
+
+static void take_out(struct batch *b)
+{
+	struct lane *lane = b->lane;
+	if (!b->prev && lane->first != b)
+		return;
+	*(b->prev ? &b->prev->next : &lane->first) = b->next;
+	*(b->next ? &b->next->prev : &lane->last) = b->prev;
+	b->prev = b->next = NULL;
+}
+
+void memory_lane_place(struct batch *b)
+{
+	struct lane *lane = b->lane;
+	take_out(b);
+	struct batch *prev = lane->last;
+	while (prev && prev->is.seq > b->is.seq)
+		prev = prev->prev;
+	b->prev = prev;
+	b->next = prev ? prev->next : lane->first;
+	*(b->prev ? &b->prev->next : &lane->first) = b;
+	*(b->next ? &b->next->prev : &lane->last) = b;
+}
+
+struct row *memory_lane_left(struct row *row)
+{
+	struct batch *b = (struct batch *)row;
+	if (!b->lane)
+		return NULL;
+	take_out(b);
+	return b->lane->first ? NULL : &b->lane->row;
+}
+
+void memory_lane_restored(struct row *row)
+{
+	memory_lane_place((struct batch *)row);
+}
+
+bool memory_line_has(const struct batch *b)
+{
+	bool blocks = b->lane->queue->is.policy.on_retry == BATON_ON_RETRY_BLOCK;
+	return b->is.state == BATON_BATCH_READY || b->is.state == BATON_BATCH_CLAIMED ||
+	       (b->is.state == BATON_BATCH_RETRY && blocks);
+}
+
+bool memory_claim_is_offered(const struct claim *claim, struct baton_store_time now)
+{
+	return claim->is.offered && !baton_store_time_live(claim->is.expires, now);
+}
+
+struct line memory_line_look(const struct lane *lane, struct baton_store_time now)
+{
+	struct line line = {.free = true};
+	for (struct batch *b = lane->first; b; b = b->next) {
+		if (b->is.holds && !line.dead)
+			line.dead = b;
+		if (!memory_line_has(b))
+			continue;
+		if (!line.first)
+			line.first = b;
+		if (b->is.state != BATON_BATCH_CLAIMED)
+			continue;
+		if (!line.claimed)
+			line.claimed = b;
+		if (!memory_claim_is_offered(b->is.claim, now))
+			line.free = false;
+	}
+	if (!line.first || line.first->is.state == BATON_BATCH_RETRY || line.dead)
+		line.free = false;
+	return line;
+}

@@ -1,0 +1,135 @@
+/* A store in the memory of one process: its rows. */
+#ifndef STORE_MEMORY_MEMORY_H
+#define STORE_MEMORY_MEMORY_H
+
+#include <pthread.h>
+
+#include "base/digest.h"
+#include "queue/batch.h"
+#include "queue/fence.h"
+#include "queue/lease.h"
+#include "store/memory/row.h"
+#include "store/store.h"
+
+struct memory {
+	struct baton_store store;     /* first */
+	struct baton_id seed;         /* [const] of the hashes                          */
+	struct baton_store_time made; /* [const] when the store was                     */
+	pthread_mutex_t mu;
+	uint64_t epoch; /* [mu] grows with every transaction and every mark in one       */
+	uint64_t seq;   /* [mu] the last number that was given                           */
+	uint64_t text;  /* [mu] how many texts there were                                */
+	struct table queues, lanes, batches, claims, sources, answers, leases, texts; /* [mu] */
+};
+
+/* Names are kept behind the row. */
+struct queue {
+	struct row row;
+	struct baton_str name;
+
+	struct {
+		struct baton_queue_policy policy;
+		uint64_t in[BATON_BATCH_GONE + 1]; /* how many are in each state        */
+		uint64_t done, failed;             /* only grow                         */
+	} is;
+};
+
+struct batch;
+
+/* Exists as long as it has batches. One without a name has one batch. */
+struct lane {
+	struct row row;
+	struct queue *queue;
+	struct baton_str name;
+	struct batch *first, *last; /* by number, in all states */
+};
+
+/* A text that several batches share. */
+struct text {
+	struct row row;
+	struct baton_str bytes;
+
+	struct {
+		uint64_t users;
+	} is;
+};
+
+/* A free claim. */
+struct claim {
+	struct row row;
+	struct lane *lane;
+	struct claim_name name;
+	uint64_t granter; /* the fence under which it was given */
+	struct baton_id token;
+	struct baton_owner owner;
+	struct baton_store_time claimed_at;
+
+	struct {
+		struct baton_store_time expires;
+		bool offered;   /* expired, and seen to be */
+		uint64_t count; /* of its batches          */
+	} is;
+};
+
+struct batch {
+	struct row row;
+	struct batch *prev, *next; /* in its lane */
+	struct lane *lane;
+	uint64_t id;
+	struct baton_batch put; /* as it was put, of the batch's own memory */
+	struct baton_store_time put_at;
+
+	struct {
+		uint64_t seq;
+		enum baton_batch_state state;
+		uint32_t attempts;
+		uint64_t fence;               /* of its last claim; 0: none             */
+		struct baton_store_time due;  /* delayed, retry                         */
+		struct baton_store_time ended_at; /* dead, done                         */
+		struct baton_store_time until; /* done: how long that is kept           */
+		struct claim *claim;          /* claimed                                */
+		bool cancel;                  /* claimed, and asked to stop             */
+		bool holds;                   /* dead, and its lane stands still        */
+		struct text *error;           /* of the last attempt, or NULL           */
+		struct text *result;          /* done, or NULL                          */
+	} is;
+};
+
+/* What is remembered of a source key. */
+struct source {
+	struct row row;
+	uint8_t key[DIGEST_SIZE];
+
+	struct {
+		uint8_t content[DIGEST_SIZE];
+		uint64_t id;
+		struct baton_store_time until;
+	} is;
+};
+
+/* What is remembered of a claim that was completed. */
+struct answer {
+	struct row row;
+	struct claim_name name;
+	struct baton_id token;
+	enum baton_batch_state state;
+	struct baton_store_time until;
+};
+
+struct lease {
+	struct row row;
+	struct baton_str subject;
+
+	struct {
+		struct lease_row row;
+		uint64_t counter; /* of the claims under its fence */
+	} is;
+};
+
+/* The hash of some bytes, for a table. */
+uint64_t memory_hash(const struct memory *m, const void *bytes, size_t len);
+
+/* Less than, equal to or more than 0, as the bytes of `a` come before, are, or come after `b`. */
+int memory_compare(struct baton_str a, struct baton_str b);
+
+#endif

@@ -1,0 +1,77 @@
+/* What a store in memory tells those who wait. */
+#include "store/memory/news.h"
+
+#include "base/digest.h"
+#include "queue/place.h"
+#include "store/memory/lane.h"
+#include "store/memory/queue.h"
+
+static uint64_t first_bytes(struct digest *d)
+{
+	uint8_t out[DIGEST_SIZE];
+	uint64_t number;
+	digest_end(d, out);
+	memcpy(&number, out, sizeof number);
+	return number;
+}
+
+static uint64_t hash_of_queue(const struct memory *m, struct baton_str queue)
+{
+	struct digest d;
+	digest_init(&d);
+	digest_str(&d, baton_str_z(m->store.where));
+	digest_str(&d, queue);
+	return first_bytes(&d);
+}
+
+static uint64_t hash_of_lane(struct baton_str lane)
+{
+	struct digest d;
+	digest_init(&d);
+	digest_str(&d, lane);
+	return first_bytes(&d);
+}
+
+struct baton_store_news memory_news_of_lane(const struct memory *m, const struct lane *lane)
+{
+	const struct queue *queue = lane->queue;
+	struct baton_batch_id own;
+	batch_id_print(lane->first ? lane->first->id : 0, &own);
+	struct baton_str name = lane->name.len > 0 ? lane->name : baton_str_z(own.text);
+	return (struct baton_store_news){
+		.queue = hash_of_queue(m, queue->name),
+		.lane = lane->name.len > 0 ? hash_of_lane(lane->name) : 0,
+		.shard = place_of_lane(queue->name, name, queue->is.policy.shards),
+	};
+}
+
+static bool split(struct baton_str s, char at, struct baton_str *ret_left,
+                  struct baton_str *ret_right)
+{
+	const char *found = s.len > 0 ? memchr(s.ptr, at, s.len) : NULL;
+	if (!found)
+		return false;
+	*ret_left = (struct baton_str){s.ptr, (size_t)(found - s.ptr)};
+	*ret_right = (struct baton_str){found + 1, s.len - ret_left->len - 1};
+	return true;
+}
+
+bool memory_news_of_subject(const struct memory *m, struct baton_str subject,
+                            struct baton_store_news *ret)
+{
+	struct baton_str kind, queue, name;
+	if (!split(subject, '/', &kind, &queue))
+		return false;
+	if (baton_str_equal(kind, BATON_STR("pull")) && memory_queue_find(m, queue)) {
+		*ret = (struct baton_store_news){.queue = hash_of_queue(m, queue)};
+		return true;
+	}
+	if (!baton_str_equal(kind, BATON_STR("lane")) || !split(queue, '/', &queue, &name))
+		return false;
+	if (queue.len > BATON_NAME_MAX || name.len > BATON_NAME_MAX)
+		return false;
+	const struct lane *lane = memory_lane_find(m, queue, name);
+	if (lane)
+		*ret = memory_news_of_lane(m, lane);
+	return lane != NULL;
+}

@@ -1,0 +1,14 @@
+/* What a store in memory tells those who wait. */
+#ifndef STORE_MEMORY_NEWS_H
+#define STORE_MEMORY_NEWS_H
+
+#include "store/memory/memory.h"
+
+struct baton_store_news memory_news_of_lane(const struct memory *m, const struct lane *lane);
+
+/* That whoever can claim under the subject of a lease may do so now. False: there is nothing to be
+ * claimed under it. */
+bool memory_news_of_subject(const struct memory *m, struct baton_str subject,
+                            struct baton_store_news *ret);
+
+#endif

@@ -1,0 +1,199 @@
+/* The queues of a store in memory. */
+#include "store/memory/queue.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "base/quote.h"
+#include "store/memory/lane.h"
+#include "store/memory/ops.h"
+
+struct queue *memory_queue_find(const struct memory *m, struct baton_str name)
+{
+	struct row *row = memory_row_first(&m->queues, memory_hash(m, name.ptr, name.len));
+	for (; row; row = memory_row_next(row)) {
+		struct queue *queue = (struct queue *)row;
+		if (baton_str_equal(queue->name, name))
+			return queue;
+	}
+	return NULL;
+}
+
+struct queue *memory_queue_make(struct tx *tx, struct baton_str name)
+{
+	struct queue *queue = memory_queue_find(tx->m, name);
+	if (queue)
+		return queue;
+	queue = (struct queue *)memory_tx_add(tx, &tx->m->queues, sizeof *queue + name.len,
+	                                      memory_hash(tx->m, name.ptr, name.len));
+	if (!queue)
+		return NULL;
+	char *text = (char *)(queue + 1);
+	memcpy(text, name.ptr, name.len);
+	queue->name = (struct baton_str){text, name.len};
+	queue->is.policy = baton_queue_policy_default();
+	return queue;
+}
+
+uint64_t memory_queue_waiting(const struct queue *queue)
+{
+	return queue->is.in[BATON_BATCH_READY] + queue->is.in[BATON_BATCH_DELAYED] +
+	       queue->is.in[BATON_BATCH_RETRY];
+}
+
+static const char *mode_name(enum baton_queue_mode mode)
+{
+	switch (mode) {
+	case BATON_QUEUE_OPEN:
+		return "open";
+	case BATON_QUEUE_PULL:
+		return "pull";
+	case BATON_QUEUE_LANE:
+		return "lane";
+	case BATON_QUEUE_RUNNER:
+		return "runner";
+	}
+	return "unknown";
+}
+
+enum baton_err memory_queue_enter(const struct queue *queue, enum baton_queue_mode mode)
+{
+	char shown[QUOTE_TEXT];
+	if (!queue)
+		return BATON_NOT_FOUND;
+	enum baton_queue_mode is = queue->is.policy.mode;
+	if (is == BATON_QUEUE_OPEN || is == mode)
+		return BATON_OK;
+	return fail(BATON_BUSY,
+	            "queue %s is in %s mode, and this needs %s mode: it can be changed while "
+	            "nothing is claimed",
+	            quote(queue->name, shown), mode_name(is), mode_name(mode));
+}
+
+enum baton_err memory_queue_use(struct tx *tx, struct queue *queue, enum baton_queue_mode mode)
+{
+	enum baton_err e = memory_tx_save(tx, &queue->row);
+	if (e == BATON_OK)
+		queue->is.policy.mode = mode;
+	return e;
+}
+
+static enum baton_err check_change(const struct queue *queue, const struct baton_queue_policy *new)
+{
+	const struct baton_queue_policy *old = &queue->is.policy;
+	uint64_t running = queue->is.in[BATON_BATCH_CLAIMED];
+	char shown[QUOTE_TEXT];
+	if (new->shards != old->shards)
+		return fail(BATON_INVALID,
+		            "shards is %" PRIu32 ": queue %s was made with %" PRIu32
+		            ", which cannot be changed",
+		            new->shards, quote(queue->name, shown), old->shards);
+	if (new->mode != old->mode && running > 0)
+		return fail(BATON_BUSY,
+		            "queue %s is in %s mode and has %" PRIu64
+		            " claimed: the mode can be changed while nothing is claimed",
+		            quote(queue->name, shown), mode_name(old->mode), running);
+	return BATON_OK;
+}
+
+static enum baton_err queue_change(struct tx *tx, struct baton_str name,
+                                   const struct baton_queue_policy *policy, bool only_paused)
+{
+	struct queue *queue = memory_queue_find(tx->m, name);
+	if (!queue && only_paused)
+		return BATON_NOT_FOUND;
+	enum baton_err e = queue && !only_paused ? check_change(queue, policy) : BATON_OK;
+	if (e != BATON_OK)
+		return e;
+	queue = memory_queue_make(tx, name);
+	if (!queue || memory_tx_save(tx, &queue->row) != BATON_OK)
+		return BATON_NO_MEMORY;
+	if (only_paused)
+		queue->is.policy.paused = policy->paused;
+	else
+		queue->is.policy = *policy;
+	return BATON_OK;
+}
+
+enum baton_err memory_queue_set(struct baton_store *store, struct baton_str name,
+                                const struct baton_queue_policy *policy, bool only_paused)
+{
+	struct tx tx;
+	memory_tx_begin(&tx, store);
+	return memory_tx_end(&tx, queue_change(&tx, name, policy, only_paused));
+}
+
+static struct baton_duration oldest(const struct tx *tx, const struct queue *queue)
+{
+	struct baton_duration most = {0};
+	for (struct row *row = tx->m->lanes.oldest; row; row = row->newer) {
+		const struct lane *lane = (struct lane *)row;
+		if (lane->queue != queue)
+			continue;
+		struct line line = memory_line_look(lane, tx->now);
+		if (!line.free || line.first->is.state != BATON_BATCH_READY)
+			continue;
+		struct baton_duration age = baton_store_time_sub(tx->now, line.first->put_at);
+		most = age.ns > most.ns ? age : most;
+	}
+	return most;
+}
+
+static void describe(const struct tx *tx, const struct queue *queue, struct baton_queue_info *ret)
+{
+	const uint64_t *in = queue->is.in;
+	memset(ret, 0, sizeof *ret);
+	memcpy(ret->name, queue->name.ptr, queue->name.len);
+	ret->policy = queue->is.policy;
+	ret->counts = (struct baton_queue_counts){
+		.ready = in[BATON_BATCH_READY],
+		.delayed = in[BATON_BATCH_DELAYED] + in[BATON_BATCH_RETRY],
+		.running = in[BATON_BATCH_CLAIMED],
+		.dead = in[BATON_BATCH_DEAD],
+		.done = queue->is.done,
+		.failed = queue->is.failed,
+		.oldest = oldest(tx, queue),
+	};
+}
+
+enum baton_err memory_queue_get(struct baton_store *store, struct baton_str name,
+                                struct baton_queue_info *ret_info)
+{
+	struct tx tx;
+	memory_tx_begin(&tx, store);
+	const struct queue *queue = memory_queue_find(tx.m, name);
+	if (queue)
+		describe(&tx, queue, ret_info);
+	return memory_tx_end(&tx, queue ? BATON_OK : BATON_NOT_FOUND);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	struct baton_str s = (*(const struct queue *const *)a)->name;
+	struct baton_str t = (*(const struct queue *const *)b)->name;
+	return memory_compare(s, t);
+}
+
+enum baton_err memory_queue_list(struct baton_store *store, struct baton_str after,
+                                 struct baton_queue_info *infos, size_t max, size_t *ret_count)
+{
+	struct tx tx;
+	size_t count = 0;
+	memory_tx_begin(&tx, store);
+	const struct queue **queues =
+		memory_tx_take(&tx, tx.m->queues.count, sizeof(const struct queue *));
+	if (!queues)
+		return memory_tx_end(&tx, BATON_NO_MEMORY);
+	for (struct row *row = tx.m->queues.oldest; row; row = row->newer) {
+		const struct queue *queue = (struct queue *)row;
+		if (memory_compare(queue->name, after) > 0)
+			queues[count++] = queue;
+	}
+	qsort(queues, count, sizeof(const struct queue *), by_name);
+	count = count < max ? count : max;
+	for (size_t i = 0; i < count; i++)
+		describe(&tx, queues[i], &infos[i]);
+	*ret_count = count;
+	return memory_tx_end(&tx, BATON_OK);
+}

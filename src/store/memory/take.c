@@ -1,0 +1,181 @@
+/* Claims as they are made in a store in memory. */
+#include "store/memory/take.h"
+
+#include "base/fail.h"
+#include "store/memory/batch.h"
+#include "store/memory/lane.h"
+#include "store/memory/lease.h"
+
+static struct candidate candidate_of(const struct batch *b)
+{
+	return (struct candidate){
+		.seq = b->is.seq,
+		.cls = b->put.cls,
+		.delivery = b->put.delivery,
+		.slot = b->put.slot,
+		.group = b->put.group,
+	};
+}
+
+static bool blocks(const struct batch *b)
+{
+	return memory_line_has(b) && b->is.state == BATON_BATCH_RETRY;
+}
+
+enum baton_err memory_take_ready(struct tx *tx, const struct lane *lane, struct ready *ret)
+{
+	size_t most = 0;
+	for (const struct batch *b = lane->first; b && !blocks(b); b = b->next)
+		most += b->is.state == BATON_BATCH_READY;
+	*ret = (struct ready){
+		.batches = memory_tx_take(tx, most, sizeof(struct batch *)),
+		.candidates = memory_tx_take(tx, most, sizeof(struct candidate)),
+	};
+	if (!ret->batches || !ret->candidates)
+		return BATON_NO_MEMORY;
+	for (struct batch *b = lane->first; b && !blocks(b); b = b->next) {
+		if (b->is.state != BATON_BATCH_READY)
+			continue;
+		ret->candidates[ret->count] = candidate_of(b);
+		ret->batches[ret->count++] = b;
+	}
+	return BATON_OK;
+}
+
+static enum baton_err show_payloads(struct arena *a, const struct batch *b,
+                                    struct baton_work_batch *ret)
+{
+	struct baton_str *payloads = arena_take(a, b->put.count, sizeof *payloads);
+	if (!payloads)
+		return fail_memory(b->put.count * sizeof *payloads, "payloads");
+	for (size_t i = 0; i < b->put.count; i++) {
+		if (!arena_copy(a, b->put.payloads[i], &payloads[i]))
+			return fail_memory(b->put.payloads[i].len, "a payload");
+	}
+	ret->payloads = payloads;
+	ret->count = b->put.count;
+	return BATON_OK;
+}
+
+enum baton_err memory_show_batch(struct arena *a, const struct batch *b, bool payloads,
+                                 struct baton_work_batch *ret)
+{
+	*ret = (struct baton_work_batch){
+		.seq = b->is.seq,
+		.cls = b->put.cls,
+		.delivery = b->put.delivery,
+		.slot = b->put.slot,
+		.priority = b->put.priority,
+		.attempt = b->is.attempts + (b->is.state == BATON_BATCH_CLAIMED),
+		.put_at = b->put_at,
+	};
+	batch_id_print(b->id, &ret->id);
+	if (!arena_copy(a, b->put.group, &ret->group))
+		return fail_memory(b->put.group.len, "the name of a group");
+	return payloads ? show_payloads(a, b, ret) : BATON_OK;
+}
+
+static enum baton_err claim_new(struct tx *tx, const struct take *take, const struct batch *head,
+                                struct claim **ret)
+{
+	struct claim_name name = {.head = head->is.seq};
+	struct baton_id token;
+	struct claim *claim = NULL;
+	enum baton_err e = memory_tx_save(tx, &take->granter->row);
+	if (e == BATON_OK)
+		e = memory_lease_count(take->granter, head->is.fence, &name.fence);
+	if (e == BATON_OK)
+		e = baton_id_random(&token);
+	if (e != BATON_OK)
+		return e;
+	claim = (struct claim *)memory_tx_add(tx, &tx->m->claims, sizeof *claim,
+	                                      memory_hash(tx->m, &name, sizeof name));
+	if (!claim)
+		return BATON_NO_MEMORY;
+	claim->lane = head->lane;
+	claim->name = name;
+	claim->granter = take->granter->is.row.fence;
+	claim->token = token;
+	claim->owner = *take->owner;
+	claim->claimed_at = tx->now;
+	claim->is.expires = baton_store_time_add(tx->now, take->ttl);
+	*ret = claim;
+	return BATON_OK;
+}
+
+static enum baton_err show_claim(struct arena *a, const struct claim *claim,
+                                 struct baton_work_claim *ret)
+{
+	*ret = (struct baton_work_claim){
+		.proof.token = claim->token,
+		.fence = {claim->name.fence},
+		.claimed_at = claim->claimed_at,
+		.expires_at = claim->is.expires,
+	};
+	claim_name_print(&claim->name, ret->proof.id);
+	if (!arena_copy(a, claim->lane->queue->name, &ret->queue) ||
+	    !arena_copy(a, claim->lane->name, &ret->lane))
+		return fail_memory(claim->lane->name.len, "the name of a lane");
+	return BATON_OK;
+}
+
+static enum baton_err give(struct tx *tx, struct claim *claim, struct batch *b, struct arena *a,
+                           struct baton_work_batch *ret)
+{
+	enum baton_err e = memory_batch_event(tx, b, EVENT_CLAIM);
+	if (e != BATON_OK)
+		return e;
+	b->is.claim = claim;
+	claim->is.count++;
+	return memory_show_batch(a, b, true, ret);
+}
+
+enum baton_err memory_take(struct tx *tx, const struct take *take, struct batch *const *batches,
+                           size_t count)
+{
+	struct claims_parcel *parcel = take->parcel;
+	struct arena *a = &parcel->arena;
+	struct baton_work_claim shown;
+	struct baton_work_batch *to = arena_take(a, count, sizeof *to);
+	if (!to)
+		return fail_memory(count * sizeof *to, "the batches of a claim");
+	struct claim *claim;
+	enum baton_err e = claim_new(tx, take, batches[0], &claim);
+	if (e == BATON_OK)
+		e = show_claim(a, claim, &shown);
+	for (size_t i = 0; i < count && e == BATON_OK; i++)
+		e = give(tx, claim, batches[i], a, &to[i]);
+	if (e != BATON_OK)
+		return e;
+	shown.batches = to;
+	shown.count = count;
+	memcpy((struct baton_work_claim *)parcel->pub.claims + parcel->pub.count, &shown,
+	       sizeof shown);
+	parcel->pub.count++;
+	return BATON_OK;
+}
+
+struct claims_parcel *memory_take_parcel(const struct tx *tx, size_t claims)
+{
+	struct claims_parcel *parcel = claims_parcel_new(tx->m->store.alloc);
+	if (!parcel)
+		return NULL;
+	parcel->pub.claims = arena_take(&parcel->arena, claims, sizeof *parcel->pub.claims);
+	if (parcel->pub.claims)
+		return parcel;
+	fail_memory(claims * sizeof *parcel->pub.claims, "claims");
+	baton_work_claims_free(&parcel->pub);
+	return NULL;
+}
+
+enum baton_err memory_take_end(struct tx *tx, enum baton_err e, struct claims_parcel *parcel,
+                               struct baton_work_claims **ret_claims)
+{
+	e = memory_tx_end(tx, e);
+	bool given = e == BATON_OK && parcel && parcel->pub.count > 0;
+	if (!given && parcel)
+		baton_work_claims_free(&parcel->pub);
+	if (e == BATON_OK)
+		*ret_claims = given ? &parcel->pub : NULL;
+	return e;
+}

@@ -1,0 +1,42 @@
+/* Claims as they are made in a store in memory. */
+#ifndef STORE_MEMORY_TAKE_H
+#define STORE_MEMORY_TAKE_H
+
+#include "queue/select.h"
+#include "store/memory/tx.h"
+#include "store/parcel.h"
+
+/* For whom, under which lease, and for how long. */
+struct take {
+	const struct baton_owner *owner;
+	struct lease *granter; /* counts the claim */
+	struct baton_duration ttl;
+	struct claims_parcel *parcel;
+};
+
+/* The ready batches of a lane as far as they can be claimed now, in order: until a retry that
+ * blocks. Returned in the memory of the transaction. */
+struct ready {
+	struct batch **batches;
+	struct candidate *candidates; /* the same */
+	size_t count;
+};
+
+enum baton_err memory_take_ready(struct tx *tx, const struct lane *lane, struct ready *ret);
+
+/* Claims the batches, which are ready, and writes into the next claim of the parcel. */
+enum baton_err memory_take(struct tx *tx, const struct take *take, struct batch *const *batches,
+                           size_t count);
+
+/* A parcel with room for so many claims. NULL: no memory. */
+struct claims_parcel *memory_take_parcel(const struct tx *tx, size_t claims);
+
+/* Ends the transaction of a claim: the caller gets the parcel if there is something in it. */
+enum baton_err memory_take_end(struct tx *tx, enum baton_err e, struct claims_parcel *parcel,
+                               struct baton_work_claims **ret_claims);
+
+/* A batch as others see it, in the memory of `a`. */
+enum baton_err memory_show_batch(struct arena *a, const struct batch *b, bool payloads,
+                                 struct baton_work_batch *ret);
+
+#endif

@@ -1,0 +1,188 @@
+/* A transaction on a store in memory. */
+#include "store/memory/tx.h"
+
+#include <string.h>
+
+#include "base/fail.h"
+#include "store/memory/forget.h"
+#include "store/memory/lane.h"
+#include "store/memory/news.h"
+
+/* What a row was before the change after it, the newest first. */
+struct entry {
+	struct entry *before;
+	struct row *row;
+	bool added; /* it was not there */
+	bool gone;
+	char bytes[];
+};
+
+void memory_tx_begin(struct tx *tx, struct baton_store *store)
+{
+	struct memory *m = (struct memory *)store;
+	*tx = (struct tx){.m = m, .now = baton_store_now(store)};
+	arena_init(&tx->arena, store->alloc);
+	pthread_mutex_lock(&m->mu);
+	tx->start = memory_tx_mark(tx);
+}
+
+void *memory_tx_take(struct tx *tx, size_t count, size_t size)
+{
+	void *place = arena_take(&tx->arena, count, size);
+	if (!place)
+		fail_memory(count * size, "a transaction");
+	return place;
+}
+
+static struct entry *note(struct tx *tx, size_t len)
+{
+	struct entry *entry = memory_tx_take(tx, 1, sizeof *entry + len);
+	if (entry) {
+		entry->before = tx->last;
+		tx->last = entry;
+	}
+	return entry;
+}
+
+enum baton_err memory_tx_save(struct tx *tx, struct row *row)
+{
+	if (row->epoch == tx->m->epoch)
+		return BATON_OK;
+	struct entry *entry = note(tx, row->table->len);
+	if (!entry)
+		return BATON_NO_MEMORY;
+	entry->row = row;
+	entry->gone = row->gone;
+	memcpy(entry->bytes, (char *)row + row->table->from, row->table->len);
+	row->epoch = tx->m->epoch;
+	return BATON_OK;
+}
+
+enum baton_err memory_tx_delete(struct tx *tx, struct row *row)
+{
+	enum baton_err e = memory_tx_save(tx, row);
+	if (e == BATON_OK)
+		row->gone = true;
+	return e;
+}
+
+struct row *memory_tx_add(struct tx *tx, struct table *t, size_t size, uint64_t hash)
+{
+	struct entry *entry = note(tx, 0);
+	if (!entry)
+		return NULL;
+	entry->added = true;
+	entry->row = memory_row_add(t, size, hash);
+	if (entry->row) {
+		entry->row->epoch = tx->m->epoch;
+		return entry->row;
+	}
+	tx->last = entry->before;
+	fail_memory(size, "a row of the store");
+	return NULL;
+}
+
+struct mark memory_tx_mark(struct tx *tx)
+{
+	tx->m->epoch++;
+	return (struct mark){tx->last, tx->m->seq};
+}
+
+static void restore(const struct entry *entry)
+{
+	struct row *row = entry->row;
+	struct table *t = row->table;
+	if (entry->added) {
+		memory_row_leave(row);
+		memory_row_free(t->alloc, row);
+		return;
+	}
+	memcpy((char *)row + t->from, entry->bytes, t->len);
+	row->gone = entry->gone;
+	if (t->restored)
+		t->restored(row);
+}
+
+void memory_tx_undo(struct tx *tx, struct mark mark)
+{
+	for (; tx->last != mark.last; tx->last = tx->last->before)
+		restore(tx->last);
+	tx->m->seq = mark.seq;
+	tx->m->epoch++;
+}
+
+/* Rows are freed after all have left, since the journal may name one more than once. */
+static void commit(struct tx *tx)
+{
+	struct row *free_rows = NULL;
+	for (struct entry *entry = tx->last; entry; entry = entry->before) {
+		struct row *row = entry->row->gone && entry->row->table ? entry->row : NULL;
+		while (row) {
+			struct row *also = memory_row_leave(row);
+			row->next = free_rows;
+			free_rows = row;
+			row = also;
+		}
+	}
+	while (free_rows) {
+		struct row *row = free_rows;
+		free_rows = row->next;
+		memory_row_free(tx->m->store.alloc, row);
+	}
+}
+
+enum baton_err memory_tx_end(struct tx *tx, enum baton_err e)
+{
+	struct memory *m = tx->m;
+	if (e == BATON_OK) {
+		commit(tx);
+		memory_forget_some(m, tx->now);
+	} else {
+		memory_tx_undo(tx, tx->start);
+	}
+	pthread_mutex_unlock(&m->mu);
+	if (e == BATON_OK)
+		store_ring(&m->store, tx->news, tx->news_count);
+	arena_done(&tx->arena);
+	return e;
+}
+
+/* Every lane of a batch in the journal, once. */
+static size_t lanes_changed(struct tx *tx, struct lane **lanes)
+{
+	size_t count = 0;
+	tx->m->epoch++;
+	for (struct entry *entry = tx->last; entry; entry = entry->before) {
+		if (entry->row->table != &tx->m->batches)
+			continue;
+		struct lane *lane = ((struct batch *)entry->row)->lane;
+		if (lane->row.epoch == tx->m->epoch)
+			continue;
+		lane->row.epoch = tx->m->epoch;
+		if (lanes)
+			lanes[count] = lane;
+		count++;
+	}
+	return count;
+}
+
+static enum baton_err gather_news(struct tx *tx)
+{
+	size_t count = lanes_changed(tx, NULL);
+	struct lane **lanes = memory_tx_take(tx, count, sizeof(struct lane *));
+	tx->news = memory_tx_take(tx, count, sizeof *tx->news);
+	if (!lanes || !tx->news)
+		return BATON_NO_MEMORY;
+	lanes_changed(tx, lanes);
+	for (size_t i = 0; i < count; i++) {
+		struct line line = memory_line_look(lanes[i], tx->now);
+		if (line.free)
+			tx->news[tx->news_count++] = memory_news_of_lane(tx->m, lanes[i]);
+	}
+	return BATON_OK;
+}
+
+enum baton_err memory_tx_end_ring(struct tx *tx, enum baton_err e)
+{
+	return memory_tx_end(tx, e == BATON_OK ? gather_news(tx) : e);
+}
