@@ -18,6 +18,7 @@
 #include <baton/owner.h>
 #include <baton/policy.h>
 #include <baton/queue.h>
+#include <baton/schedule.h>
 #include <baton/store.h>
 #include <baton/str.h>
 #include <baton/time.h>

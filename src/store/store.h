@@ -14,10 +14,21 @@
 
 #include <baton/lease.h>
 #include <baton/queue.h>
+#include <baton/schedule.h>
 #include <baton/store.h>
 #include <baton/work.h>
 
 #include "queue/lease.h"
+
+struct schedules_parcel;
+
+/* What is put of a schedule in one transaction. */
+struct schedule_step {
+	struct baton_str name;
+	struct baton_store_time from, last, next;
+	const struct baton_batch *batches;
+	size_t count;
+};
 
 struct store_ops {
 	void (*close)(struct baton_store *store);
@@ -70,6 +81,22 @@ struct store_ops {
 	                       struct baton_work_page **ret_page);
 	enum baton_err (*next_due)(struct baton_store *store, struct baton_str queue,
 	                           struct baton_store_time *ret);
+
+	/* Keeps the record, with its last and next. One that is there with the same expression and
+	 * zone keeps its own last and next. */
+	enum baton_err (*schedule_set)(struct baton_store *store,
+	                               const struct baton_schedule *schedule);
+	enum baton_err (*schedule_remove)(struct baton_store *store, struct baton_str name);
+
+	/* Those after `after`, or, if it is not empty, that of exactly `name`, into the page. */
+	enum baton_err (*schedule_list)(struct baton_store *store, struct baton_str after,
+	                                struct baton_str name, size_t max,
+	                                struct schedules_parcel *page);
+
+	/* Puts the batches of some ticks, and moves the schedule on. BATON_NOT_HELD: its last tick
+	 * is not step->from any more, or it is gone, and nothing was put. */
+	enum baton_err (*schedule_step)(struct baton_store *store,
+	                                const struct schedule_step *step);
 
 	enum baton_err (*backup)(struct baton_store *store, const char *path,
 	                         const struct baton_store_progress *progress);

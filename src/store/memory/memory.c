@@ -26,7 +26,8 @@ static void memory_close(struct baton_store *store)
 {
 	struct memory *m = (struct memory *)store;
 	struct table *const tables[] = {&m->queues, &m->lanes,   &m->batches, &m->claims,
-	                                &m->sources, &m->answers, &m->leases,  &m->texts};
+	                                &m->sources, &m->answers, &m->leases,  &m->texts,
+	                                &m->schedules};
 	for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
 		memory_table_done(tables[i]);
 	pthread_mutex_destroy(&m->mu);
@@ -72,6 +73,10 @@ static const struct store_ops ops = {
 	.get = memory_get,
 	.list = memory_list,
 	.next_due = memory_next_due,
+	.schedule_set = memory_schedule_set,
+	.schedule_remove = memory_schedule_remove,
+	.schedule_list = memory_schedule_list,
+	.schedule_step = memory_schedule_step,
 	.backup = memory_backup,
 	.check = memory_check,
 	.tidy = memory_tidy,
@@ -94,6 +99,7 @@ static void tables_init(struct memory *m)
 	m->answers = (struct table){.alloc = a};
 	m->leases = (struct table){.alloc = a, CHANGES(struct lease)};
 	m->texts = (struct table){.alloc = a, CHANGES(struct text)};
+	m->schedules = (struct table){.alloc = a, CHANGES(struct schedule)};
 }
 
 enum baton_err memory_open(const struct baton_store *store, struct baton_store **ret_store)

@@ -20,6 +20,7 @@ struct memory {
 	uint64_t seq;   /* [mu] the last number that was given                           */
 	uint64_t text;  /* [mu] how many texts there were                                */
 	struct table queues, lanes, batches, claims, sources, answers, leases, texts; /* [mu] */
+	struct table schedules;                                                       /* [mu] */
 };
 
 /* Names are kept behind the row. */
@@ -123,6 +124,16 @@ struct lease {
 	struct {
 		struct lease_row row;
 		uint64_t counter; /* of the claims under its fence */
+	} is;
+};
+
+/* What `put` points to is kept behind the row. */
+struct schedule {
+	struct row row;
+	struct baton_schedule put;
+
+	struct {
+		struct baton_store_time last, next;
 	} is;
 };
 

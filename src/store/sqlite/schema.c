@@ -86,7 +86,11 @@ static const char *const steps[] = {
 	"CREATE TABLE finished("
 	" head INTEGER NOT NULL, fence INTEGER NOT NULL, token BLOB NOT NULL,"
 	" state INTEGER NOT NULL, until INTEGER NOT NULL,"
-	" PRIMARY KEY(head, fence)) WITHOUT ROWID;",
+	" PRIMARY KEY(head, fence)) WITHOUT ROWID;"
+	"CREATE TABLE schedule("
+	" name TEXT PRIMARY KEY, cron TEXT NOT NULL, zone TEXT NOT NULL, missed INTEGER NOT NULL,"
+	" queue TEXT NOT NULL, lane TEXT NOT NULL, priority INTEGER NOT NULL,"
+	" payload BLOB NOT NULL, last INTEGER NOT NULL, next INTEGER NOT NULL) WITHOUT ROWID;",
 };
 #define VERSION ((int64_t)(sizeof steps / sizeof steps[0]))
 

@@ -12,6 +12,9 @@
 	"head, fence, token, owner, queue, claimed_at, expires_at, offered, tried, granter, " \
 	"lane, batches"
 
+#define SQL_SCHEDULE_COLUMNS \
+	"name, cron, zone, missed, queue, lane, priority, payload, last, next"
+
 #define SQL_TABLE(X)                                                                               \
 	X(BEGIN, "BEGIN IMMEDIATE")                                                                \
 	X(COMMIT, "COMMIT")                                                                        \
@@ -122,7 +125,22 @@
 	X(FINISHED_READ, "SELECT token, state, until FROM finished WHERE head = ? AND fence = ?")  \
 	X(FINISHED_NEXT, "SELECT head, fence, until FROM finished WHERE head > ? "                 \
 	                 "ORDER BY head LIMIT ?")                                                  \
-	X(FINISHED_DROP, "DELETE FROM finished WHERE head = ? AND fence = ?")
+	X(FINISHED_DROP, "DELETE FROM finished WHERE head = ? AND fence = ?")                      \
+	X(SCHEDULE_SET, "INSERT INTO schedule(" SQL_SCHEDULE_COLUMNS ") "                          \
+	                "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(name) DO UPDATE SET "    \
+	                "last = iif(cron = excluded.cron AND zone = excluded.zone, last, "         \
+	                "excluded.last), "                                                         \
+	                "next = iif(cron = excluded.cron AND zone = excluded.zone, next, "         \
+	                "excluded.next), "                                                         \
+	                "cron = excluded.cron, zone = excluded.zone, missed = excluded.missed, "   \
+	                "queue = excluded.queue, lane = excluded.lane, "                           \
+	                "priority = excluded.priority, payload = excluded.payload")                \
+	X(SCHEDULE_HAS, "SELECT 1 FROM schedule WHERE name = ?")                                   \
+	X(SCHEDULE_DROP, "DELETE FROM schedule WHERE name = ?")                                    \
+	X(SCHEDULE_LIST, "SELECT " SQL_SCHEDULE_COLUMNS " FROM schedule WHERE name > ? "           \
+	                 "ORDER BY name LIMIT ?")                                                  \
+	X(SCHEDULE_READ, "SELECT " SQL_SCHEDULE_COLUMNS " FROM schedule WHERE name = ?")           \
+	X(SCHEDULE_MOVE, "UPDATE schedule SET last = ?, next = ? WHERE name = ?")
 
 enum sql {
 #define SQL_NAME(name, text) SQL_##name,

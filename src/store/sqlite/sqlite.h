@@ -102,6 +102,13 @@ enum baton_err sqlite_list(struct baton_store *store, const struct baton_work_fi
                            struct baton_work_page **ret_page);
 enum baton_err sqlite_next_due(struct baton_store *store, struct baton_str queue,
                                struct baton_store_time *ret);
+enum baton_err sqlite_schedule_set(struct baton_store *store,
+                                   const struct baton_schedule *schedule);
+enum baton_err sqlite_schedule_remove(struct baton_store *store, struct baton_str name);
+enum baton_err sqlite_schedule_list(struct baton_store *store, struct baton_str after,
+                                    struct baton_str name, size_t max,
+                                    struct schedules_parcel *page);
+enum baton_err sqlite_schedule_step(struct baton_store *store, const struct schedule_step *step);
 enum baton_err sqlite_backup(struct baton_store *store, const char *path,
                              const struct baton_store_progress *progress);
 enum baton_err sqlite_check(struct baton_store *store,
