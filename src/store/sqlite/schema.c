@@ -84,9 +84,8 @@ static const char *const steps[] = {
 	" until INTEGER NOT NULL) WITHOUT ROWID;"
 	"CREATE INDEX source_until ON source(until);"
 	"CREATE TABLE finished("
-	" head INTEGER NOT NULL, fence INTEGER NOT NULL, token BLOB NOT NULL,"
-	" state INTEGER NOT NULL, until INTEGER NOT NULL,"
-	" PRIMARY KEY(head, fence)) WITHOUT ROWID;"
+	" head INTEGER PRIMARY KEY, fence INTEGER NOT NULL, token BLOB NOT NULL,"
+	" state INTEGER NOT NULL, until INTEGER NOT NULL);"
 	"CREATE TABLE schedule("
 	" name TEXT PRIMARY KEY, cron TEXT NOT NULL, zone TEXT NOT NULL, missed INTEGER NOT NULL,"
 	" queue TEXT NOT NULL, lane TEXT NOT NULL, priority INTEGER NOT NULL,"
@@ -174,7 +173,8 @@ enum baton_err schema_open(struct db *db, struct baton_store_time now)
 	int64_t version, copied = 0;
 	enum baton_err e = check_kind(db, &version);
 	if (e == BATON_OK)
-		e = db_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL");
+		e = db_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; "
+			        "PRAGMA secure_delete=FAST");
 	if (e == BATON_OK && version == VERSION)
 		e = db_number(db, "SELECT copied FROM state", &copied);
 	if (e != BATON_OK || (version == VERSION && copied == 0))

@@ -123,9 +123,9 @@
 	X(FINISHED_ADD, "INSERT OR REPLACE INTO finished(head, fence, token, state, until) "       \
 	                "VALUES(?, ?, ?, ?, ?)")                                                   \
 	X(FINISHED_READ, "SELECT token, state, until FROM finished WHERE head = ? AND fence = ?")  \
-	X(FINISHED_NEXT, "SELECT head, fence, until FROM finished WHERE head > ? "                 \
+	X(FINISHED_NEXT, "SELECT head, until FROM finished WHERE head > ? "                        \
 	                 "ORDER BY head LIMIT ?")                                                  \
-	X(FINISHED_DROP, "DELETE FROM finished WHERE head = ? AND fence = ?")                      \
+	X(FINISHED_DROP, "DELETE FROM finished WHERE head = ?")                                    \
 	X(SCHEDULE_SET, "INSERT INTO schedule(" SQL_SCHEDULE_COLUMNS ") "                          \
 	                "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(name) DO UPDATE SET "    \
 	                "last = iif(cron = excluded.cron AND zone = excluded.zone, last, "         \
