@@ -95,12 +95,21 @@ def children(pid):
     return found
 
 
-def guardian_of(process):
+def wait_until(condition):
     limit = time.monotonic() + BOUND
-    while not children(process.pid):
-        assert time.monotonic() < limit and process.poll() is None
+    while not condition():
+        assert time.monotonic() < limit
+
+
+def guardian_of(process):
+    wait_until(lambda: children(process.pid) or process.poll() is not None)
     [guardian] = children(process.pid)
     return guardian
+
+
+def waiters(baton):
+    """How many stand in line, for any name."""
+    return 0
 
 
 def says_if_alive(pid):
@@ -465,18 +474,46 @@ def test_a_killed_patron_takes_the_command_and_its_daemons_with_it(baton, lock):
     ends(daemon)
 
 
-def test_a_killed_group_leaves_its_daemons_to_the_guardian(baton, lock):
+def test_a_killed_group_takes_its_daemons_with_it(baton, lock):
     process = with_daemon(lock, 'x', then=GOES_ON, start_new_session=True)
     assert process.stdout.readline() == 'on\n'
     daemon = descriptor(process.daemon)
-    # The patron first: a guardian that sees the command's end before the patron's leaves what the
-    # command left behind alone, and keeps the name.
-    os.kill(process.pid, signal.SIGKILL)
+    os.killpg(process.pid, signal.SIGKILL)
     assert done(process) == -signal.SIGKILL
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
     ends(daemon)
     assert baton('lock', 'x', 'true').returncode == 0
+
+
+def test_a_patron_that_is_killed_before_it_knows_of_the_end_takes_the_daemons_with_it(baton, lock):
+    process = with_daemon(lock, 'x', then=GOES_ON, start_new_session=True)
+    assert process.stdout.readline() == 'on\n'
+    daemon = descriptor(process.daemon)
+    [command] = [c for c in children(guardian_of(process)) if c != process.daemon]
+    os.kill(process.pid, signal.SIGSTOP)
+    os.kill(command, signal.SIGKILL)
+    wait_until(lambda: not os.path.exists(f'/proc/{command}'))
+    os.kill(process.pid, signal.SIGKILL)
+    assert done(process) == -signal.SIGKILL
+    ends(daemon)
+    assert baton('lock', 'x', 'true').returncode == 0
+
+
+def test_who_is_stopped_while_it_waits_gives_its_turn_to_others(baton, lock):
+    holder = running(lock, 'x')
+    waiting = lock('-v', 'x', *RUN)
+    wait_until(lambda: waiters(baton) == 1)
+    waiting.send_signal(signal.SIGSTOP)
+    assert done(holder, input='') == 0
+    # It gets the name and does not answer; the name goes on to the next.
+    other = running(lock, 'x')
+    waiting.send_signal(signal.SIGCONT)
+    wait_until(lambda: waiters(baton) == 1)
+    assert done(other, input='') == 0
+    fence = int(waiting.stdout.readline())
+    assert fence > other.fence > holder.fence
+    assert done(waiting, input='') == 0
+    where, said = waiting.err.splitlines()
+    assert said == f'baton: x is held with fence {fence}'
 
 
 def test_a_killed_patron_that_waits_leaves_nobody_in_line(baton, lock):

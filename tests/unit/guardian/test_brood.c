@@ -168,8 +168,11 @@ static int killed_with_its_parent(int channel, void *arg)
 	return 0;
 }
 
-/* Runs a command that finds SIGUSR1 blocked, SIGCHLD ignored and the descriptor open. */
-static int run_prepared(char *const *argv, int inherit)
+/* Where a command finds the descriptor that it inherits. */
+#define INHERITED 77
+
+/* Runs a command that finds SIGUSR1 blocked, SIGCHLD ignored and a copy of the descriptor. */
+static int run_prepared(char *const *argv, int fd)
 {
 	struct brood b = BROOD_NONE;
 	sigset_t mask;
@@ -178,7 +181,9 @@ static int run_prepared(char *const *argv, int inherit)
 	struct brood_spec spec = spec_of(argv, &mask);
 	spec.chld_ignored = true;
 	EXPECT(brood_fork(&b, &spec) == BATON_OK);
-	brood_start(&b, inherit, NULL);
+	EXPECT(dup3(fd, INHERITED, O_CLOEXEC) == INHERITED);
+	brood_start(&b, INHERITED, NULL);
+	close(INHERITED);
 	EXPECT(reap_one(&b).ended);
 	EXPECT(WIFEXITED(b.status) && WEXITSTATUS(b.status) == 0);
 	return 0;
@@ -192,11 +197,10 @@ static int descriptors_and_signals(int channel, void *arg)
 	char test[] = "test", not [] = "!", exists[] = "-e", open_one[] = "/proc/self/fd/77";
 	char closed_one[32];
 	snprintf(closed_one, sizeof closed_one, "/proc/self/fd/%d", channel);
-	EXPECT(dup3(channel, 77, O_CLOEXEC) == 77);
-	EXPECT(run_prepared((char *[]){grep, quiet, blocked, status, NULL}, 77) == 0);
-	EXPECT(run_prepared((char *[]){grep, quiet, ignored, status, NULL}, 77) == 0);
-	EXPECT(run_prepared((char *[]){test, exists, open_one, NULL}, 77) == 0);
-	EXPECT(run_prepared((char *[]){test, not, exists, closed_one, NULL}, 77) == 0);
+	EXPECT(run_prepared((char *[]){grep, quiet, blocked, status, NULL}, channel) == 0);
+	EXPECT(run_prepared((char *[]){grep, quiet, ignored, status, NULL}, channel) == 0);
+	EXPECT(run_prepared((char *[]){test, exists, open_one, NULL}, channel) == 0);
+	EXPECT(run_prepared((char *[]){test, not, exists, closed_one, NULL}, channel) == 0);
 	return 0;
 }
 
