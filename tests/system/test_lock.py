@@ -1,5 +1,6 @@
 """baton lock: one command at a time under a name, whoever is killed."""
 import contextlib
+import fcntl
 import os
 import pty
 import re
@@ -13,7 +14,7 @@ import pytest
 
 BATON = os.environ['BATON_BIN']
 WITNESS = os.environ['BATON_WITNESS']
-USAGE, WRONG_DATA, SOFTWARE, SYSTEM, YIELDED, LOST = 64, 65, 70, 71, 75, 76
+USAGE, WRONG_DATA, UNAVAILABLE, SOFTWARE, SYSTEM, YIELDED, LOST = 64, 65, 69, 70, 71, 75, 76
 BOUND = 60     # seconds that nothing here takes
 HELD = re.compile(r'baton: (\S+) is held by (.+) \(pid (\d+) on (\S+)\) '
                   r'since (\S+ \S+) until (.+)\n')
@@ -109,7 +110,7 @@ def guardian_of(process):
 
 def waiters(baton):
     """How many stand in line, for any name."""
-    return 0
+    return int(re.search(r'^waiters +(\d+) of', baton('fleet').stdout, re.MULTILINE).group(1))
 
 
 def says_if_alive(pid):
@@ -461,6 +462,25 @@ def test_the_command_is_in_its_callers_group_and_may_use_the_terminal(on_a_termi
     assert str(pid).encode() in got
 
 
+@pytest.fixture
+def unshare():
+    """What runs a command in new namespaces."""
+    def prefix(*options):
+        command = ['unshare', *([] if os.geteuid() == 0 else ['--map-root-user']), *options]
+        if subprocess.run([*command, 'true'], check=False, stderr=subprocess.DEVNULL).returncode:
+            pytest.skip('no new namespaces to be had here')
+        return command
+    return prefix
+
+
+@pytest.mark.parametrize('under', [UNDER_A_SHELL, []], ids=['under a shell', 'alone'])
+def test_in_a_new_pid_namespace_the_command_may_use_the_terminal(on_a_terminal, unshare, under):
+    _, terminal = on_a_terminal([*unshare('--mount-proc', '--pid', '--fork'), *under, BATON, 'lock',
+                                 'x', 'sh', '-c', 'read line; echo got $line'])
+    os.write(terminal, b'hello\n')
+    read_until(terminal, b'got hello')
+
+
 def test_a_killed_patron_takes_the_command_and_its_daemons_with_it(baton, lock):
     process = with_daemon(lock, 'x', then=GOES_ON)
     assert process.stdout.readline() == 'on\n'
@@ -505,7 +525,7 @@ def test_who_is_stopped_while_it_waits_gives_its_turn_to_others(baton, lock):
     waiting.send_signal(signal.SIGSTOP)
     assert done(holder, input='') == 0
     # It gets the name and does not answer; the name goes on to the next.
-    other = running(lock, 'x')
+    other = running(lock, '-w', f'{BOUND}s', 'x')
     waiting.send_signal(signal.SIGCONT)
     wait_until(lambda: waiters(baton) == 1)
     assert done(other, input='') == 0
@@ -689,6 +709,27 @@ def test_a_fleet_that_is_something_else_is_an_error_and_left_alone(baton, own_fl
     assert (result.returncode, result.stdout) == (WRONG_DATA, '')
     assert re.fullmatch('baton: .+\n', result.stderr)
     assert own_fleet.read_text() == 'precious'
+
+
+def test_without_room_for_the_fleet_nothing_runs(baton, unshare, tmp_path):
+    script = 'mount -t tmpfs -o size=64k none "$1" && "$2" lock --fleet "$1/fleet" x echo ran; ' \
+             'status=$?; ls -A "$1"; exit $status'
+    result = subprocess.run([*unshare('--mount'), 'sh', '-c', script, 'sh', tmp_path / 'run', BATON],
+                            capture_output=True, text=True, timeout=BOUND, check=False)
+    assert (result.returncode, result.stdout) == (UNAVAILABLE, '')
+    assert re.fullmatch(f"baton: .*'{tmp_path}/run/fleet'.*\n", result.stderr)
+
+
+@pytest.mark.parametrize('options', [[], ['-n'], ['-w', '1h'], ['-E', '3']])
+def test_behind_a_stopped_process_nothing_runs(baton, own_fleet, options):
+    assert baton('fleet', '--create').returncode == 0
+    # Whoever joins has this lock for a moment.
+    with open(f'{own_fleet}.mark') as mark:
+        fcntl.flock(mark, fcntl.LOCK_EX)
+        result = baton('lock', *options, 'x', 'echo', 'ran')
+    assert (result.returncode, result.stdout) == (YIELDED, '')
+    assert re.fullmatch(f"baton: '{own_fleet}.mark' has been locked for .*\n", result.stderr)
+    assert baton('lock', *options, 'x', 'true').returncode == 0
 
 
 def test_a_fleet_named_badly_by_the_environment_is_an_error(baton):
