@@ -117,7 +117,8 @@ static void command_ended(struct brood *b, int status)
 {
 	b->command = 0;
 	b->status = status;
-	if (recv(b->socket, &b->errnum, sizeof b->errnum, MSG_DONTWAIT) != (ssize_t)sizeof b->errnum)
+	ssize_t n = recv(b->socket, &b->errnum, sizeof b->errnum, MSG_DONTWAIT);
+	if (n != (ssize_t)sizeof b->errnum)
 		b->errnum = 0;
 	fd_closep(&b->socket);
 	b->socket = -1;

@@ -38,9 +38,9 @@ struct brood {
  * BATON_SYSTEM: the kernel does not allow it. */
 enum baton_err brood_prepare(void);
 
-/* Forks the process that is to be the command, in the process group of this one and with the signals
- * blocked that are blocked here: these wait for the command, as it waits for brood_start(). It is
- * killed when the calling thread of this process ends. The spec is borrowed for the call.
+/* Forks the process that is to be the command, in the process group of this one and with the
+ * signals blocked that are blocked here: these wait for the command, as it waits for brood_start().
+ * It is killed when the calling thread of this process ends. The spec is borrowed for the call.
  * BATON_SYSTEM: there is no process or descriptor to be had. */
 enum baton_err brood_fork(struct brood *b, const struct brood_spec *spec);
 

@@ -30,8 +30,8 @@
 /* How often it tries the latch again, and kills what has been forked since: nobody tells. */
 #define RETRY_MS 20
 
-/* How long the subject is kept for a patron that does not say that the command may begin, because it
- * is stopped: others want it meanwhile. */
+/* How long the subject is kept for a patron that does not say that the command may begin, because
+ * it is stopped: others want it meanwhile. */
 #define OFFER_MS 1000
 
 /* "space/label", and the name of its variable. */
@@ -46,17 +46,18 @@ struct guardian {
 	struct latch latch;
 	struct brood brood;
 	struct inherited inherited;
-	int signals; /* where SIGCHLD and SIGTERM arrive */
+	int signals;        /* where SIGCHLD and SIGTERM arrive */
 	bool alone;         /* the patron has died, or knows all that it waited for */
 	bool begun;         /* the command was started */
 	bool ended;         /* and has ended */
 	bool lost;          /* the subject is */
 	bool stopped;       /* somebody asked for the end */
-	bool told;          /* the patron knows how it ended */
+	bool told;          /* the patron was told how it ended */
 	bool too_late;      /* the patron did not want to wait any longer */
 	enum baton_err err; /* why nothing could be run */
 	int errnum;         /* with it */
-	struct baton_claim_holder holder; /* with BATON_YIELD and BATON_TIMEOUT, unless too_late */
+
+	struct baton_claim_holder holder; /* after BATON_YIELD and BATON_TIMEOUT */
 };
 
 static struct baton_mono now_boot(void)

@@ -17,7 +17,8 @@ struct guardian_birth {
 	bool chld_ignored;    /* SIGCHLD was ignored before */
 };
 
-/* Is the guardian, in a process of its own with one thread and in the patron's group, from its beginning to its end. */
+/* Is the guardian, in a process of its own with one thread, and at first in the patron's group,
+ * from its beginning to its end. */
 _Noreturn void guardian_live(const struct guardian_birth *birth);
 
 #endif

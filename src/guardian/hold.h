@@ -28,7 +28,8 @@ struct hold {
 	struct baton_mono next;  /* when to look after it again; never: it is not held */
 };
 
-/* Joins the fleet, unless it has, and claims the subject. A stopped process may be in the way for 2 seconds.
+/* Joins the fleet, unless it has, and claims the subject. A stopped process may be in the way for 2
+ * seconds.
  *
  * Answers as baton_fleet_join() and baton_claim_wait(); *ret_holder as there. Unless BATON_OK
  * nothing is held, and hold_done() is fine all the same. */

@@ -16,7 +16,7 @@ enum post_kind {
 	POST_WITHDRAWN, /* that took too long, it is no longer held; answered by ORDER_BACK */
 	POST_BEGUN,     /* the answer to ORDER_GO, unless the offer was withdrawn: it runs */
 	POST_END,       /* how it ended: `end`; unless `last` answered by ORDER_HEARD */
-	POST_REFUSED /* nothing runs: `err`, `errnum`, `detail`; `end` after a yield; the last */
+	POST_REFUSED    /* nothing runs: `err`, `errnum`, `detail`; after a yield `end`; the last */
 };
 
 #define POST_DETAIL 1024
@@ -46,8 +46,8 @@ struct order {
  * posts that wait for its answer. Nothing happens when it is gone. */
 void post_send(int socket, const struct post *post);
 
-/* Sends, and waits while a guardian that is stopped has too many to read. Nothing happens when it is
- * gone. */
+/* Sends, and waits while a guardian that is stopped has too many to read. Nothing happens when it
+ * is gone. */
 void order_send(int socket, int32_t what);
 
 /* What receiving came to. */

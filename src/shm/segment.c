@@ -179,9 +179,11 @@ static enum baton_err stat_check(const struct segment_spec *spec, const struct s
 		return foreign(spec, "belongs to another user");
 	if (mode != 0600 && mode != 0660)
 		return fail(BATON_INVALID,
-		            "'%.200s' has mode %03o instead of 600 or 660, so anybody may have "
-		            "written to it; it was left as it is",
-		            spec->path, (unsigned)mode);
+		            "'%.200s' has mode %03o instead of 600 or 660, so %s; it was left as "
+		            "it is",
+		            spec->path, (unsigned)mode,
+		            (mode & 02) != 0 ? "anybody may have written to it"
+		                             : "not all who share it have permission to use it");
 	return BATON_OK;
 }
 

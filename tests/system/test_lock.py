@@ -714,8 +714,8 @@ def test_a_fleet_that_is_something_else_is_an_error_and_left_alone(baton, own_fl
 def test_without_room_for_the_fleet_nothing_runs(baton, unshare, tmp_path):
     script = 'mount -t tmpfs -o size=64k none "$1" && "$2" lock --fleet "$1/fleet" x echo ran; ' \
              'status=$?; ls -A "$1"; exit $status'
-    result = subprocess.run([*unshare('--mount'), 'sh', '-c', script, 'sh', tmp_path / 'run', BATON],
-                            capture_output=True, text=True, timeout=BOUND, check=False)
+    command = [*unshare('--mount'), 'sh', '-c', script, 'sh', tmp_path / 'run', BATON]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=BOUND, check=False)
     assert (result.returncode, result.stdout) == (UNAVAILABLE, '')
     assert re.fullmatch(f"baton: .*'{tmp_path}/run/fleet'.*\n", result.stderr)
 
@@ -753,7 +753,8 @@ def test_closed_standard_descriptors_are_no_trap(lock, baton, closed):
         hear_signals()
         for fd in closed:
             os.close(fd)
-    process = subprocess.Popen([BATON, 'lock', 'x', '-c', 'exit 7'], preexec_fn=close)
+    found = ' && '.join(f'[ ! -e /proc/$$/fd/{fd} ]' for fd in closed)
+    process = subprocess.Popen([BATON, 'lock', 'x', '-c', f'{found} && exit 7'], preexec_fn=close)
     assert process.wait(timeout=BOUND) == 7
     assert baton('lock', '-w', '1min', 'x', 'true').returncode == 0
 
