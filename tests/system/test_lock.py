@@ -35,6 +35,13 @@ def hear_signals(but=None):
         signal.signal(number, signal.SIG_IGN if number == but else signal.SIG_DFL)
 
 
+def lead_a_group():
+    """For who is to be stopped: a group without a parent in its session is continued by the kernel
+    when one of its processes ends."""
+    hear_signals()
+    os.setpgrp()
+
+
 @pytest.fixture
 def lock():
     """Starts `baton lock`; what still runs at the end of the test is killed."""
@@ -505,7 +512,7 @@ def test_a_killed_group_takes_its_daemons_with_it(baton, lock):
 
 
 def test_a_patron_that_is_killed_before_it_knows_of_the_end_takes_the_daemons_with_it(baton, lock):
-    process = with_daemon(lock, 'x', then=GOES_ON, start_new_session=True)
+    process = with_daemon(lock, 'x', then=GOES_ON, preexec_fn=lead_a_group)
     assert process.stdout.readline() == 'on\n'
     daemon = descriptor(process.daemon)
     [command] = [c for c in children(guardian_of(process)) if c != process.daemon]
@@ -520,7 +527,7 @@ def test_a_patron_that_is_killed_before_it_knows_of_the_end_takes_the_daemons_wi
 
 def test_who_is_stopped_while_it_waits_gives_its_turn_to_others(baton, lock):
     holder = running(lock, 'x')
-    waiting = lock('-v', 'x', *RUN)
+    waiting = lock('-v', 'x', *RUN, preexec_fn=lead_a_group)
     wait_until(lambda: waiters(baton) == 1)
     waiting.send_signal(signal.SIGSTOP)
     assert done(holder, input='') == 0
