@@ -300,7 +300,11 @@ static int hold_until_wanted(int channel, void *arg)
 	struct baton_fleet_options options = {.path = w->fleet, .owner = BATON_STR("other")};
 	struct baton_fleet *fleet;
 	struct baton_claim claim;
-	struct baton_claim_ask ask = {.subject = &w->subject, .until = BATON_MONO_NEVER};
+	const struct baton_clock *clock = baton_clock_boot();
+	struct baton_claim_ask ask = {
+		.subject = &w->subject,
+		.until = baton_mono_add(clock->now(clock), baton_duration_s(60)),
+	};
 	if (baton_fleet_join(&options, &fleet) != BATON_OK ||
 	    baton_claim_wait(fleet, &ask, &claim, NULL) != BATON_OK)
 		return 1;

@@ -64,8 +64,9 @@ static void interrupted(int sig)
 _Noreturn static void wait_for_interrupt(const char *gate)
 {
 	signal(SIGINT, interrupted);
+	pid_t child = fork();
 	alarm(BOUND);
-	if (fork() == 0)
+	if (child == 0)
 		wait_at(gate);
 	for (;;)
 		pause();
