@@ -1,5 +1,5 @@
-/* An interrupt that is typed at whatever moment either ends the wait, and the command does not run, or
- * comes to the command. It is typed before each system call of patron, guardian and command. */
+/* An interrupt that is typed at whatever moment either ends the wait, and the command does not run,
+ * or comes to the command. It is typed before each system call of patron, guardian and command. */
 #include <baton/guardian.h>
 
 #include <fcntl.h>
@@ -23,9 +23,6 @@
 
 /* How far the daily run goes on through what repeats itself. */
 #define CALLS_DAILY 400
-
-/* What the witness answers to an interrupt. */
-#define STATUS_INTERRUPTED 42
 
 /* What the patron says of how it ended. */
 enum {
@@ -76,8 +73,7 @@ static int outcome(const struct baton_guardian_end *end)
 {
 	if (end->how == BATON_GUARDIAN_INTERRUPTED && end->code == SIGINT)
 		return STATUS_BEFORE;
-	if ((end->how == BATON_GUARDIAN_SIGNALED && end->code == SIGINT) ||
-	    (end->how == BATON_GUARDIAN_EXITED && end->code == STATUS_INTERRUPTED))
+	if (end->how == BATON_GUARDIAN_SIGNALED && end->code == SIGINT)
 		return STATUS_COMMAND;
 	fprintf(stderr, "# how %d, code %d\n", end->how, end->code);
 	return 1;

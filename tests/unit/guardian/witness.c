@@ -4,7 +4,7 @@
  *	witness FILE family GATE   the same, and leaves a daemon that ignores SIGTERM; both stay
  *	                           until GATE is unlocked
  *	witness FILE typed GATE    the same as the first, and has a child that waits for GATE; both
- *	                           go on until they are interrupted
+ *	                           go on until an interrupt ends them
  *
  * The lock of FILE descends to the daemon, so it lasts as long as anything of this command does. */
 #include <errno.h>
@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #define STATUS_OVERLAP 99
-#define STATUS_INTERRUPTED 42
 
 /* How many seconds a signal takes at most that is not lost. */
 #define BOUND 60
@@ -55,15 +54,8 @@ static void leave_a_daemon(const char *gate)
 	_exit(0);
 }
 
-static void interrupted(int sig)
-{
-	(void)sig;
-	_exit(STATUS_INTERRUPTED);
-}
-
 _Noreturn static void wait_for_interrupt(const char *gate)
 {
-	signal(SIGINT, interrupted);
 	pid_t child = fork();
 	alarm(BOUND);
 	if (child == 0)
