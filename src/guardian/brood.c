@@ -51,7 +51,7 @@ static int descriptor_of(struct msghdr *message)
 /* Waits for the start. Returns 0, or why there is none: an errno. */
 static int await_start(const struct brood_spec *spec, int socket)
 {
-	struct start start;
+	struct start start = {.inherit = -1};
 	union control control;
 	struct iovec bytes = {.iov_base = &start, .iov_len = sizeof start};
 	struct msghdr message = {
