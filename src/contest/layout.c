@@ -215,6 +215,7 @@ void view_init(struct view *v)
 {
 	view_find(v, v->segment.data, v->segment.params);
 	v->mark_path = "";
+	atomic_store(&v->afforded, 0);
 }
 
 static void raise_to(_Atomic uint64_t *number, uint64_t at_least)
