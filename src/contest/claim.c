@@ -111,6 +111,7 @@ __attribute__((noinline)) static struct seen place_seen(const struct baton_fleet
 	struct slot *s = &v->slots[n];
 	uint64_t who = atomic_load_explicit(&s->who, memory_order_acquire);
 	bool is_there = subjects_is(s, &v->names[n], subject);
+	STEP(PLACE_SEEN);
 	return (struct seen){is_there ? s : NULL, who};
 }
 
