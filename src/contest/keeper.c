@@ -142,6 +142,8 @@ static int notify_open(const struct view *v)
 enum baton_err keeper_start(struct keeper *k, struct view *view, _Atomic uint32_t *here)
 {
 	*k = (struct keeper){.view = view, .here = here, .notify = -1};
+	/* An earlier one may have found that its fleet was gone. */
+	atomic_store(here, HERE_MEMBER);
 	k->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (k->stop < 0)
 		return fail_errno(errno, "an eventfd cannot be made");

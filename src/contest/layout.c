@@ -11,7 +11,7 @@
 #include "contest/mark.h"
 
 #define KIND "fleet"
-#define KIND_VERSION 1u
+#define KIND_VERSION 2u
 #define PAGE 4096u
 
 /* Subjects per shard, and shards at most. */
