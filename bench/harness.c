@@ -27,11 +27,6 @@
  * into the caches what the others have displaced. */
 #define LEAD_SHARE 4
 
-/* A turn is cut into at most so many slices, each of so many operations at least: fewer would
- * measure the clock. */
-#define SLICES_MAX 20
-#define SLICE_OPS 1000
-
 struct options {
 	const char *json;      /* NULL: none                               */
 	const char *once;      /* the only contestant; NULL: all of them   */
@@ -94,8 +89,7 @@ static double turn_of_latencies(struct match *m, size_t i, struct record *r, uns
 
 static unsigned slices_of(const struct bench_case *c)
 {
-	uint64_t slices = c->cpu ? c->ops / SLICE_OPS : 1;
-	return slices < 1 ? 1 : slices > SLICES_MAX ? SLICES_MAX : (unsigned)slices;
+	return c->slices > 1 ? c->slices : 1;
 }
 
 /* Nanoseconds per operation of a slice; `number` counts them all. Work that was not done is an

@@ -10,9 +10,8 @@
  * added until the spread of the ratios is small or the bound is reached; latencies have a fixed
  * number of them.
  *
- * A turn that is about the processor's time is cut into slices, of which everybody has one after
- * the other: so a neighbour who is there for some milliseconds is there for all of them. Its figure
- * is the median of its slices. */
+ * A turn can be cut into slices, of which everybody has one after the other: so a neighbour who is
+ * there for some milliseconds is there for all of them. Its figure is the median of its slices. */
 #ifndef BENCH_HARNESS_H
 #define BENCH_HARNESS_H
 
@@ -36,6 +35,7 @@ struct bench_case {
 	const char *group;     /* cases of a group, next to each other, share a table ...        */
 	const char *label;     /* ... in which this stands above a column                        */
 	uint64_t ops;          /* of each thread in each turn                                    */
+	unsigned slices;       /* of each turn, at most STATS_MAX; 0: it is not cut              */
 	double goal[ROLE_END]; /* subject's time : that role's best time, at most; 0: no goal */
 	const char *against[ROLE_END]; /* who counts in that role; NULL: the fastest         */
 	double p99_goal_ns;            /* of the subject's latencies, at most; 0: no goal    */
