@@ -218,13 +218,6 @@ void view_init(struct view *v)
 	atomic_store(&v->afforded, 0);
 }
 
-static void raise_to(_Atomic uint64_t *number, uint64_t at_least)
-{
-	uint64_t before = atomic_load(number);
-	while (before < at_least && !atomic_compare_exchange_weak(number, &before, at_least))
-		;
-}
-
 enum baton_err view_floor(struct view *v)
 {
 	struct control *c = v->control;

@@ -184,6 +184,14 @@ void view_init(struct view *v);
  * went. For everybody who joins, before he claims. Errors as mark_raise(). */
 enum baton_err view_floor(struct view *v);
 
+/* Raises a number that others may raise too. */
+static inline void raise_to(_Atomic uint64_t *number, uint64_t at_least)
+{
+	uint64_t before = atomic_load(number);
+	while (before < at_least && !atomic_compare_exchange_weak(number, &before, at_least))
+		;
+}
+
 static inline struct ring *view_lane(const struct view *v, uint32_t member)
 {
 	return (struct ring *)(void *)(v->lanes + (uint64_t)member * v->lane_size);

@@ -180,7 +180,6 @@ static void mark_look(struct view *v)
 
 static enum baton_err mark_advance(struct view *v, uint64_t tenure)
 {
-	struct control *c = v->control;
 	if (tenure - 1 >= TENURE_USABLE)
 		return fail(BATON_FULL, "the fleet '%.200s' has no fences left above %llu",
 		            v->segment.path, (unsigned long long)TENURE_USABLE);
@@ -191,10 +190,7 @@ static enum baton_err mark_advance(struct view *v, uint64_t tenure)
 		if (e != BATON_OK)
 			return e;
 	}
-	uint64_t mark = atomic_load(&c->mark);
-	while (mark < tenure + MARK_BLOCK &&
-	       !atomic_compare_exchange_weak(&c->mark, &mark, tenure + MARK_BLOCK))
-		;
+	raise_to(&v->control->mark, tenure + MARK_BLOCK);
 	return BATON_OK;
 }
 
