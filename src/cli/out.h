@@ -17,6 +17,10 @@ struct out out_stdout(void);
 /* Writes as printf() does, and hands it on at once, so that it is seen when it happens. */
 __attribute__((format(printf, 2, 3))) void out_print(struct out *out, const char *format, ...);
 
+/* Whether it is open for writing; for a command that does nothing unless it can say so. False:
+ * out_finish() says why. */
+bool out_is_writable(struct out *out);
+
 /* The ways in which text can be set off from the rest. */
 enum look {
 	LOOK_PLAIN = 1,
