@@ -19,6 +19,7 @@
 #include <baton/policy.h>
 #include <baton/queue.h>
 #include <baton/schedule.h>
+#include <baton/shard.h>
 #include <baton/store.h>
 #include <baton/str.h>
 #include <baton/time.h>

@@ -90,6 +90,24 @@ static const char *const steps[] = {
 	" name TEXT PRIMARY KEY, cron TEXT NOT NULL, zone TEXT NOT NULL, missed INTEGER NOT NULL,"
 	" queue TEXT NOT NULL, lane TEXT NOT NULL, priority INTEGER NOT NULL,"
 	" payload BLOB NOT NULL, last INTEGER NOT NULL, next INTEGER NOT NULL) WITHOUT ROWID;",
+
+	/* Runners, and the shards of queues that they own. */
+	"ALTER TABLE state ADD COLUMN runner INTEGER NOT NULL DEFAULT 0;" /* the last number */
+	"ALTER TABLE queue ADD COLUMN mixed INTEGER NOT NULL DEFAULT 0;" /* some heads are still
+	                                                                    where another mode had
+	                                                                    them */
+	"ALTER TABLE lane ADD COLUMN shard INTEGER NOT NULL DEFAULT 0;"
+	"UPDATE lane SET shard = ifnull((SELECT flags >> 8 FROM batch WHERE seq ="
+	" ifnull(held, (SELECT seq FROM line WHERE line.lane = lane.id LIMIT 1))), 0);"
+	"CREATE TABLE runner("
+	" number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, slot INTEGER NOT NULL UNIQUE,"
+	" endpoint TEXT NOT NULL, labels TEXT NOT NULL, owner TEXT NOT NULL,"
+	" weight INTEGER NOT NULL, ttl INTEGER NOT NULL, since INTEGER NOT NULL);"
+	"CREATE TABLE shard("
+	" queue INTEGER NOT NULL, number INTEGER NOT NULL, runner INTEGER, fence INTEGER NOT NULL,"
+	" counter INTEGER NOT NULL, PRIMARY KEY(queue, number)) WITHOUT ROWID;"
+	"CREATE INDEX shard_runner ON shard(runner) WHERE runner IS NOT NULL;"
+	"CREATE INDEX claim_bound ON claim(owner) WHERE expires_at = 9223372036854775807;",
 };
 #define VERSION ((int64_t)(sizeof steps / sizeof steps[0]))
 
