@@ -180,11 +180,15 @@ struct baton_fleet_usage usage_of(struct baton_fleet *f)
 	return usage;
 }
 
+/* Those that the lines lead to: a waiter knows its line a moment before it is in it. */
 static uint32_t in_line(const struct view *v)
 {
-	uint32_t count = 0;
-	for (uint32_t i = 0; i < v->params[PARAM_WAITERS]; i++)
-		count += atomic_load(&v->waiters[i].slot) != 0;
+	uint32_t count = 0, max = v->params[PARAM_WAITERS];
+	for (uint32_t i = 0; i < v->params[PARAM_SUBJECTS]; i++) {
+		uint32_t at = atomic_load(&v->slots[i].line);
+		for (; at != 0 && count < max; count++)
+			at = atomic_load(&v->waiters[at - 1].next);
+	}
 	return count;
 }
 
