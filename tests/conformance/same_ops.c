@@ -93,11 +93,11 @@ static void do_put(struct same *s, const uint32_t *n)
 }
 
 /* Fences are different numbers on both sides, but on each they grow along a lane. */
-static void check_fence(struct same *s, int side, const struct baton_work_claim *c)
+static void check_fence(struct same *s, int side, const struct baton_work_claim *c, bool pulled)
 {
 	for (int q = 0; q < SAME_QUEUES; q++) {
 		for (int l = 1; l < SAME_LANES; l++) {
-			uint64_t *last = &s->fences[side][q][l];
+			uint64_t *last = &s->fences[side][q][l][pulled];
 			if (!baton_str_equal(c->queue, baton_str_z(queues[q])) ||
 			    !baton_str_equal(c->lane, baton_str_z(lanes[l])))
 				continue;
@@ -139,15 +139,15 @@ static void keep_claim(struct same *s, const struct baton_work_claim *a,
 		c->ids[i] = a->batches[i].id;
 }
 
-static void compare_claims(struct same *s, struct baton_work_claims *given[SIDES])
+static void compare_claims(struct same *s, struct baton_work_claims *given[SIDES], bool pulled)
 {
 	size_t count[SIDES] = {given[0] ? given[0]->count : 0, given[1] ? given[1]->count : 0};
 	SAME(s, "claims", count[0], count[1]);
 	for (size_t i = 0; i < count[0] && i < count[1]; i++) {
 		const struct baton_work_claim *a = &given[0]->claims[i], *b = &given[1]->claims[i];
 		compare_claimed(s, a, b);
-		check_fence(s, 0, a);
-		check_fence(s, 1, b);
+		check_fence(s, 0, a, pulled);
+		check_fence(s, 1, b, pulled);
 		keep_claim(s, a, b);
 		did(s, " %s(%zu)", a->batches[0].id.text, a->count);
 	}
@@ -171,7 +171,7 @@ static void do_claim(struct same *s, const uint32_t *n)
 	}
 	did(s, " %s %u of %u: %s", pick_queue(n), ask.claims, ask.max, baton_err_name(e[0]));
 	SAME(s, "claim", e[0], e[1]);
-	compare_claims(s, given);
+	compare_claims(s, given, true);
 }
 
 /* The lane of n[1] that has a name. */
@@ -296,7 +296,7 @@ static void do_lane_claim(struct same *s, const uint32_t *n)
 	}
 	did(s, ": %s", baton_err_name(e[0]));
 	SAME(s, "lane claim", e[0], e[1]);
-	compare_claims(s, given);
+	compare_claims(s, given, false);
 }
 
 static const struct same_claim *pick_claim(struct same *s, uint32_t n)

@@ -13,6 +13,10 @@ void same_open(struct same *s)
 	memset(s, 0, sizeof *s);
 	world_open(&s->w[0], "memory:");
 	world_open(&s->w[1], "sqlite:");
+	for (int i = 0; i < SIDES; i++) {
+		set_attempts(&s->w[i], "a", 3);
+		set_attempts(&s->w[i], "b", 2);
+	}
 }
 
 void same_close(struct same *s)

@@ -24,7 +24,8 @@ static enum baton_err check_lease(const struct tx *tx, const struct lease *lease
 {
 	char queue[QUOTE_TEXT], holder[QUOTE_TEXT];
 	if (!lease || !lease_is_live(&lease->is.row, tx->now) ||
-	    baton_id_equal(&lease->is.row.owner.incarnation, &owner->incarnation))
+	    baton_id_equal(&lease->is.row.owner.incarnation, &owner->incarnation) ||
+	    baton_owner_is_dead(&tx->m->store.owner, &lease->is.row.owner, BATON_REACH_HOST))
 		return BATON_OK;
 	return fail(BATON_BUSY, "%s, which hands out the work, is held by %s",
 	            quote(lease->subject, queue),
@@ -66,7 +67,7 @@ static enum baton_err recover_all(struct tx *tx, struct lane *lane)
 	}
 }
 
-/* The row under which the claims of the queue are counted. */
+/* The row under which the claims of the queue are counted: under the fence of whoever held it last. */
 static enum baton_err open_granter(struct tx *tx, struct baton_str queue, struct lease **ret)
 {
 	char text[SUBJECT_MAX + 1];
@@ -74,9 +75,7 @@ static enum baton_err open_granter(struct tx *tx, struct baton_str queue, struct
 	if (!lease || memory_tx_save(tx, &lease->row) != BATON_OK)
 		return BATON_NO_MEMORY;
 	*ret = lease;
-	if (lease_is_live(&lease->is.row, tx->now) || lease->is.counter > 0)
-		return BATON_OK;
-	return memory_lease_raise(tx, lease);
+	return lease->is.row.fence > 0 ? BATON_OK : memory_lease_raise(tx, lease);
 }
 
 /* One claim of that lane, if there is still something once what was lost there is recovered. After

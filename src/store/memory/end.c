@@ -203,7 +203,7 @@ static enum baton_err end_claim(struct tx *tx, const struct baton_work_end *end,
 	enum baton_err err = end_batches(tx, &e, claim);
 	if (err == BATON_OK && end->emit_count > 0)
 		err = memory_put_all(tx, end->emits, end->emit_count, NULL);
-	if (err == BATON_OK && end->how == BATON_COMPLETE && !end->ids)
+	if (err == BATON_OK && end->how == BATON_COMPLETE && claim->is.count == 0)
 		err = remember(tx, claim, &e);
 	if (err != BATON_OK)
 		return err;

@@ -56,10 +56,9 @@ enum baton_err memory_lease_raise(struct tx *tx, struct lease *lease)
 enum baton_err memory_lease_count(struct lease *lease, uint64_t last, uint64_t *ret_fence)
 {
 	struct fence_base base = {lease->is.row.fence, lease->is.counter};
-	if (!fence_count(&base))
+	if (!fence_of_claim(&base, last, ret_fence))
 		return no_more_fences(lease->subject);
 	lease->is.counter = base.counter;
-	*ret_fence = fence_of_claim(&base, last);
 	return BATON_OK;
 }
 

@@ -34,7 +34,9 @@ static enum baton_err show_texts(struct arena *a, const struct batch *b, bool wh
                                  struct baton_work_info *ret)
 {
 	struct baton_str error = b->is.error ? b->is.error->bytes : (struct baton_str){0};
-	struct baton_str result = b->is.result ? b->is.result->bytes : (struct baton_str){0};
+	struct baton_str result = {0};
+	if (whole && b->is.result)
+		result = b->is.result->bytes;
 	if (!whole && error.len > ERROR_SHOWN)
 		error.len = utf8_cut(error.ptr, ERROR_SHOWN);
 	enum baton_err e = copy(a, error, &ret->error);

@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/quote.h"
 #include "store/memory/lane.h"
+#include "store/memory/news.h"
 #include "store/memory/ops.h"
 
 struct queue *memory_queue_find(const struct memory *m, struct baton_str name)
@@ -109,6 +110,11 @@ static enum baton_err queue_change(struct tx *tx, struct baton_str name,
 	queue = memory_queue_make(tx, name);
 	if (!queue || memory_tx_save(tx, &queue->row) != BATON_OK)
 		return BATON_NO_MEMORY;
+	tx->news = memory_tx_take(tx, 1, sizeof *tx->news);
+	if (!tx->news)
+		return BATON_NO_MEMORY;
+	if (queue->is.policy.paused && !policy->paused)
+		tx->news[tx->news_count++] = memory_news_of_queue(tx->m, queue->name);
 	if (only_paused)
 		queue->is.policy.paused = policy->paused;
 	else
@@ -124,17 +130,24 @@ enum baton_err memory_queue_set(struct baton_store *store, struct baton_str name
 	return memory_tx_end(&tx, queue_change(&tx, name, policy, only_paused));
 }
 
+/* The age of the first head of each priority; the oldest of these. */
 static struct baton_duration oldest(const struct tx *tx, const struct queue *queue)
 {
+	const struct batch *first[BATON_PRIORITY_MAX + 1] = {NULL};
 	struct baton_duration most = {0};
 	for (struct row *row = tx->m->lanes.oldest; row; row = row->newer) {
 		const struct lane *lane = (struct lane *)row;
-		if (lane->queue != queue)
-			continue;
-		struct line line = memory_line_look(lane, tx->now);
-		if (!line.free || line.first->is.state != BATON_BATCH_READY)
-			continue;
-		struct baton_duration age = baton_store_time_sub(tx->now, line.first->put_at);
+		struct line line = {.free = false};
+		if (lane->queue == queue)
+			line = memory_line_look(lane, tx->now);
+		const struct batch **of = line.free ? &first[line.first->put.priority] : NULL;
+		if (of && (!*of || line.first->is.seq < (*of)->is.seq))
+			*of = line.first;
+	}
+	for (int i = 0; i <= BATON_PRIORITY_MAX; i++) {
+		struct baton_duration age = {0};
+		if (first[i])
+			age = baton_store_time_sub(tx->now, first[i]->put_at);
 		most = age.ns > most.ns ? age : most;
 	}
 	return most;

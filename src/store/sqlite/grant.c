@@ -130,9 +130,8 @@ enum baton_err grant_give(struct sqlite_store *s, struct grant *g, const struct 
 			return e;
 		last = fence > last ? fence : last;
 	}
-	if (!fence_count(&g->base))
+	if (!fence_of_claim(&g->base, last, &out->fence.v))
 		return fail(BATON_FULL, "the fences of queue %s have reached their end", g->q->name);
-	out->fence.v = fence_of_claim(&g->base, last);
 	out->batches = batches;
 	out->count = p->count;
 	if (!arena_copy(a, queue_row_name(g->q), &out->queue) ||

@@ -34,7 +34,7 @@ static enum baton_err state_by_id(struct sqlite_store *s, int64_t id, enum baton
 	if (e != BATON_OK || seq == 0)
 		return e;
 	e = batch_need(&s->db, seq, &b);
-	return e == BATON_OK ? batch_state(&s->db, &b, ret, &due) : e;
+	return e == BATON_OK ? batch_state(&s->db, &b, s->now, ret, &due) : e;
 }
 
 static enum baton_err source_look(struct sqlite_store *s, const struct source *source,
