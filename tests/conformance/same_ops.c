@@ -17,6 +17,18 @@ static void did(struct same *s, const char *format, ...)
 	va_end(args);
 }
 
+/* The words of a refusal are the same too. */
+static enum baton_err said(struct same *s, int side, enum baton_err e)
+{
+	snprintf(s->said[side], sizeof s->said[side], "%s", e == BATON_OK ? "" : baton_err_detail());
+	return e;
+}
+
+static void compare_said(struct same *s)
+{
+	same_text(s, "detail", baton_str_z(s->said[0]), baton_str_z(s->said[1]));
+}
+
 static const char *pick_queue(const uint32_t *n)
 {
 	return queues[n[0] % SAME_QUEUES];
@@ -80,8 +92,9 @@ static void do_put(struct same *s, const uint32_t *n)
 		b[i] = make_batch(s, own);
 	}
 	for (int i = 0; i < SIDES; i++)
-		e[i] = baton_work_put(s->w[i].store, b, count, put[i]);
+		e[i] = said(s, i, baton_work_put(s->w[i].store, b, count, put[i]));
 	SAME(s, "put", e[0], e[1]);
+	compare_said(s);
 	did(s, ": %s", baton_err_name(e[0]));
 	for (size_t i = 0; i < count && e[0] == BATON_OK && e[1] == BATON_OK; i++) {
 		same_text(s, "id", baton_str_z(put[0][i].id.text), baton_str_z(put[1][i].id.text));
@@ -167,10 +180,11 @@ static void do_claim(struct same *s, const uint32_t *n)
 	};
 	for (int i = 0; i < SIDES; i++) {
 		ask.owner = pick_owner(&s->w[i], n[4]);
-		e[i] = baton_work_claim(s->w[i].store, &ask, &given[i]);
+		e[i] = said(s, i, baton_work_claim(s->w[i].store, &ask, &given[i]));
 	}
 	did(s, " %s %u of %u: %s", pick_queue(n), ask.claims, ask.max, baton_err_name(e[0]));
 	SAME(s, "claim", e[0], e[1]);
+	compare_said(s);
 	compare_claims(s, given, true);
 }
 
@@ -409,13 +423,14 @@ static void do_policy(struct same *s, const uint32_t *n)
 	p.mode = (enum baton_queue_mode)(1 + n[9] % 3);
 	p.paused = n[10] % 8 == 0;
 	for (int i = 0; i < SIDES; i++)
-		e[i] = baton_queue_set(s->w[i].store, baton_str_z(pick_queue(n)), &p);
+		e[i] = said(s, i, baton_queue_set(s->w[i].store, baton_str_z(pick_queue(n)), &p));
 	did(s, " %s: %s", pick_queue(n), baton_err_name(e[0]));
 	did(s, " mode %d attempts %u on_retry %d on_dead %d keep %lld dedupe %lld waiting %llu%s",
 	    (int)p.mode, retry.attempts, (int)p.on_retry, (int)p.on_dead,
 	    (long long)p.keep.ns / 1000000, (long long)p.dedupe.ns / 1000000,
 	    (unsigned long long)p.waiting_max, p.paused ? " paused" : "");
 	SAME(s, "queue_set", e[0], e[1]);
+	compare_said(s);
 }
 
 static void do_pause(struct same *s, const uint32_t *n)

@@ -7,6 +7,7 @@
 #include "store/memory/lane.h"
 #include "store/memory/ops.h"
 #include "store/memory/take.h"
+#include "store/refuse.h"
 
 #define ERROR_SHOWN 200
 #define LOOKED_AT_MAX 100000
@@ -139,7 +140,7 @@ enum baton_err memory_get(struct baton_store *store, const struct baton_batch_id
 	memory_tx_begin(&tx, store);
 	const struct batch *b = memory_batch_named(&tx, id);
 	if (!b)
-		return memory_tx_end(&tx, BATON_NOT_FOUND);
+		return memory_tx_end(&tx, refuse_batch(id));
 	struct page_parcel *page = page_parcel_new(store->alloc);
 	enum baton_err e = page ? page_of_one(&tx, b, page) : BATON_NO_MEMORY;
 	return hand_over(&tx, e, page, ret_page);

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "base/quote.h"
+#include "store/refuse.h"
 #include "store/sqlite/fate.h"
 #include "store/sqlite/grant.h"
 #include "store/sqlite/lanes.h"
@@ -129,7 +129,7 @@ static enum baton_err take_heads(struct sqlite_store *s, struct grant *g, size_t
 static enum baton_err pull_lease(struct sqlite_store *s, const struct queue_row *q,
                                  const struct baton_owner *asker, uint64_t *ret_fence)
 {
-	char subject[BATON_NAME_MAX + 8] = "pull/", shown[QUOTE_TEXT];
+	char subject[BATON_NAME_MAX + 8] = "pull/";
 	struct stored_lease l;
 	bool found;
 	memcpy(subject + 5, q->name, q->len);
@@ -140,8 +140,7 @@ static enum baton_err pull_lease(struct sqlite_store *s, const struct queue_row 
 	if (found && lease_is_live(&l.row, s->now) &&
 	    !baton_id_equal(&l.row.owner.incarnation, &asker->incarnation) &&
 	    !baton_owner_is_dead(&s->base.owner, &l.row.owner, BATON_REACH_HOST))
-		return fail(BATON_BUSY, "the work of queue %s is handed out by \"%s\": ask there",
-		            quote(queue_row_name(q), shown), l.row.owner.id);
+		return refuse_puller(queue_row_name(q), l.row.owner.id);
 	return BATON_OK;
 }
 
@@ -157,7 +156,7 @@ static enum baton_err pull_base(struct sqlite_store *s, struct queue_row *q, uin
 	s->fences_changed = true;
 	if (last <= s->books.granter_floor &&
 	    !fence_next(FENCE_GRANTER, last, s->books.granter_floor, &q->pulled.granter))
-		return fail(BATON_FULL, "the fences of queue %s have reached their end", q->name);
+		return refuse_fence(queue_row_name(q));
 	return BATON_OK;
 }
 

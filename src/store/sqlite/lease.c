@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "queue/place.h"
+#include "store/refuse.h"
 #include "store/sqlite/leases.h"
 #include "store/sqlite/sqlite.h"
 
@@ -99,8 +100,7 @@ static enum baton_err take(struct sqlite_store *s, const struct baton_lease_ask 
 	if (e != BATON_OK)
 		return e;
 	if (!fence_next(kind, last, floor, &fence))
-		return fail(BATON_FULL, "the fences of this subject have reached their end at %llu",
-		            (unsigned long long)last);
+		return refuse_fence(ask->subject);
 	*ret = (struct stored_lease){
 		.row =
 			{

@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "queue/batch.h"
 #include "store/parcel.h"
+#include "store/refuse.h"
 #include "store/sqlite/claims.h"
 #include "store/sqlite/lanes.h"
 
@@ -206,7 +207,7 @@ static enum baton_err get_into(const struct view *v, uint64_t number, struct pag
 	if (e == BATON_OK && seq > 0)
 		e = info_fill(v, &b, &row, info);
 	if (e == BATON_OK && (seq == 0 || info->state == BATON_BATCH_GONE))
-		return fail(BATON_NOT_FOUND, "there is no job %llu", (unsigned long long)number);
+		return BATON_NOT_FOUND;
 	if (e == BATON_OK)
 		e = why_fill(v, &b, &row, info);
 	if (e == BATON_OK)
@@ -237,7 +238,7 @@ enum baton_err sqlite_get(struct baton_store *store, const struct baton_batch_id
 	struct sqlite_store *s = (struct sqlite_store *)store;
 	uint64_t number;
 	if (!batch_id_parse(id, &number))
-		return fail(BATON_NOT_FOUND, "there is no job of that name: a name is a number");
+		return refuse_batch(id);
 	struct page_parcel *page = page_parcel_new(store->alloc);
 	if (!page)
 		return BATON_NO_MEMORY;
@@ -247,6 +248,8 @@ enum baton_err sqlite_get(struct baton_store *store, const struct baton_batch_id
 		e = get_into(&v, number, page);
 		read_end(s);
 	}
+	if (e == BATON_NOT_FOUND)
+		e = refuse_batch(id);
 	if (e == BATON_OK)
 		*ret_page = &page->pub;
 	else
