@@ -56,7 +56,7 @@ struct baton_work_batch {
 	enum baton_batch_slot slot;
 	struct baton_str group;
 	uint32_t priority;
-	uint32_t attempt; /* this one, counted from 1 */
+	uint32_t attempt; /* this one, counted from 1; while it is not claimed: the last, or 0 */
 	struct baton_store_time put_at;
 	const struct baton_str *payloads;
 	size_t count;
@@ -219,7 +219,7 @@ struct baton_work_info {
 	enum baton_batch_state state;
 	struct baton_store_time due;      /* delayed, retry                                    */
 	struct baton_str error;           /* of the last attempt; in a list at most 200 bytes  */
-	struct baton_str result;          /* done                                              */
+	struct baton_str result;          /* done; not in a list                               */
 	struct baton_store_time ended_at; /* dead, done                                        */
 	struct baton_str claim;           /* claimed: its id                                   */
 	baton_fence fence;                /* claimed                                           */

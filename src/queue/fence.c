@@ -42,21 +42,14 @@ uint64_t fence_granter_last(const struct fence_base *base)
 	return base->granter + (base->counter >> FENCE_COUNTER_BITS);
 }
 
-static uint64_t fence_at(const struct fence_base *base)
+bool fence_of_claim(struct fence_base *base, uint64_t last, uint64_t *ret)
 {
-	return (base->granter << FENCE_COUNTER_BITS) + base->counter;
-}
-
-bool fence_count(struct fence_base *base)
-{
-	if (fence_at(base) >= FENCE_MAX)
+	uint64_t start = base->granter << FENCE_COUNTER_BITS;
+	uint64_t before = start + base->counter;
+	uint64_t above = last > before ? last : before;
+	if (above >= FENCE_MAX)
 		return false;
-	base->counter++;
+	*ret = above + 1;
+	base->counter = *ret - start;
 	return true;
-}
-
-uint64_t fence_of_claim(const struct fence_base *base, uint64_t last)
-{
-	uint64_t fence = fence_at(base);
-	return fence > last ? fence : last + 1;
 }

@@ -40,10 +40,8 @@ struct fence_base {
 /* The granter's last fence as fence_next() has to see it. */
 uint64_t fence_granter_last(const struct fence_base *base);
 
-/* Counts one more claim. False: there are no more numbers. */
-bool fence_count(struct fence_base *base);
-
-/* The fence of the claim that was counted last, whose head had `last` before (0: none). */
-uint64_t fence_of_claim(const struct fence_base *base, uint64_t last);
+/* Counts one more claim: *ret is its fence, above those of all claims that were counted before, and
+ * above `last`, the highest that any of its batches has had (0: none). False: there is none. */
+bool fence_of_claim(struct fence_base *base, uint64_t last, uint64_t *ret);
 
 #endif

@@ -13,6 +13,7 @@
 #include "queue/batch.h"
 #include "queue/cron.h"
 #include "store/parcel.h"
+#include "store/refuse.h"
 #include "store/store.h"
 
 #define TICKS 64           /* of one schedule in one transaction */
@@ -116,14 +117,13 @@ enum baton_err baton_schedule_list(struct baton_store *store, struct baton_str a
 enum baton_err baton_schedule_get(struct baton_store *store, struct baton_str name,
                                   struct baton_schedules **ret_schedules)
 {
-	char shown[QUOTE_TEXT];
 	enum baton_err e = store_enter(store);
 	struct schedules_parcel *page = e == BATON_OK ? schedules_parcel_new(store->alloc) : NULL;
 	if (!page)
 		return e == BATON_OK ? BATON_NO_MEMORY : e;
 	e = store->ops->schedule_list(store, (struct baton_str){NULL, 0}, name, 1, page);
 	if (e == BATON_OK && page->pub.count == 0)
-		e = fail(BATON_NOT_FOUND, "there is no schedule %s", quote(name, shown));
+		e = refuse_schedule(name);
 	if (e == BATON_OK)
 		*ret_schedules = &page->pub;
 	else

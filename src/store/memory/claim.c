@@ -2,14 +2,13 @@
 #include <stdio.h>
 
 #include "base/check.h"
-#include "base/fail.h"
-#include "base/quote.h"
 #include "store/memory/due.h"
 #include "store/memory/lane.h"
 #include "store/memory/lease.h"
 #include "store/memory/ops.h"
 #include "store/memory/queue.h"
 #include "store/memory/take.h"
+#include "store/refuse.h"
 
 #define SUBJECT_MAX (BATON_NAME_MAX + 5)
 
@@ -19,16 +18,16 @@ static struct baton_str subject_of(struct baton_str queue, char text[SUBJECT_MAX
 	return (struct baton_str){text, (size_t)len};
 }
 
-static enum baton_err check_lease(const struct tx *tx, const struct lease *lease,
+static enum baton_err check_lease(const struct tx *tx, const struct queue *queue,
                                   const struct baton_owner *owner)
 {
-	char queue[QUOTE_TEXT], holder[QUOTE_TEXT];
+	char subject[SUBJECT_MAX + 1];
+	const struct lease *lease = memory_lease_find(tx->m, subject_of(queue->name, subject));
 	if (!lease || !lease_is_live(&lease->is.row, tx->now) ||
-	    baton_id_equal(&lease->is.row.owner.incarnation, &owner->incarnation))
+	    baton_id_equal(&lease->is.row.owner.incarnation, &owner->incarnation) ||
+	    baton_owner_is_dead(&tx->m->store.owner, &lease->is.row.owner, BATON_REACH_HOST))
 		return BATON_OK;
-	return fail(BATON_BUSY, "%s, which hands out the work, is held by %s",
-	            quote(lease->subject, queue),
-	            quote(baton_str_z(lease->is.row.owner.id), holder));
+	return refuse_puller(queue->name, lease->is.row.owner.id);
 }
 
 static bool comes_before(const struct batch *a, const struct batch *b)
@@ -67,7 +66,7 @@ static enum baton_err recover_all(struct tx *tx, struct lane *lane)
 	}
 }
 
-/* The row under which the claims of the queue are counted. */
+/* The row under which the claims of the queue are counted: under the fence of whoever held it last. */
 static enum baton_err open_granter(struct tx *tx, struct baton_str queue, struct lease **ret)
 {
 	char text[SUBJECT_MAX + 1];
@@ -75,9 +74,7 @@ static enum baton_err open_granter(struct tx *tx, struct baton_str queue, struct
 	if (!lease || memory_tx_save(tx, &lease->row) != BATON_OK)
 		return BATON_NO_MEMORY;
 	*ret = lease;
-	if (lease_is_live(&lease->is.row, tx->now) || lease->is.counter > 0)
-		return BATON_OK;
-	return memory_lease_raise(tx, lease);
+	return lease->is.row.fence > 0 ? BATON_OK : memory_lease_raise(tx, lease);
 }
 
 /* One claim of that lane, if there is still something once what was lost there is recovered. After
@@ -128,14 +125,12 @@ enum baton_err memory_claim(struct baton_store *store, const struct baton_work_a
                             struct baton_work_claims **ret_claims)
 {
 	struct tx tx;
-	char subject[SUBJECT_MAX + 1];
 	struct claims_parcel *parcel = NULL;
 	memory_tx_begin(&tx, store);
-	struct queue *queue = memory_queue_find(tx.m, ask->queue);
-	enum baton_err e = memory_queue_enter(queue, BATON_QUEUE_PULL);
+	struct queue *queue;
+	enum baton_err e = memory_queue_enter(tx.m, ask->queue, BATON_QUEUE_PULL, &queue);
 	if (e == BATON_OK)
-		e = check_lease(&tx, memory_lease_find(tx.m, subject_of(ask->queue, subject)),
-		                store_asker(store, ask->owner));
+		e = check_lease(&tx, queue, store_asker(store, ask->owner));
 	if (e == BATON_OK && !queue->is.policy.paused && ask->claims > 0 && ask->max > 0) {
 		parcel = memory_take_parcel(&tx, ask->claims);
 		e = parcel ? claim_lanes(&tx, queue, ask, parcel) : BATON_NO_MEMORY;

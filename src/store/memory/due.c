@@ -63,9 +63,10 @@ static int by_expiry(const void *a, const void *b)
 	return compare(x->name.head, y->name.head);
 }
 
-static bool is_to_be_offered(const struct claim *claim, struct baton_store_time now)
+/* What was offered is so no more when it is live again, after the clock was set back. */
+static bool is_to_change(const struct claim *claim, struct baton_store_time now)
 {
-	return !claim->is.offered && !baton_store_time_live(claim->is.expires, now);
+	return claim->is.offered == baton_store_time_live(claim->is.expires, now);
 }
 
 static enum baton_err offer(struct tx *tx, const struct queue *queue)
@@ -76,7 +77,7 @@ static enum baton_err offer(struct tx *tx, const struct queue *queue)
 		return BATON_NO_MEMORY;
 	for (struct row *row = tx->m->claims.oldest; row; row = row->newer) {
 		struct claim *claim = (struct claim *)row;
-		if (claim->lane->queue == queue && is_to_be_offered(claim, tx->now))
+		if (claim->lane->queue == queue && is_to_change(claim, tx->now))
 			over[count++] = claim;
 	}
 	qsort(over, count, sizeof(struct claim *), by_expiry);
@@ -84,7 +85,7 @@ static enum baton_err offer(struct tx *tx, const struct queue *queue)
 		enum baton_err e = memory_tx_save(tx, &over[i]->row);
 		if (e != BATON_OK)
 			return e;
-		over[i]->is.offered = true;
+		over[i]->is.offered = !over[i]->is.offered;
 	}
 	return BATON_OK;
 }

@@ -136,17 +136,36 @@ static enum baton_err end_batch(struct tx *tx, struct ending *e, struct batch *b
 	return BATON_OK;
 }
 
+static bool are_under(const struct tx *tx, const struct baton_work_end *end,
+                      const struct claim *claim)
+{
+	for (size_t i = 0; i < end->count; i++) {
+		const struct batch *b = memory_batch_named(tx, &end->ids[i]);
+		if (!b || b->is.claim != claim)
+			return false;
+	}
+	return true;
+}
+
+/* Those that are named, each once. */
+static enum baton_err end_named(struct tx *tx, struct ending *e, const struct claim *claim)
+{
+	enum baton_err err = BATON_OK;
+	for (size_t i = 0; i < e->end->count && err == BATON_OK; i++) {
+		struct batch *b = memory_batch_named(tx, &e->end->ids[i]);
+		if (b && b->is.claim == claim)
+			err = end_batch(tx, e, b);
+	}
+	return err;
+}
+
 /* All of the claim's, or those that are named. BATON_NOT_HELD: one is not under the claim. */
 static enum baton_err end_batches(struct tx *tx, struct ending *e, const struct claim *claim)
 {
 	enum baton_err err = BATON_OK;
-	const struct baton_work_end *end = e->end;
-	for (size_t i = 0; end->ids && i < end->count && err == BATON_OK; i++) {
-		struct batch *b = memory_batch_named(tx, &end->ids[i]);
-		err = b && b->is.claim == claim ? end_batch(tx, e, b) : BATON_NOT_HELD;
-	}
-	struct batch *b = end->ids ? NULL : claim->lane->first;
-	for (; b && err == BATON_OK; b = b->next) {
+	if (e->end->ids)
+		return are_under(tx, e->end, claim) ? end_named(tx, e, claim) : BATON_NOT_HELD;
+	for (struct batch *b = claim->lane->first; b && err == BATON_OK; b = b->next) {
 		if (b->is.claim == claim)
 			err = end_batch(tx, e, b);
 	}
@@ -203,7 +222,7 @@ static enum baton_err end_claim(struct tx *tx, const struct baton_work_end *end,
 	enum baton_err err = end_batches(tx, &e, claim);
 	if (err == BATON_OK && end->emit_count > 0)
 		err = memory_put_all(tx, end->emits, end->emit_count, NULL);
-	if (err == BATON_OK && end->how == BATON_COMPLETE && !end->ids)
+	if (err == BATON_OK && end->how == BATON_COMPLETE && claim->is.count == 0)
 		err = remember(tx, claim, &e);
 	if (err != BATON_OK)
 		return err;

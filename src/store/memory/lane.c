@@ -90,9 +90,8 @@ void memory_lane_restored(struct row *row)
 
 bool memory_line_has(const struct batch *b)
 {
-	bool blocks = b->lane->queue->is.policy.on_retry == BATON_ON_RETRY_BLOCK;
 	return b->is.state == BATON_BATCH_READY || b->is.state == BATON_BATCH_CLAIMED ||
-	       (b->is.state == BATON_BATCH_RETRY && blocks);
+	       b->is.blocks;
 }
 
 bool memory_claim_is_offered(const struct claim *claim, struct baton_store_time now)

@@ -125,8 +125,8 @@ enum baton_err memory_lane_claim(struct baton_store *store, const struct baton_l
 	struct tx tx;
 	struct claims_parcel *parcel = NULL;
 	memory_tx_begin(&tx, store);
-	struct queue *queue = memory_queue_find(tx.m, ask->queue);
-	enum baton_err e = memory_queue_enter(queue, BATON_QUEUE_LANE);
+	struct queue *queue;
+	enum baton_err e = memory_queue_enter(tx.m, ask->queue, BATON_QUEUE_LANE, &queue);
 	struct lease *lease = e == BATON_OK ? proved(&tx, ask) : NULL;
 	if (e == BATON_OK && !lease)
 		e = BATON_NOT_HELD;

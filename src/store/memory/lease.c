@@ -3,10 +3,9 @@
 
 #include <stdlib.h>
 
-#include "base/fail.h"
-#include "base/quote.h"
 #include "store/memory/news.h"
 #include "store/memory/ops.h"
+#include "store/refuse.h"
 
 struct lease *memory_lease_find(const struct memory *m, struct baton_str subject)
 {
@@ -34,12 +33,6 @@ struct lease *memory_lease_make(struct tx *tx, struct baton_str subject)
 	return lease;
 }
 
-static enum baton_err no_more_fences(struct baton_str subject)
-{
-	char shown[QUOTE_TEXT];
-	return fail(BATON_FULL, "%s has had all the fences there are", quote(subject, shown));
-}
-
 enum baton_err memory_lease_raise(struct tx *tx, struct lease *lease)
 {
 	enum fence_kind kind = fence_kind_of(lease->subject);
@@ -47,7 +40,7 @@ enum baton_err memory_lease_raise(struct tx *tx, struct lease *lease)
 	uint64_t last = kind == FENCE_GRANTER ? fence_granter_last(&base) : base.granter;
 	uint64_t next;
 	if (!fence_next(kind, last, fence_floor(kind, tx->m->made), &next))
-		return no_more_fences(lease->subject);
+		return refuse_fence(lease->subject);
 	lease->is.row.fence = next;
 	lease->is.counter = 0;
 	return BATON_OK;
@@ -56,10 +49,9 @@ enum baton_err memory_lease_raise(struct tx *tx, struct lease *lease)
 enum baton_err memory_lease_count(struct lease *lease, uint64_t last, uint64_t *ret_fence)
 {
 	struct fence_base base = {lease->is.row.fence, lease->is.counter};
-	if (!fence_count(&base))
-		return no_more_fences(lease->subject);
+	if (!fence_of_claim(&base, last, ret_fence))
+		return refuse_fence(lease->subject);
 	lease->is.counter = base.counter;
-	*ret_fence = fence_of_claim(&base, last);
 	return BATON_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "store/memory/lane.h"
 #include "store/memory/ops.h"
 #include "store/memory/take.h"
+#include "store/refuse.h"
 
 #define ERROR_SHOWN 200
 #define LOOKED_AT_MAX 100000
@@ -34,7 +35,9 @@ static enum baton_err show_texts(struct arena *a, const struct batch *b, bool wh
                                  struct baton_work_info *ret)
 {
 	struct baton_str error = b->is.error ? b->is.error->bytes : (struct baton_str){0};
-	struct baton_str result = b->is.result ? b->is.result->bytes : (struct baton_str){0};
+	struct baton_str result = {0};
+	if (whole && b->is.result)
+		result = b->is.result->bytes;
 	if (!whole && error.len > ERROR_SHOWN)
 		error.len = utf8_cut(error.ptr, ERROR_SHOWN);
 	enum baton_err e = copy(a, error, &ret->error);
@@ -137,7 +140,7 @@ enum baton_err memory_get(struct baton_store *store, const struct baton_batch_id
 	memory_tx_begin(&tx, store);
 	const struct batch *b = memory_batch_named(&tx, id);
 	if (!b)
-		return memory_tx_end(&tx, BATON_NOT_FOUND);
+		return memory_tx_end(&tx, refuse_batch(id));
 	struct page_parcel *page = page_parcel_new(store->alloc);
 	enum baton_err e = page ? page_of_one(&tx, b, page) : BATON_NO_MEMORY;
 	return hand_over(&tx, e, page, ret_page);

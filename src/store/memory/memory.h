@@ -92,6 +92,7 @@ struct batch {
 		struct claim *claim;          /* claimed                                */
 		bool cancel;                  /* claimed, and asked to stop             */
 		bool holds;                   /* dead, and its lane stands still        */
+		bool blocks;                  /* retry, and those behind it wait too    */
 		struct text *error;           /* of the last attempt, or NULL           */
 		struct text *result;          /* done, or NULL                          */
 	} is;

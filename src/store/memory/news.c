@@ -24,6 +24,11 @@ static uint64_t hash_of_queue(const struct memory *m, struct baton_str queue)
 	return first_bytes(&d);
 }
 
+struct baton_store_news memory_news_of_queue(const struct memory *m, struct baton_str queue)
+{
+	return (struct baton_store_news){.queue = hash_of_queue(m, queue)};
+}
+
 static uint64_t hash_of_lane(struct baton_str lane)
 {
 	struct digest d;
@@ -63,7 +68,7 @@ bool memory_news_of_subject(const struct memory *m, struct baton_str subject,
 	if (!split(subject, '/', &kind, &queue))
 		return false;
 	if (baton_str_equal(kind, BATON_STR("pull")) && memory_queue_find(m, queue)) {
-		*ret = (struct baton_store_news){.queue = hash_of_queue(m, queue)};
+		*ret = memory_news_of_queue(m, queue);
 		return true;
 	}
 	if (!baton_str_equal(kind, BATON_STR("lane")) || !split(queue, '/', &queue, &name))

@@ -4,6 +4,7 @@
 
 #include "store/memory/memory.h"
 
+struct baton_store_news memory_news_of_queue(const struct memory *m, struct baton_str queue);
 struct baton_store_news memory_news_of_lane(const struct memory *m, const struct lane *lane);
 
 /* That whoever can claim under the subject of a lease may do so now. False: there is nothing to be

@@ -1,13 +1,10 @@
 /* Putting batches into a store in memory. */
 #include "store/memory/put.h"
 
-#include <inttypes.h>
-
-#include "base/fail.h"
-#include "base/quote.h"
 #include "store/memory/batch.h"
 #include "store/memory/ops.h"
 #include "store/memory/queue.h"
+#include "store/refuse.h"
 
 static struct source *source_find(const struct memory *m, const uint8_t key[DIGEST_SIZE])
 {
@@ -25,14 +22,12 @@ static enum baton_err look_up(const struct tx *tx, const struct baton_batch *put
                               const struct source *source, struct baton_put *ret)
 {
 	uint8_t content[DIGEST_SIZE];
-	char shown[QUOTE_TEXT];
 	const struct batch *b = source ? memory_batch_find(tx, source->is.id) : NULL;
 	if (!source || (!b && !baton_store_time_live(source->is.until, tx->now)))
 		return BATON_OK;
 	batch_digest(put, content);
 	if (!digest_equal(source->is.content, content, DIGEST_SIZE))
-		return fail(BATON_CONFLICT, "source key %s is there with other content",
-		            quote(put->source, shown));
+		return refuse_conflict(put, source->is.id);
 	batch_id_print(source->is.id, &ret->id);
 	ret->state = b ? b->is.state : BATON_BATCH_GONE;
 	ret->existing = true;
@@ -62,11 +57,7 @@ static enum baton_err check_room(const struct queue *queue)
 {
 	uint64_t max = queue->is.policy.waiting_max;
 	uint64_t waiting = memory_queue_waiting(queue);
-	char shown[QUOTE_TEXT];
-	if (max == 0 || waiting < max)
-		return BATON_OK;
-	return fail(BATON_FULL, "queue %s would have %" PRIu64 " waiting: %" PRIu64 " are allowed",
-	            quote(queue->name, shown), waiting + 1, max);
+	return max == 0 || waiting < max ? BATON_OK : refuse_full(queue->name, waiting, max);
 }
 
 static enum baton_err add(struct tx *tx, struct queue *queue, const struct baton_batch *put,

@@ -1,13 +1,12 @@
 /* The queues of a store in memory. */
 #include "store/memory/queue.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/fail.h"
-#include "base/quote.h"
 #include "store/memory/lane.h"
+#include "store/memory/news.h"
 #include "store/memory/ops.h"
+#include "store/refuse.h"
 
 struct queue *memory_queue_find(const struct memory *m, struct baton_str name)
 {
@@ -42,33 +41,15 @@ uint64_t memory_queue_waiting(const struct queue *queue)
 	       queue->is.in[BATON_BATCH_RETRY];
 }
 
-static const char *mode_name(enum baton_queue_mode mode)
+enum baton_err memory_queue_enter(const struct memory *m, struct baton_str name,
+                                  enum baton_queue_mode mode, struct queue **ret)
 {
-	switch (mode) {
-	case BATON_QUEUE_OPEN:
-		return "open";
-	case BATON_QUEUE_PULL:
-		return "pull";
-	case BATON_QUEUE_LANE:
-		return "lane";
-	case BATON_QUEUE_RUNNER:
-		return "runner";
-	}
-	return "unknown";
-}
-
-enum baton_err memory_queue_enter(const struct queue *queue, enum baton_queue_mode mode)
-{
-	char shown[QUOTE_TEXT];
+	struct queue *queue = memory_queue_find(m, name);
+	*ret = queue;
 	if (!queue)
-		return BATON_NOT_FOUND;
+		return refuse_queue(name);
 	enum baton_queue_mode is = queue->is.policy.mode;
-	if (is == BATON_QUEUE_OPEN || is == mode)
-		return BATON_OK;
-	return fail(BATON_BUSY,
-	            "queue %s is in %s mode, and this needs %s mode: it can be changed while "
-	            "nothing is claimed",
-	            quote(queue->name, shown), mode_name(is), mode_name(mode));
+	return is == BATON_QUEUE_OPEN || is == mode ? BATON_OK : refuse_mode(name, is, mode);
 }
 
 enum baton_err memory_queue_use(struct tx *tx, struct queue *queue, enum baton_queue_mode mode)
@@ -79,36 +60,26 @@ enum baton_err memory_queue_use(struct tx *tx, struct queue *queue, enum baton_q
 	return e;
 }
 
-static enum baton_err check_change(const struct queue *queue, const struct baton_queue_policy *new)
-{
-	const struct baton_queue_policy *old = &queue->is.policy;
-	uint64_t running = queue->is.in[BATON_BATCH_CLAIMED];
-	char shown[QUOTE_TEXT];
-	if (new->shards != old->shards)
-		return fail(BATON_INVALID,
-		            "shards is %" PRIu32 ": queue %s was made with %" PRIu32
-		            ", which cannot be changed",
-		            new->shards, quote(queue->name, shown), old->shards);
-	if (new->mode != old->mode && running > 0)
-		return fail(BATON_BUSY,
-		            "queue %s is in %s mode and has %" PRIu64
-		            " claimed: the mode can be changed while nothing is claimed",
-		            quote(queue->name, shown), mode_name(old->mode), running);
-	return BATON_OK;
-}
-
 static enum baton_err queue_change(struct tx *tx, struct baton_str name,
                                    const struct baton_queue_policy *policy, bool only_paused)
 {
 	struct queue *queue = memory_queue_find(tx->m, name);
 	if (!queue && only_paused)
-		return BATON_NOT_FOUND;
-	enum baton_err e = queue && !only_paused ? check_change(queue, policy) : BATON_OK;
+		return refuse_queue(name);
+	enum baton_err e = BATON_OK;
+	if (queue && !only_paused)
+		e = refuse_change(name, &queue->is.policy, policy,
+		                  queue->is.in[BATON_BATCH_CLAIMED]);
 	if (e != BATON_OK)
 		return e;
 	queue = memory_queue_make(tx, name);
 	if (!queue || memory_tx_save(tx, &queue->row) != BATON_OK)
 		return BATON_NO_MEMORY;
+	tx->news = memory_tx_take(tx, 1, sizeof *tx->news);
+	if (!tx->news)
+		return BATON_NO_MEMORY;
+	if (queue->is.policy.paused && !policy->paused)
+		tx->news[tx->news_count++] = memory_news_of_queue(tx->m, queue->name);
 	if (only_paused)
 		queue->is.policy.paused = policy->paused;
 	else
@@ -124,17 +95,24 @@ enum baton_err memory_queue_set(struct baton_store *store, struct baton_str name
 	return memory_tx_end(&tx, queue_change(&tx, name, policy, only_paused));
 }
 
+/* The age of the first head of each priority; the oldest of these. */
 static struct baton_duration oldest(const struct tx *tx, const struct queue *queue)
 {
+	const struct batch *first[BATON_PRIORITY_MAX + 1] = {NULL};
 	struct baton_duration most = {0};
 	for (struct row *row = tx->m->lanes.oldest; row; row = row->newer) {
 		const struct lane *lane = (struct lane *)row;
-		if (lane->queue != queue)
-			continue;
-		struct line line = memory_line_look(lane, tx->now);
-		if (!line.free || line.first->is.state != BATON_BATCH_READY)
-			continue;
-		struct baton_duration age = baton_store_time_sub(tx->now, line.first->put_at);
+		struct line line = {.free = false};
+		if (lane->queue == queue)
+			line = memory_line_look(lane, tx->now);
+		const struct batch **of = line.free ? &first[line.first->put.priority] : NULL;
+		if (of && (!*of || line.first->is.seq < (*of)->is.seq))
+			*of = line.first;
+	}
+	for (int i = 0; i <= BATON_PRIORITY_MAX; i++) {
+		struct baton_duration age = {0};
+		if (first[i])
+			age = baton_store_time_sub(tx->now, first[i]->put_at);
 		most = age.ns > most.ns ? age : most;
 	}
 	return most;
@@ -165,7 +143,7 @@ enum baton_err memory_queue_get(struct baton_store *store, struct baton_str name
 	const struct queue *queue = memory_queue_find(tx.m, name);
 	if (queue)
 		describe(&tx, queue, ret_info);
-	return memory_tx_end(&tx, queue ? BATON_OK : BATON_NOT_FOUND);
+	return memory_tx_end(&tx, queue ? BATON_OK : refuse_queue(name));
 }
 
 static int by_name(const void *a, const void *b)

@@ -167,8 +167,7 @@ static enum baton_err check_number(const struct queue *queue, uint32_t number)
 static enum baton_err shard_queue(const struct tx *tx, const struct baton_shard *shard,
                                   struct queue **ret)
 {
-	*ret = memory_queue_find(tx->m, shard->queue);
-	enum baton_err e = memory_queue_enter(*ret, BATON_QUEUE_RUNNER);
+	enum baton_err e = memory_queue_enter(tx->m, shard->queue, BATON_QUEUE_RUNNER, ret);
 	return e == BATON_OK ? check_number(*ret, shard->number) : e;
 }
 

@@ -2,11 +2,11 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "base/quote.h"
 #include "store/memory/ops.h"
 #include "store/memory/put.h"
 #include "store/memory/tx.h"
 #include "store/parcel.h"
+#include "store/refuse.h"
 
 static struct schedule *find(const struct memory *m, struct baton_str name)
 {
@@ -70,11 +70,10 @@ enum baton_err memory_schedule_set(struct baton_store *store, const struct baton
 enum baton_err memory_schedule_remove(struct baton_store *store, struct baton_str name)
 {
 	struct tx tx;
-	char shown[QUOTE_TEXT];
 	memory_tx_begin(&tx, store);
 	struct schedule *s = find(tx.m, name);
 	enum baton_err e = s ? memory_tx_delete(&tx, &s->row)
-	                     : fail(BATON_NOT_FOUND, "there is no schedule %s", quote(name, shown));
+	                     : refuse_schedule(name);
 	return memory_tx_end(&tx, e);
 }
 

@@ -17,15 +17,10 @@ static struct candidate candidate_of(const struct batch *b)
 	};
 }
 
-static bool blocks(const struct batch *b)
-{
-	return memory_line_has(b) && b->is.state == BATON_BATCH_RETRY;
-}
-
 enum baton_err memory_take_ready(struct tx *tx, const struct lane *lane, struct ready *ret)
 {
 	size_t most = 0;
-	for (const struct batch *b = lane->first; b && !blocks(b); b = b->next)
+	for (const struct batch *b = lane->first; b && !b->is.blocks; b = b->next)
 		most += b->is.state == BATON_BATCH_READY;
 	*ret = (struct ready){
 		.batches = memory_tx_take(tx, most, sizeof(struct batch *)),
@@ -33,7 +28,7 @@ enum baton_err memory_take_ready(struct tx *tx, const struct lane *lane, struct 
 	};
 	if (!ret->batches || !ret->candidates)
 		return BATON_NO_MEMORY;
-	for (struct batch *b = lane->first; b && !blocks(b); b = b->next) {
+	for (struct batch *b = lane->first; b && !b->is.blocks; b = b->next) {
 		if (b->is.state != BATON_BATCH_READY)
 			continue;
 		ret->candidates[ret->count] = candidate_of(b);
@@ -57,6 +52,12 @@ static enum baton_err show_payloads(struct arena *a, const struct batch *b,
 	return BATON_OK;
 }
 
+/* An attempt that has not failed, or not yet, is not counted in the batch. */
+static bool is_under_way(const struct batch *b)
+{
+	return b->is.state == BATON_BATCH_CLAIMED || b->is.state == BATON_BATCH_DONE;
+}
+
 enum baton_err memory_show_batch(struct arena *a, const struct batch *b, bool payloads,
                                  struct baton_work_batch *ret)
 {
@@ -66,7 +67,7 @@ enum baton_err memory_show_batch(struct arena *a, const struct batch *b, bool pa
 		.delivery = b->put.delivery,
 		.slot = b->put.slot,
 		.priority = b->put.priority,
-		.attempt = b->is.attempts + (b->is.state == BATON_BATCH_CLAIMED),
+		.attempt = b->is.attempts + is_under_way(b),
 		.put_at = b->put_at,
 	};
 	batch_id_print(b->id, &ret->id);
@@ -75,15 +76,23 @@ enum baton_err memory_show_batch(struct arena *a, const struct batch *b, bool pa
 	return payloads ? show_payloads(a, b, ret) : BATON_OK;
 }
 
+static uint64_t last_fence(struct batch *const *batches, size_t count)
+{
+	uint64_t last = 0;
+	for (size_t i = 0; i < count; i++)
+		last = batches[i]->is.fence > last ? batches[i]->is.fence : last;
+	return last;
+}
+
 static enum baton_err claim_new(struct tx *tx, const struct take *take, const struct batch *head,
-                                struct claim **ret)
+                                uint64_t last, struct claim **ret)
 {
 	struct claim_name name = {.head = head->is.seq};
 	struct baton_id token;
 	struct claim *claim = NULL;
 	enum baton_err e = memory_tx_save(tx, &take->granter->row);
 	if (e == BATON_OK)
-		e = memory_lease_count(take->granter, head->is.fence, &name.fence);
+		e = memory_lease_count(take->granter, last, &name.fence);
 	if (e == BATON_OK)
 		e = baton_id_random(&token);
 	if (e != BATON_OK)
@@ -140,7 +149,7 @@ enum baton_err memory_take(struct tx *tx, const struct take *take, struct batch 
 	if (!to)
 		return fail_memory(count * sizeof *to, "the batches of a claim");
 	struct claim *claim;
-	enum baton_err e = claim_new(tx, take, batches[0], &claim);
+	enum baton_err e = claim_new(tx, take, batches[0], last_fence(batches, count), &claim);
 	if (e == BATON_OK)
 		e = show_claim(a, claim, &shown);
 	for (size_t i = 0; i < count && e == BATON_OK; i++)

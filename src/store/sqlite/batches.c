@@ -253,19 +253,20 @@ static enum baton_err waits(struct db *db, const struct batch_row *b, bool *ret_
 	return query_end(&q);
 }
 
-enum baton_err batch_state(struct db *db, const struct batch_row *b, enum baton_batch_state *ret,
-                           struct baton_store_time *ret_due)
+enum baton_err batch_state(struct db *db, const struct batch_row *b, struct baton_store_time now,
+                           enum baton_batch_state *ret, struct baton_store_time *ret_due)
 {
 	int64_t at = 0;
+	struct baton_store_time until = {0};
 	bool waiting = false, retry = false;
 	enum baton_err e = FIND(db, SQL_DEAD_HAS, &at, b->queue, b->seq);
 	if (e != BATON_OK || at > 0) {
 		*ret = BATON_BATCH_DEAD;
 		return e;
 	}
-	e = FIND(db, SQL_DONE_HAS, &at, b->seq);
-	if (e != BATON_OK || at > 0) {
-		*ret = BATON_BATCH_DONE;
+	e = FIND(db, SQL_DONE_UNTIL, &until.ms, b->seq);
+	if (e != BATON_OK || until.ms > 0) {
+		*ret = baton_store_time_live(until, now) ? BATON_BATCH_DONE : BATON_BATCH_GONE;
 		return e;
 	}
 	e = waits(db, b, &waiting, &retry, ret_due);

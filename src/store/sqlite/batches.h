@@ -81,9 +81,10 @@ enum baton_err trouble_save(struct db *db, int64_t seq, const struct trouble *t)
 
 void trouble_error(struct trouble *t, struct baton_str error);
 
-/* What the batch is now, and when it is due if it waits for that. */
-enum baton_err batch_state(struct db *db, const struct batch_row *b, enum baton_batch_state *ret,
-                           struct baton_store_time *ret_due);
+/* What the batch is at `now`, and when it is due if it waits for that. BATON_BATCH_GONE: it was done,
+ * and has been kept for long enough. */
+enum baton_err batch_state(struct db *db, const struct batch_row *b, struct baton_store_time now,
+                           enum baton_batch_state *ret, struct baton_store_time *ret_due);
 
 /* How often it may be tried. */
 struct baton_retry batch_row_retry(const struct batch_row *b, const struct baton_queue_policy *p);

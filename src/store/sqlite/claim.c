@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "base/quote.h"
+#include "store/refuse.h"
 #include "store/sqlite/fate.h"
 #include "store/sqlite/grant.h"
 #include "store/sqlite/lanes.h"
@@ -10,14 +10,26 @@
 
 #define PAGE 32
 
+/* Ends a claim that was offered; but one that is live again, after the clock was set back, is offered
+ * no more. */
+static enum baton_err end_offered(struct sqlite_store *s, struct grant *g, struct claim_row *c,
+                                  bool *ret_live)
+{
+	if (!baton_store_time_live(c->expires_at, s->now))
+		return claim_recover(s, g->q, c, BATON_STR("the claim expired"));
+	*ret_live = true;
+	return RUN(&s->db, SQL_CLAIM_RENEW, c->expires_at.ms, c->head, (int64_t)c->fence);
+}
+
 /* Claims that have expired are ended before their lane gives anything. */
-static enum baton_err recover_expired(struct sqlite_store *s, struct grant *g, int64_t lane)
+static enum baton_err recover_expired(struct sqlite_store *s, struct grant *g, int64_t lane,
+                                      bool *ret_live)
 {
 	struct claim_row *claims;
 	size_t count;
 	enum baton_err e = claims_of_lane(s, lane, &claims, &count);
 	for (size_t i = 0; i < count && e == BATON_OK; i++)
-		e = claim_recover(s, g->q, &claims[i], BATON_STR("the claim expired"));
+		e = end_offered(s, g, &claims[i], ret_live);
 	return e;
 }
 
@@ -27,10 +39,11 @@ static enum baton_err take_from_lane(struct sqlite_store *s, struct grant *g, in
 	struct scan scan = {.at = BATON_IDLE, .max = max};
 	struct pick p = {.count = 0};
 	int64_t held = 0;
-	enum baton_err e = recover_expired(s, g, lane);
+	bool live = false;
+	enum baton_err e = recover_expired(s, g, lane, &live);
 	if (e == BATON_OK)
 		e = lane_held(&s->db, lane, &held);
-	if (e == BATON_OK && held == 0)
+	if (e == BATON_OK && held == 0 && !live)
 		e = grant_pick(s, lane, NULL, 0, &scan, &p);
 	if (e == BATON_OK && p.count > 0)
 		e = grant_give(s, g, &p, lane);
@@ -43,25 +56,25 @@ struct head {
 	bool tried;
 };
 
-/* A batch without a lane whose claim has expired. *ret_dead: that was its last attempt, or somebody
- * had cancelled it. */
+/* A batch without a lane whose claim has expired. *ret_over: it cannot be had, since that was its last
+ * attempt, or somebody had cancelled it, or the claim is live again. */
 static enum baton_err recover_single(struct sqlite_store *s, struct grant *g, int64_t seq,
-                                     bool *ret_dead)
+                                     bool *ret_over)
 {
 	struct claim_row c;
 	struct batch_row b;
-	bool found;
+	bool found, live = false;
 	int64_t dead = 0;
-	enum baton_err e = claim_load(s, seq, &c, &found);
-	*ret_dead = false;
+	enum baton_err e = claim_of_single(s, seq, &c, &found);
+	*ret_over = false;
 	if (e != BATON_OK || !found)
 		return e;
-	e = claim_recover(s, g->q, &c, BATON_STR("the claim expired"));
+	e = end_offered(s, g, &c, &live);
 	if (e == BATON_OK)
 		e = batch_load(&s->db, seq, &b, &found);
 	if (e == BATON_OK && found)
 		e = FIND(&s->db, SQL_DEAD_HAS, &dead, g->q->id, seq);
-	*ret_dead = !found || dead > 0;
+	*ret_over = !found || dead > 0 || live;
 	return e;
 }
 
@@ -69,11 +82,11 @@ static enum baton_err take_single(struct sqlite_store *s, struct grant *g, int64
                                   const struct head *h)
 {
 	struct pick p = {.count = 0};
-	bool dead = false;
+	bool over = false;
 	enum baton_err e = RUN(&s->db, SQL_HEAD_DROP, pool, h->rank, h->seq);
 	if (e == BATON_OK && h->tried)
-		e = recover_single(s, g, h->seq, &dead);
-	if (e != BATON_OK || dead)
+		e = recover_single(s, g, h->seq, &over);
+	if (e != BATON_OK || over)
 		return e;
 	if (!pick_add(s, &p, h->seq, h->tried))
 		return fail(BATON_NO_MEMORY, "no memory for a claim");
@@ -113,24 +126,29 @@ enum baton_err grant_heads(struct sqlite_store *s, struct grant *g, int64_t pool
 	return e;
 }
 
-/* Under which fence the queue's pulled claims are counted. BATON_BUSY: somebody else has the lease
- * on that. */
-static enum baton_err pull_base(struct sqlite_store *s, struct queue_row *q,
-                                const struct baton_owner *asker)
+/* The lease under which the queue's work is pulled: *ret_fence is its last fence, 0 without one.
+ * BATON_BUSY: somebody else has it. */
+static enum baton_err pull_lease(struct sqlite_store *s, const struct queue_row *q,
+                                 const struct baton_owner *asker, uint64_t *ret_fence)
 {
-	char subject[BATON_NAME_MAX + 8] = "pull/", shown[QUOTE_TEXT];
+	char subject[BATON_NAME_MAX + 8] = "pull/";
 	struct stored_lease l;
 	bool found;
 	memcpy(subject + 5, q->name, q->len);
 	enum baton_err e = lease_load(&s->db, (struct baton_str){subject, q->len + 5}, &l, &found);
 	if (e != BATON_OK)
 		return e;
+	*ret_fence = found ? l.row.fence : 0;
 	if (found && lease_is_live(&l.row, s->now) &&
 	    !baton_id_equal(&l.row.owner.incarnation, &asker->incarnation) &&
 	    !baton_owner_is_dead(&s->base.owner, &l.row.owner, BATON_REACH_HOST))
-		return fail(BATON_BUSY, "the work of queue %s is handed out by \"%s\": ask there",
-		            quote(queue_row_name(q), shown), l.row.owner.id);
-	uint64_t last = found ? l.row.fence : 0;
+		return refuse_puller(queue_row_name(q), l.row.owner.id);
+	return BATON_OK;
+}
+
+/* The fence under which the queue's pulled claims are counted, whose lease had `last`. */
+static enum baton_err pull_base(struct sqlite_store *s, struct queue_row *q, uint64_t last)
+{
 	if (q->pulled.granter > last)
 		return BATON_OK;
 	if (q->pulled.granter == last && last > s->books.granter_floor)
@@ -140,7 +158,7 @@ static enum baton_err pull_base(struct sqlite_store *s, struct queue_row *q,
 	s->fences_changed = true;
 	if (last <= s->books.granter_floor &&
 	    !fence_next(FENCE_GRANTER, last, s->books.granter_floor, &q->pulled.granter))
-		return fail(BATON_FULL, "the fences of queue %s have reached their end", q->name);
+		return refuse_fence(queue_row_name(q));
 	return BATON_OK;
 }
 
@@ -150,7 +168,7 @@ struct claim_args {
 };
 
 static enum baton_err pull(struct sqlite_store *s, const struct baton_work_ask *ask,
-                           struct queue_row *q, struct claims_parcel **ret)
+                           struct queue_row *q, uint64_t last, struct claims_parcel **ret)
 {
 	struct grant g = {.q = q, .ttl = store_ttl(ask->ttl)};
 	const struct baton_owner *asker = store_asker(&s->base, ask->owner);
@@ -159,7 +177,7 @@ static enum baton_err pull(struct sqlite_store *s, const struct baton_work_ask *
 	if (e == BATON_OK)
 		e = FIND(&s->db, SQL_HEAD_ANY, &any, pool_open(q));
 	if (e == BATON_OK && any > 0)
-		e = pull_base(s, q, asker);
+		e = pull_base(s, q, last);
 	if (e != BATON_OK || any == 0)
 		return e;
 	g.base = q->pulled;
@@ -182,13 +200,16 @@ static enum baton_err claim_run(void *store, void *args)
 	struct sqlite_store *s = store;
 	struct claim_args *a = args;
 	struct queue_row *q;
+	uint64_t last;
 	if (a->parcel)
 		baton_work_claims_free(&a->parcel->pub);
 	a->parcel = NULL;
 	enum baton_err e = grant_queue(s, a->ask->queue, BATON_QUEUE_PULL, &q);
+	if (e == BATON_OK)
+		e = pull_lease(s, q, store_asker(&s->base, a->ask->owner), &last);
 	if (e != BATON_OK || q->policy.paused || a->ask->claims == 0 || a->ask->max == 0)
 		return e;
-	return pull(s, a->ask, q, &a->parcel);
+	return pull(s, a->ask, q, last, &a->parcel);
 }
 
 enum baton_err sqlite_claim(struct baton_store *store, const struct baton_work_ask *ask,

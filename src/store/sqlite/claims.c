@@ -51,17 +51,32 @@ static enum baton_err row_read(const struct query *q, struct arena *a, struct cl
 	return seqs_read(q, a, c);
 }
 
-enum baton_err claim_load(struct sqlite_store *s, int64_t head, struct claim_row *ret,
-                          bool *ret_found)
+static enum baton_err load(struct sqlite_store *s, struct query *q, struct claim_row *ret,
+                           bool *ret_found)
+{
+	enum baton_err bad = BATON_OK;
+	*ret_found = query_row(q);
+	if (*ret_found)
+		bad = row_read(q, &s->scratch, ret);
+	enum baton_err e = query_end(q);
+	return e == BATON_OK ? bad : e;
+}
+
+enum baton_err claim_load(struct sqlite_store *s, const struct claim_name *name,
+                          struct claim_row *ret, bool *ret_found)
 {
 	struct query q = query_begin(&s->db, SQL_CLAIM_READ);
-	enum baton_err bad = BATON_OK;
-	query_int(&q, head);
-	*ret_found = query_row(&q);
-	if (*ret_found)
-		bad = row_read(&q, &s->scratch, ret);
-	enum baton_err e = query_end(&q);
-	return e == BATON_OK ? bad : e;
+	query_int(&q, (int64_t)name->head);
+	query_int(&q, (int64_t)name->fence);
+	return load(s, &q, ret, ret_found);
+}
+
+enum baton_err claim_of_single(struct sqlite_store *s, int64_t seq, struct claim_row *ret,
+                               bool *ret_found)
+{
+	struct query q = query_begin(&s->db, SQL_CLAIM_OF_SINGLE);
+	query_int(&q, seq);
+	return load(s, &q, ret, ret_found);
 }
 
 enum baton_err claims_of_lane(struct sqlite_store *s, int64_t lane, struct claim_row **ret_rows,
@@ -102,6 +117,22 @@ bool claim_row_has(const struct claim_row *c, int64_t seq)
 	return false;
 }
 
+enum baton_err claims_first(struct db *db, struct arena *a, int64_t lane, int64_t *ret_seq)
+{
+	enum baton_err bad = BATON_OK;
+	struct claim_row c;
+	struct query q = query_begin(db, SQL_CLAIM_OF_LANE);
+	query_int(&q, lane);
+	*ret_seq = 0;
+	while (bad == BATON_OK && query_row(&q)) {
+		bad = row_read(&q, a, &c);
+		if (bad == BATON_OK && (*ret_seq == 0 || c.seqs[0] < *ret_seq))
+			*ret_seq = c.seqs[0];
+	}
+	enum baton_err e = query_end(&q);
+	return e == BATON_OK ? bad : e;
+}
+
 /* The one of a query's claims that has the batch. */
 static enum baton_err pick(struct query *q, struct arena *a, int64_t seq, struct claim_row *ret,
                            bool *ret_found)
@@ -130,7 +161,7 @@ enum baton_err claim_of_batch(struct db *db, struct arena *a, const struct batch
 		if (e != BATON_OK || lane == 0)
 			return e;
 	}
-	struct query q = query_begin(db, lane > 0 ? SQL_CLAIM_OF_LANE : SQL_CLAIM_READ);
+	struct query q = query_begin(db, lane > 0 ? SQL_CLAIM_OF_LANE : SQL_CLAIM_OF_SINGLE);
 	query_int(&q, lane > 0 ? lane : b->seq);
 	return pick(&q, a, b->seq, ret, ret_found);
 }
@@ -192,7 +223,7 @@ enum baton_err claim_add(struct sqlite_store *s, const struct claim_row *c)
 
 enum baton_err claim_drop(struct sqlite_store *s, const struct claim_row *c)
 {
-	enum baton_err e = RUN(&s->db, SQL_CLAIM_DROP, c->head);
+	enum baton_err e = RUN(&s->db, SQL_CLAIM_DROP, c->head, (int64_t)c->fence);
 	return e == BATON_OK ? owner_count(s, c->owner, -1) : e;
 }
 
@@ -212,6 +243,7 @@ enum baton_err claim_shrink(struct sqlite_store *s, struct claim_row *c, const i
 	struct query q = query_begin(&s->db, SQL_CLAIM_REST);
 	enum baton_err e = bind_seqs(s, &q, c);
 	query_int(&q, c->head);
+	query_int(&q, (int64_t)c->fence);
 	enum baton_err run = query_run(&q);
 	return e == BATON_OK ? run : e;
 }

@@ -2,6 +2,7 @@
 #ifndef SQLITE_CLAIMS_H
 #define SQLITE_CLAIMS_H
 
+#include "queue/batch.h"
 #include "store/sqlite/batches.h"
 #include "store/sqlite/sqlite.h"
 
@@ -21,8 +22,12 @@ struct claim_row {
 };
 
 /* The claim of that name. *ret_found false: there is none. */
-enum baton_err claim_load(struct sqlite_store *s, int64_t head, struct claim_row *ret,
-                          bool *ret_found);
+enum baton_err claim_load(struct sqlite_store *s, const struct claim_name *name,
+                          struct claim_row *ret, bool *ret_found);
+
+/* The claim of a batch that has no lane. */
+enum baton_err claim_of_single(struct sqlite_store *s, int64_t seq, struct claim_row *ret,
+                               bool *ret_found);
 
 /* Those of a lane: *ret_rows is the scratch's. */
 enum baton_err claims_of_lane(struct sqlite_store *s, int64_t lane, struct claim_row **ret_rows,
@@ -42,6 +47,9 @@ enum baton_err claim_shrink(struct sqlite_store *s, struct claim_row *c, const i
 
 /* Ends it. */
 enum baton_err claim_drop(struct sqlite_store *s, const struct claim_row *c);
+
+/* The first batch of the lane that is claimed; 0: none is. */
+enum baton_err claims_first(struct db *db, struct arena *a, int64_t lane, int64_t *ret_seq);
 
 bool claim_row_has(const struct claim_row *c, int64_t seq);
 

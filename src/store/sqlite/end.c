@@ -18,11 +18,10 @@ static enum baton_err claim_proved(struct sqlite_store *s, const struct baton_wo
 	*ret_found = false;
 	if (!claim_name_parse(proof->id, &name))
 		return BATON_OK;
-	enum baton_err e = claim_load(s, (int64_t)name.head, ret, ret_found);
+	enum baton_err e = claim_load(s, &name, ret, ret_found);
 	if (e != BATON_OK || !*ret_found)
 		return e;
-	*ret_found = ret->fence == name.fence &&
-	             digest_equal(ret->token.bytes, proof->token.bytes, sizeof ret->token.bytes);
+	*ret_found = digest_equal(ret->token.bytes, proof->token.bytes, sizeof ret->token.bytes);
 	return BATON_OK;
 }
 
@@ -69,7 +68,7 @@ static enum baton_err renew_one(struct sqlite_store *s, const struct baton_work_
 	if (e != BATON_OK || !found)
 		return e;
 	struct baton_store_time until = lease_extended(c.expires_at, s->now, ttl, false);
-	e = RUN(&s->db, SQL_CLAIM_RENEW, until.ms, c.head);
+	e = RUN(&s->db, SQL_CLAIM_RENEW, until.ms, c.head, (int64_t)c.fence);
 	if (e == BATON_OK)
 		e = books_queue_by_id(&s->books, &s->db, c.queue, &q);
 	if (e == BATON_OK)
@@ -193,6 +192,7 @@ static enum baton_err end_batch(struct sqlite_store *s, struct leaver *l,
                                 const struct baton_work_end *end, struct baton_work_ended *answer)
 {
 	answer->state = BATON_BATCH_GONE;
+	answer->due.ms = 0;
 	if (end->how == BATON_COMPLETE) {
 		l->q->tally.done++;
 		if (l->q->policy.keep.ns == 0)

@@ -98,9 +98,10 @@ enum baton_err leaver_die(struct sqlite_store *s, struct leaver *l)
 		e = RUN(&s->db, SQL_DEAD_ADD, l->q->id, l->b.seq, s->now.ms);
 	if (e == BATON_OK)
 		e = line_drop(s, l);
-	if (e == BATON_OK && l->lane > 0 && l->q->policy.on_dead == BATON_ON_DEAD_HOLD)
-		e = lane_hold(s, l->lane, l->b.seq);
-	return e;
+	if (e != BATON_OK || l->lane == 0 || l->q->policy.on_dead != BATON_ON_DEAD_HOLD)
+		return e;
+	e = RUN(&s->db, SQL_DEAD_HOLD, l->lane, l->q->id, l->b.seq);
+	return e == BATON_OK ? lane_hold(s, l->lane) : e;
 }
 
 bool leaver_fail(struct leaver *l, struct baton_str error)
@@ -222,14 +223,15 @@ static enum baton_err promote(struct sqlite_store *s, struct queue_row *q)
 	return e;
 }
 
-static enum baton_err offer_one(struct sqlite_store *s, struct queue_row *q, int64_t head)
+static enum baton_err offer_one(struct sqlite_store *s, struct queue_row *q,
+                                const struct claim_name *name)
 {
 	struct claim_row c;
 	struct batch_row b;
 	bool found;
-	enum baton_err e = claim_load(s, head, &c, &found);
+	enum baton_err e = claim_load(s, name, &c, &found);
 	if (e == BATON_OK)
-		e = RUN(&s->db, SQL_CLAIM_OFFER, head);
+		e = RUN(&s->db, SQL_CLAIM_OFFER, (int64_t)name->head, (int64_t)name->fence);
 	if (e != BATON_OK || !found)
 		return e;
 	if (c.lane > 0)
@@ -240,7 +242,7 @@ static enum baton_err offer_one(struct sqlite_store *s, struct queue_row *q, int
 
 static enum baton_err offer(struct sqlite_store *s, struct queue_row *q)
 {
-	int64_t *heads = NULL;
+	struct claim_name *names = NULL;
 	size_t count = 0;
 	bool memory = true;
 	struct query list = query_begin(&s->db, SQL_CLAIM_EXPIRED);
@@ -248,17 +250,18 @@ static enum baton_err offer(struct sqlite_store *s, struct queue_row *q)
 	query_int(&list, s->now.ms);
 	query_int(&list, TEND_MAX);
 	while (memory && query_row(&list)) {
-		if (!heads)
-			heads = arena_take(&s->scratch, TEND_MAX, sizeof *heads);
-		memory = heads != NULL;
+		if (!names)
+			names = arena_take(&s->scratch, TEND_MAX, sizeof *names);
+		memory = names != NULL;
 		if (memory)
-			heads[count++] = column_int(&list, 0);
+			names[count++] = (struct claim_name){(uint64_t)column_int(&list, 0),
+			                                     (uint64_t)column_int(&list, 1)};
 	}
 	enum baton_err e = query_end(&list);
 	if (e == BATON_OK && !memory)
-		return fail_memory(TEND_MAX * sizeof *heads, "expired claims");
+		return fail_memory(TEND_MAX * sizeof *names, "expired claims");
 	for (size_t i = 0; i < count && e == BATON_OK; i++)
-		e = offer_one(s, q, heads[i]);
+		e = offer_one(s, q, &names[i]);
 	return e;
 }
 

@@ -5,8 +5,8 @@
 
 #include "base/cleanup.h"
 #include "base/fail.h"
-#include "base/quote.h"
 #include "queue/batch.h"
+#include "store/refuse.h"
 #include "store/sqlite/lanes.h"
 
 #define SCAN_MAX BATON_JOIN_MAX /* of a line, for exact ids */
@@ -131,9 +131,8 @@ enum baton_err grant_give(struct sqlite_store *s, struct grant *g, const struct 
 			return e;
 		last = fence > last ? fence : last;
 	}
-	if (!fence_count(&g->base))
-		return fail(BATON_FULL, "the fences of queue %s have reached their end", g->q->name);
-	out->fence.v = fence_of_claim(&g->base, last);
+	if (!fence_of_claim(&g->base, last, &out->fence.v))
+		return refuse_fence(queue_row_name(g->q));
 	out->batches = batches;
 	out->count = p->count;
 	if (!arena_copy(a, queue_row_name(g->q), &out->queue) ||
@@ -287,21 +286,6 @@ enum baton_err grant_pick(struct sqlite_store *s, int64_t lane, const struct cla
 	return e == BATON_OK ? pick_from(s, &c, scan, ret) : e;
 }
 
-static enum baton_err wrong_mode(const struct queue_row *q, enum baton_queue_mode asked)
-{
-	static const char *const names[] = {
-		[BATON_QUEUE_OPEN] = "open",
-		[BATON_QUEUE_PULL] = "pull",
-		[BATON_QUEUE_LANE] = "lane",
-		[BATON_QUEUE_RUNNER] = "runner",
-	};
-	char shown[QUOTE_TEXT];
-	return fail(BATON_BUSY,
-	            "queue %s hands out its work in mode %s, not %s; its mode can be changed while "
-	            "nothing of it is claimed",
-	            quote(queue_row_name(q), shown), names[q->policy.mode], names[asked]);
-}
-
 enum baton_err grant_mode(struct sqlite_store *s, struct queue_row *q, enum baton_queue_mode mode)
 {
 	if (q->policy.mode == mode)
@@ -312,15 +296,13 @@ enum baton_err grant_mode(struct sqlite_store *s, struct queue_row *q, enum bato
 enum baton_err grant_queue(struct sqlite_store *s, struct baton_str name,
                            enum baton_queue_mode mode, struct queue_row **ret)
 {
-	char shown[QUOTE_TEXT];
 	enum baton_err e = books_queue(&s->books, &s->db, name, ret);
 	if (e != BATON_OK)
 		return e;
 	if (!*ret)
-		return fail(BATON_NOT_FOUND, "there is no queue %s", quote(name, shown));
-	if ((*ret)->policy.mode != BATON_QUEUE_OPEN && (*ret)->policy.mode != mode)
-		return wrong_mode(*ret, mode);
-	return BATON_OK;
+		return refuse_queue(name);
+	enum baton_queue_mode is = (*ret)->policy.mode;
+	return is == BATON_QUEUE_OPEN || is == mode ? BATON_OK : refuse_mode(name, is, mode);
 }
 
 void grant_done(struct grant *g)

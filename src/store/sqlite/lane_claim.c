@@ -48,15 +48,18 @@ static enum baton_err wanted_numbers(struct sqlite_store *s, const struct baton_
 	return BATON_OK;
 }
 
-static enum baton_err is_lost(struct sqlite_store *s, const struct claim_row *c, bool *ret)
+/* Why the claim, which another lease gave, can be recovered; "": it cannot. */
+static enum baton_err why_lost(struct sqlite_store *s, const struct claim_row *c,
+                               struct baton_str *ret)
 {
 	struct baton_owner owner;
-	*ret = !baton_store_time_live(c->expires_at, s->now);
-	if (*ret)
+	*ret = BATON_STR("the claim expired");
+	if (!baton_store_time_live(c->expires_at, s->now))
 		return BATON_OK;
 	enum baton_err e = owner_load(&s->db, c->owner, &owner);
-	*ret = e == BATON_OK &&
-	       baton_owner_is_dead(&s->base.owner, &owner, BATON_REACH_HOST);
+	bool dead = e == BATON_OK &&
+	            baton_owner_is_dead(&s->base.owner, &owner, BATON_REACH_HOST);
+	*ret = dead ? BATON_STR("its owner died") : BATON_STR("");
 	return e;
 }
 
@@ -69,17 +72,17 @@ static enum baton_err clear_lane(struct sqlite_store *s, struct grant *g,
 	size_t own = 0;
 	*ret_free = true;
 	for (size_t i = 0; i < *count; i++) {
-		bool lost = false;
+		struct baton_str why;
 		if (claims[i].granter == g->base.granter) {
 			claims[own++] = claims[i];
 			continue;
 		}
-		enum baton_err e = is_lost(s, &claims[i], &lost);
-		if (e == BATON_OK && lost)
-			e = claim_recover(s, g->q, &claims[i], BATON_STR("its lease was lost"));
+		enum baton_err e = why_lost(s, &claims[i], &why);
+		if (e == BATON_OK && why.len > 0)
+			e = claim_recover(s, g->q, &claims[i], why);
 		if (e != BATON_OK)
 			return e;
-		*ret_free = *ret_free && lost;
+		*ret_free = *ret_free && why.len > 0;
 	}
 	*count = own;
 	*ret_free = *ret_free && (own == 0 || ask->at == BATON_CHECKPOINT);
@@ -148,18 +151,13 @@ static enum baton_err check_lease(struct sqlite_store *s, const struct baton_lan
 	               : BATON_NOT_HELD;
 }
 
-static enum baton_err lane_run(void *store, void *args)
+static enum baton_err lane_do(struct sqlite_store *s, struct lane_args *a)
 {
-	struct sqlite_store *s = store;
-	struct lane_args *a = args;
 	const struct baton_lane_ask *ask = a->ask;
 	char subject[BATON_LEASE_SUBJECT_MAX + 1];
 	struct stored_lease l;
 	struct grant g = {.ttl = store_ttl(ask->ttl)};
 	int64_t lane = 0;
-	if (a->parcel)
-		baton_work_claims_free(&a->parcel->pub);
-	a->parcel = NULL;
 	enum baton_err e = baton_lane_subject(ask->queue, ask->lane, subject);
 	if (e == BATON_OK)
 		e = grant_queue(s, ask->queue, BATON_QUEUE_LANE, &g.q);
@@ -181,6 +179,20 @@ static enum baton_err lane_run(void *store, void *args)
 		e = lease_count(&s->db, baton_str_z(subject), g.base.counter);
 	grant_done(&g);
 	return e;
+}
+
+/* Who yields may have seen that something is due, or have ended a claim that was lost; all of that
+ * is undone. */
+static enum baton_err lane_run(void *store, void *args)
+{
+	struct sqlite_store *s = store;
+	struct lane_args *a = args;
+	struct books_mark mark;
+	if (a->parcel)
+		baton_work_claims_free(&a->parcel->pub);
+	a->parcel = NULL;
+	enum baton_err e = sqlite_save_begin(s, &mark);
+	return e == BATON_OK ? sqlite_save_end(s, &mark, lane_do(s, a)) : e;
 }
 
 enum baton_err sqlite_lane_claim(struct baton_store *store, const struct baton_lane_ask *ask,

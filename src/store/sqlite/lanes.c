@@ -228,15 +228,9 @@ enum baton_err lane_leave(struct sqlite_store *s, struct queue_row *q, const str
 	return e == BATON_OK ? lane_settle(s, q, lane) : e;
 }
 
-enum baton_err lane_hold(struct sqlite_store *s, int64_t lane, int64_t seq)
+enum baton_err lane_hold(struct sqlite_store *s, int64_t lane)
 {
-	struct query q = query_begin(&s->db, SQL_LANE_HOLD);
-	if (seq > 0)
-		query_int(&q, seq);
-	else
-		query_null(&q);
-	query_int(&q, lane);
-	return query_run(&q);
+	return RUN(&s->db, SQL_LANE_HOLD, lane);
 }
 
 enum baton_err lane_held(struct db *db, int64_t lane, int64_t *ret_seq)

@@ -21,8 +21,8 @@ enum baton_err lane_leave(struct sqlite_store *s, struct queue_row *q, const str
  * changed; a lane that has become empty is forgotten. */
 enum baton_err lane_settle(struct sqlite_store *s, struct queue_row *q, int64_t lane);
 
-/* Holds the lane because of the dead batch `seq`; 0: lets it go on. */
-enum baton_err lane_hold(struct sqlite_store *s, int64_t lane, int64_t seq);
+/* Finds out anew whether the lane stands still because of a dead batch, and of which one. */
+enum baton_err lane_hold(struct sqlite_store *s, int64_t lane);
 enum baton_err lane_held(struct db *db, int64_t lane, int64_t *ret_seq);
 
 /* Adds and drops what begins claims. A batch without a lane has 0 for it. */

@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "queue/place.h"
+#include "store/refuse.h"
 #include "store/sqlite/leases.h"
 #include "store/sqlite/sqlite.h"
 
@@ -98,8 +100,7 @@ static enum baton_err take(struct sqlite_store *s, const struct baton_lease_ask 
 	if (e != BATON_OK)
 		return e;
 	if (!fence_next(kind, last, floor, &fence))
-		return fail(BATON_FULL, "the fences of this subject have reached their end at %llu",
-		            (unsigned long long)last);
+		return refuse_fence(ask->subject);
 	*ret = (struct stored_lease){
 		.row =
 			{
@@ -234,11 +235,37 @@ enum baton_err sqlite_lease_renew(struct baton_store *store, const struct baton_
 	return sqlite_write_first((struct sqlite_store *)store, renew_run, &args);
 }
 
+static bool begins_with(struct baton_str s, struct baton_str prefix)
+{
+	return s.len >= prefix.len && memcmp(s.ptr, prefix.ptr, prefix.len) == 0;
+}
+
+/* Whoever can claim work under the subject may do so now. */
+static enum baton_err tell_subject(struct sqlite_store *s, struct baton_str subject)
+{
+	bool pull = begins_with(subject, BATON_STR("pull/"));
+	struct baton_str queue = {subject.ptr + 5, subject.len - 5}, lane = {NULL, 0};
+	struct queue_row *q;
+	if (!pull && !begins_with(subject, BATON_STR("lane/")))
+		return BATON_OK;
+	const char *slash = pull ? NULL : memchr(queue.ptr, '/', queue.len);
+	if (slash) {
+		queue.len = (size_t)(slash - queue.ptr);
+		lane = (struct baton_str){slash + 1, subject.len - 5 - queue.len - 1};
+	}
+	enum baton_err e = books_queue(&s->books, &s->db, queue, &q);
+	if (e == BATON_OK && q && lane.len <= BATON_NAME_MAX)
+		sqlite_tell(s, q, lane,
+		            lane.len > 0 ? place_of_lane(queue, lane, q->policy.shards) : 0);
+	return e;
+}
+
 static enum baton_err give_back(struct sqlite_store *s, struct baton_str subject,
                                 struct stored_lease *l)
 {
 	l->row.held = false;
-	return lease_save(&s->db, subject, l);
+	enum baton_err e = lease_save(&s->db, subject, l);
+	return e == BATON_OK ? tell_subject(s, subject) : e;
 }
 
 static enum baton_err release_run(void *store, void *args)
@@ -327,11 +354,6 @@ static enum baton_err entry_read(const struct query *q, const struct sqlite_stor
 	entry->subject[entry->len] = '\0';
 	entry->holder = store_holder(&l.row, &s->base.owner.incarnation);
 	return BATON_OK;
-}
-
-static bool begins_with(struct baton_str s, struct baton_str prefix)
-{
-	return s.len >= prefix.len && memcmp(s.ptr, prefix.ptr, prefix.len) == 0;
 }
 
 enum baton_err sqlite_lease_list(struct baton_store *store, struct baton_str prefix,

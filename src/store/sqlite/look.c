@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "queue/batch.h"
 #include "store/parcel.h"
+#include "store/refuse.h"
 #include "store/sqlite/claims.h"
 #include "store/sqlite/lanes.h"
 
@@ -20,6 +21,7 @@ struct view {
 	struct sqlite_store *s;
 	struct db *db;
 	struct arena *a;
+	struct baton_store_time now;
 	bool whole; /* with payloads, errors and reasons in full */
 };
 
@@ -68,8 +70,9 @@ static enum baton_err trouble_fill(const struct view *v, int64_t seq, struct bat
 		while (len > ERROR_SHOWN - 4 && ((unsigned char)t.error[len] & 0xc0) == 0x80)
 			len--;
 	}
-	info->batch.attempt = t.attempts + 1;
-	info->cancel = t.cancel;
+	bool claimed = info->state == BATON_BATCH_CLAIMED;
+	info->batch.attempt = t.attempts + (claimed || info->state == BATON_BATCH_DONE);
+	info->cancel = claimed && t.cancel;
 	return arena_copy(v->a, (struct baton_str){t.error, len}, &info->error) ? BATON_OK
 	                                                                       : no_memory();
 }
@@ -109,7 +112,7 @@ static enum baton_err state_fill(const struct view *v, const struct batch_row *b
                                  struct baton_work_info *info)
 {
 	struct baton_store_time due = {0};
-	enum baton_err e = batch_state(v->db, b, &info->state, &due);
+	enum baton_err e = batch_state(v->db, b, v->now, &info->state, &due);
 	if (e != BATON_OK)
 		return e;
 	if (info->state == BATON_BATCH_DELAYED || info->state == BATON_BATCH_RETRY)
@@ -128,8 +131,8 @@ static enum baton_err info_fill(const struct view *v, const struct batch_row *b,
 	if (e == BATON_OK)
 		e = queue_fill(v, b->queue, row, info);
 	if (e == BATON_OK)
-		e = trouble_fill(v, b->seq, info);
-	return e == BATON_OK ? state_fill(v, b, info) : e;
+		e = state_fill(v, b, info);
+	return e == BATON_OK ? trouble_fill(v, b->seq, info) : e;
 }
 
 /* What stands before a ready batch of a lane. */
@@ -137,23 +140,23 @@ static enum baton_err why_in_lane(const struct view *v, const struct batch_row *
                                   struct baton_work_info *info)
 {
 	struct query q = query_begin(v->db, SQL_LANE_LOOK);
-	int64_t ahead = 0;
+	int64_t lane = 0, held = 0, ahead = b->seq;
+	struct batch_row other;
 	query_int(&q, b->queue);
 	query_text(&q, batch_row_lane(b));
 	if (query_row(&q)) {
-		int64_t held = column_int(&q, 0), first = column_int(&q, 1);
-		bool open = column_int(&q, 2) > 0;
-		if (held > 0)
-			info->why = BATON_WHY_LANE_HELD;
-		else if (first != b->seq || !open)
-			info->why = BATON_WHY_BEHIND;
-		ahead = held > 0 ? held : first;
+		lane = column_int(&q, 0);
+		held = column_int(&q, 1);
+		ahead = held > 0 ? held : column_int(&q, 2);
 	}
 	enum baton_err e = query_end(&q);
-	struct batch_row other;
-	if (e == BATON_OK && info->why != BATON_WHY_READY)
-		e = batch_need(v->db, ahead, &other);
-	if (e == BATON_OK && info->why != BATON_WHY_READY)
+	if (e == BATON_OK && ahead == b->seq)
+		e = claims_first(v->db, v->a, lane, &ahead);
+	if (e != BATON_OK || ahead == 0)
+		return e;
+	info->why = held > 0 ? BATON_WHY_LANE_HELD : BATON_WHY_BEHIND;
+	e = batch_need(v->db, ahead, &other);
+	if (e == BATON_OK)
 		batch_id_print((uint64_t)other.id, &info->ahead);
 	return e;
 }
@@ -199,12 +202,12 @@ static enum baton_err get_into(const struct view *v, uint64_t number, struct pag
 	if (!info)
 		return no_memory();
 	enum baton_err e = batch_seq_of(v->db, (int64_t)number, &seq);
-	if (e == BATON_OK && seq == 0)
-		return fail(BATON_NOT_FOUND, "there is no job %llu", (unsigned long long)number);
-	if (e == BATON_OK)
+	if (e == BATON_OK && seq > 0)
 		e = batch_need(v->db, seq, &b);
-	if (e == BATON_OK)
+	if (e == BATON_OK && seq > 0)
 		e = info_fill(v, &b, &row, info);
+	if (e == BATON_OK && (seq == 0 || info->state == BATON_BATCH_GONE))
+		return BATON_NOT_FOUND;
 	if (e == BATON_OK)
 		e = why_fill(v, &b, &row, info);
 	if (e == BATON_OK)
@@ -235,16 +238,18 @@ enum baton_err sqlite_get(struct baton_store *store, const struct baton_batch_id
 	struct sqlite_store *s = (struct sqlite_store *)store;
 	uint64_t number;
 	if (!batch_id_parse(id, &number))
-		return fail(BATON_NOT_FOUND, "there is no job of that name: a name is a number");
+		return refuse_batch(id);
 	struct page_parcel *page = page_parcel_new(store->alloc);
 	if (!page)
 		return BATON_NO_MEMORY;
 	enum baton_err e = read_begin(s);
 	if (e == BATON_OK) {
-		struct view v = {s, &s->read, &page->arena, true};
+		struct view v = {s, &s->read, &page->arena, baton_store_now(store), true};
 		e = get_into(&v, number, page);
 		read_end(s);
 	}
+	if (e == BATON_NOT_FOUND)
+		e = refuse_batch(id);
 	if (e == BATON_OK)
 		*ret_page = &page->pub;
 	else
@@ -265,6 +270,7 @@ static enum baton_err list_into(const struct view *v, const struct baton_work_fi
 	struct baton_work_info *infos = arena_take(v->a, f->max, sizeof *infos);
 	size_t count = 0;
 	uint64_t looked = 0, next = 0;
+	bool more = false;
 	enum baton_err bad = BATON_OK;
 	if (!infos)
 		return no_memory();
@@ -274,16 +280,17 @@ static enum baton_err list_into(const struct view *v, const struct baton_work_fi
 		struct batch_row b;
 		struct queue_row row;
 		batch_row_read(&q, &b);
-		if (count == f->max || looked++ == LOOKED_MAX)
+		more = count == f->max || looked++ == LOOKED_MAX;
+		if (more)
 			break;
 		next = (uint64_t)b.seq;
 		if (!may_match(f, &b, queue))
 			continue;
 		infos[count] = (struct baton_work_info){.state = 0};
 		bad = info_fill(v, &b, &row, &infos[count]);
-		count += f->state == 0 || infos[count].state == f->state;
+		count += f->state == 0 ? infos[count].state != BATON_BATCH_GONE
+		                       : infos[count].state == f->state;
 	}
-	bool more = count == f->max || looked > LOOKED_MAX;
 	enum baton_err e = query_end(&q);
 	page->pub = (struct baton_work_page){.infos = infos, .count = count, .next = more ? next : 0};
 	return e == BATON_OK ? bad : e;
@@ -307,7 +314,7 @@ enum baton_err sqlite_list(struct baton_store *store, const struct baton_work_fi
 		return BATON_NO_MEMORY;
 	enum baton_err e = read_begin(s);
 	if (e == BATON_OK) {
-		struct view v = {s, &s->read, &page->arena, false};
+		struct view v = {s, &s->read, &page->arena, baton_store_now(store), false};
 		if (f->queue.len > 0)
 			e = queue_number(s, f->queue, &queue);
 		if (e == BATON_OK && (f->queue.len == 0 || queue > 0))

@@ -27,7 +27,7 @@ static enum baton_err named_load(struct sqlite_store *s, const struct baton_batc
 	if (e == BATON_OK)
 		e = books_queue_by_id(&s->books, &s->db, ret->b.queue, &ret->q);
 	if (e == BATON_OK)
-		e = batch_state(&s->db, &ret->b, &ret->state, &ret->due);
+		e = batch_state(&s->db, &ret->b, s->now, &ret->state, &ret->due);
 	return e;
 }
 
@@ -38,18 +38,16 @@ static enum baton_err delete_batch(struct sqlite_store *s, const struct named *n
 	return e == BATON_OK ? RUN(&s->db, SQL_BATCH_DROP, n->b.seq) : e;
 }
 
-/* The lane of a dead batch goes on if it was that one that held it. */
+/* The lane of a dead batch goes on, if no other one holds it. */
 static enum baton_err let_go(struct sqlite_store *s, const struct named *n)
 {
-	int64_t lane, held = 0;
+	int64_t lane;
 	if (n->b.lane_len == 0)
 		return BATON_OK;
 	enum baton_err e = lane_find(s, n->q->id, batch_row_lane(&n->b), &lane);
-	if (e == BATON_OK && lane > 0)
-		e = lane_held(&s->db, lane, &held);
-	if (e != BATON_OK || held != n->b.seq)
+	if (e != BATON_OK || lane == 0)
 		return e;
-	e = lane_hold(s, lane, 0);
+	e = lane_hold(s, lane);
 	return e == BATON_OK ? lane_settle(s, n->q, lane) : e;
 }
 
@@ -86,7 +84,7 @@ static enum baton_err ask_cancel(struct sqlite_store *s, const struct named *n)
 	bool found;
 	enum baton_err e = claim_of_batch(&s->db, &s->scratch, &n->b, &c, &found);
 	if (e == BATON_OK && found)
-		e = RUN(&s->db, SQL_CLAIM_TRY, c.head);
+		e = RUN(&s->db, SQL_CLAIM_TRY, c.head, (int64_t)c.fence);
 	if (e == BATON_OK)
 		e = trouble_load(&s->db, n->b.seq, &t);
 	t.cancel = true;
@@ -146,13 +144,22 @@ enum baton_err sqlite_cancel(struct baton_store *store, const struct baton_batch
 	return sqlite_write((struct sqlite_store *)store, cancel_run, &args);
 }
 
-/* A dead batch goes to the end of its lane, as if it had just been put. */
+/* A dead batch goes to the end of its lane, as if it had just been put; but its next fence is
+ * higher than its last. */
 static enum baton_err revive_dead(struct sqlite_store *s, struct named *n)
 {
 	int64_t seq = s->books.seq + 1;
+	struct trouble t;
 	enum baton_err e = leave_dead(s, n);
 	if (e == BATON_OK)
+		e = trouble_load(&s->db, n->b.seq, &t);
+	if (e == BATON_OK)
 		e = RUN(&s->db, SQL_TROUBLE_DROP, n->b.seq);
+	if (e == BATON_OK) {
+		t.attempts = 0;
+		t.error_len = 0;
+		e = trouble_save(&s->db, seq, &t);
+	}
 	if (e == BATON_OK)
 		e = RUN(&s->db, SQL_BATCH_MOVE, seq, n->b.seq);
 	if (e != BATON_OK)
@@ -161,7 +168,7 @@ static enum baton_err revive_dead(struct sqlite_store *s, struct named *n)
 	s->books.seq = seq;
 	s->books.changed = true;
 	n->q->tally.ready++;
-	return lane_enter(s, n->q, &n->b, false);
+	return lane_enter(s, n->q, &n->b, true);
 }
 
 static enum baton_err revive_later(struct sqlite_store *s, struct named *n)

@@ -1,10 +1,9 @@
 /* Putting work into an SQLite file. */
 #include <string.h>
 
-#include "base/fail.h"
-#include "base/quote.h"
 #include "queue/batch.h"
 #include "queue/place.h"
+#include "store/refuse.h"
 #include "store/sqlite/fate.h"
 #include "store/sqlite/lanes.h"
 #include "store/sqlite/puts.h"
@@ -34,7 +33,7 @@ static enum baton_err state_by_id(struct sqlite_store *s, int64_t id, enum baton
 	if (e != BATON_OK || seq == 0)
 		return e;
 	e = batch_need(&s->db, seq, &b);
-	return e == BATON_OK ? batch_state(&s->db, &b, ret, &due) : e;
+	return e == BATON_OK ? batch_state(&s->db, &b, s->now, ret, &due) : e;
 }
 
 static enum baton_err source_look(struct sqlite_store *s, const struct source *source,
@@ -70,23 +69,11 @@ static enum baton_err source_remember(struct sqlite_store *s, const struct sourc
 	return query_run(&q);
 }
 
-static enum baton_err conflict(const struct baton_batch *b, int64_t id)
+static enum baton_err check_room(const struct queue_row *q)
 {
-	char source[QUOTE_TEXT], queue[QUOTE_TEXT];
-	return fail(BATON_CONFLICT,
-	            "source key %s is that of job %lld in queue %s, which has other content",
-	            quote(b->source, source), (long long)id, quote(b->queue, queue));
-}
-
-static enum baton_err check_room(const struct queue_row *q, const struct baton_batch *b)
-{
-	char queue[QUOTE_TEXT];
 	uint64_t waiting = (uint64_t)(q->tally.ready + q->tally.delayed);
-	if (q->policy.waiting_max == 0 || waiting < q->policy.waiting_max)
-		return BATON_OK;
-	return fail(BATON_FULL, "queue %s has %llu jobs waiting: its waiting_max is %llu",
-	            quote(b->queue, queue), (unsigned long long)waiting,
-	            (unsigned long long)q->policy.waiting_max);
+	uint64_t max = q->policy.waiting_max;
+	return max == 0 || waiting < max ? BATON_OK : refuse_full(queue_row_name(q), waiting, max);
 }
 
 /* Work without a lane goes to one shard after the other, a whole transaction to the same. */
@@ -168,14 +155,14 @@ static enum baton_err put_one(struct sqlite_store *s, const struct baton_batch *
 	if (e != BATON_OK)
 		return e;
 	if (known.found && !known.same)
-		return conflict(b, known.id);
+		return refuse_conflict(b, (uint64_t)known.id);
 	if (known.found) {
 		batch_id_print((uint64_t)known.id, &put->id);
 		put->state = known.state;
 		put->existing = true;
 		return BATON_OK;
 	}
-	e = q ? check_room(q, b) : books_queue_make(&s->books, &s->db, b->queue, &policy, &q);
+	e = q ? check_room(q) : books_queue_make(&s->books, &s->db, b->queue, &policy, &q);
 	if (e == BATON_OK)
 		e = store_new(s, q, b, put);
 	if (e == BATON_OK && b->source.len > 0)

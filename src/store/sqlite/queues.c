@@ -1,8 +1,7 @@
 /* The queues of an SQLite file. */
 #include <string.h>
 
-#include "base/fail.h"
-#include "base/quote.h"
+#include "store/refuse.h"
 #include "store/sqlite/lanes.h"
 #include "store/sqlite/sqlite.h"
 
@@ -15,16 +14,10 @@ struct set_args {
 static enum baton_err change(struct sqlite_store *s, struct queue_row *q,
                              const struct baton_queue_policy *p)
 {
-	char shown[QUOTE_TEXT];
-	if (q->policy.shards != p->shards)
-		return fail(BATON_INVALID,
-		            "queue %s has %u shards, and keeps them: it cannot have %u",
-		            quote(queue_row_name(q), shown), q->policy.shards, p->shards);
-	if (q->policy.mode != p->mode && q->tally.running > 0)
-		return fail(BATON_BUSY,
-		            "queue %s has %lld jobs running: its mode can be changed when there are "
-		            "none",
-		            quote(queue_row_name(q), shown), (long long)q->tally.running);
+	enum baton_err e =
+		refuse_change(queue_row_name(q), &q->policy, p, (uint64_t)q->tally.running);
+	if (e != BATON_OK)
+		return e;
 	enum baton_queue_mode mode = q->policy.mode;
 	q->policy = *p;
 	q->policy.mode = mode;
@@ -36,12 +29,11 @@ static enum baton_err set_run(void *store, void *args)
 	struct sqlite_store *s = store;
 	const struct set_args *a = args;
 	struct queue_row *q;
-	char shown[QUOTE_TEXT];
 	enum baton_err e = books_queue(&s->books, &s->db, a->name, &q);
 	if (e != BATON_OK)
 		return e;
 	if (!q && a->only_paused)
-		return fail(BATON_NOT_FOUND, "there is no queue %s", quote(a->name, shown));
+		return refuse_queue(a->name);
 	if (!q)
 		return books_queue_make(&s->books, &s->db, a->name, a->policy, &q);
 	struct baton_queue_policy policy = a->only_paused ? q->policy : *a->policy;
@@ -141,7 +133,6 @@ enum baton_err sqlite_queue_get(struct baton_store *store, struct baton_str name
 	struct sqlite_store *s = (struct sqlite_store *)store;
 	struct queue_row row;
 	struct baton_duration age = {0};
-	char shown[QUOTE_TEXT];
 	pthread_mutex_lock(&s->read_mu);
 	struct query q = query_begin(&s->read, SQL_QUEUE_READ);
 	query_text(&q, name);
@@ -155,7 +146,7 @@ enum baton_err sqlite_queue_get(struct baton_store *store, struct baton_str name
 	if (e != BATON_OK)
 		return e;
 	if (!found)
-		return fail(BATON_NOT_FOUND, "there is no queue %s", quote(name, shown));
+		return refuse_queue(name);
 	info_make(&row, ret_info);
 	ret_info->counts.oldest = age;
 	return BATON_OK;

@@ -119,10 +119,10 @@ enum baton_err sqlite_runner_add(struct baton_store *store, struct runner_row *r
 	return sqlite_write((struct sqlite_store *)store, add_run, &args);
 }
 
-static enum baton_err claims_list(struct sqlite_store *s, int64_t owner, int64_t **ret,
+static enum baton_err claims_list(struct sqlite_store *s, int64_t owner, struct claim_name **ret,
                                   size_t *ret_count)
 {
-	int64_t *list = NULL;
+	struct claim_name *list = NULL;
 	size_t count = 0, cap = 0;
 	bool memory = true;
 	struct query q = query_begin(&s->db, SQL_CLAIM_BOUND);
@@ -130,14 +130,15 @@ static enum baton_err claims_list(struct sqlite_store *s, int64_t owner, int64_t
 	while (memory && query_row(&q)) {
 		if (count == cap) {
 			cap = cap ? cap * 2 : 64;
-			int64_t *more = arena_take(&s->scratch, cap, sizeof *more);
+			struct claim_name *more = arena_take(&s->scratch, cap, sizeof *more);
 			memory = more != NULL;
 			if (memory && count > 0)
 				memcpy(more, list, count * sizeof *list);
 			list = more;
 		}
 		if (memory)
-			list[count++] = column_int(&q, 0);
+			list[count++] = (struct claim_name){(uint64_t)column_int(&q, 0),
+			                                    (uint64_t)column_int(&q, 1)};
 	}
 	*ret = list;
 	*ret_count = count;
@@ -148,16 +149,17 @@ static enum baton_err claims_list(struct sqlite_store *s, int64_t owner, int64_t
 enum baton_err runner_return(struct sqlite_store *s, const struct runner_row *r, int64_t queue,
                              uint64_t granter, struct baton_str why)
 {
-	int64_t owner, *heads;
+	int64_t owner;
+	struct claim_name *names;
 	size_t count = 0;
 	enum baton_err e = owner_number(s, &r->owner, &owner);
 	if (e == BATON_OK)
-		e = claims_list(s, owner, &heads, &count);
+		e = claims_list(s, owner, &names, &count);
 	for (size_t i = 0; i < count && e == BATON_OK; i++) {
 		struct claim_row c;
 		struct queue_row *q;
 		bool found;
-		e = claim_load(s, heads[i], &c, &found);
+		e = claim_load(s, &names[i], &c, &found);
 		if (e != BATON_OK || !found)
 			continue;
 		if (granter > 0 && (c.granter != granter || c.queue != queue))

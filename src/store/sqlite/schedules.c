@@ -1,7 +1,7 @@
 /* Schedules in an SQLite file. */
 #include "base/fail.h"
-#include "base/quote.h"
 #include "store/parcel.h"
+#include "store/refuse.h"
 #include "store/sqlite/puts.h"
 #include "store/sqlite/sqlite.h"
 
@@ -33,13 +33,12 @@ static enum baton_err remove_run(void *store, void *args)
 {
 	struct sqlite_store *s = store;
 	const struct baton_str *name = args;
-	char shown[QUOTE_TEXT];
 	struct query q = query_begin(&s->db, SQL_SCHEDULE_HAS);
 	query_text(&q, *name);
 	bool found = query_row(&q);
 	enum baton_err e = query_end(&q);
 	if (e == BATON_OK && !found)
-		e = fail(BATON_NOT_FOUND, "there is no schedule %s", quote(*name, shown));
+		e = refuse_schedule(*name);
 	if (e != BATON_OK)
 		return e;
 	q = query_begin(&s->db, SQL_SCHEDULE_DROP);

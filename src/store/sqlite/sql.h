@@ -70,12 +70,13 @@
 	X(HEAD_OLDEST, "SELECT min(seq) FROM head WHERE pool = ? AND rank = ?")                    \
 	X(LANE_FIND, "SELECT id FROM lane WHERE queue = ? AND name = ?")                           \
 	X(LANE_READ, "SELECT held, head, rank, shard FROM lane WHERE id = ?")                      \
-	X(LANE_LOOK, "SELECT held, (SELECT seq FROM line WHERE lane = id ORDER BY seq LIMIT 1), "  \
-	             "ifnull(head, 0) FROM lane WHERE queue = ? AND name = ?")                     \
+	X(LANE_LOOK, "SELECT id, held, (SELECT seq FROM line WHERE lane = id ORDER BY seq "        \
+	             "LIMIT 1) FROM lane WHERE queue = ? AND name = ?")                            \
 	X(LANE_ADD, "INSERT INTO lane(id, queue, name, shard) VALUES(?, ?, ?, ?)")                 \
 	X(LANE_DROP, "DELETE FROM lane WHERE id = ?")                                              \
 	X(LANE_HEAD, "UPDATE lane SET head = ?, rank = ? WHERE id = ?")                            \
-	X(LANE_HOLD, "UPDATE lane SET held = ? WHERE id = ?")                                      \
+	X(LANE_HOLD, "UPDATE lane SET held = (SELECT min(seq) FROM dead WHERE holds = ?1) "        \
+	             "WHERE id = ?1")                                                              \
 	X(LINE_ADD, "INSERT INTO line(lane, seq, tried) VALUES(?, ?, ?)")                          \
 	X(LINE_TRY, "UPDATE line SET tried = 1 WHERE lane = ? AND seq = ?")                        \
 	X(LINE_DROP, "DELETE FROM line WHERE lane = ? AND seq = ?")                                \
@@ -93,11 +94,12 @@
 	                 "cancel) VALUES(?, ?, ?, ?, ?, ?)")                                       \
 	X(TROUBLE_DROP, "DELETE FROM trouble WHERE seq = ?")                                       \
 	X(DEAD_ADD, "INSERT INTO dead(queue, seq, at) VALUES(?, ?, ?)")                            \
+	X(DEAD_HOLD, "UPDATE dead SET holds = ? WHERE queue = ? AND seq = ?")                      \
 	X(DEAD_HAS, "SELECT 1 FROM dead WHERE queue = ? AND seq = ?")                              \
 	X(DEAD_AT, "SELECT at FROM dead WHERE queue = ? AND seq = ?")                              \
 	X(DEAD_DROP, "DELETE FROM dead WHERE queue = ? AND seq = ?")                               \
 	X(DONE_ADD, "INSERT INTO done(seq, at, until, result) VALUES(?, ?, ?, ?)")                 \
-	X(DONE_HAS, "SELECT 1 FROM done WHERE seq = ?")                                            \
+	X(DONE_UNTIL, "SELECT until FROM done WHERE seq = ?")                                      \
 	X(DONE_READ, "SELECT at, until, result FROM done WHERE seq = ?")                           \
 	X(DONE_OLD, "SELECT seq FROM done WHERE until <= ? ORDER BY until LIMIT ?")                \
 	X(DONE_DROP, "DELETE FROM done WHERE seq = ?")                                             \
@@ -109,28 +111,32 @@
 	X(OWNER_DROP, "DELETE FROM owner WHERE id = ?")                                            \
 	X(CLAIM_ADD, "INSERT INTO claim(" SQL_CLAIM_COLUMNS ") "                                   \
 	             "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                 \
-	X(CLAIM_READ, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE head = ?")                    \
+	X(CLAIM_READ, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE head = ? AND fence = ?")      \
+	X(CLAIM_OF_SINGLE, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE head = ?")               \
 	X(CLAIM_OF_LANE, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE lane = ? ORDER BY head")   \
 	X(CLAIM_BUSY, "SELECT 1 FROM claim WHERE lane = ? AND offered = 0 LIMIT 1")                \
-	X(CLAIM_RENEW, "UPDATE claim SET expires_at = ?, offered = 0 WHERE head = ?")              \
-	X(CLAIM_TRY, "UPDATE claim SET tried = 1 WHERE head = ?")                                  \
-	X(CLAIM_REST, "UPDATE claim SET batches = ? WHERE head = ?")                               \
-	X(CLAIM_OFFER, "UPDATE claim SET offered = 1 WHERE head = ?")                              \
-	X(CLAIM_DROP, "DELETE FROM claim WHERE head = ?")                                          \
-	X(CLAIM_EXPIRED, "SELECT head FROM claim WHERE offered = 0 AND queue = ? "                 \
+	X(CLAIM_RENEW, "UPDATE claim SET expires_at = ?, offered = 0 "                            \
+	               "WHERE head = ? AND fence = ?")                                            \
+	X(CLAIM_TRY, "UPDATE claim SET tried = 1 WHERE head = ? AND fence = ?")                    \
+	X(CLAIM_REST, "UPDATE claim SET batches = ? WHERE head = ? AND fence = ?")                 \
+	X(CLAIM_OFFER, "UPDATE claim SET offered = 1 WHERE head = ? AND fence = ?")                \
+	X(CLAIM_DROP, "DELETE FROM claim WHERE head = ? AND fence = ?")                            \
+	X(CLAIM_EXPIRED, "SELECT head, fence FROM claim WHERE offered = 0 AND queue = ? "          \
 	                 "AND expires_at <= ? ORDER BY expires_at, head LIMIT ?")                  \
-	X(CLAIM_BOUND, "SELECT head FROM claim WHERE owner = ? "                                   \
+	X(CLAIM_BOUND, "SELECT head, fence FROM claim WHERE owner = ? "                            \
 	               "AND expires_at = 9223372036854775807")                                     \
 	X(CLAIM_FIRST, "SELECT min(expires_at) FROM claim WHERE offered = 0 AND queue = ?")        \
 	X(SOURCE_READ, "SELECT id, content, until FROM source WHERE hash = ?")                     \
-	X(SOURCE_WRITE, "INSERT OR REPLACE INTO source(hash, id, content, until) "                 \
-	                "VALUES(?, ?, ?, ?)")                                                      \
-	X(SOURCE_OLD, "SELECT hash, id FROM source WHERE until <= ? ORDER BY until LIMIT ?")       \
+	X(SOURCE_WRITE, "INSERT OR REPLACE INTO source(hash, id, content, until, look) "           \
+	                "VALUES(?1, ?2, ?3, ?4, ?4)")                                              \
+	X(SOURCE_OLD, "SELECT hash, id FROM source WHERE look <= ? ORDER BY look LIMIT ?")         \
 	X(SOURCE_DROP, "DELETE FROM source WHERE hash = ?")                                        \
-	X(SOURCE_KEEP, "UPDATE source SET until = ? WHERE hash = ?")                               \
+	X(SOURCE_KEEP, "UPDATE source SET look = ? WHERE hash = ?")                                \
 	X(FINISHED_ADD, "INSERT OR REPLACE INTO finished(head, fence, token, state, until) "       \
-	                "VALUES(?, ?, ?, ?, ?)")                                                   \
-	X(FINISHED_READ, "SELECT token, state, until FROM finished WHERE head = ? AND fence = ?")  \
+	                "VALUES(iif(EXISTS(SELECT 1 FROM finished WHERE head = ?1), -?2, ?1), "    \
+	                "?2, ?3, ?4, ?5)")                                                         \
+	X(FINISHED_READ, "SELECT token, state, until FROM finished WHERE head IN (?1, -?2) "  \
+	                 "AND fence = ?2")  \
 	X(FINISHED_NEXT, "SELECT head, until FROM finished WHERE head > ? "                        \
 	                 "ORDER BY head LIMIT ?")                                                  \
 	X(FINISHED_DROP, "DELETE FROM finished WHERE head = ?")                                    \

@@ -122,7 +122,7 @@ static enum baton_err tidy_finished(struct sqlite_store *s, struct tidy_args *a)
 		e = RUN(&s->db, SQL_FINISHED_DROP, list[i].head);
 		a->count++;
 	}
-	int64_t swept = count < max ? 0 : list[count - 1].head;
+	int64_t swept = count < max ? INT64_MIN : list[count - 1].head;
 	s->books.changed = s->books.changed || swept != s->books.swept;
 	s->books.swept = swept;
 	return e;

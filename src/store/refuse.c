@@ -1,0 +1,98 @@
+/* What a store says when it refuses something. */
+#include "store/refuse.h"
+
+#include <inttypes.h>
+
+#include "base/fail.h"
+#include "base/quote.h"
+
+enum baton_err refuse_full(struct baton_str queue, uint64_t waiting, uint64_t max)
+{
+	char shown[QUOTE_TEXT];
+	return fail(BATON_FULL,
+	            "queue %s has %" PRIu64 " jobs waiting, and its waiting_max is %" PRIu64
+	            ": put again when some are done",
+	            quote(queue, shown), waiting, max);
+}
+
+enum baton_err refuse_conflict(const struct baton_batch *batch, uint64_t id)
+{
+	char source[QUOTE_TEXT], queue[QUOTE_TEXT];
+	return fail(BATON_CONFLICT,
+	            "source key %s is that of job %" PRIu64 " in queue %s, which has other content",
+	            quote(batch->source, source), id, quote(batch->queue, queue));
+}
+
+enum baton_err refuse_queue(struct baton_str name)
+{
+	char shown[QUOTE_TEXT];
+	return fail(BATON_NOT_FOUND, "there is no queue %s", quote(name, shown));
+}
+
+enum baton_err refuse_batch(const struct baton_batch_id *id)
+{
+	char shown[QUOTE_TEXT];
+	struct baton_str text = {id->text, strnlen(id->text, sizeof id->text)};
+	return fail(BATON_NOT_FOUND, "there is no job %s", quote(text, shown));
+}
+
+enum baton_err refuse_schedule(struct baton_str name)
+{
+	char shown[QUOTE_TEXT];
+	return fail(BATON_NOT_FOUND, "there is no schedule %s", quote(name, shown));
+}
+
+static const char *mode_name(enum baton_queue_mode mode)
+{
+	switch (mode) {
+	case BATON_QUEUE_OPEN:
+		return "open";
+	case BATON_QUEUE_PULL:
+		return "pull";
+	case BATON_QUEUE_LANE:
+		return "lane";
+	case BATON_QUEUE_RUNNER:
+		return "runner";
+	}
+	return "unknown";
+}
+
+enum baton_err refuse_mode(struct baton_str queue, enum baton_queue_mode is,
+                           enum baton_queue_mode asked)
+{
+	char shown[QUOTE_TEXT];
+	return fail(BATON_BUSY,
+	            "queue %s is in %s mode, and this needs %s mode: it can be changed while "
+	            "nothing is claimed",
+	            quote(queue, shown), mode_name(is), mode_name(asked));
+}
+
+enum baton_err refuse_puller(struct baton_str queue, const char *holder)
+{
+	char shown[QUOTE_TEXT], who[QUOTE_TEXT];
+	return fail(BATON_BUSY, "the work of queue %s is handed out by %s: ask there",
+	            quote(queue, shown), quote(baton_str_z(holder), who));
+}
+
+enum baton_err refuse_fence(struct baton_str name)
+{
+	char shown[QUOTE_TEXT];
+	return fail(BATON_FULL, "%s has had all the fences there are", quote(name, shown));
+}
+
+enum baton_err refuse_change(struct baton_str queue, const struct baton_queue_policy *old,
+                             const struct baton_queue_policy *new, uint64_t running)
+{
+	char shown[QUOTE_TEXT];
+	if (new->shards != old->shards)
+		return fail(BATON_INVALID,
+		            "shards is %" PRIu32 ": queue %s was made with %" PRIu32
+		            ", which cannot be changed",
+		            new->shards, quote(queue, shown), old->shards);
+	if (new->mode != old->mode && running > 0)
+		return fail(BATON_BUSY,
+		            "queue %s is in %s mode and has %" PRIu64
+		            " claimed: the mode can be changed while nothing is claimed",
+		            quote(queue, shown), mode_name(old->mode), running);
+	return BATON_OK;
+}

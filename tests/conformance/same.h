@@ -1,0 +1,72 @@
+/* The same operations on two stores of different kinds, whose answers have to be the same. */
+#ifndef CONFORMANCE_SAME_H
+#define CONFORMANCE_SAME_H
+
+#include "world.h"
+
+#define SIDES 2
+#define SAME_QUEUES 2
+#define SAME_LANES 4 /* the first has no name */
+#define SAME_IDS 8192
+#define SAME_CLAIMS 8192
+#define SAME_BATCHES 6 /* in one claim */
+#define SAME_NUMBERS 12
+
+/* What is done: which kind, and numbers that choose among what there is at that moment. So every
+ * part of a list of them is such a list too. */
+struct op {
+	uint32_t kind;
+	uint32_t n[SAME_NUMBERS];
+};
+
+/* A claim as each side gave it. */
+struct same_claim {
+	struct baton_work_proof proof[SIDES];
+	struct baton_batch_id ids[SAME_BATCHES];
+	size_t count;
+};
+
+struct same_lease {
+	struct baton_lease lease[SIDES];
+	bool given;
+};
+
+struct same {
+	struct world w[SIDES];
+	struct baton_batch_id ids[SAME_IDS];
+	size_t id_count;
+	struct same_claim claims[SAME_CLAIMS];
+	size_t claim_count;
+	struct same_lease lanes[SAME_QUEUES][SAME_LANES];
+	struct same_lease pulls[SAME_QUEUES];
+	uint64_t fences[SIDES][SAME_QUEUES][SAME_LANES][2]; /* the last of each lane, in either mode */
+	char said[SIDES][300]; /* the detail of the last error of each side */
+	char did[400];  /* the operation, for people */
+	char why[600];  /* they differ; "": they do not */
+};
+
+void same_open(struct same *s);
+void same_close(struct same *s);
+
+/* Does it on both sides, and compares the answers. */
+void same_apply(struct same *s, const struct op *op);
+
+/* Compares all that can be seen. */
+void same_compare_all(struct same *s);
+
+/* How many kinds of operations there are, and which one the lot falls on. */
+uint32_t same_kind(uint64_t lot);
+
+/* Says that they differ, unless something else was said before. */
+void same_differ(struct same *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#define SAME(s, what, a, b)                                                             \
+	do {                                                                            \
+		long long first_ = (long long)(a), second_ = (long long)(b);            \
+		if (first_ != second_)                                                  \
+			same_differ((s), "%s: %lld and %lld", (what), first_, second_); \
+	} while (0)
+
+void same_text(struct same *s, const char *what, struct baton_str a, struct baton_str b);
+
+#endif

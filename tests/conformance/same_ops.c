@@ -1,0 +1,483 @@
+/* The operations that two stores are compared by. */
+#include "same.h"
+
+static const char *const queues[SAME_QUEUES] = {"a", "b"};
+static const char *const lanes[SAME_LANES] = {"", "x", "y", "z"};
+static const char *const groups[] = {"", "", "g"};
+static const char *const sources[] = {"k0", "k1", "k2", "k3", "k4"};
+static const struct baton_str payloads[] = {{"one", 3}, {"two", 3}};
+
+static void did(struct same *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void did(struct same *s, const char *format, ...)
+{
+	size_t len = strlen(s->did);
+	va_list args;
+	va_start(args, format);
+	vsnprintf(s->did + len, sizeof s->did - len, format, args);
+	va_end(args);
+}
+
+/* The words of a refusal are the same too. */
+static enum baton_err said(struct same *s, int side, enum baton_err e)
+{
+	snprintf(s->said[side], sizeof s->said[side], "%s", e == BATON_OK ? "" : baton_err_detail());
+	return e;
+}
+
+static void compare_said(struct same *s)
+{
+	same_text(s, "detail", baton_str_z(s->said[0]), baton_str_z(s->said[1]));
+}
+
+static const char *pick_queue(const uint32_t *n)
+{
+	return queues[n[0] % SAME_QUEUES];
+}
+
+static const char *pick_lane(uint32_t n)
+{
+	return lanes[n % SAME_LANES];
+}
+
+/* Somebody else, somebody who is dead, or mostly the store itself. */
+static const struct baton_owner *pick_owner(const struct world *w, uint32_t n)
+{
+	return n % 5 == 0 ? &w->other : n % 5 == 1 ? &w->dead : NULL;
+}
+
+static struct baton_batch make_batch(struct same *s, const uint32_t *n)
+{
+	struct baton_batch b = batch_of(pick_queue(n), pick_lane(n[1]), &payloads[n[2] % 2]);
+	b.priority = n[3] % 3;
+	if (n[4] % 2 == 0) {
+		b.slot = BATON_JOIN;
+		b.group = baton_str_z(groups[n[5] % 3]);
+	} else if (n[4] % 7 == 1) {
+		b.cls = BATON_COMMAND;
+	}
+	if (n[6] % 4 == 0)
+		b.delivery = BATON_AFTER_COMMIT;
+	if (n[7] % 4 == 0)
+		b.delay = baton_duration_ms(n[7] % 700);
+	else if (n[7] % 31 == 1)
+		b.at.ms = START_MS + n[7] % 100000;
+	if (n[8] % 3 == 0)
+		b.source = baton_str_z(sources[n[8] % 5]);
+	if (n[9] % 6 == 0)
+		b.retry = (struct baton_retry){1 + n[9] % 3, BATON_BACKOFF_FIXED,
+		                               baton_duration_ms(50), baton_duration_ms(50)};
+	did(s, " %s/%s%s%s%s%s", pick_queue(n), pick_lane(n[1]), b.slot ? " join" : "",
+	    b.cls ? " command" : "", b.delivery ? " after-commit" : "", b.retry.attempts ? " retry" : "");
+	did(s, " priority %u delay %lld at %lld source %.*s", b.priority,
+	    (long long)b.delay.ns / 1000000, (long long)b.at.ms, (int)b.source.len, b.source.ptr);
+	return b;
+}
+
+static void add_id(struct same *s, const struct baton_batch_id *id)
+{
+	if (s->id_count < SAME_IDS)
+		s->ids[s->id_count++] = *id;
+}
+
+static void do_put(struct same *s, const uint32_t *n)
+{
+	struct baton_batch b[3];
+	struct baton_put put[SIDES][3];
+	enum baton_err e[SIDES];
+	size_t count = 1 + (n[10] % 4 == 0 ? n[10] % 3 : 0);
+	for (size_t i = 0; i < count; i++) {
+		uint32_t own[SAME_NUMBERS];
+		for (int j = 0; j < SAME_NUMBERS; j++)
+			own[j] = (uint32_t)(n[j] + i * 7919);
+		b[i] = make_batch(s, own);
+	}
+	for (int i = 0; i < SIDES; i++)
+		e[i] = said(s, i, baton_work_put(s->w[i].store, b, count, put[i]));
+	SAME(s, "put", e[0], e[1]);
+	compare_said(s);
+	did(s, ": %s", baton_err_name(e[0]));
+	for (size_t i = 0; i < count && e[0] == BATON_OK && e[1] == BATON_OK; i++) {
+		same_text(s, "id", baton_str_z(put[0][i].id.text), baton_str_z(put[1][i].id.text));
+		SAME(s, "state", put[0][i].state, put[1][i].state);
+		SAME(s, "existing", put[0][i].existing, put[1][i].existing);
+		did(s, " %s", put[0][i].id.text);
+		add_id(s, &put[0][i].id);
+	}
+}
+
+/* Fences are different numbers on both sides, but on each they grow along a lane. */
+static void check_fence(struct same *s, int side, const struct baton_work_claim *c, bool pulled)
+{
+	for (int q = 0; q < SAME_QUEUES; q++) {
+		for (int l = 1; l < SAME_LANES; l++) {
+			uint64_t *last = &s->fences[side][q][l][pulled];
+			if (!baton_str_equal(c->queue, baton_str_z(queues[q])) ||
+			    !baton_str_equal(c->lane, baton_str_z(lanes[l])))
+				continue;
+			if (c->fence.v <= *last)
+				same_differ(s, "the fence of %s goes back", c->proof.id);
+			*last = c->fence.v;
+		}
+	}
+}
+
+static void compare_claimed(struct same *s, const struct baton_work_claim *a,
+                            const struct baton_work_claim *b)
+{
+	same_text(s, "lane", a->lane, b->lane);
+	same_text(s, "queue", a->queue, b->queue);
+	SAME(s, "claimed_at", a->claimed_at.ms, b->claimed_at.ms);
+	SAME(s, "expires_at", a->expires_at.ms, b->expires_at.ms);
+	SAME(s, "batches of a claim", a->count, b->count);
+	for (size_t i = 0; i < a->count && i < b->count; i++) {
+		const struct baton_work_batch *x = &a->batches[i], *y = &b->batches[i];
+		same_text(s, "claimed batch", baton_str_z(x->id.text), baton_str_z(y->id.text));
+		SAME(s, "attempt", x->attempt, y->attempt);
+		SAME(s, "seq", x->seq, y->seq);
+		same_text(s, "group", x->group, y->group);
+		same_text(s, "payload", x->payloads[0], y->payloads[0]);
+	}
+}
+
+static void keep_claim(struct same *s, const struct baton_work_claim *a,
+                       const struct baton_work_claim *b)
+{
+	if (s->claim_count == SAME_CLAIMS)
+		return;
+	struct same_claim *c = &s->claims[s->claim_count++];
+	c->proof[0] = a->proof;
+	c->proof[1] = b->proof;
+	c->count = a->count < SAME_BATCHES ? a->count : SAME_BATCHES;
+	for (size_t i = 0; i < c->count; i++)
+		c->ids[i] = a->batches[i].id;
+}
+
+static void compare_claims(struct same *s, struct baton_work_claims *given[SIDES], bool pulled)
+{
+	size_t count[SIDES] = {given[0] ? given[0]->count : 0, given[1] ? given[1]->count : 0};
+	SAME(s, "claims", count[0], count[1]);
+	for (size_t i = 0; i < count[0] && i < count[1]; i++) {
+		const struct baton_work_claim *a = &given[0]->claims[i], *b = &given[1]->claims[i];
+		compare_claimed(s, a, b);
+		check_fence(s, 0, a, pulled);
+		check_fence(s, 1, b, pulled);
+		keep_claim(s, a, b);
+		did(s, " %s(%zu)", a->batches[0].id.text, a->count);
+	}
+	baton_work_claims_free(given[0]);
+	baton_work_claims_free(given[1]);
+}
+
+static void do_claim(struct same *s, const uint32_t *n)
+{
+	struct baton_work_claims *given[SIDES] = {NULL, NULL};
+	enum baton_err e[SIDES];
+	struct baton_work_ask ask = {
+		.queue = baton_str_z(pick_queue(n)),
+		.ttl = baton_duration_ms(1 + n[1] % 400),
+		.claims = n[2] % 5,
+		.max = n[3] % SAME_BATCHES,
+	};
+	for (int i = 0; i < SIDES; i++) {
+		ask.owner = pick_owner(&s->w[i], n[4]);
+		e[i] = said(s, i, baton_work_claim(s->w[i].store, &ask, &given[i]));
+	}
+	did(s, " %s %u of %u: %s", pick_queue(n), ask.claims, ask.max, baton_err_name(e[0]));
+	SAME(s, "claim", e[0], e[1]);
+	compare_said(s);
+	compare_claims(s, given, true);
+}
+
+/* The lane of n[1] that has a name. */
+static uint32_t named_lane(const uint32_t *n)
+{
+	return 1 + n[1] % (SAME_LANES - 1);
+}
+
+static void compare_answers(struct same *s, const struct baton_lease_answer a[SIDES],
+                            struct same_lease *keep)
+{
+	SAME(s, "lease", a[0].err, a[1].err);
+	did(s, ": %s", baton_err_name(a[0].err));
+	if (a[0].err != BATON_OK || a[1].err != BATON_OK) {
+		SAME(s, "own", a[0].holder.own, a[1].holder.own);
+		SAME(s, "end of the holder", a[0].holder.expires_at.ms, a[1].holder.expires_at.ms);
+		return;
+	}
+	SAME(s, "end", a[0].lease.expires_at.ms, a[1].lease.expires_at.ms);
+	for (int i = 0; i < SIDES && keep->given; i++) {
+		if (a[i].lease.fence.v < keep->lease[i].fence.v)
+			same_differ(s, "a lease's fence goes back");
+	}
+	keep->given = true;
+	keep->lease[0] = a[0].lease;
+	keep->lease[1] = a[1].lease;
+}
+
+static void take_lease(struct same *s, const uint32_t *n, const char *subject,
+                       struct same_lease *keep)
+{
+	struct baton_lease_answer answer[SIDES];
+	did(s, " %s", subject);
+	for (int i = 0; i < SIDES; i++) {
+		const struct baton_lease_ask ask = {
+			.subject = baton_str_z(subject),
+			.owner = pick_owner(&s->w[i], n[2]),
+			.ttl = baton_duration_ms(1 + n[3] % 3000),
+			.reentrant = n[4] % 3 == 0,
+		};
+		enum baton_err e = baton_lease_claim(s->w[i].store, &ask, 1, &answer[i]);
+		SAME(s, "lease claim", e, BATON_OK);
+		if (e != BATON_OK)
+			return;
+	}
+	compare_answers(s, answer, keep);
+}
+
+static void do_hold_lane(struct same *s, const uint32_t *n)
+{
+	char subject[BATON_LEASE_SUBJECT_MAX + 1];
+	uint32_t lane = named_lane(n);
+	baton_lane_subject(baton_str_z(pick_queue(n)), baton_str_z(lanes[lane]), subject);
+	take_lease(s, n, subject, &s->lanes[n[0] % SAME_QUEUES][lane]);
+}
+
+static void do_hold_pull(struct same *s, const uint32_t *n)
+{
+	char subject[16];
+	snprintf(subject, sizeof subject, "pull/%s", pick_queue(n));
+	take_lease(s, n, subject, &s->pulls[n[0] % SAME_QUEUES]);
+}
+
+/* Gives back, renews or takes away the lease of a lane or of a queue. */
+static void do_lease(struct same *s, const uint32_t *n)
+{
+	char subject[BATON_LEASE_SUBJECT_MAX + 1];
+	uint32_t lane = named_lane(n);
+	bool pull = n[2] % 3 == 0;
+	struct same_lease *kept = pull ? &s->pulls[n[0] % SAME_QUEUES]
+	                               : &s->lanes[n[0] % SAME_QUEUES][lane];
+	enum baton_err answer[SIDES] = {BATON_OK, BATON_OK};
+	struct baton_lease_answer forced[SIDES];
+	baton_lane_subject(baton_str_z(pick_queue(n)), baton_str_z(lanes[lane]), subject);
+	if (pull)
+		snprintf(subject, sizeof subject, "pull/%s", pick_queue(n));
+	did(s, " %s %u", subject, n[3] % 4);
+	for (int i = 0; i < SIDES; i++) {
+		const struct baton_str name = baton_str_z(subject);
+		const struct baton_lease_proof proof = {name, &kept->lease[i]};
+		struct baton_store *store = s->w[i].store;
+		if (n[3] % 4 == 0) {
+			baton_lease_force(store, &name, 1, &forced[i]);
+			answer[i] = forced[i].err;
+		} else if (n[3] % 4 == 1) {
+			baton_lease_renew(store, &proof, 1, baton_duration_ms(1 + n[4] % 2000),
+			                  n[5] % 2, &answer[i]);
+		} else {
+			baton_lease_release(store, &proof, 1, &answer[i]);
+		}
+	}
+	did(s, ": %s", baton_err_name(answer[0]));
+	SAME(s, "lease", answer[0], answer[1]);
+	SAME(s, "end of a lease", kept->lease[0].expires_at.ms, kept->lease[1].expires_at.ms);
+}
+
+static void do_lane_claim(struct same *s, const uint32_t *n)
+{
+	uint32_t lane = named_lane(n);
+	struct same_lease *kept = &s->lanes[n[0] % SAME_QUEUES][lane];
+	struct baton_work_claims *given[SIDES] = {NULL, NULL};
+	struct baton_batch_id ids[3];
+	enum baton_err e[SIDES];
+	struct baton_lane_ask ask = lane_ask(pick_queue(n), lanes[lane], NULL);
+	ask.ttl = baton_duration_ms(1 + n[3] % 600);
+	ask.at = n[4] % 2 ? BATON_IDLE : BATON_CHECKPOINT;
+	ask.max = n[5] % SAME_BATCHES;
+	ask.pass = n[6] % 2;
+	if (n[7] % 3 == 0 && s->id_count > 0) {
+		ask.ids = ids;
+		ask.count = n[7] % 7 == 0 ? 0 : 1 + n[8] % 3;
+		for (size_t i = 0; i < ask.count; i++)
+			ids[i] = s->ids[s->id_count - 1 - (n[9] % 6 + i * (n[10] % 3)) % s->id_count];
+	}
+	did(s, " %s/%s %s max %u%s", pick_queue(n), lanes[lane],
+	    ask.at == BATON_IDLE ? "idle" : "checkpoint", ask.max, ask.pass ? " pass" : "");
+	for (size_t i = 0; ask.ids && i < ask.count; i++)
+		did(s, " id %s", ids[i].text);
+	for (int i = 0; i < SIDES; i++) {
+		ask.lease = &kept->lease[i];
+		e[i] = baton_lane_claim(s->w[i].store, &ask, &given[i]);
+	}
+	did(s, ": %s", baton_err_name(e[0]));
+	SAME(s, "lane claim", e[0], e[1]);
+	compare_claims(s, given, false);
+}
+
+static const struct same_claim *pick_claim(struct same *s, uint32_t n)
+{
+	size_t last = s->claim_count < 12 ? s->claim_count : 12;
+	const struct same_claim *c = last ? &s->claims[s->claim_count - 1 - n % last] : NULL;
+	if (c)
+		did(s, " %s", c->proof[0].id);
+	return c;
+}
+
+static void do_renew(struct same *s, const uint32_t *n)
+{
+	const struct same_claim *c = pick_claim(s, n[0]);
+	struct baton_work_renewal answer[SIDES];
+	if (!c)
+		return;
+	for (int i = 0; i < SIDES; i++)
+		SAME(s, "renew",
+		     baton_work_renew(s->w[i].store, &c->proof[i], 1,
+		                      baton_duration_ms(1 + n[1] % 500), &answer[i]),
+		     BATON_OK);
+	did(s, ": %s", baton_err_name(answer[0].err));
+	SAME(s, "renewal", answer[0].err, answer[1].err);
+	SAME(s, "end", answer[0].expires_at.ms, answer[1].expires_at.ms);
+	SAME(s, "cancel", answer[0].cancel, answer[1].cancel);
+}
+
+static void do_end(struct same *s, const uint32_t *n)
+{
+	static const char *const hows[] = {"", "complete", "fail", "reject", "abandon", "snooze"};
+	const struct same_claim *c = pick_claim(s, n[0]);
+	struct baton_work_ended answer[SIDES];
+	struct baton_batch emit;
+	if (!c)
+		return;
+	struct baton_work_end end = {.how = (enum baton_work_how)(n[1] % 7 < 5 ? 1 + n[1] % 7 : 1)};
+	bool completes = end.how == BATON_COMPLETE;
+	did(s, " %s", hows[end.how]);
+	if (n[2] % 3 == 0) {
+		end.ids = c->ids + n[3] % c->count;
+		end.count = 1 + n[4] % (c->count - n[3] % c->count);
+		did(s, " %zu from %s", end.count, end.ids[0].text);
+	}
+	if (completes && n[5] % 3 == 0)
+		end.result = BATON_STR("the result");
+	if (completes && n[6] % 3 == 0) {
+		emit = make_batch(s, n);
+		end.emits = &emit;
+		end.emit_count = 1;
+	}
+	if (end.how == BATON_FAIL || end.how == BATON_REJECT)
+		end.error = n[5] % 2 ? BATON_STR("it broke") : BATON_STR("");
+	if (end.how == BATON_SNOOZE || n[7] % 3 == 0)
+		end.delay = baton_duration_ms(n[7] % 300);
+	for (int i = 0; i < SIDES; i++) {
+		end.proof = c->proof[i];
+		SAME(s, "end", baton_work_end(s->w[i].store, &end, 1, &answer[i]), BATON_OK);
+	}
+	did(s, ": %s", baton_err_name(answer[0].err));
+	SAME(s, "end", answer[0].err, answer[1].err);
+	SAME(s, "state", answer[0].state, answer[1].state);
+	SAME(s, "due", answer[0].due.ms, answer[1].due.ms);
+}
+
+static const struct baton_batch_id *pick_id(struct same *s, uint32_t n)
+{
+	size_t last = s->id_count < 30 ? s->id_count : 30;
+	const struct baton_batch_id *id = last ? &s->ids[s->id_count - 1 - n % last] : NULL;
+	if (id)
+		did(s, " %s", id->text);
+	return id;
+}
+
+static void do_cancel(struct same *s, const uint32_t *n)
+{
+	const struct baton_batch_id *id = pick_id(s, n[0]);
+	if (id)
+		SAME(s, "cancel", cancel(&s->w[0], id), cancel(&s->w[1], id));
+}
+
+static void do_revive(struct same *s, const uint32_t *n)
+{
+	const struct baton_batch_id *id = pick_id(s, n[0]);
+	if (id)
+		SAME(s, "revive", revive(&s->w[0], id), revive(&s->w[1], id));
+}
+
+static void do_advance(struct same *s, const uint32_t *n)
+{
+	int64_t ms = n[0] % 40 == 0 ? 3000 : n[1] % 120;
+	did(s, " %lld", (long long)ms);
+	for (int i = 0; i < SIDES; i++)
+		advance(&s->w[i], ms);
+}
+
+static void do_policy(struct same *s, const uint32_t *n)
+{
+	struct baton_queue_policy p = baton_queue_policy_default();
+	struct baton_retry retry = {1 + n[1] % 4,
+	                            n[2] % 2 ? BATON_BACKOFF_FIXED : BATON_BACKOFF_NONE,
+	                            baton_duration_ms(1 + n[3] % 200), baton_duration_ms(1000)};
+	enum baton_err e[SIDES];
+	p.retry = p.retry_lane = retry;
+	p.on_retry = n[4] % 2 ? BATON_ON_RETRY_BLOCK : BATON_ON_RETRY_PASS;
+	p.on_dead = n[5] % 2 ? BATON_ON_DEAD_CONTINUE : BATON_ON_DEAD_HOLD;
+	p.keep = baton_duration_ms(n[6] % 2 ? 0 : 1 + n[6] % 500);
+	p.dedupe = baton_duration_ms(1 + n[7] % 500);
+	p.waiting_max = n[8] % 4 == 0 ? 1 + n[8] % 20 : 0;
+	p.mode = (enum baton_queue_mode)(1 + n[9] % 3);
+	p.paused = n[10] % 8 == 0;
+	for (int i = 0; i < SIDES; i++)
+		e[i] = said(s, i, baton_queue_set(s->w[i].store, baton_str_z(pick_queue(n)), &p));
+	did(s, " %s: %s", pick_queue(n), baton_err_name(e[0]));
+	did(s, " mode %d attempts %u on_retry %d on_dead %d keep %lld dedupe %lld waiting %llu%s",
+	    (int)p.mode, retry.attempts, (int)p.on_retry, (int)p.on_dead,
+	    (long long)p.keep.ns / 1000000, (long long)p.dedupe.ns / 1000000,
+	    (unsigned long long)p.waiting_max, p.paused ? " paused" : "");
+	SAME(s, "queue_set", e[0], e[1]);
+	compare_said(s);
+}
+
+static void do_pause(struct same *s, const uint32_t *n)
+{
+	struct baton_str queue = baton_str_z(pick_queue(n));
+	bool paused = n[1] % 4 == 0;
+	did(s, " %s %d", pick_queue(n), paused);
+	SAME(s, "pause", baton_queue_pause(s->w[0].store, queue, paused),
+	     baton_queue_pause(s->w[1].store, queue, paused));
+}
+
+/* How much there is to forget is each store's own business. */
+static void do_tidy(struct same *s, const uint32_t *n)
+{
+	for (int i = 0; i < SIDES; i++)
+		SAME(s, "tidy", baton_store_tidy(s->w[i].store, n[0] % 50, NULL), BATON_OK);
+}
+
+static const struct {
+	const char *name;
+	void (*apply)(struct same *s, const uint32_t *n);
+	uint32_t weight;
+} kinds[] = {
+	{"put", do_put, 24},           {"claim", do_claim, 18},
+	{"hold lane", do_hold_lane, 5}, {"hold pull", do_hold_pull, 2},
+	{"lease", do_lease, 3},        {"lane claim", do_lane_claim, 14},
+	{"renew", do_renew, 6},        {"end", do_end, 24},
+	{"cancel", do_cancel, 5},      {"revive", do_revive, 5},
+	{"advance", do_advance, 12},   {"policy", do_policy, 2},
+	{"pause", do_pause, 2},        {"tidy", do_tidy, 1},
+};
+#define KINDS (sizeof kinds / sizeof kinds[0])
+
+uint32_t same_kind(uint64_t lot)
+{
+	uint64_t sum = 0;
+	for (uint32_t i = 0; i < KINDS; i++)
+		sum += kinds[i].weight;
+	lot %= sum;
+	uint32_t kind = 0;
+	while (lot >= kinds[kind].weight)
+		lot -= kinds[kind++].weight;
+	return kind;
+}
+
+void same_apply(struct same *s, const struct op *op)
+{
+	snprintf(s->did, sizeof s->did, "%s", kinds[op->kind].name);
+	kinds[op->kind].apply(s, op->n);
+}

@@ -1,0 +1,363 @@
+/* Claiming work of one lane, by the holder of its lease. */
+#include "world.h"
+
+static struct baton_lane_ask at_checkpoint(const struct baton_lease *lease)
+{
+	struct baton_lane_ask ask = lane_ask("q", "x", lease);
+	ask.at = BATON_CHECKPOINT;
+	return ask;
+}
+
+static void force(struct world *w, const char *subject)
+{
+	const struct baton_str name = baton_str_z(subject);
+	struct baton_lease_answer answer;
+	assert_int_equal(baton_lease_force(w->store, &name, 1, &answer), BATON_OK);
+	assert_int_equal(answer.err, BATON_OK);
+}
+
+static void the_subject_of_a_lane_is_made_of_its_names(void **state)
+{
+	(void)state;
+	char text[BATON_LEASE_SUBJECT_MAX + 1];
+	assert_int_equal(baton_lane_subject(BATON_STR("q"), BATON_STR("a/b"), text), BATON_OK);
+	assert_string_equal(text, "lane/q/a/b");
+	assert_int_equal(baton_lane_subject(BATON_STR("q/r"), BATON_STR("a"), text), BATON_INVALID);
+	assert_detail("the queue's name is \"q/r\": it may not have a '/'");
+	assert_int_equal(baton_lane_subject(BATON_STR("q"), BATON_STR(""), text), BATON_INVALID);
+}
+
+static void the_holder_of_a_lane_gets_its_head(void **state)
+{
+	struct world *w = *state;
+	struct baton_lease lease = hold_lane(w, "q", "x", NULL);
+	struct baton_lane_ask ask = lane_ask("q", "x", &lease);
+	struct baton_batch_id id = put(w, "q", "x");
+	put(w, "q", "y");
+	const struct baton_work_claim *c = claim_lane(w, &ask);
+	assert_id(c->batches[0].id, id);
+	assert_int_equal(c->expires_at.ms, START_MS + 1000);
+	assert_true(c->fence.v >> 20 == lease.fence.v);
+	assert_int_equal(queue_info(w, "q").policy.mode, BATON_QUEUE_LANE);
+	assert_int_equal(try_claim(w, "q"), BATON_BUSY);
+	assert_detail("queue \"q\" is in lane mode, and this needs pull mode");
+}
+
+static void an_empty_lane_gives_nothing_and_leaves_the_mode_open(void **state)
+{
+	struct world *w = *state;
+	struct baton_lease lease = hold_lane(w, "q", "x", NULL);
+	struct baton_lane_ask ask = lane_ask("q", "x", &lease);
+	assert_int_equal(try_lane(w, &ask, NULL), BATON_NOT_FOUND);
+	put(w, "q", "y");
+	assert_null(claim_lane(w, &ask));
+	assert_int_equal(queue_info(w, "q").policy.mode, BATON_QUEUE_OPEN);
+}
+
+static void without_the_lease_of_that_lane_nothing_is_given(void **state)
+{
+	struct world *w = *state;
+	put(w, "q", "x");
+	put(w, "q", "y");
+	struct baton_lease lease = hold_lane(w, "q", "y", NULL);
+	struct baton_lane_ask ask = lane_ask("q", "x", &lease);
+	assert_int_equal(try_lane(w, &ask, NULL), BATON_NOT_HELD);
+	ask.lane = BATON_STR("y");
+	lease.token.bytes[3] ^= 1;
+	assert_int_equal(try_lane(w, &ask, NULL), BATON_NOT_HELD);
+	lease.token.bytes[3] ^= 1;
+	lease.fence.v--;
+	assert_int_equal(try_lane(w, &ask, NULL), BATON_NOT_HELD);
+	lease.fence.v++;
+	advance(w, 9999);
+	assert_int_equal(try_lane(w, &ask, NULL), BATON_OK);
+	advance(w, 1);
+	assert_int_equal(try_lane(w, &ask, NULL), BATON_NOT_HELD);
+}
+
+static void at_a_checkpoint_only_what_is_for_now_is_given(void **state)
+{
+	struct world *w = *state;
+	struct baton_lease lease = hold_lane(w, "q", "x", NULL);
+	struct baton_lane_ask ask = at_checkpoint(&lease);
+	struct baton_batch b = batch_of("q", "x", NULL);
+	put_batch(w, &b);
+	b.delivery = BATON_AFTER_COMMIT;
+	put_batch(w, &b);
+	const struct baton_work_claim *c = claim_lane(w, &ask);
+	assert_string_equal(c->batches[0].id.text, "1");
+	assert_null(claim_lane(w, &ask));
+	complete(w, c);
+	assert_null(claim_lane(w, &ask));
+	ask.at = BATON_IDLE;
+	assert_string_equal(claim_lane(w, &ask)->batches[0].id.text, "2");
+}
+
+static void at_a_checkpoint_the_claims_of_the_same_lease_go_on(void **state)
+{
+	struct world *w = *state;
+	struct baton_lease lease = hold_lane(w, "q", "x", NULL);
+	struct baton_lane_ask ask = at_checkpoint(&lease);
+	put(w, "q", "x");
+	put(w, "q", "x");
+	const struct baton_work_claim *first = claim_lane(w, &ask), *second = claim_lane(w, &ask);
+	assert_string_equal(second->batches[0].id.text, "2");
+	assert_true(second->fence.v > first->fence.v);
+	assert_int_equal(renew(w, first, 1000).err, BATON_OK);
+	complete(w, second);
+	complete(w, first);
+}
+
+static void what_was_given_back_can_be_taken_again_at_a_checkpoint(void **state)
+{
+	struct world *w = *state;
+	struct baton_lease lease = hold_lane(w, "q", "x", NULL);
+	struct baton_lane_ask ask = at_checkpoint(&lease);
+	put_join(w, "q", "x", "");
+	put_join(w, "q", "x", "");
+	const struct baton_work_claim *first = claim_lane(w, &ask);
+	assert_int_equal(first->count, 2);
+	const struct baton_work_end e = {
+		.proof = first->proof, .how = BATON_ABANDON, .ids = &first->batches[0].id, .count = 1};
+	assert_int_equal(end_with(w, &e).err, BATON_OK);
+	const struct baton_work_claim *again = claim_lane(w, &ask);
+	assert_string_equal(again->batches[0].id.text, "1");
+	assert_string_not_equal(again->proof.id, first->proof.id);
+	complete(w, first);
+	complete(w, again);
+	assert_int_equal(counts(w, "q").done, 2);
+}
+
+static void an_idle_holder_has_nothing_else_running(void **state)
+{
+	struct world *w = *state;
+	struct baton_lease lease = hold_lane(w, "q", "x", NULL);
+	struct baton_lane_ask ask = lane_ask("q", "x", &lease);
+	put(w, "q", "x");
+	put(w, "q", "x");
+	const struct baton_work_claim *c = claim_lane(w, &ask);
+	assert_int_equal(try_lane(w, &ask, NULL), BATON_YIELD);
+	advance(w, 5000);
+	assert_int_equal(try_lane(w, &ask, NULL), BATON_YIELD);
+	complete(w, c);
+	assert_string_equal(claim_lane(w, &ask)->batches[0].id.text, "2");
+}
+
+static void a_live_claim_of_an_earlier_lease_is_in_the_way(void **state)
+{
+	struct world *w = *state;
+	struct baton_lease lease = hold_lane(w, "q", "x", &w->other);
+	struct baton_lane_ask ask = lane_ask("q", "x", &lease);
+	put(w, "q", "x");
+	const struct baton_work_claim *first = claim_lane(w, &ask);
+	force(w, "lane/q/x");
+	lease = hold_lane(w, "q", "x", NULL);
+	assert_int_equal(try_lane(w, &ask, NULL), BATON_YIELD);
+	ask.at = BATON_CHECKPOINT;
+	assert_int_equal(try_lane(w, &ask, NULL), BATON_YIELD);
+	advance(w, 1000);
+	const struct baton_work_claim *second = claim_lane(w, &ask);
+	assert_string_equal(second->batches[0].id.text, "1");
+	assert_int_equal(second->batches[0].attempt, 2);
+	assert_str(look(w, &second->batches[0].id)->error, "the claim expired");
+	assert_true(second->fence.v > first->fence.v);
+	assert_int_equal(end(w, first, BATON_COMPLETE).err, BATON_NOT_HELD);
+}
+
+static void the_claim_of_a_dead_owner_is_recovered_at_once(void **state)
+{
+	struct world *w = *state;
+	struct baton_lease lease = hold_lane(w, "q", "x", &w->dead);
+	struct baton_lane_ask ask = lane_ask("q", "x", &lease);
+	struct baton_batch_id id = put(w, "q", "x");
+	claim_lane(w, &ask);
+	lease = hold_lane(w, "q", "x", NULL);
+	const struct baton_work_claim *c = claim_lane(w, &ask);
+	assert_id(c->batches[0].id, id);
+	assert_int_equal(c->batches[0].attempt, 2);
+	assert_str(look(w, &id)->error, "its owner died");
+}
+
+static void who_yields_changes_nothing(void **state)
+{
+	struct world *w = *state;
+	struct baton_lease lease = hold_lane(w, "q", "x", &w->other);
+	struct baton_lane_ask ask = at_checkpoint(&lease);
+	put(w, "q", "x");
+	put(w, "q", "x");
+	struct baton_batch_id later = put_later(w, "q", "x", 500);
+	const struct baton_work_claim *short_one = claim_lane(w, &ask);
+	ask.ttl = baton_duration_ms(5000);
+	claim_lane(w, &ask);
+	force(w, "lane/q/x");
+	lease = hold_lane(w, "q", "x", NULL);
+	advance(w, 1000);
+	assert_int_equal(try_lane(w, &ask, NULL), BATON_YIELD);
+	assert_int_equal(state_of(w, &later), BATON_BATCH_DELAYED);
+	assert_int_equal(counts(w, "q").failed, 0);
+	assert_int_equal(counts(w, "q").running, 2);
+	complete(w, short_one);
+}
+
+static void exact_ids_are_had_together_or_not_at_all(void **state)
+{
+	struct world *w = *state;
+	struct baton_lease lease = hold_lane(w, "q", "x", NULL);
+	struct baton_lane_ask ask = lane_ask("q", "x", &lease);
+	struct baton_batch_id ids[] = {put_join(w, "q", "x", ""), put_join(w, "q", "x", "")};
+	struct baton_batch_id reversed[] = {ids[1], ids[0]};
+	struct baton_batch_id twice[] = {ids[0], ids[0]};
+	struct baton_batch_id elsewhere[] = {ids[0], put(w, "q", "y")};
+	struct baton_batch_id unknown[] = {ids[0], {"99"}};
+	const struct baton_batch_id *refused[] = {twice, elsewhere, unknown};
+	for (int i = 0; i < 3; i++) {
+		ask.ids = refused[i];
+		ask.count = 2;
+		assert_int_equal(try_lane(w, &ask, NULL), BATON_YIELD);
+	}
+	ask.ids = ids;
+	ask.count = 0;
+	assert_int_equal(try_lane(w, &ask, NULL), BATON_YIELD);
+	ask.count = 2;
+	ask.max = 1;
+	assert_int_equal(try_lane(w, &ask, NULL), BATON_YIELD);
+	ask.max = 0;
+	assert_null(claim_lane(w, &ask));
+	assert_int_equal(counts(w, "q").running, 0);
+	ask.max = 2;
+	ask.ids = reversed;
+	const struct baton_work_claim *c = claim_lane(w, &ask);
+	assert_int_equal(c->count, 2);
+	assert_id(c->batches[0].id, ids[0]);
+}
+
+static void exact_ids_pass_others_only_when_that_is_asked_for(void **state)
+{
+	struct world *w = *state;
+	struct baton_lease lease = hold_lane(w, "q", "x", NULL);
+	struct baton_lane_ask ask = lane_ask("q", "x", &lease);
+	put(w, "q", "x");
+	struct baton_batch_id wanted = put(w, "q", "x");
+	put_command(w, "q", "x");
+	struct baton_batch_id behind_command = put(w, "q", "x");
+	ask.ids = &wanted;
+	ask.count = 1;
+	assert_int_equal(try_lane(w, &ask, NULL), BATON_YIELD);
+	ask.pass = true;
+	const struct baton_work_claim *c = claim_lane(w, &ask);
+	assert_id(c->batches[0].id, wanted);
+	ask.at = BATON_CHECKPOINT;
+	ask.ids = &behind_command;
+	assert_int_equal(try_lane(w, &ask, NULL), BATON_YIELD);
+	complete(w, c);
+	ask.ids = NULL;
+	assert_string_equal(claim_lane(w, &ask)->batches[0].id.text, "1");
+}
+
+static void what_waits_for_its_next_attempt_blocks_the_lane_here_too(void **state)
+{
+	struct world *w = *state;
+	struct baton_lease lease = hold_lane(w, "q", "x", NULL);
+	struct baton_lane_ask ask = lane_ask("q", "x", &lease);
+	put(w, "q", "x");
+	struct baton_batch_id behind = put(w, "q", "x");
+	const struct baton_work_end e = {.proof = claim_lane(w, &ask)->proof,
+	                                 .how = BATON_FAIL,
+	                                 .delay = baton_duration_ms(100)};
+	end_with(w, &e);
+	assert_null(claim_lane(w, &ask));
+	ask.ids = &behind;
+	ask.count = 1;
+	ask.pass = true;
+	assert_int_equal(try_lane(w, &ask, NULL), BATON_YIELD);
+	ask.ids = NULL;
+	advance(w, 100);
+	assert_string_equal(claim_lane(w, &ask)->batches[0].id.text, "1");
+}
+
+static void a_lane_that_a_dead_batch_holds_gives_nothing(void **state)
+{
+	struct world *w = *state;
+	struct baton_queue_policy p = policy(w, "q");
+	p.on_dead = BATON_ON_DEAD_HOLD;
+	set_policy(w, "q", &p);
+	struct baton_lease lease = hold_lane(w, "q", "x", NULL);
+	struct baton_lane_ask ask = lane_ask("q", "x", &lease);
+	put(w, "q", "x");
+	struct baton_batch_id behind = put(w, "q", "x");
+	end(w, claim_lane(w, &ask), BATON_REJECT);
+	assert_null(claim_lane(w, &ask));
+	ask.ids = &behind;
+	ask.count = 1;
+	assert_int_equal(try_lane(w, &ask, NULL), BATON_YIELD);
+}
+
+static void a_paused_queue_gives_nothing_to_a_lane_either(void **state)
+{
+	struct world *w = *state;
+	struct baton_lease lease = hold_lane(w, "q", "x", NULL);
+	struct baton_lane_ask ask = lane_ask("q", "x", &lease);
+	put(w, "q", "x");
+	baton_queue_pause(w->store, BATON_STR("q"), true);
+	assert_null(claim_lane(w, &ask));
+}
+
+static void claims_of_one_lease_after_the_other_have_growing_fences(void **state)
+{
+	struct world *w = *state;
+	uint64_t last = 0;
+	for (int i = 0; i < 4; i++) {
+		struct baton_lease lease = hold_lane(w, "q", "x", NULL);
+		struct baton_lane_ask ask = lane_ask("q", "x", &lease);
+		put(w, "q", "x");
+		const struct baton_work_claim *c = claim_lane(w, &ask);
+		assert_true(c->fence.v > last);
+		last = c->fence.v;
+		complete(w, c);
+		force(w, "lane/q/x");
+	}
+}
+
+static void fences_grow_along_a_lane_when_a_batch_brings_a_higher_one(void **state)
+{
+	struct world *w = *state;
+	for (int i = 0; i < 3; i++)
+		put(w, "q", "x");
+	uint64_t pulled = 0;
+	for (int i = 0; i < 9; i++) {
+		const struct baton_work_claim *c = claim(w, "q", 1);
+		pulled = c->fence.v;
+		end(w, c, BATON_ABANDON);
+	}
+	struct baton_queue_policy p = policy(w, "q");
+	p.mode = BATON_QUEUE_LANE;
+	set_policy(w, "q", &p);
+	struct baton_lease lease = hold_lane(w, "q", "x", NULL);
+	struct baton_lane_ask ask = at_checkpoint(&lease);
+	const struct baton_work_claim *first = claim_lane(w, &ask), *second = claim_lane(w, &ask);
+	assert_true(first->fence.v > pulled);
+	assert_true(second->fence.v > first->fence.v);
+}
+
+static const struct CMUnitTest tests[] = {
+	WORLD_TEST(the_subject_of_a_lane_is_made_of_its_names),
+	WORLD_TEST(the_holder_of_a_lane_gets_its_head),
+	WORLD_TEST(an_empty_lane_gives_nothing_and_leaves_the_mode_open),
+	WORLD_TEST(without_the_lease_of_that_lane_nothing_is_given),
+	WORLD_TEST(at_a_checkpoint_only_what_is_for_now_is_given),
+	WORLD_TEST(at_a_checkpoint_the_claims_of_the_same_lease_go_on),
+	WORLD_TEST(what_was_given_back_can_be_taken_again_at_a_checkpoint),
+	WORLD_TEST(an_idle_holder_has_nothing_else_running),
+	WORLD_TEST(a_live_claim_of_an_earlier_lease_is_in_the_way),
+	WORLD_TEST(the_claim_of_a_dead_owner_is_recovered_at_once),
+	WORLD_TEST(who_yields_changes_nothing),
+	WORLD_TEST(exact_ids_are_had_together_or_not_at_all),
+	WORLD_TEST(exact_ids_pass_others_only_when_that_is_asked_for),
+	WORLD_TEST(what_waits_for_its_next_attempt_blocks_the_lane_here_too),
+	WORLD_TEST(a_lane_that_a_dead_batch_holds_gives_nothing),
+	WORLD_TEST(a_paused_queue_gives_nothing_to_a_lane_either),
+	WORLD_TEST(claims_of_one_lease_after_the_other_have_growing_fences),
+	WORLD_TEST(fences_grow_along_a_lane_when_a_batch_brings_a_higher_one),
+};
+
+WORLD_MAIN("lane", tests)

@@ -1,0 +1,112 @@
+/* The same random operations on a store of each kind: every answer has to be the same. */
+#include <stdlib.h>
+
+#include "same.h"
+#include "support/rng.h"
+#include "support/soak.h"
+
+#define OPS 3000
+#define LOOK_EVERY 8
+
+void same_open(struct same *s)
+{
+	memset(s, 0, sizeof *s);
+	world_open(&s->w[0], "memory:");
+	world_open(&s->w[1], "sqlite:");
+	for (int i = 0; i < SIDES; i++) {
+		set_attempts(&s->w[i], "a", 3);
+		set_attempts(&s->w[i], "b", 2);
+	}
+}
+
+void same_close(struct same *s)
+{
+	for (int i = 0; i < SIDES; i++)
+		world_close(&s->w[i]);
+}
+
+static void make_ops(struct op *ops, size_t count, uint64_t seed)
+{
+	struct rng rng = rng_seed(seed);
+	for (size_t i = 0; i < count; i++) {
+		ops[i].kind = same_kind(rng_next(&rng) >> 1);
+		for (int j = 0; j < SAME_NUMBERS; j++)
+			ops[i].n[j] = (uint32_t)(rng_next(&rng) >> 33);
+	}
+}
+
+/* Returns after which operation they differed, counted from 1; 0: they did not. */
+static size_t run(const struct op *ops, size_t count, size_t look_every, bool show, char why[600])
+{
+	struct same *s = malloc(sizeof *s);
+	size_t at = 0;
+	same_open(s);
+	for (size_t i = 0; i < count && at == 0; i++) {
+		same_apply(s, &ops[i]);
+		if ((i + 1) % look_every == 0 || i + 1 == count)
+			same_compare_all(s);
+		if (show)
+			print_error("%4zu  %s\n", i + 1, s->did);
+		at = s->why[0] ? i + 1 : 0;
+	}
+	snprintf(why, 600, "%s", s->why);
+	same_close(s);
+	free(s);
+	return at;
+}
+
+/* Drops operations as long as the rest still makes a difference. Returns how many are left. */
+static size_t shrink(struct op *ops, size_t count)
+{
+	struct op *fewer = malloc(count * sizeof *fewer);
+	char why[600];
+	for (size_t size = count / 2 > 0 ? count / 2 : 1; size > 0; size /= 2) {
+		for (size_t from = 0; from + size <= count;) {
+			memcpy(fewer, ops, from * sizeof *ops);
+			memcpy(fewer + from, ops + from + size, (count - from - size) * sizeof *ops);
+			size_t at = run(fewer, count - size, 1, false, why);
+			if (at > 0) {
+				memcpy(ops, fewer, at * sizeof *ops);
+				count = at;
+			} else {
+				from += size;
+			}
+		}
+	}
+	free(fewer);
+	return count;
+}
+
+static void assert_same(struct op *ops, size_t count, uint64_t seed)
+{
+	char why[600];
+	size_t at = run(ops, count, LOOK_EVERY, false, why);
+	if (at == 0)
+		return;
+	print_error("they differ after %zu operations, BATON_SEED=%" PRIu64 ": %s\n", at, seed, why);
+	size_t exact = run(ops, at, 1, false, why);
+	at = shrink(ops, exact > 0 ? exact : at);
+	run(ops, at, 1, true, why);
+	fail_msg("the shortest list of operations that was found is above: %s", why);
+}
+
+static void the_same_operations_have_the_same_answers_in_every_store(void **state)
+{
+	(void)state;
+	struct rng seeds = rng_seed_from_env();
+	static struct op ops[OPS];
+	for (unsigned round = soak_scale(1, 100); round > 0; round--) {
+		uint64_t seed = seeds.state;
+		make_ops(ops, OPS, seed);
+		assert_same(ops, OPS, seed);
+		rng_next(&seeds);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_same_operations_have_the_same_answers_in_every_store),
+	};
+	return cmocka_run_group_tests_name("same", tests, NULL, NULL);
+}
