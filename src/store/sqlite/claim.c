@@ -135,7 +135,6 @@ static enum baton_err pull_base(struct sqlite_store *s, struct queue_row *q,
 		return BATON_OK;
 	q->pulled.counter = 0;
 	q->pulled.granter = last;
-	s->fences_changed = true;
 	if (last <= s->books.granter_floor &&
 	    !fence_next(FENCE_GRANTER, last, s->books.granter_floor, &q->pulled.granter))
 		return fail(BATON_FULL, "the fences of queue %s have reached their end", q->name);
@@ -193,6 +192,6 @@ enum baton_err sqlite_claim(struct baton_store *store, const struct baton_work_a
                             struct baton_work_claims **ret_claims)
 {
 	struct claim_args args = {ask, NULL};
-	enum baton_err e = sqlite_write((struct sqlite_store *)store, claim_run, &args);
+	enum baton_err e = sqlite_write_fences((struct sqlite_store *)store, claim_run, &args);
 	return grant_answer(e, args.parcel, ret_claims);
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/check.h"
 #include "base/cleanup.h"
 #include "base/fail.h"
 #include "base/quote.h"
@@ -130,6 +131,7 @@ enum baton_err grant_give(struct sqlite_store *s, struct grant *g, const struct 
 			return e;
 		last = fence > last ? fence : last;
 	}
+	CHECK(s->full);
 	if (!fence_count(&g->base))
 		return fail(BATON_FULL, "the fences of queue %s have reached their end", g->q->name);
 	out->fence.v = fence_of_claim(&g->base, last);
