@@ -1,9 +1,12 @@
 /* The tables of a store, and how one of an earlier version becomes one of this. */
 #include "store/sqlite/schema.h"
 
+#include <sys/stat.h>
+
 #include "base/fail.h"
 #include "queue/fence.h"
 
+#define PAGE_MIN 512           /* the smallest that SQLite has */
 #define APPLICATION 0x4261746f /* "Bato" */
 
 /* Each step leads from the version before it to the next. Those that are there never change. */
@@ -101,6 +104,13 @@ static enum baton_err is_newer(const struct db *db, int64_t version)
 	            db->path, (long long)version, (long long)VERSION);
 }
 
+/* SQLite takes a file of a few bytes for an empty one, and would write over it. */
+static bool is_scrap(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 && st.st_size > 0 && st.st_size < PAGE_MIN;
+}
+
 /* A file that is empty, or one of ours. */
 static enum baton_err check_kind(struct db *db, int64_t *ret_version)
 {
@@ -115,6 +125,8 @@ static enum baton_err check_kind(struct db *db, int64_t *ret_version)
 	if (application != APPLICATION && (tables > 0 || application != 0 || *ret_version != 0))
 		return fail(BATON_INVALID,
 		            "%s is no store: it is an SQLite file of another program", db->path);
+	if (tables == 0 && is_scrap(db->path))
+		return fail(BATON_INVALID, "%s is no store: it is not an SQLite file", db->path);
 	return *ret_version > VERSION ? is_newer(db, *ret_version) : BATON_OK;
 }
 

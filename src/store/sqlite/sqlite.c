@@ -201,7 +201,8 @@ static void ring(struct sqlite_store *s)
 	store_ring(&s->base, news, count);
 }
 
-/* A group that fails is done again one by one, so that nobody fails for what another asked. */
+/* A group that fails is done again one by one, so that nobody fails for what another asked. But
+ * who has the lock has it for all of them: each would only wait as long again. */
 static void commit(void *store, struct request *list)
 {
 	struct sqlite_store *s = store;
@@ -210,14 +211,12 @@ static void commit(void *store, struct request *list)
 		ring(s);
 		return;
 	}
-	if (!list->next) {
-		request_fail(list, e);
-		return;
-	}
+	bool alone = !list->next;
 	for (struct request *r = list; r; r = r->next) {
 		struct request *next = r->next;
 		r->next = NULL;
-		e = run_all(s, r);
+		if (!alone && e != BATON_BUSY)
+			e = run_all(s, r);
 		if (e == BATON_OK)
 			ring(s);
 		else
