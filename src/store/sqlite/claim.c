@@ -129,9 +129,7 @@ static enum baton_err pull_base(struct sqlite_store *s, struct queue_row *q,
 		return fail(BATON_BUSY, "the work of queue %s is handed out by \"%s\": ask there",
 		            quote(queue_row_name(q), shown), l.row.owner.id);
 	uint64_t last = found ? l.row.fence : 0;
-	if (q->pulled.granter > last)
-		return BATON_OK;
-	if (q->pulled.granter == last && last > s->books.granter_floor)
+	if (q->pulled.granter >= last && q->pulled.granter > s->books.granter_floor)
 		return BATON_OK;
 	q->pulled.counter = 0;
 	q->pulled.granter = last;

@@ -7,6 +7,7 @@
 #include "queue/fence.h"
 
 #define PAGE_MIN 512           /* the smallest that SQLite has */
+#define FENCES_SINCE (1 << 20) /* that an original may have handed out more than the clock tells */
 #define APPLICATION 0x4261746f /* "Bato" */
 
 /* Each step leads from the version before it to the next. Those that are there never change. */
@@ -158,17 +159,25 @@ static enum baton_err take_steps(struct db *db, int64_t version, struct baton_st
 	return db_exec(db, stamp);
 }
 
-/* The first to open a copy raises all fences above those that the original may have handed out. */
-static enum baton_err raise_floors(struct db *db, struct baton_store_time now)
+/* The first to open a copy ends all leases and claims in it, and raises all fences above those that
+ * the original may have handed out since. */
+static enum baton_err begin_anew(struct db *db, struct baton_store_time now)
 {
 	int64_t copied;
 	enum baton_err e = db_number(db, "SELECT copied FROM state", &copied);
 	if (e != BATON_OK || copied == 0)
 		return e;
-	struct query q = query_begin(db, SQL_STATE_RAISE);
-	query_int(&q, (int64_t)fence_floor(FENCE_GRANTER, now));
-	query_int(&q, (int64_t)fence_floor(FENCE_PLAIN, now));
-	return query_run(&q);
+	struct query raise = query_begin(db, SQL_STATE_RAISE);
+	query_int(&raise, (int64_t)fence_floor(FENCE_GRANTER, now));
+	query_int(&raise, (int64_t)fence_floor(FENCE_PLAIN, now));
+	query_int(&raise, FENCES_SINCE);
+	e = query_run(&raise);
+	struct query leases = query_begin(db, SQL_LEASE_END_ALL);
+	if (e == BATON_OK)
+		e = query_run(&leases);
+	struct query claims = query_begin(db, SQL_CLAIM_END_ALL);
+	query_int(&claims, now.ms);
+	return e == BATON_OK ? query_run(&claims) : e;
 }
 
 static enum baton_err settle(struct db *db, struct baton_store_time now)
@@ -177,7 +186,7 @@ static enum baton_err settle(struct db *db, struct baton_store_time now)
 	enum baton_err e = check_kind(db, &version);
 	if (e == BATON_OK)
 		e = take_steps(db, version, now);
-	return e == BATON_OK ? raise_floors(db, now) : e;
+	return e == BATON_OK ? begin_anew(db, now) : e;
 }
 
 enum baton_err schema_open(struct db *db, struct baton_store_time now)
