@@ -17,7 +17,7 @@ BATON_BEGIN
 	X(FULL, 6, "a limit has been reached")         \
 	X(NO_MEMORY, 7, "out of memory")               \
 	X(SYSTEM, 8, "a system call failed")           \
-	X(BUSY, 9, "a stopped process is in the way")  \
+	X(BUSY, 9, "somebody else is in the way")       \
 	X(GONE, 10, "what was joined is gone")         \
 	X(STALE, 11, "a newer one was here")           \
 	X(CONFLICT, 12, "it is there with other content") \

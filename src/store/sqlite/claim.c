@@ -149,13 +149,10 @@ static enum baton_err pull_lease(struct sqlite_store *s, const struct queue_row 
 /* The fence under which the queue's pulled claims are counted, whose lease had `last`. */
 static enum baton_err pull_base(struct sqlite_store *s, struct queue_row *q, uint64_t last)
 {
-	if (q->pulled.granter > last)
-		return BATON_OK;
-	if (q->pulled.granter == last && last > s->books.granter_floor)
+	if (q->pulled.granter >= last && q->pulled.granter > s->books.granter_floor)
 		return BATON_OK;
 	q->pulled.counter = 0;
 	q->pulled.granter = last;
-	s->fences_changed = true;
 	if (last <= s->books.granter_floor &&
 	    !fence_next(FENCE_GRANTER, last, s->books.granter_floor, &q->pulled.granter))
 		return refuse_fence(queue_row_name(q));
@@ -216,6 +213,6 @@ enum baton_err sqlite_claim(struct baton_store *store, const struct baton_work_a
                             struct baton_work_claims **ret_claims)
 {
 	struct claim_args args = {ask, NULL};
-	enum baton_err e = sqlite_write((struct sqlite_store *)store, claim_run, &args);
+	enum baton_err e = sqlite_write_fences((struct sqlite_store *)store, claim_run, &args);
 	return grant_answer(e, args.parcel, ret_claims);
 }

@@ -29,7 +29,7 @@ static enum baton_err copy_pages(struct sqlite_store *s, struct db *to,
 	sqlite3_backup_finish(b);
 	if (!go_on)
 		return fail(BATON_CANCELLED, "the copy was stopped");
-	return code == SQLITE_DONE ? BATON_OK : db_fail(to, code, "copy to");
+	return code == SQLITE_DONE ? BATON_OK : db_fail(to, code, "write to");
 }
 
 static enum baton_err copy_to(struct sqlite_store *s, const char *path,

@@ -39,7 +39,7 @@ enum baton_err db_fail(struct db *db, int code, const char *doing)
 		snprintf(why, sizeof why, " (%s)", strerror(errnum));
 	switch (code & 0xff) {
 	case SQLITE_NOMEM:
-		return fail(BATON_NO_MEMORY, "no memory for %s in store %s", doing, db->path);
+		return fail(BATON_NO_MEMORY, "no memory to %s store %s", doing, db->path);
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
 		return fail(BATON_BUSY,
@@ -49,20 +49,20 @@ enum baton_err db_fail(struct db *db, int code, const char *doing)
 		return fail(BATON_INVALID, "%s is no store: it is not an SQLite file", db->path);
 	case SQLITE_FULL:
 		return fail(BATON_STORAGE,
-		            "cannot %s in store %s: there is no room left on its disk; nothing was "
+		            "cannot %s store %s: there is no room left on its disk; nothing was "
 		            "changed",
 		            doing, db->path);
 	case SQLITE_READONLY:
-		return fail(BATON_STORAGE, "cannot %s in store %s: it may only be read%s", doing,
-		            db->path, why);
+		return fail(BATON_STORAGE,
+		            "cannot %s store %s: its file and its folder have to be writable%s",
+		            doing, db->path, why);
 	case SQLITE_CORRUPT:
 		return fail(BATON_STORAGE,
-		            "cannot %s in store %s: the file is damaged; baton check says more, and a "
+		            "cannot %s store %s: the file is damaged; baton check says more, and a "
 		            "copy made by baton backup can take its place",
 		            doing, db->path);
 	default:
-		return fail(BATON_STORAGE, "cannot %s in store %s: %s%s", doing, db->path, text,
-		            why);
+		return fail(BATON_STORAGE, "cannot %s store %s: %s%s", doing, db->path, text, why);
 	}
 }
 
@@ -91,7 +91,7 @@ enum baton_err db_open(struct db *db, const char *path, bool existing, int64_t p
 	int code = sqlite3_open_v2(path, &db->handle, flags | (existing ? 0 : SQLITE_OPEN_CREATE),
 	                           NULL);
 	if (code != SQLITE_OK)
-		return db_fail(db, code, "open it");
+		return db_fail(db, code, "open");
 	sqlite3_busy_handler(db->handle, on_busy, db);
 	return BATON_OK;
 }
@@ -109,7 +109,7 @@ void db_close(struct db *db)
 enum baton_err db_exec(struct db *db, const char *sql)
 {
 	int code = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
-	return code == SQLITE_OK ? BATON_OK : db_fail(db, code, "write");
+	return code == SQLITE_OK ? BATON_OK : db_fail(db, code, "write to");
 }
 
 enum baton_err db_number(struct db *db, const char *sql, int64_t *ret)
@@ -217,7 +217,7 @@ void column_id(const struct query *q, int column, struct baton_id *ret)
 enum baton_err query_end(struct query *q)
 {
 	/* The sentence first: a reset may replace what the connection says about the failure. */
-	enum baton_err e = q->code == SQLITE_OK ? BATON_OK : db_fail(q->db, q->code, "read or write");
+	enum baton_err e = q->code == SQLITE_OK ? BATON_OK : db_fail(q->db, q->code, "use");
 	if (q->stmt)
 		sqlite3_reset(q->stmt);
 	return e;

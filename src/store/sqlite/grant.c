@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/check.h"
 #include "base/cleanup.h"
 #include "base/fail.h"
 #include "queue/batch.h"
@@ -131,6 +132,7 @@ enum baton_err grant_give(struct sqlite_store *s, struct grant *g, const struct 
 			return e;
 		last = fence > last ? fence : last;
 	}
+	CHECK(s->full);
 	if (!fence_of_claim(&g->base, last, &out->fence.v))
 		return refuse_fence(queue_row_name(g->q));
 	out->batches = batches;

@@ -16,7 +16,8 @@ struct request {
 	/* Does the work inside of the transaction. May be called again after a rollback. */
 	enum baton_err (*run)(void *store, void *args);
 	void *args;
-	bool first; /* goes before the others: a renewal */
+	bool first;  /* goes before the others: a renewal */
+	bool fences; /* may hand out a fence */
 	struct request *next;
 	uint32_t state; /* [atomic] a futex */
 	enum baton_err err;

@@ -199,6 +199,6 @@ enum baton_err sqlite_lane_claim(struct baton_store *store, const struct baton_l
                                  struct baton_work_claims **ret_claims)
 {
 	struct lane_args args = {ask, NULL};
-	enum baton_err e = sqlite_write((struct sqlite_store *)store, lane_run, &args);
+	enum baton_err e = sqlite_write_fences((struct sqlite_store *)store, lane_run, &args);
 	return grant_answer(e, args.parcel, ret_claims);
 }

@@ -1,6 +1,7 @@
 /* Leases in an SQLite file. */
 #include <string.h>
 
+#include "base/check.h"
 #include "base/fail.h"
 #include "queue/place.h"
 #include "store/refuse.h"
@@ -113,7 +114,7 @@ static enum baton_err take(struct sqlite_store *s, const struct baton_lease_ask 
 				.expires_at = baton_store_time_add(s->now, store_ttl(ask->ttl)),
 			},
 	};
-	s->fences_changed = true;
+	CHECK(s->full);
 	return lease_save(&s->db, ask->subject, ret);
 }
 
@@ -178,7 +179,7 @@ enum baton_err sqlite_lease_claim(struct baton_store *store, const struct baton_
                                   size_t count, struct baton_lease_answer *answers)
 {
 	struct claim_args args = {asks, count, answers};
-	return sqlite_write((struct sqlite_store *)store, claim_run, &args);
+	return sqlite_write_fences((struct sqlite_store *)store, claim_run, &args);
 }
 
 struct proof_args {

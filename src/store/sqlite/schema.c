@@ -1,9 +1,13 @@
 /* The tables of a store, and how one of an earlier version becomes one of this. */
 #include "store/sqlite/schema.h"
 
+#include <sys/stat.h>
+
 #include "base/fail.h"
 #include "queue/fence.h"
 
+#define PAGE_MIN 512           /* the smallest that SQLite has */
+#define FENCES_SINCE (1 << 20) /* that an original may have handed out more than the clock tells */
 #define APPLICATION 0x4261746f /* "Bato" */
 
 /* Each step leads from the version before it to the next. Those that are there never change. */
@@ -123,6 +127,13 @@ static enum baton_err is_newer(const struct db *db, int64_t version)
 	            db->path, (long long)version, (long long)VERSION);
 }
 
+/* SQLite takes a file of a few bytes for an empty one, and would write over it. */
+static bool is_scrap(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 && st.st_size > 0 && st.st_size < PAGE_MIN;
+}
+
 /* A file that is empty, or one of ours. */
 static enum baton_err check_kind(struct db *db, int64_t *ret_version)
 {
@@ -137,6 +148,8 @@ static enum baton_err check_kind(struct db *db, int64_t *ret_version)
 	if (application != APPLICATION && (tables > 0 || application != 0 || *ret_version != 0))
 		return fail(BATON_INVALID,
 		            "%s is no store: it is an SQLite file of another program", db->path);
+	if (tables == 0 && is_scrap(db->path))
+		return fail(BATON_INVALID, "%s is no store: it is not an SQLite file", db->path);
 	return *ret_version > VERSION ? is_newer(db, *ret_version) : BATON_OK;
 }
 
@@ -168,17 +181,27 @@ static enum baton_err take_steps(struct db *db, int64_t version, struct baton_st
 	return db_exec(db, stamp);
 }
 
-/* The first to open a copy raises all fences above those that the original may have handed out. */
-static enum baton_err raise_floors(struct db *db, struct baton_store_time now)
+/* The first to open a copy ends all leases, claims and registrations in it, and raises all fences above those that
+ * the original may have handed out since. */
+static enum baton_err begin_anew(struct db *db, struct baton_store_time now)
 {
 	int64_t copied;
 	enum baton_err e = db_number(db, "SELECT copied FROM state", &copied);
 	if (e != BATON_OK || copied == 0)
 		return e;
-	struct query q = query_begin(db, SQL_STATE_RAISE);
-	query_int(&q, (int64_t)fence_floor(FENCE_GRANTER, now));
-	query_int(&q, (int64_t)fence_floor(FENCE_PLAIN, now));
-	return query_run(&q);
+	struct query raise = query_begin(db, SQL_STATE_RAISE);
+	query_int(&raise, (int64_t)fence_floor(FENCE_GRANTER, now));
+	query_int(&raise, (int64_t)fence_floor(FENCE_PLAIN, now));
+	query_int(&raise, FENCES_SINCE);
+	e = query_run(&raise);
+	struct query leases = query_begin(db, SQL_LEASE_END_ALL);
+	if (e == BATON_OK)
+		e = query_run(&leases);
+	struct query claims = query_begin(db, SQL_CLAIM_END_ALL);
+	query_int(&claims, now.ms);
+	if (e == BATON_OK)
+		e = query_run(&claims);
+	return e == BATON_OK ? db_exec(db, "DELETE FROM runner; UPDATE shard SET runner = NULL") : e;
 }
 
 static enum baton_err settle(struct db *db, struct baton_store_time now)
@@ -187,7 +210,7 @@ static enum baton_err settle(struct db *db, struct baton_store_time now)
 	enum baton_err e = check_kind(db, &version);
 	if (e == BATON_OK)
 		e = take_steps(db, version, now);
-	return e == BATON_OK ? raise_floors(db, now) : e;
+	return e == BATON_OK ? begin_anew(db, now) : e;
 }
 
 enum baton_err schema_open(struct db *db, struct baton_store_time now)

@@ -1,4 +1,5 @@
 /* Shards in an SQLite file, and the ticks of those who own them. */
+#include "base/check.h"
 #include "base/fail.h"
 #include "base/quote.h"
 #include "store/sqlite/fate.h"
@@ -68,7 +69,7 @@ static enum baton_err take(struct sqlite_store *s, struct queue_row *q, uint32_t
 	if (!fence_next(FENCE_GRANTER, fence_granter_last(&row->base), s->books.granter_floor, &fence))
 		return fail(BATON_FULL, "the fences of queue %s have reached their end", q->name);
 	*row = (struct shard_row){runner, {fence, 0}};
-	s->fences_changed = true;
+	CHECK(s->full);
 	enum baton_err e = grant_mode(s, q, BATON_QUEUE_RUNNER);
 	return e == BATON_OK ? shard_save(s, q->id, number, row) : e;
 }
@@ -120,7 +121,7 @@ static enum baton_err change_run(void *store, void *args)
 enum baton_err sqlite_shard_change(struct baton_store *store, const struct shard_change *change)
 {
 	struct shard_change copy = *change;
-	return sqlite_write((struct sqlite_store *)store, change_run, &copy);
+	return sqlite_write_fences((struct sqlite_store *)store, change_run, &copy);
 }
 
 enum baton_err sqlite_shard_list(struct baton_store *store, struct baton_str queue, uint32_t first,
@@ -220,6 +221,6 @@ enum baton_err sqlite_tick(struct baton_store *store, uint64_t runner, const str
                            struct baton_work_claims **ret_claims)
 {
 	struct tick_args args = {runner, tick, NULL};
-	enum baton_err e = sqlite_write((struct sqlite_store *)store, tick_run, &args);
+	enum baton_err e = sqlite_write_fences((struct sqlite_store *)store, tick_run, &args);
 	return grant_answer(e, args.parcel, ret_claims);
 }

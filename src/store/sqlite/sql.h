@@ -28,11 +28,16 @@
 	X(VERSION, "PRAGMA data_version")                                                          \
 	X(STATE_NEW, "INSERT INTO state VALUES(1, 0, 0, ?, ?, 0, 0, ?, 0)")                        \
 	X(STATE_RAISE, "UPDATE state SET copied = 0, granter_floor = max(granter_floor, ?1, "      \
-	               "1 + (SELECT ifnull(max(fence + (counter >> 20)), 0) FROM lease "           \
-	               "WHERE subject >= 'lane/' AND subject < 'lane0'), "                         \
-	               "1 + (SELECT ifnull(max(granter + (counter >> 20)), 0) FROM queue), "       \
-	               "1 + (SELECT ifnull(max(fence + (counter >> 20)), 0) FROM shard)), "        \
-	               "plain_floor = max(plain_floor, ?2)")                                       \
+	               "?3 + (SELECT ifnull(max(fence + (counter >> 20)), 0) FROM lease "          \
+	               "WHERE subject GLOB 'lane/*' OR subject GLOB 'pull/*'), "                   \
+	               "?3 + (SELECT ifnull(max(granter + (counter >> 20)), 0) FROM queue), "      \
+	               "?3 + (SELECT ifnull(max(fence + (counter >> 20)), 0) FROM shard)), "       \
+	               "plain_floor = max(plain_floor, ?2, "                                       \
+	               "?3 + (SELECT ifnull(max(fence), 0) FROM lease "                            \
+	               "WHERE NOT (subject GLOB 'lane/*' OR subject GLOB 'pull/*')))")             \
+	X(LEASE_END_ALL, "UPDATE lease SET held = 0")                                              \
+	X(CLAIM_END_ALL, "UPDATE claim SET token = randomblob(16), "                               \
+	                 "expires_at = min(expires_at, ?)")                                        \
 	X(STATE_READ, "SELECT seq, lane, granter_floor, plain_floor, swept, name FROM state")      \
 	X(STATE_WRITE, "UPDATE state SET seq = ?, lane = ?, swept = ?")                            \
 	X(LEASE_READ, "SELECT " SQL_LEASE_COLUMNS " FROM lease WHERE subject = ?")                 \

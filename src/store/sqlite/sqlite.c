@@ -124,7 +124,6 @@ static enum baton_err check_place(struct sqlite_store *s)
 static enum baton_err begin(struct sqlite_store *s, bool renews)
 {
 	s->db.waited_us = 0;
-	s->fences_changed = false;
 	s->news_count = 0;
 	turn_wait(&s->turn, renews);
 	enum baton_err e = simple(&s->db, SQL_BEGIN);
@@ -141,7 +140,7 @@ static enum baton_err begin(struct sqlite_store *s, bool renews)
 }
 
 /* Every request of the list in one transaction. Not BATON_OK: nothing is there of any of them. */
-static enum baton_err run_once(struct sqlite_store *s, struct request *list, bool *ret_fences)
+static enum baton_err run_once(struct sqlite_store *s, struct request *list)
 {
 	enum baton_err e = begin(s, list->first);
 	for (struct request *r = list; r && e == BATON_OK; r = r->next) {
@@ -159,8 +158,7 @@ static enum baton_err run_once(struct sqlite_store *s, struct request *list, boo
 	}
 	if (e == BATON_OK)
 		e = books_write(&s->books, &s->db, s->now);
-	*ret_fences = s->fences_changed;
-	if (e == BATON_OK && (!s->fences_changed || s->full))
+	if (e == BATON_OK)
 		e = simple(&s->db, SQL_COMMIT);
 	if (!sqlite3_get_autocommit(s->db.handle))
 		rollback(s);
@@ -169,25 +167,33 @@ static enum baton_err run_once(struct sqlite_store *s, struct request *list, boo
 	return e;
 }
 
-static enum baton_err sync_set(struct sqlite_store *s, bool full)
+static bool hands_out_fences(const struct request *list)
 {
-	s->full = full;
-	return db_exec(&s->db, full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
+	for (const struct request *r = list; r; r = r->next) {
+		if (r->fences)
+			return true;
+	}
+	return false;
 }
 
-/* A relaxed store is not relaxed about fences. How much it syncs cannot change within a
- * transaction, so the one in which a fence has turned out to change is made again. */
+/* How much the next transaction syncs, which cannot change within it. */
+static enum baton_err sync_set(struct sqlite_store *s, bool full)
+{
+	if (s->full == full)
+		return BATON_OK;
+	enum baton_err e =
+		db_exec(&s->db, full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
+	if (e == BATON_OK)
+		s->full = full;
+	return e;
+}
+
+/* A relaxed store is not relaxed about fences. */
 static enum baton_err run_all(struct sqlite_store *s, struct request *list)
 {
-	bool fences;
-	enum baton_err e = run_once(s, list, &fences);
-	if (e != BATON_OK || !fences || s->full)
-		return e;
-	e = sync_set(s, true);
-	if (e == BATON_OK)
-		e = run_once(s, list, &fences);
-	enum baton_err back = sync_set(s, false);
-	return e == BATON_OK ? back : e;
+	enum baton_err e =
+		sync_set(s, s->base.sync != BATON_STORE_RELAXED || hands_out_fences(list));
+	return e == BATON_OK ? run_once(s, list) : e;
 }
 
 static void ring(struct sqlite_store *s)
@@ -199,7 +205,8 @@ static void ring(struct sqlite_store *s)
 	store_ring(&s->base, news, count);
 }
 
-/* A group that fails is done again one by one, so that nobody fails for what another asked. */
+/* A group that fails is done again one by one, so that nobody fails for what another asked. But
+ * who has the lock has it for all of them: each would only wait as long again. */
 static void commit(void *store, struct request *list)
 {
 	struct sqlite_store *s = store;
@@ -208,14 +215,12 @@ static void commit(void *store, struct request *list)
 		ring(s);
 		return;
 	}
-	if (!list->next) {
-		request_fail(list, e);
-		return;
-	}
+	bool alone = !list->next;
 	for (struct request *r = list; r; r = r->next) {
 		struct request *next = r->next;
 		r->next = NULL;
-		e = run_all(s, r);
+		if (!alone && e != BATON_BUSY)
+			e = run_all(s, r);
 		if (e == BATON_OK)
 			ring(s);
 		else
@@ -235,6 +240,13 @@ enum baton_err sqlite_write_first(struct sqlite_store *s,
                                   enum baton_err (*run)(void *store, void *args), void *args)
 {
 	struct request r = {.run = run, .args = args, .first = true};
+	return group_do(&s->group, &r);
+}
+
+enum baton_err sqlite_write_fences(struct sqlite_store *s,
+                                   enum baton_err (*run)(void *store, void *args), void *args)
+{
+	struct request r = {.run = run, .args = args, .fences = true};
 	return group_do(&s->group, &r);
 }
 
@@ -331,8 +343,6 @@ static enum baton_err open_both(struct sqlite_store *s, bool existing)
 	enum baton_err e = db_open(&s->db, s->path, existing, patience_ms);
 	if (e == BATON_OK)
 		e = schema_open(&s->db, baton_store_now(&s->base));
-	if (e == BATON_OK && s->base.sync == BATON_STORE_RELAXED)
-		e = sync_set(s, false);
 	if (e == BATON_OK)
 		e = read_name(s);
 	if (e == BATON_OK)

@@ -25,8 +25,7 @@ struct sqlite_store {
 	struct books books;
 	struct turn turn;
 	struct baton_store_time now; /* of the request that is being done */
-	bool fences_changed;         /* in this transaction */
-	bool full;                   /* commits survive a power failure */
+	bool full; /* this commit survives a power failure, as one with new fences must */
 	struct baton_store_news news[NEWS_MAX];
 	size_t news_count;
 	struct arena scratch; /* for the time of one request */
@@ -45,6 +44,10 @@ enum baton_err sqlite_write(struct sqlite_store *s,
 /* The same, before those that do not renew. */
 enum baton_err sqlite_write_first(struct sqlite_store *s,
                                   enum baton_err (*run)(void *store, void *args), void *args);
+
+/* The same as sqlite_write(), for what may hand out a fence. */
+enum baton_err sqlite_write_fences(struct sqlite_store *s,
+                                   enum baton_err (*run)(void *store, void *args), void *args);
 
 /* Something of the lane ("": none) became ready; told after the commit. */
 void sqlite_tell(struct sqlite_store *s, const struct queue_row *q, struct baton_str lane,

@@ -27,7 +27,7 @@ static void every_answer_has_its_number_its_name_and_its_meaning(void **state)
 		{BATON_FULL, 6, "BATON_FULL", "a limit has been reached"},
 		{BATON_NO_MEMORY, 7, "BATON_NO_MEMORY", "out of memory"},
 		{BATON_SYSTEM, 8, "BATON_SYSTEM", "a system call failed"},
-		{BATON_BUSY, 9, "BATON_BUSY", "a stopped process is in the way"},
+		{BATON_BUSY, 9, "BATON_BUSY", "somebody else is in the way"},
 		{BATON_GONE, 10, "BATON_GONE", "what was joined is gone"},
 		{BATON_STALE, 11, "BATON_STALE", "a newer one was here"},
 		{BATON_CONFLICT, 12, "BATON_CONFLICT", "it is there with other content"},

@@ -1,0 +1,211 @@
+/* A process that is killed at whatever moment: what it was told to be done is there, what it was
+ * doing is there as a whole or not at all, and fences only grow. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/child.h"
+#include "support/skips.h"
+#include "support/strike.h"
+#include "world.h"
+
+/* More than the moments of the life below. */
+#define MOMENTS_MAX 5000
+
+#define STEPS 4 /* put, claim, complete, lease */
+
+/* What the process that is killed was told. */
+struct told {
+	unsigned steps;
+	uint64_t claim, lease; /* fences; 0: none */
+};
+
+struct victim {
+	struct world *w;
+	int told; /* where it writes a struct told after each step */
+};
+
+static bool tell(const struct victim *v, const struct told *t)
+{
+	return write(v->told, t, sizeof *t) == (ssize_t)sizeof *t;
+}
+
+static bool live_steps(const struct victim *v, struct baton_store *store)
+{
+	struct told t = {.steps = 0};
+	struct baton_work_claims *claims = NULL;
+	struct baton_lease l;
+	if (put_some(store, "q", "lane", 2) != BATON_OK)
+		return false;
+	t.steps++;
+	if (!tell(v, &t) || claim_some(store, "q", 2, &claims) != BATON_OK || !claims)
+		return false;
+	t.steps++;
+	t.claim = claims->claims[0].fence.v;
+	if (!tell(v, &t) || complete(store, &claims->claims[0], "next") != BATON_OK)
+		return false;
+	t.steps++;
+	if (!tell(v, &t) || lease(store, "subject", &l) != BATON_OK)
+		return false;
+	t.steps++;
+	t.lease = l.fence.v;
+	baton_work_claims_free(claims);
+	return tell(v, &t);
+}
+
+static int live(void *arg)
+{
+	const struct victim *v = arg;
+	struct baton_store *store = NULL;
+	if (world_try_open(v->w, v->w->path, &store) != BATON_OK || !live_steps(v, store))
+		return 1;
+	baton_store_close(store);
+	return 0;
+}
+
+/* How many steps can be seen to be done; fails if one is half done. */
+static unsigned steps_done(struct baton_store *store)
+{
+	struct baton_queue_counts q = counts(store, "q");
+	struct baton_lease_holder holder;
+	bool leased = baton_lease_inspect(store, BATON_STR("subject"), &holder) == BATON_OK;
+	uint64_t next = counts(store, "next").ready;
+	const struct {
+		uint64_t ready, running, done, next;
+	} rows[] = {{0, 0, 0, 0}, {2, 0, 0, 0}, {0, 2, 0, 0}, {0, 0, 2, 1}};
+	for (unsigned i = 0; i < 4; i++) {
+		if (q.ready == rows[i].ready && q.running == rows[i].running &&
+		    q.done == rows[i].done && next == rows[i].next && (i == 3 || !leased))
+			return leased ? 4 : i;
+	}
+	fail_msg("ready %d, running %d, done %d, emitted %d", (int)q.ready, (int)q.running,
+	         (int)q.done, (int)next);
+	return 0;
+}
+
+static void fences_go_on(struct world *w, const struct told *t)
+{
+	struct baton_work_filter claimed = {.queue = BATON_STR("q"),
+	                                    .state = BATON_BATCH_CLAIMED,
+	                                    .max = 2};
+	struct baton_work_page *page = NULL;
+	assert_ok(baton_work_list(w->store, &claimed, &page));
+	uint64_t seen = page->count > 0 ? page->infos[0].fence.v : 0;
+	baton_work_page_free(page);
+	world_advance(w, 2000);
+	uint64_t fence = next_claim_fence(w->store, "q");
+	assert_true(fence > t->claim && fence > seen);
+	assert_true(next_fence(w->store, "subject") > t->lease);
+	world_advance(w, -2000);
+}
+
+/* Returns false when the victim has lived to its end. */
+static bool kill_at(struct world *w, unsigned moment)
+{
+	int ends[2];
+	struct told t = {.steps = 0}, next;
+	assert_int_equal(pipe(ends), 0);
+	struct victim v = {w, ends[1]};
+	int code = strike_kill(moment, live, &v);
+	close(ends[1]);
+	while (read(ends[0], &next, sizeof next) == (ssize_t)sizeof next)
+		t = next;
+	close(ends[0]);
+	if (code == CHILD_SKIP)
+		skip();
+	world_open(w);
+	assert_sound(w->store);
+	unsigned done = steps_done(w->store);
+	if (done < t.steps || done > t.steps + 1)
+		fail_msg("moment %u: %u steps were told, and %u are done", moment, t.steps, done);
+	fences_go_on(w, &t);
+	assert_sound(w->store);
+	world_close(w);
+	if (code == 0)
+		assert_int_equal(t.steps, STEPS);
+	else
+		assert_int_equal(code, 128 + SIGKILL);
+	return code != 0;
+}
+
+static void kill_at_each(struct world *w, const char *original)
+{
+	unsigned moment = 0;
+	bool killed = true;
+	while (killed) {
+		assert_true(++moment < MOMENTS_MAX);
+		if (original)
+			world_copy(original, w->path);
+		else
+			world_remove(w->path);
+		killed = kill_at(w, moment);
+	}
+	print_message("# %u moments\n", moment - 1);
+	assert_true(moment > 100);
+}
+
+static void a_process_may_be_killed_while_it_makes_a_store_and_uses_it(void **state)
+{
+	kill_at_each(*state, NULL);
+}
+
+/* A store that is closed, with all that the life does to it done once already. */
+static void a_process_may_be_killed_while_it_uses_a_store(void **state)
+{
+	struct world *w = *state;
+	struct baton_lease l;
+	char original[WORLD_PATH];
+	world_file(w, "original", original);
+	world_open(w);
+	assert_ok(put_some(w->store, "other", "lane", 3));
+	assert_ok(lease(w->store, "subject", &l));
+	world_advance(w, 2000);
+	world_close(w);
+	world_copy(w->path, original);
+	kill_at_each(w, original);
+}
+
+/* Has the store open until the test hangs up. */
+static int keep_open(int channel, void *arg)
+{
+	struct world *w = arg;
+	struct baton_store *store = NULL;
+	char message[8];
+	if (world_try_open(w, w->path, &store) != BATON_OK ||
+	    put_some(store, "other", "", 1) != BATON_OK)
+		return 1;
+	channel_send(channel, "open");
+	while (channel_receive(channel, message, sizeof message))
+		;
+	bool works = put_some(store, "other", "", 1) == BATON_OK;
+	baton_store_close(store);
+	return works ? 0 : 1;
+}
+
+static void others_who_have_the_store_open_go_on(void **state)
+{
+	struct world *w = *state;
+	bool killed = true;
+	for (unsigned moment = 1; killed; moment++) {
+		struct child other;
+		char message[8];
+		world_remove(w->path);
+		child_start(&other, keep_open, w);
+		assert_true(channel_receive(other.channel, message, sizeof message));
+		killed = kill_at(w, moment);
+		child_hang_up(&other);
+		assert_int_equal(child_reap(&other), 0);
+	}
+}
+
+int main(void)
+{
+	skips_repair();
+	const struct CMUnitTest tests[] = {
+		WORLD_TEST(a_process_may_be_killed_while_it_makes_a_store_and_uses_it),
+		WORLD_TEST(a_process_may_be_killed_while_it_uses_a_store),
+		WORLD_TEST(others_who_have_the_store_open_go_on),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

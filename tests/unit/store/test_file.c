@@ -1,0 +1,352 @@
+/* Files that are no stores, that are damaged, or that change their place: each is told in a
+ * sentence, nothing is done to what is not ours, and nobody crashes over damage. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sqlite3.h>
+
+#include "support/child.h"
+#include "support/rng.h"
+#include "support/skips.h"
+#include "support/soak.h"
+#include "world.h"
+
+#define NOBODY 65534
+#define PAGE 4096
+
+static void run_sql(const char *path, const char *sql)
+{
+	sqlite3 *db = NULL;
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
+static char *read_all(const char *path, size_t *ret_size)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0 && fstat(fd, &st) == 0);
+	char *bytes = malloc((size_t)st.st_size + 1);
+	assert_non_null(bytes);
+	assert_int_equal(read(fd, bytes, (size_t)st.st_size), st.st_size);
+	close(fd);
+	*ret_size = (size_t)st.st_size;
+	return bytes;
+}
+
+static void write_at(const char *path, size_t offset, const void *bytes, size_t len)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, bytes, len, (off_t)offset), len);
+	close(fd);
+}
+
+/* The file cannot be opened, with these words, and stays as it is. */
+static void refused(struct world *w, enum baton_err expected, const char *words)
+{
+	struct baton_store *store = NULL;
+	size_t before_size, after_size;
+	char *before = read_all(w->path, &before_size);
+	assert_int_equal(world_try_open(w, w->path, &store), expected);
+	assert_null(store);
+	assert_detail(words);
+	assert_detail(w->path);
+	char *after = read_all(w->path, &after_size);
+	assert_int_equal(after_size, before_size);
+	assert_memory_equal(after, before, before_size);
+	free(before);
+	free(after);
+}
+
+static void a_text_is_no_store(void **state)
+{
+	struct world *w = *state;
+	static const char text[] = "This is a letter to somebody, and not a database at all.\n";
+	for (size_t i = 0; i < 100; i++)
+		write_at(w->path, i * strlen(text), text, strlen(text));
+	refused(w, BATON_INVALID, "is no store: it is not an SQLite file");
+	assert_int_equal(truncate(w->path, 7), 0);
+	refused(w, BATON_INVALID, "is no store: it is not an SQLite file");
+}
+
+static void a_database_of_another_program_is_no_store(void **state)
+{
+	struct world *w = *state;
+	run_sql(w->path, "CREATE TABLE cake(name TEXT); INSERT INTO cake VALUES('apple')");
+	refused(w, BATON_INVALID, "is no store: it is an SQLite file of another program");
+	world_remove(w->path);
+	run_sql(w->path, "PRAGMA application_id=7; CREATE TABLE state(one)");
+	refused(w, BATON_INVALID, "is no store: it is an SQLite file of another program");
+}
+
+static void a_store_of_a_newer_version_is_refused(void **state)
+{
+	struct world *w = *state;
+	world_open(w);
+	world_close(w);
+	run_sql(w->path, "PRAGMA user_version=1000; PRAGMA journal_mode=DELETE");
+	refused(w, BATON_INVALID, "has version 1000 of its tables");
+	assert_detail("a newer baton has to open it");
+}
+
+static void a_folder_is_no_store(void **state)
+{
+	struct world *w = *state;
+	struct baton_store *store = NULL;
+	assert_int_equal(world_try_open(w, w->folder, &store), BATON_INVALID);
+	assert_detail("is no store: it is not a file");
+}
+
+static void a_folder_that_is_not_there_is_named(void **state)
+{
+	struct world *w = *state;
+	struct baton_store *store = NULL;
+	char path[WORLD_PATH];
+	world_file(w, "nowhere/store", path);
+	assert_int_equal(world_try_open(w, path, &store), BATON_STORAGE);
+	assert_detail("cannot open store");
+	assert_detail("No such file or directory");
+}
+
+/* All of these see that the file is not where it was. */
+static void all_are_told(struct world *w, const struct baton_work_claim *c)
+{
+	static const char words[] = "was removed or replaced while it was open: it has to be "
+				    "opened anew";
+	struct baton_work_claims *claims = NULL;
+	struct baton_lease l;
+	assert_int_equal(put_some(w->store, "q", "", 1), BATON_STORAGE);
+	assert_detail(words);
+	assert_int_equal(claim_some(w->store, "q", 1, &claims), BATON_STORAGE);
+	assert_detail(words);
+	assert_int_equal(complete(w->store, c, NULL), BATON_STORAGE);
+	assert_detail(words);
+	assert_int_equal(lease(w->store, "subject", &l), BATON_STORAGE);
+	assert_detail(words);
+}
+
+static void a_file_that_was_deleted_is_noticed(void **state)
+{
+	struct world *w = *state;
+	struct baton_work_claims *claims = NULL;
+	world_open(w);
+	assert_ok(put_some(w->store, "q", "", 2));
+	assert_ok(claim_some(w->store, "q", 1, &claims));
+	assert_int_equal(unlink(w->path), 0);
+	all_are_told(w, &claims->claims[0]);
+	baton_work_claims_free(claims);
+}
+
+static void a_file_that_was_replaced_is_noticed_and_goes_on_when_it_is_back(void **state)
+{
+	struct world *w = *state;
+	struct baton_work_claims *claims = NULL;
+	char away[WORLD_PATH];
+	world_file(w, "away", away);
+	world_open(w);
+	assert_ok(put_some(w->store, "q", "", 2));
+	assert_ok(claim_some(w->store, "q", 1, &claims));
+	assert_int_equal(rename(w->path, away), 0);
+	write_at(w->path, 0, "another", 7);
+	all_are_told(w, &claims->claims[0]);
+	assert_int_equal(rename(away, w->path), 0);
+	assert_ok(complete(w->store, &claims->claims[0], NULL));
+	assert_int_equal(counts(w->store, "q").ready, 1);
+	assert_sound(w->store);
+	baton_work_claims_free(claims);
+}
+
+/* A store with something of everything, closed. */
+static void make_full(struct world *w)
+{
+	static const enum baton_work_how hows[] = {BATON_FAIL, BATON_REJECT, BATON_COMPLETE};
+	struct baton_lease l;
+	world_open(w);
+	for (int i = 0; i < 40; i++) {
+		char name[16];
+		struct baton_work_claims *claims = NULL;
+		snprintf(name, sizeof name, "name %d", i);
+		assert_ok(put_some(w->store, "q", name, 3));
+		assert_ok(put_some(w->store, "q", "", 1));
+		assert_ok(lease(w->store, name, &l));
+		assert_ok(claim_some(w->store, "q", 1, &claims));
+		if (i % 4 < 3)
+			assert_ok(end_as(w->store, &claims->claims[0], hows[i % 4]));
+		baton_work_claims_free(claims);
+	}
+	world_close(w);
+}
+
+static bool is_told(enum baton_err e)
+{
+	return e == BATON_OK || e == BATON_STORAGE || e == BATON_INVALID || e == BATON_NOT_HELD ||
+	       e == BATON_NOT_FOUND || e == BATON_YIELD || e == BATON_FULL || e == BATON_BUSY ||
+	       e == BATON_CONFLICT || e == BATON_NO_MEMORY;
+}
+
+/* Works with a store that may be damaged; nothing has to succeed. */
+static void use(struct baton_store *store)
+{
+	struct baton_work_claims *claims = NULL;
+	struct baton_work_page *page = NULL;
+	struct baton_lease l;
+	const struct baton_work_filter all = {.max = BATON_LIST_MAX};
+	assert_true(is_told(put_some(store, "q", "name 3", 2)));
+	assert_true(is_told(claim_some(store, "q", 10, &claims)));
+	if (claims)
+		assert_true(is_told(complete(store, &claims->claims[0], "q")));
+	assert_true(is_told(lease(store, "name 3", &l)));
+	assert_true(is_told(baton_work_list(store, &all, &page)));
+	assert_true(is_told(baton_store_tidy(store, 100, NULL)));
+	baton_work_page_free(page);
+	baton_work_claims_free(claims);
+}
+
+/* Whether the damage is noticed when the store is opened or checked. Uses it, too. */
+static bool is_noticed(struct world *w)
+{
+	struct baton_store *store = NULL;
+	uint64_t faults = 0;
+	enum baton_err e = world_try_open(w, w->path, &store);
+	if (e != BATON_OK) {
+		assert_true(e == BATON_STORAGE || e == BATON_INVALID);
+		assert_detail(w->path);
+		return true;
+	}
+	e = baton_store_check(store, NULL, NULL, &faults);
+	assert_true(e == BATON_OK || e == BATON_STORAGE);
+	use(store);
+	baton_store_close(store);
+	return e != BATON_OK || faults > 0;
+}
+
+static void a_page_of_garbage_is_noticed(void **state)
+{
+	struct world *w = *state;
+	struct stat st;
+	char original[WORLD_PATH], garbage[PAGE];
+	world_file(w, "original", original);
+	make_full(w);
+	world_copy(w->path, original);
+	assert_int_equal(stat(original, &st), 0);
+	memset(garbage, 0x5a, sizeof garbage);
+	for (size_t offset = 0; offset < (size_t)st.st_size; offset += PAGE) {
+		world_copy(original, w->path);
+		write_at(w->path, offset, garbage, sizeof garbage);
+		if (!is_noticed(w))
+			fail_msg("page %zu is garbage, and nobody says so", offset / PAGE + 1);
+	}
+}
+
+/* Whatever they do, and whether they are noticed or not: nobody crashes. */
+static void flipped_bytes_crash_nobody(void **state)
+{
+	struct world *w = *state;
+	struct rng rng = rng_seed_from_env();
+	size_t size;
+	char original[WORLD_PATH];
+	world_file(w, "original", original);
+	make_full(w);
+	world_copy(w->path, original);
+	char *bytes = read_all(original, &size);
+	unsigned rounds = soak_scale(100, 20000), noticed = 0;
+	for (unsigned i = 0; i < rounds; i++) {
+		world_copy(original, w->path);
+		for (int flip = 0; flip < 20; flip++) {
+			size_t at = 100 + rng_below(&rng, size - 100);
+			char byte = (char)rng_below(&rng, 256);
+			write_at(w->path, at, &byte, 1);
+		}
+		noticed += is_noticed(w);
+	}
+	print_message("# %u of %u noticed\n", noticed, rounds);
+	assert_true(noticed > 0);
+	free(bytes);
+}
+
+static void a_file_that_was_cut_is_noticed(void **state)
+{
+	struct world *w = *state;
+	struct stat st;
+	char original[WORLD_PATH];
+	world_file(w, "original", original);
+	make_full(w);
+	world_copy(w->path, original);
+	assert_int_equal(stat(original, &st), 0);
+	/* A piece of the last page may be that of a payload, which can be anything. */
+	for (off_t size = 1; size < st.st_size - PAGE; size += st.st_size / 20) {
+		world_copy(original, w->path);
+		assert_int_equal(truncate(w->path, size), 0);
+		if (!is_noticed(w))
+			fail_msg("only %d bytes are left, and nobody says so", (int)size);
+	}
+}
+
+/* As somebody who may only look. 0: told so, with these words. */
+static int open_as_nobody(int channel, void *arg)
+{
+	struct world *w = arg;
+	struct baton_store *store = NULL;
+	(void)channel;
+	if (getuid() == 0 && (setgid(NOBODY) != 0 || setuid(NOBODY) != 0))
+		return CHILD_SKIP;
+	enum baton_err e = world_try_open(w, w->path, &store);
+	if (e == BATON_OK)
+		e = put_some(store, "q", "", 1);
+	if (e != BATON_STORAGE || !strstr(baton_err_detail(), w->path))
+		return 1;
+	if (strstr(baton_err_detail(), "its file and its folder have to be writable"))
+		return 10;
+	return strstr(baton_err_detail(), "Permission denied") ? 11 : 2;
+}
+
+static int told_to_nobody(struct world *w, mode_t folder, mode_t file)
+{
+	struct child c;
+	assert_int_equal(chmod(w->path, file), 0);
+	assert_int_equal(chmod(w->folder, folder), 0);
+	child_start(&c, open_as_nobody, w);
+	int code = child_reap(&c);
+	assert_int_equal(chmod(w->folder, 0700), 0);
+	assert_int_equal(chmod(w->path, 0600), 0);
+	if (code == CHILD_SKIP)
+		skip();
+	return code;
+}
+
+static void what_may_not_be_written_or_read_is_told(void **state)
+{
+	struct world *w = *state;
+	make_full(w);
+	assert_int_equal(told_to_nobody(w, 0755, 0000), 11); /* neither read nor written */
+	assert_int_equal(told_to_nobody(w, 0755, 0444), 10); /* only read                */
+	assert_int_equal(told_to_nobody(w, 0000, 0644), 11); /* not even found           */
+	world_open(w);
+	assert_ok(put_some(w->store, "q", "", 1));
+	assert_sound(w->store);
+}
+
+int main(void)
+{
+	skips_repair();
+	const struct CMUnitTest tests[] = {
+		WORLD_TEST(a_text_is_no_store),
+		WORLD_TEST(a_database_of_another_program_is_no_store),
+		WORLD_TEST(a_store_of_a_newer_version_is_refused),
+		WORLD_TEST(a_folder_is_no_store),
+		WORLD_TEST(a_folder_that_is_not_there_is_named),
+		WORLD_TEST(a_file_that_was_deleted_is_noticed),
+		WORLD_TEST(a_file_that_was_replaced_is_noticed_and_goes_on_when_it_is_back),
+		WORLD_TEST(a_page_of_garbage_is_noticed),
+		WORLD_TEST(flipped_bytes_crash_nobody),
+		WORLD_TEST(a_file_that_was_cut_is_noticed),
+		WORLD_TEST(what_may_not_be_written_or_read_is_told),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,303 @@
+/* Copies of a store in use: complete or not there, and nothing that the original has handed out is
+ * valid in them, or handed out again. */
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/child.h"
+#include "support/skips.h"
+#include "support/strike.h"
+#include "world.h"
+
+#define MOMENTS_MAX 5000
+
+/* Fences of each kind. */
+struct fences {
+	uint64_t pulled; /* of a claim in queue "q" */
+	uint64_t lane;   /* of the lease of lane "l" of queue "lanes" */
+	uint64_t laned;  /* of a claim under it */
+	uint64_t puller; /* of the lease on pulling from "p" */
+	uint64_t plain;
+};
+
+static uint64_t lane_fence(struct baton_store *store, const struct baton_lease *l)
+{
+	struct baton_work_claims *claims = NULL;
+	const struct baton_lane_ask ask = {
+		.queue = BATON_STR("lanes"),
+		.lane = BATON_STR("l"),
+		.lease = l,
+		.ttl = baton_duration_ms(1000),
+		.at = BATON_CHECKPOINT,
+		.max = 1,
+	};
+	assert_ok(put_some(store, "lanes", "l", 1));
+	assert_ok(baton_lane_claim(store, &ask, &claims));
+	assert_non_null(claims);
+	uint64_t fence = claims->claims[0].fence.v;
+	assert_ok(complete(store, &claims->claims[0], NULL));
+	baton_work_claims_free(claims);
+	return fence;
+}
+
+/* Those that are handed out next; all leases and claims are over then. */
+static struct fences hand_out(struct world *w, struct baton_store *store)
+{
+	struct fences f;
+	struct baton_lease l;
+	f.pulled = next_claim_fence(store, "q");
+	assert_ok(lease(store, "lane/lanes/l", &l));
+	f.lane = l.fence.v;
+	f.laned = lane_fence(store, &l);
+	assert_ok(lease(store, "pull/p", &l));
+	f.puller = l.fence.v;
+	assert_ok(lease(store, "plain", &l));
+	f.plain = l.fence.v;
+	world_advance(w, 1000);
+	return f;
+}
+
+static void assert_above(const struct fences *f, const struct fences *than)
+{
+	assert_true(f->pulled > than->pulled);
+	assert_true(f->lane > than->lane);
+	assert_true(f->laned > than->laned);
+	assert_true(f->puller > than->puller);
+	assert_true(f->plain > than->plain);
+}
+
+static void no_fence_of_the_original_is_handed_out_by_the_copy(void **state)
+{
+	struct world *w = *state;
+	struct baton_store *copy = NULL;
+	char path[WORLD_PATH];
+	world_file(w, "copy", path);
+	world_open(w);
+	hand_out(w, w->store);
+	/* The copy is opened when the clock shows this again, so that it is no help. */
+	struct baton_store_time then = baton_store_now(w->store);
+	assert_ok(baton_store_backup(w->store, path, NULL));
+	struct fences last = {0};
+	for (int i = 0; i < 50; i++) {
+		struct fences next = hand_out(w, w->store);
+		assert_above(&next, &last);
+		last = next;
+	}
+	fake_clock_set_wall(&w->clock, then);
+	assert_ok(world_try_open(w, path, &copy));
+	struct fences first = hand_out(w, copy);
+	assert_above(&first, &last);
+	struct fences second = hand_out(w, copy);
+	assert_above(&second, &first);
+	assert_sound(copy);
+	baton_store_close(copy);
+}
+
+static void what_was_held_is_not_held_in_the_copy(void **state)
+{
+	struct world *w = *state;
+	struct baton_store *copy = NULL;
+	struct baton_work_claims *claims = NULL, *again = NULL;
+	struct baton_lease l, lane;
+	char path[WORLD_PATH];
+	world_file(w, "copy", path);
+	world_open(w);
+	assert_ok(put_some(w->store, "q", "lane", 1));
+	assert_ok(claim_some(w->store, "q", 1, &claims));
+	assert_ok(lease(w->store, "subject", &l));
+	assert_ok(put_some(w->store, "lanes", "l", 1));
+	assert_ok(lease(w->store, "lane/lanes/l", &lane));
+	assert_ok(baton_store_backup(w->store, path, NULL));
+
+	assert_ok(world_try_open(w, path, &copy));
+	struct baton_lease_proof proof = {BATON_STR("subject"), &l};
+	struct baton_work_renewal renewal;
+	enum baton_err answer;
+	assert_ok(baton_lease_renew(copy, &proof, 1, baton_duration_ms(1000), false, &answer));
+	assert_int_equal(answer, BATON_NOT_HELD);
+	assert_ok(baton_work_renew(copy, &claims->claims[0].proof, 1, baton_duration_ms(1000),
+	                           &renewal));
+	assert_int_equal(renewal.err, BATON_NOT_HELD);
+	assert_int_equal(complete(copy, &claims->claims[0], NULL), BATON_NOT_HELD);
+	const struct baton_lane_ask ask = {.queue = BATON_STR("lanes"),
+	                                   .lane = BATON_STR("l"),
+	                                   .lease = &lane,
+	                                   .max = 1,
+	                                   .at = BATON_IDLE};
+	assert_int_equal(baton_lane_claim(copy, &ask, &again), BATON_NOT_HELD);
+	assert_ok(claim_some(copy, "q", 1, &again));
+	assert_non_null(again);
+	assert_int_equal(again->claims[0].batches[0].attempt, 2);
+	assert_ok(complete(copy, &again->claims[0], NULL));
+	assert_sound(copy);
+	baton_store_close(copy);
+	baton_work_claims_free(again);
+
+	/* In the original all goes on. */
+	assert_ok(baton_lease_renew(w->store, &proof, 1, baton_duration_ms(1000), false, &answer));
+	assert_int_equal(answer, BATON_OK);
+	assert_ok(complete(w->store, &claims->claims[0], NULL));
+	baton_work_claims_free(claims);
+}
+
+static unsigned files_in(const char *folder)
+{
+	unsigned count = 0;
+	DIR *d = opendir(folder);
+	assert_non_null(d);
+	while (readdir(d))
+		count++;
+	closedir(d);
+	return count;
+}
+
+/* Enough for several reports of progress. */
+static void put_much(struct baton_store *store)
+{
+	enum {
+		SIZE = 1 << 20
+	};
+	char *bytes = calloc(1, SIZE);
+	assert_non_null(bytes);
+	const struct baton_str payload = {bytes, SIZE};
+	const struct baton_batch batch = {.queue = BATON_STR("q"),
+	                                  .payloads = &payload,
+	                                  .count = 1};
+	struct baton_put put;
+	for (int i = 0; i < 3; i++)
+		assert_ok(baton_work_put(store, &batch, 1, &put));
+	free(bytes);
+}
+
+struct watcher {
+	struct baton_store *writer;
+	unsigned calls, end; /* the last one that goes on */
+	uint64_t done, all;
+};
+
+static bool on_progress(void *arg, uint64_t done, uint64_t all)
+{
+	struct watcher *p = arg;
+	p->calls++;
+	p->done = done;
+	p->all = all;
+	if (p->writer && put_some(p->writer, "q", "", 1) != BATON_OK)
+		return false;
+	return p->calls <= p->end;
+}
+
+static void a_copy_is_that_of_one_moment_while_others_write(void **state)
+{
+	struct world *w = *state;
+	struct baton_store *copy = NULL;
+	struct watcher watcher = {.end = UINT32_MAX};
+	const struct baton_store_progress progress = {on_progress, &watcher};
+	char path[WORLD_PATH];
+	world_file(w, "copy", path);
+	world_open(w);
+	put_much(w->store);
+	assert_ok(world_try_open(w, w->path, &watcher.writer));
+	assert_ok(baton_store_backup(w->store, path, &progress));
+	assert_true(watcher.calls > 2 && watcher.done == watcher.all && watcher.all > 700);
+	assert_int_equal(counts(w->store, "q").ready, 3 + watcher.calls);
+	baton_store_close(watcher.writer);
+	assert_ok(world_try_open(w, path, &copy));
+	assert_int_equal(counts(copy, "q").ready, 3);
+	assert_sound(copy);
+	baton_store_close(copy);
+}
+
+static void a_copy_that_is_stopped_leaves_nothing(void **state)
+{
+	struct world *w = *state;
+	struct watcher watcher = {.end = 1};
+	const struct baton_store_progress progress = {on_progress, &watcher};
+	char path[WORLD_PATH];
+	world_file(w, "copy", path);
+	world_open(w);
+	put_much(w->store);
+	unsigned before = files_in(w->folder);
+	assert_int_equal(baton_store_backup(w->store, path, &progress), BATON_CANCELLED);
+	assert_int_equal(watcher.calls, 2);
+	assert_int_equal(files_in(w->folder), before);
+	assert_ok(baton_store_backup(w->store, path, NULL));
+	assert_int_equal(files_in(w->folder), before + 1);
+}
+
+static void a_copy_replaces_nothing(void **state)
+{
+	struct world *w = *state;
+	char path[WORLD_PATH];
+	world_file(w, "nowhere/copy", path);
+	world_open(w);
+	assert_ok(put_some(w->store, "q", "", 1));
+	assert_int_equal(baton_store_backup(w->store, w->path, NULL), BATON_INVALID);
+	assert_detail("is there already: a copy replaces nothing");
+	assert_detail(w->path);
+	assert_int_equal(baton_store_backup(w->store, path, NULL), BATON_STORAGE);
+	assert_detail("No such file or directory");
+	assert_int_equal(counts(w->store, "q").ready, 1);
+}
+
+struct copier {
+	struct world *w;
+	char path[WORLD_PATH];
+};
+
+static int copy_it(void *arg)
+{
+	struct copier *c = arg;
+	struct baton_store *store = NULL;
+	if (world_try_open(c->w, c->w->path, &store) != BATON_OK)
+		return 1;
+	return baton_store_backup(store, c->path, NULL) == BATON_OK ? 0 : 1;
+}
+
+static void who_copies_may_be_killed_at_any_moment(void **state)
+{
+	struct world *w = *state;
+	struct copier c = {.w = w};
+	int code = 128 + SIGKILL;
+	unsigned copies = 0, moment = 0;
+	world_file(w, "copy", c.path);
+	world_open(w);
+	assert_ok(put_some(w->store, "q", "", 20));
+	world_close(w);
+	while (code != 0) {
+		struct baton_store *copy = NULL;
+		assert_true(++moment < MOMENTS_MAX);
+		world_remove(c.path);
+		code = strike_kill(moment, copy_it, &c);
+		if (code == CHILD_SKIP)
+			skip();
+		if (access(c.path, F_OK) != 0)
+			continue;
+		copies++;
+		assert_ok(world_try_open(w, c.path, &copy));
+		assert_int_equal(counts(copy, "q").ready, 20);
+		assert_sound(copy);
+		assert_true(next_fence(copy, "subject") > 0);
+		baton_store_close(copy);
+	}
+	assert_true(copies > 0 && copies < moment);
+	world_open(w);
+	assert_sound(w->store);
+}
+
+int main(void)
+{
+	skips_repair();
+	const struct CMUnitTest tests[] = {
+		WORLD_TEST(no_fence_of_the_original_is_handed_out_by_the_copy),
+		WORLD_TEST(what_was_held_is_not_held_in_the_copy),
+		WORLD_TEST(a_copy_is_that_of_one_moment_while_others_write),
+		WORLD_TEST(a_copy_that_is_stopped_leaves_nothing),
+		WORLD_TEST(a_copy_replaces_nothing),
+		WORLD_TEST(who_copies_may_be_killed_at_any_moment),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
