@@ -1,0 +1,169 @@
+/* SQLite by hand: the rows that the store writes for a job without a lane, and nothing else. */
+#include <err.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "claims/arena.h"
+#include "jobs/jobs.h"
+
+static const char tables[] =
+	"PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=FAST;"
+	"CREATE TABLE counter(one INTEGER PRIMARY KEY, seq INTEGER, ready INTEGER, done INTEGER);"
+	"INSERT INTO counter VALUES(1, 0, 0, 0);"
+	"CREATE TABLE job(seq INTEGER PRIMARY KEY, queue INTEGER, put_at INTEGER, payload BLOB);"
+	"CREATE TABLE ready(queue INTEGER, rank INTEGER, seq INTEGER,"
+	" PRIMARY KEY(queue, rank, seq)) WITHOUT ROWID;"
+	"CREATE TABLE claim(seq INTEGER, fence INTEGER, token BLOB, expires INTEGER,"
+	" PRIMARY KEY(seq, fence)) WITHOUT ROWID;"
+	"CREATE INDEX claim_expires ON claim(expires);"
+	"CREATE TABLE finished(seq INTEGER PRIMARY KEY, fence INTEGER, token BLOB, until INTEGER);";
+
+enum step { PUT, PUT_READY, FIND, TAKE, READ, CLAIM, PROVE, FREE, FINISH, FORGET, COUNT, STEPS };
+
+static const char *const texts[STEPS] = {
+	[PUT] = "INSERT INTO job VALUES(?1, 1, 1700000000000, ?2)",
+	[PUT_READY] = "INSERT INTO ready VALUES(1, 9, ?1)",
+	[FIND] = "SELECT seq FROM ready WHERE queue = 1 ORDER BY rank, seq LIMIT ?1",
+	[TAKE] = "DELETE FROM ready WHERE queue = 1 AND rank = 9 AND seq = ?1",
+	[READ] = "SELECT payload FROM job WHERE seq = ?1",
+	[CLAIM] = "INSERT INTO claim VALUES(?1, 1785000000000000, randomblob(16), 1700000000000)",
+	[PROVE] = "SELECT token FROM claim WHERE seq = ?1",
+	[FREE] = "DELETE FROM claim WHERE seq = ?1",
+	[FINISH] = "INSERT INTO finished VALUES(?1, 1785000000000000, randomblob(16), 1700000000000)",
+	[FORGET] = "DELETE FROM job WHERE seq = ?1",
+	[COUNT] = "UPDATE counter SET seq = ?1, ready = ready + 1, done = done + 1",
+};
+
+#define GROUP_MAX 100
+
+struct bare {
+	char folder[PATH_MAX];
+	sqlite3 *db;
+	sqlite3_stmt *stmts[STEPS];
+	sqlite3_int64 seq;
+	unsigned group;
+};
+
+static void check(const struct bare *b, int code, int expected)
+{
+	if (code != expected)
+		errx(1, "SQLite: %s", sqlite3_errmsg(b->db));
+}
+
+static void *bare_open(unsigned group)
+{
+	static const char payload[JOB_BYTES];
+	char path[PATH_MAX + 16];
+	struct bare *b = arena_new(sizeof *b);
+	b->group = group;
+	jobs_folder(b->folder);
+	snprintf(path, sizeof path, "%s/bare", b->folder);
+	check(b, sqlite3_open(path, &b->db), SQLITE_OK);
+	check(b, sqlite3_exec(b->db, tables, NULL, NULL, NULL), SQLITE_OK);
+	for (int i = 0; i < STEPS; i++)
+		check(b, sqlite3_prepare_v3(b->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT,
+		                            &b->stmts[i], NULL),
+		      SQLITE_OK);
+	sqlite3_bind_blob(b->stmts[PUT], 2, payload, sizeof payload, SQLITE_STATIC);
+	return b;
+}
+
+static void run(struct bare *b, enum step step, sqlite3_int64 seq)
+{
+	bool reads = step == READ || step == PROVE;
+	sqlite3_bind_int64(b->stmts[step], 1, seq);
+	check(b, sqlite3_step(b->stmts[step]), reads ? SQLITE_ROW : SQLITE_DONE);
+	sqlite3_reset(b->stmts[step]);
+}
+
+static void begin(struct bare *b)
+{
+	check(b, sqlite3_exec(b->db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+}
+
+static void commit(struct bare *b)
+{
+	run(b, COUNT, b->seq);
+	check(b, sqlite3_exec(b->db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+}
+
+static void put_all(struct bare *b, unsigned count)
+{
+	begin(b);
+	for (unsigned i = 0; i < count; i++) {
+		run(b, PUT, ++b->seq);
+		run(b, PUT_READY, b->seq);
+	}
+	commit(b);
+}
+
+static unsigned claim_all(struct bare *b, unsigned count, sqlite3_int64 *seqs)
+{
+	unsigned found = 0;
+	begin(b);
+	sqlite3_bind_int64(b->stmts[FIND], 1, count);
+	while (sqlite3_step(b->stmts[FIND]) == SQLITE_ROW)
+		seqs[found++] = sqlite3_column_int64(b->stmts[FIND], 0);
+	sqlite3_reset(b->stmts[FIND]);
+	for (unsigned i = 0; i < found; i++) {
+		run(b, TAKE, seqs[i]);
+		run(b, READ, seqs[i]);
+		run(b, CLAIM, seqs[i]);
+	}
+	commit(b);
+	return found;
+}
+
+static void complete_all(struct bare *b, unsigned count, const sqlite3_int64 *seqs)
+{
+	begin(b);
+	for (unsigned i = 0; i < count; i++) {
+		run(b, PROVE, seqs[i]);
+		run(b, FREE, seqs[i]);
+		run(b, FORGET, seqs[i]);
+		run(b, FINISH, seqs[i]);
+	}
+	commit(b);
+}
+
+/* One thread does the work of all: nothing is faster with SQLite. */
+static uint64_t bare_lives(void *queue, unsigned thread, unsigned threads, uint64_t count)
+{
+	struct bare *b = queue;
+	sqlite3_int64 seqs[GROUP_MAX];
+	uint64_t left = thread == 0 ? count * threads : 0, done = 0;
+	while (left > 0) {
+		unsigned now = left < b->group ? (unsigned)left : b->group;
+		put_all(b, now);
+		unsigned claimed = claim_all(b, now, seqs);
+		complete_all(b, claimed, seqs);
+		done += claimed;
+		left -= now;
+	}
+	return done;
+}
+
+static void bare_close(void *queue)
+{
+	struct bare *b = queue;
+	for (int i = 0; i < STEPS; i++)
+		sqlite3_finalize(b->stmts[i]);
+	sqlite3_close(b->db);
+	jobs_folder_remove(b->folder);
+	free(b);
+}
+
+static void *open_hundred(void)
+{
+	return bare_open(GROUP_MAX);
+}
+
+static void *open_single(void)
+{
+	return bare_open(1);
+}
+
+const struct queue_kind jobs_bare_hundred = {open_hundred, bare_lives, bare_close};
+const struct queue_kind jobs_bare_single = {open_single, bare_lives, bare_close};

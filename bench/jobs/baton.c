@@ -1,0 +1,81 @@
+/* This library's store. */
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <baton/work.h>
+
+#include "claims/arena.h"
+#include "jobs/jobs.h"
+
+static const char payload[JOB_BYTES];
+
+struct baton_store *jobs_store(const char *folder, enum baton_store_sync sync,
+                               const struct baton_store_hook *hook)
+{
+	char where[PATH_MAX + 32];
+	struct baton_store *store;
+	int len = snprintf(where, sizeof where, "sqlite:%s/store", folder);
+	struct baton_store_options options = {.where = {where, (size_t)len}, .sync = sync};
+	if (hook)
+		options.hook = *hook;
+	must(baton_store_open(&options, &store));
+	return store;
+}
+
+void jobs_put(struct baton_store *store)
+{
+	const struct baton_str bytes = {payload, sizeof payload};
+	struct baton_batch batch = {.queue = BATON_STR("bench"), .payloads = &bytes, .count = 1};
+	struct baton_put put;
+	must(baton_work_put(store, &batch, 1, &put));
+}
+
+void jobs_live(struct baton_store *store)
+{
+	struct baton_work_ask ask = {.queue = BATON_STR("bench"), .claims = 1, .max = 1};
+	struct baton_work_claims *claims = NULL;
+	struct baton_work_ended ended;
+	jobs_put(store);
+	must(baton_work_claim(store, &ask, &claims));
+	if (!claims)
+		errx(1, "there is nothing to claim");
+	struct baton_work_end end = {.proof = claims->claims[0].proof, .how = BATON_COMPLETE};
+	must(baton_work_end(store, &end, 1, &ended));
+	must(ended.err);
+	baton_work_claims_free(claims);
+}
+
+struct place {
+	char folder[PATH_MAX];
+	struct baton_store *store;
+};
+
+static void *place_open(void)
+{
+	struct place *p = arena_new(sizeof *p);
+	jobs_folder(p->folder);
+	p->store = jobs_store(p->folder, BATON_STORE_SAFE, NULL);
+	return p;
+}
+
+static uint64_t place_lives(void *queue, unsigned thread, unsigned threads, uint64_t count)
+{
+	struct place *p = queue;
+	(void)thread;
+	(void)threads;
+	for (uint64_t i = 0; i < count; i++)
+		jobs_live(p->store);
+	return count;
+}
+
+static void place_close(void *queue)
+{
+	struct place *p = queue;
+	baton_store_close(p->store);
+	jobs_folder_remove(p->folder);
+	free(p);
+}
+
+const struct queue_kind jobs_baton = {place_open, place_lives, place_close};
