@@ -129,7 +129,7 @@ int cmd_holders(struct out *out, int argc, char **argv)
 		{0},
 	};
 	struct request request = {.json = false};
-	struct operand which = {.taken = true};
+	struct operands which = {.max = 1};
 	optind = 0;
 	for (;;) {
 		int option = option_mixed(argc, argv, options, &which);
@@ -144,7 +144,7 @@ int cmd_holders(struct out *out, int argc, char **argv)
 		if (!where_option(&request.where, option, optarg))
 			request.json = true;
 	}
-	if (!subject_filter_parse(which.text, &request.filter))
+	if (!subject_filter_parse(operand_at(&which, 0), &request.filter))
 		return EX_USAGE;
 	return run(out, &request);
 }

@@ -217,7 +217,7 @@ int cmd_watch(struct out *out, int argc, char **argv)
 		{0},
 	};
 	struct view view = {.out = out, .writer = {.line = {.out = out}}};
-	struct operand which = {.taken = true};
+	struct operands which = {.max = 1};
 	optind = 0;
 	for (;;) {
 		int option = option_mixed(argc, argv, options, &which);
@@ -232,7 +232,7 @@ int cmd_watch(struct out *out, int argc, char **argv)
 		if (!where_option(&view.where, option, optarg))
 			view.json = true;
 	}
-	if (!subject_filter_parse(which.text, &view.filter))
+	if (!subject_filter_parse(operand_at(&which, 0), &view.filter))
 		return EX_USAGE;
 	return run(&view);
 }
