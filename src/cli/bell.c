@@ -89,6 +89,8 @@ void bell_listen(struct bell *bell, struct baton_store *store, struct baton_str 
 	if (!listener_open(bell, queue))
 		return;
 	int errnum = pthread_create(&bell->thread, NULL, listen_on, bell);
+	if (errnum == 0 && bell->verbose)
+		complain("listening for wake-ups");
 	if (errnum == 0)
 		return;
 	mute(bell, strerror(errnum));

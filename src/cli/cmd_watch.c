@@ -97,7 +97,7 @@ static void tell_hold(struct view *v, const struct hold *hold, const struct wall
 	char owner[OWNER_SHOWN];
 	if (v->json) {
 		struct json *j = event_open(v, now->time, "held");
-		hold_json(j, hold, now);
+		hold_json(j, hold, now->time);
 		event_close(j);
 		return;
 	}
@@ -148,7 +148,7 @@ static int tell_all(struct view *v)
 {
 	struct wall now = wall_now();
 	struct holds holds;
-	if (!holds_take(v->watch, now.boot, &v->filter, &holds)) {
+	if (!holds_take(v->watch, &now, &v->filter, &holds)) {
 		complain("no memory for the list of holders");
 		return EX_OSERR;
 	}

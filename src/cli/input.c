@@ -117,6 +117,7 @@ int input_line(struct input *in, size_t max, struct baton_str *ret)
 		return cannot_read(in->name);
 	in->read += used + (c == '\n');
 	bool over = c == EOF && used == 0;
+	in->line -= over;
 	if (!over && !has_room(&in->bytes, &in->room, 0))
 		return no_memory("a line");
 	*ret = (struct baton_str){over ? NULL : in->bytes, used};

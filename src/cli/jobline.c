@@ -310,7 +310,7 @@ static bool unknown_field(struct reader *r, const char *name)
 		suggestion_consider(&meant, fields[i].name);
 	show(name, shown);
 	if (meant.nearest)
-		return wrong(r, "unknown field '%s'; did you mean '%s'?", shown, meant.nearest);
+		return wrong(r, "unknown field '%s' (did you mean '%s'?)", shown, meant.nearest);
 	return wrong(r, "unknown field '%s'", shown);
 }
 
