@@ -54,7 +54,7 @@ static bool take(void *arg, int option, const char *value)
 	case OPTION_TTL:
 		return span_parse("--ttl", value, &ttl, &r->ask.ttl);
 	case OPTION_OWNER:
-		return name_other("the owner's name", value, &r->name);
+		return name_other("owner's name", value, &r->name);
 	case OPTION_WAIT:
 		return span_parse("--wait", value, &wait, &r->wait);
 	case OPTION_SHELL:

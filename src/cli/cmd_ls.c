@@ -188,7 +188,7 @@ int cmd_ls(struct out *out, int argc, char **argv)
 		return status;
 	if ((operands.count > 0 && !name_queue(operands.texts[0], &request.filter.queue)) ||
 	    (operands.count > 1 &&
-	     !name_other("the lane's name", operands.texts[1], &request.filter.lane)))
+	     !name_other("lane's name", operands.texts[1], &request.filter.lane)))
 		return EX_USAGE;
 	status = store_open(&request.store, STORE_EXISTING);
 	if (status == EX_OK)

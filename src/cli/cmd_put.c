@@ -57,7 +57,7 @@ static const struct option options[] = {
 static bool take_join(struct baton_batch *batch, const char *group)
 {
 	batch->slot = BATON_JOIN;
-	return !group || name_other("the group's name", group, &batch->group);
+	return !group || name_other("group's name", group, &batch->group);
 }
 
 /* False: the value is wrong, as has been said. */
@@ -67,7 +67,7 @@ static bool take(void *arg, int option, const char *value)
 	const struct span_limits limits = span_limits_delay();
 	switch (option) {
 	case OPTION_LANE:
-		return name_other("the lane's name", value, &r->batch.lane);
+		return name_other("lane's name", value, &r->batch.lane);
 	case OPTION_DELAY:
 		r->delayed = true;
 		return span_parse("--delay", value, &limits, &r->batch.delay);
@@ -85,7 +85,7 @@ static bool take(void *arg, int option, const char *value)
 		r->batch.delivery = BATON_AFTER_COMMIT;
 		break;
 	case OPTION_KEY:
-		return name_other("the idempotency key", value, &r->batch.source);
+		return name_other("idempotency key", value, &r->batch.source);
 	case OPTION_ATTEMPTS:
 		return number_parse("attempts", value, BATON_QUEUE_ATTEMPTS_MAX, &r->attempts);
 	case OPTION_FILE:

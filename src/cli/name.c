@@ -19,7 +19,7 @@ bool name_other(const char *what, const char *text, struct baton_str *ret)
 bool name_queue(const char *text, struct baton_str *ret)
 {
 	char shown[SHOWN_MAX];
-	if (!name_other("the queue's name", text, ret))
+	if (!name_other("queue's name", text, ret))
 		return false;
 	if (!strchr(text, '/'))
 		return true;

@@ -9,7 +9,7 @@
 /* Whether a queue can have that name. False: it cannot, as one line on standard error has said. */
 bool name_queue(const char *text, struct baton_str *ret);
 
-/* The same for the name of anything else, which the line calls `what`. */
+/* The same for the name of anything else, which the line calls "the" and `what`. */
 bool name_other(const char *what, const char *text, struct baton_str *ret);
 
 /* The same for a job. */
