@@ -178,31 +178,31 @@ static int run(struct out *out, struct request *r)
 	return ask(out, r);
 }
 
-static int parse_and_run(struct out *out, int argc, char **argv)
+static int parse_and_run(struct request *r, struct out *out, int argc, char **argv)
 {
-	struct request request = {.ask = {.claims = 1, .max = 1}};
 	struct operands operands = {.max = 1};
-	const struct reading reading = {options, &operands, take, &request};
+	const struct reading reading = {options, &operands, take, r};
 	int status;
 	if (!reading_do(&reading, out, argc, argv, &status))
 		return status;
 	if (!name_needed(&operands, 1, argv[0], "the name of a queue") ||
-	    !name_queue(operands.texts[0], &request.ask.queue) || !fits(&request))
+	    !name_queue(operands.texts[0], &r->ask.queue) || !fits(r))
 		return EX_USAGE;
-	status = run(out, &request);
-	store_close(&request.store);
+	status = run(out, r);
+	store_close(&r->store);
 	return status;
 }
 
 /* A script that evaluates what is written must not go on with an earlier claim, whatever it is that
- * went wrong. */
+ * went wrong: also if that stands before --shell, which has not been read then. */
 int cmd_claim(struct out *out, int argc, char **argv)
 {
+	struct request request = {.ask = {.claims = 1, .max = 1}};
 	bool shell = false;
 	for (int i = 1; i < argc; i++)
 		shell = shell || strcmp(argv[i], "--shell") == 0;
-	int status = parse_and_run(out, argc, argv);
-	if (shell && status != EX_OK)
+	int status = parse_and_run(&request, out, argc, argv);
+	if (status != EX_OK && (shell || request.shell))
 		grant_shell_none(out, status);
 	return status;
 }
