@@ -1,6 +1,7 @@
 /* baton check: whether everything in a store fits together. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sysexits.h>
 
 #include "command.h"
@@ -12,19 +13,29 @@ struct request {
 	struct out *out;
 };
 
-static void on_fault(void *arg, const char *sentence)
+static void tell(const struct request *r, struct baton_str sentence)
 {
-	const struct request *r = arg;
 	struct json json = {.line = {.out = r->out}};
 	if (!r->store.json) {
-		line_shown(&json.line, baton_str_z(sentence));
+		line_shown(&json.line, sentence);
 		line_end(&json.line);
 		return;
 	}
 	json_open(&json, NULL);
-	json_text(&json, "fault", sentence);
+	json_bytes(&json, "fault", sentence);
 	json_close(&json);
 	json_end(&json);
+}
+
+/* What the database itself complains about may be several lines. */
+static void on_fault(void *arg, const char *sentence)
+{
+	while (*sentence != '\0') {
+		size_t len = strcspn(sentence, "\n");
+		if (len > 0)
+			tell(arg, (struct baton_str){sentence, len});
+		sentence += len + (sentence[len] == '\n');
+	}
 }
 
 static int check(struct request *r)

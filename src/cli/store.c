@@ -175,6 +175,8 @@ void store_close(struct store *s)
 int store_fail(const struct store *s, enum baton_err e)
 {
 	const char *detail = baton_err_detail();
-	complain("%s", detail[0] != '\0' ? detail : baton_strerror(e));
-	return e == BATON_STORAGE && denied(store_path(s)) ? EX_NOPERM : status_of(e);
+	bool lacks = e == BATON_STORAGE && denied(store_path(s));
+	complain("%s%s", detail[0] != '\0' ? detail : baton_strerror(e),
+	         lacks ? "; this user may not use it" : "");
+	return lacks ? EX_NOPERM : status_of(e);
 }
