@@ -73,19 +73,10 @@ static void record_sample(struct record *r, double ns)
 	r->samples[r->sample_count++] = ns;
 }
 
-/* How many occasions a turn has. Round 0 has one, to warm up. */
-static unsigned samples_of(const struct match *m, size_t i, unsigned round)
-{
-	if (round == 0)
-		return 1;
-	bool subject = m->bench->contestants[i].role == ROLE_SUBJECT;
-	return subject || m->c->rival_samples == 0 ? m->c->samples : m->c->rival_samples;
-}
-
 /* The median of the latencies of one turn. */
 static double turn_of_latencies(struct match *m, size_t i, struct record *r, unsigned round)
 {
-	unsigned count = samples_of(m, i, round);
+	unsigned count = round == 0 ? 1 : m->c->samples; /* round 0 warms up */
 	size_t before = r->sample_count;
 	for (unsigned k = 0; k < count; k++)
 		record_sample(r, m->bench->contestants[i].sample(m->states[i]));
@@ -96,43 +87,78 @@ static double turn_of_latencies(struct match *m, size_t i, struct record *r, uns
 	return median;
 }
 
-/* Nanoseconds per operation. Work that was not done is an error: a figure for it would be worth
- * nothing. */
-static double turn_of_ops(struct match *m, size_t i, unsigned round)
+static unsigned slices_of(const struct bench_case *c)
+{
+	return c->slices > 1 ? c->slices : 1;
+}
+
+/* Nanoseconds per operation of a slice; `number` counts them all. Work that was not done is an
+ * error: a figure for it would be worth nothing. */
+static double slice_of_ops(struct match *m, size_t i, uint64_t number)
 {
 	const struct contestant *one = &m->bench->contestants[i];
-	uint64_t lead = m->c->ops / LEAD_SHARE;
+	uint64_t ops = m->c->ops / slices_of(m->c);
+	uint64_t lead = ops / LEAD_SHARE;
 	uint64_t done;
 	struct crew_turn t = {
 		.work = one->run,
 		.state = m->states[i],
-		.from = round * (lead + m->c->ops),
+		.from = number * (lead + ops),
 		.lead = lead,
-		.ops = m->c->ops,
+		.ops = ops,
 		.cpu = m->c->cpu,
 	};
 	double ns = crew_run(m->crew, &t, &done);
-	uint64_t due = (lead + m->c->ops) * m->c->threads;
+	uint64_t due = (lead + ops) * m->c->threads;
 	if (done != due)
 		errx(1, "%s, %s: %" PRIu64 " of %" PRIu64 " operations did what they should",
 		     m->c->name, one->name, done, due);
-	return ns / (double)m->c->ops;
+	return ns / (double)ops;
+}
+
+/* Who plays as number k of a round. */
+static size_t player_of(const struct match *m, unsigned round, size_t k)
+{
+	return (round + k) % m->bench->contestant_count;
+}
+
+static void round_of_latencies(struct match *m, struct outcome *out, unsigned round)
+{
+	for (size_t k = 0; k < m->bench->contestant_count; k++) {
+		size_t i = player_of(m, round, k);
+		if (!m->states[i])
+			continue;
+		double ns = turn_of_latencies(m, i, &out->records[i], round);
+		if (round > 0)
+			out->records[i].ns[round - 1] = ns;
+	}
+}
+
+static void round_of_ops(struct match *m, struct outcome *out, unsigned round)
+{
+	unsigned slices = slices_of(m->c);
+	for (unsigned s = 0; s < slices; s++) {
+		for (size_t k = 0; k < m->bench->contestant_count; k++) {
+			size_t i = player_of(m, round + s, k);
+			if (m->states[i])
+				out->records[i].slices[s] =
+					slice_of_ops(m, i, (uint64_t)round * slices + s);
+		}
+	}
+	for (size_t i = 0; round > 0 && i < m->bench->contestant_count; i++) {
+		if (m->states[i])
+			out->records[i].ns[round - 1] =
+				spread_of(out->records[i].slices, slices).median;
+	}
 }
 
 /* Round 0 warms up; its times are not kept. */
 static void round_play(struct match *m, struct outcome *out, unsigned round)
 {
-	size_t count = m->bench->contestant_count;
-	for (size_t k = 0; k < count; k++) {
-		size_t i = (round + k) % count;
-		if (!m->states[i])
-			continue;
-		struct record *r = &out->records[i];
-		double ns = m->c->samples > 0 ? turn_of_latencies(m, i, r, round)
-		                              : turn_of_ops(m, i, round);
-		if (round > 0)
-			r->ns[round - 1] = ns;
-	}
+	if (m->c->samples > 0)
+		round_of_latencies(m, out, round);
+	else
+		round_of_ops(m, out, round);
 }
 
 /* The contestant that counts in that role, or NULL: the named one, or that with the lowest
@@ -237,19 +263,31 @@ static void records_free(struct record *records, size_t count)
 	free(records);
 }
 
-/* Sorts the latencies and judges the subject's. */
+/* Of the contestant that counts in that role. */
+static enum verdict judge_p99(const struct match *m, const struct outcome *out, enum role role)
+{
+	const struct contestant *one = best_of(m, out, role);
+	if (!one)
+		return VERDICT_NONE;
+	const struct record *r = &out->records[one - m->bench->contestants];
+	return judge(quantile_of(r->samples, r->sample_count, 0.99), m->c->p99_goal_ns);
+}
+
+/* Sorts the latencies and judges the subject's. Where not even the rival whom the case names is as
+ * fast as the goal, the machine is too slow to tell. */
 static void finish(const struct match *m, struct outcome *out)
 {
 	out->p99_verdict = VERDICT_NONE;
-	for (size_t i = 0; i < m->bench->contestant_count; i++) {
-		struct record *r = &out->records[i];
-		if (!r->samples)
-			continue;
-		stats_sort(r->samples, r->sample_count);
-		if (m->bench->contestants[i].role == ROLE_SUBJECT)
-			out->p99_verdict = judge(quantile_of(r->samples, r->sample_count, 0.99),
-			                         m->c->p99_goal_ns);
-	}
+	if (m->c->samples == 0)
+		return;
+	for (size_t i = 0; i < m->bench->contestant_count; i++)
+		if (out->records[i].played)
+			stats_sort(out->records[i].samples, out->records[i].sample_count);
+	out->p99_verdict = judge_p99(m, out, ROLE_SUBJECT);
+	enum verdict rival =
+		m->c->against[ROLE_RIVAL] ? judge_p99(m, out, ROLE_RIVAL) : VERDICT_MET;
+	if (out->p99_verdict == VERDICT_MISSED && rival != VERDICT_MET && rival != VERDICT_NONE)
+		out->p99_verdict = VERDICT_LIMITED;
 }
 
 static struct outcome play(const struct bench *b, const struct bench_case *c,

@@ -8,7 +8,10 @@
  * each round starting with another one. A figure is the median of the rounds; a ratio is taken
  * inside each round, where both sides met the same weather, and its median is judged. Rounds are
  * added until the spread of the ratios is small or the bound is reached; latencies have a fixed
- * number of them. */
+ * number of them.
+ *
+ * A turn can be cut into slices, of which everybody has one after the other: so a neighbour who is
+ * there for some milliseconds is there for all of them. Its figure is the median of its slices. */
 #ifndef BENCH_HARNESS_H
 #define BENCH_HARNESS_H
 
@@ -32,13 +35,13 @@ struct bench_case {
 	const char *group;     /* cases of a group, next to each other, share a table ...        */
 	const char *label;     /* ... in which this stands above a column                        */
 	uint64_t ops;          /* of each thread in each turn                                    */
+	unsigned slices;       /* of each turn, at most STATS_MAX; 0: it is not cut              */
 	double goal[ROLE_END]; /* subject's time : that role's best time, at most; 0: no goal */
 	const char *against[ROLE_END]; /* who counts in that role; NULL: the fastest         */
 	double p99_goal_ns;            /* of the subject's latencies, at most; 0: no goal    */
 	const void *load;              /* for setup()                                        */
 	unsigned threads;
-	unsigned samples;       /* not 0: it is about latency, and a turn has so many occasions */
-	unsigned rival_samples; /* so many for everybody but the subject; 0: as many         */
+	unsigned samples; /* not 0: it is about latency, and a turn has so many occasions */
 	bool cpu; /* the time that the one thread has the processor for; else the wall's     */
 };
 
@@ -89,7 +92,8 @@ enum verdict {
 	VERDICT_NONE = 1, /* there is no goal */
 	VERDICT_MET,
 	VERDICT_MISSED,
-	VERDICT_UNDECIDED /* the goal lies inside the spread */
+	VERDICT_UNDECIDED, /* the goal lies inside the spread */
+	VERDICT_LIMITED    /* it was missed, and the rival's p99 did not meet it either */
 };
 
 /* The subject's time : the time of the fastest contestant of a role. */
@@ -106,6 +110,7 @@ struct record {
 	/* By round: the wall time of the turn per operation of one of its threads, or the median
 	 * of the turn's latencies. */
 	double ns[STATS_MAX];
+	double slices[STATS_MAX]; /* of the round that is being played                        */
 	double *samples; /* every latency, in order of size; NULL: the case is not about them */
 	size_t sample_count;
 };

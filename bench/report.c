@@ -16,6 +16,8 @@ const char *report_verdict(enum verdict v)
 		return "met";
 	case VERDICT_MISSED:
 		return "missed";
+	case VERDICT_LIMITED:
+		return "limited by the machine";
 	case VERDICT_UNDECIDED:
 		return "undecided";
 	}

@@ -18,6 +18,8 @@
 #include <baton/owner.h>
 #include <baton/policy.h>
 #include <baton/queue.h>
+#include <baton/schedule.h>
+#include <baton/shard.h>
 #include <baton/store.h>
 #include <baton/str.h>
 #include <baton/time.h>

@@ -1,13 +1,17 @@
 /* A command that runs while a subject is held, and ends when it no longer is.
  *
  * Beside the caller a second process begins, the guardian. It holds the subject and is the parent
- * of the command. Whoever is killed at whatever moment: as long as a process of the command lives,
- * no other command under the same subject starts.
+ * of the command, which waits as a third process, in the caller's group, until it may begin.
+ * Whoever is killed at whatever moment: as long as a process of the command lives, no other command
+ * under the same subject starts.
  *
  *	the command ends           the caller goes on; what it left running keeps the subject
  *	the caller dies            the guardian ends the command and all that descend from it, and
- *	                           only then gives the subject back
- *	both die at once           as one of these, whichever the guardian notices first
+ *	                           only then gives the subject back; also if the command has ended
+ *	                           and the caller does not know it yet
+ *	the caller is stopped      a command that runs goes on; one that could start does not: after
+ *	                           a second the subject goes to the next in line, and is asked for
+ *	                           anew when the caller goes on
  *	the guardian dies          the command is killed; what descends from it keeps the next
  *	                           command from starting for as long as it lives
  *	the subject is lost        the guardian ends the command and all that descend from it
@@ -44,7 +48,10 @@ struct baton_guardian_ask {
 	 * gets the environment of the caller with BATON_FENCE and BATON_SUBJECT ("space/label"). */
 	char *const *argv;
 
-	/* Called once the subject is held, before the command starts. May be NULL. */
+	/* Called when the subject is held, before the command starts. If the caller takes more than
+	 * a second from then until this has returned, because it is stopped or this is slow, the
+	 * subject may have gone to others: then it is called again, with another fence, when the
+	 * subject is held again. May be NULL. */
 	void (*held)(baton_fence fence, void *arg);
 	void *arg;
 };
@@ -80,7 +87,8 @@ struct baton_guardian_end {
  *
  * Meanwhile the signals HUP, INT, QUIT, USR1, USR2, ALRM, TERM and CONT, unless they are ignored,
  * are passed on to the command. Not those that the terminal sends: they reach the command, which is
- * in the caller's process group, by themselves. Before the command has started they end the wait.
+ * in the caller's process group, by themselves. Before the command has started they end the wait:
+ * whenever one comes, it either ends the wait or reaches the command.
  *
  * BATON_OK:      *ret_end says how it ended.
  * BATON_YIELD, BATON_TIMEOUT: it did not run; *ret_end says who comes first.

@@ -42,6 +42,8 @@ static void print_former(struct out *out, const struct baton_subject *subject,
 	if (holder->expires.ns != BATON_MONO_NEVER.ns)
 		out_print(out, ", until %s", wall_print(wall_at(&now, holder->expires), expires));
 	out_print(out, "\n");
+	if (out->errnum != 0)
+		complain("'%s' was released all the same", name);
 }
 
 static int force(struct out *out, const struct where *where, struct baton_subject *subject)
@@ -52,6 +54,8 @@ static int force(struct out *out, const struct where *where, struct baton_subjec
 	};
 	struct baton_fleet *fleet = NULL;
 	struct baton_claim_holder holder;
+	if (!out_is_writable(out))
+		return EX_IOERR;
 	enum baton_err e = baton_fleet_join(&options, &fleet);
 	if (e != BATON_OK)
 		return where_fail(where, e);

@@ -1,6 +1,8 @@
 /* The program: reads what stands before the command, and runs the command. */
+#include <fcntl.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include <baton.h>
 
@@ -42,8 +44,23 @@ static int run(struct out *out, int argc, char **argv)
 	return command ? command->run(out, argc - first, argv + first) : EX_USAGE;
 }
 
+/* Lets no file that is opened later have the number of a standard stream that was closed from the
+ * start. As before, such a one can be neither read nor written, and a command that is executed
+ * finds it closed. */
+static bool standard_keep(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		int access = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", access | O_CLOEXEC) != fd)
+			return false;
+	}
+	return true;
+}
+
 int main(int argc, char **argv)
 {
+	if (!standard_keep())
+		return EX_OSERR;
 	struct out out = out_stdout();
 	return out_finish(&out, run(&out, argc, argv));
 }

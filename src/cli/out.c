@@ -1,5 +1,6 @@
 /* Where a command writes: standard output, with the first error kept, and complaints. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,16 @@ void out_bytes(struct out *out, const void *bytes, size_t len)
 		out->errnum = errno;
 }
 
+bool out_is_writable(struct out *out)
+{
+	int flags = fcntl(fileno(out->file), F_GETFL);
+	if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY)
+		return true;
+	if (out->errnum == 0)
+		out->errnum = EBADF;
+	return false;
+}
+
 const char *out_look(const struct out *out, enum look look)
 {
 	if (!out->colour)
@@ -73,8 +84,7 @@ const char *out_look(const struct out *out, enum look look)
 
 int out_finish(struct out *out, int status)
 {
-	/* EBADF here: it was closed from the start, which matters only to those who wrote to it. */
-	if (fclose(out->file) != 0 && out->errnum == 0 && errno != EBADF)
+	if (fclose(out->file) != 0 && out->errnum == 0)
 		out->errnum = errno;
 	if (out->errnum == 0)
 		return status;

@@ -21,6 +21,10 @@ __attribute__((format(printf, 2, 3))) void out_print(struct out *out, const char
 /* Writes the bytes as they are. */
 void out_bytes(struct out *out, const void *bytes, size_t len);
 
+/* Whether it is open for writing; for a command that does nothing unless it can say so. False:
+ * out_finish() says why. */
+bool out_is_writable(struct out *out);
+
 /* The ways in which text can be set off from the rest. */
 enum look {
 	LOOK_PLAIN = 1,

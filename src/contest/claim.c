@@ -3,23 +3,16 @@
 
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/fail.h"
 #include "contest/attempt.h"
 #include "contest/event.h"
 #include "contest/line.h"
+#include "contest/pause.h"
 #include "contest/roster.h"
 #include "contest/step.h"
 
 #define TTL_MIN_NS NS_PER_MS
-
-static int64_t now_on(clockid_t clock)
-{
-	struct timespec t;
-	clock_gettime(clock, &t);
-	return t.tv_sec * 1000 * NS_PER_MS + t.tv_nsec;
-}
 
 void claims_clock_look(struct baton_fleet *f)
 {
@@ -41,12 +34,11 @@ void claims_describe(const struct view *v, uint32_t n, struct word w, uint32_t a
 {
 	struct member_facts facts;
 	uint64_t since = atomic_load_explicit(&v->slots[n].since, memory_order_relaxed);
-	bool of_this = (since & 0xffff) == (word_tenure(w) & 0xffff);
 	*ret = (struct baton_claim_holder){
 		.why = BATON_CLAIM_HELD,
 		.own = asker != 0 && word_code(w) == asker,
 		.fence = {word_tenure(w)},
-		.since = {of_this ? (int64_t)(since >> 16) * 1000 : 0},
+		.since = {since_of(since, w)},
 		.expires =
 			w.expires == 0 ? BATON_MONO_NEVER : (struct baton_mono){(int64_t)w.expires},
 	};
@@ -57,35 +49,35 @@ void claims_describe(const struct view *v, uint32_t n, struct word w, uint32_t a
 	memcpy(ret->owner, facts.owner.id, sizeof ret->owner);
 }
 
-/* Since when the tenure lasts: from the clock if it was read anyway, else from one that is a few
- * milliseconds behind and costs a fraction. */
-static void since_write(struct baton_fleet *f, struct slot *s, struct word w, int64_t now)
+/* Says that the member has the word `w` of place `n`, which is `s`, and notes since when: from the
+ * clock if it was read anyway, else from one that is some milliseconds behind and costs a fraction.
+ * Always BATON_OK, so that an attempt can end with it and has nothing to keep meanwhile. */
+__attribute__((noinline)) static enum baton_err win(const struct baton_fleet *f, struct slot *s,
+                                                    uint32_t n, struct word w, int64_t now)
 {
+	voice_say(&f->voice, BATON_EVENT_CLAIMED, w, s, n);
 	if (now == NOW_UNREAD)
 		now = now_on(CLOCK_MONOTONIC_COARSE) +
 		      atomic_load_explicit(&f->asleep, memory_order_relaxed);
-	atomic_store_explicit(&s->since, word_moment(now / 1000) << 16 | (word_tenure(w) & 0xffff),
-	                      memory_order_relaxed);
+	atomic_store_explicit(&s->since, since_pack(now, w), memory_order_relaxed);
+	STEP(TAKE_SAID);
+	return BATON_OK;
 }
 
 /* Takes the word `w` of place `n`. False: somebody else was faster. */
-static inline bool take(struct baton_fleet *f, uint32_t n, struct word w, struct word taken,
-                        int64_t now)
+static bool take(struct baton_fleet *f, uint32_t n, struct word w, struct word taken, int64_t now)
 {
 	struct slot *s = &f->view->slots[n];
 	STEP(TAKE_SEEN);
 	if (!slot_change(s, w, taken))
 		return false;
 	STEP(TAKE_WON);
-	since_write(f, s, taken, now);
 	if (word_is_held(w))
 		event_say(f->view, f->code,
 		          roster_is_dead(f->view, word_code(w)) ? BATON_EVENT_DIED
 		                                                : BATON_EVENT_EXPIRED,
 		          w, n);
-	event_say(f->view, f->code, BATON_EVENT_CLAIMED, taken, n);
-	STEP(TAKE_SAID);
-	return true;
+	return win(f, s, n, taken, now) == BATON_OK;
 }
 
 static enum baton_err place_find(struct attempt *a, struct key *key, uint32_t *ret_slot,
@@ -101,19 +93,40 @@ static enum baton_err place_find(struct attempt *a, struct key *key, uint32_t *r
 	return e;
 }
 
-/* The place where the subject was last time, if it is still there. */
-static bool place_seen(const struct attempt *a, uint32_t *ret_slot, struct word *ret_word)
+/* The place where a subject was last time, and one half of its word from before its name was looked
+ * at: it is the subject's as long as that is the same. */
+struct seen {
+	struct slot *slot; /* NULL: it is not there */
+	uint64_t who;
+};
+
+__attribute__((noinline)) static struct seen place_seen(const struct baton_fleet *f,
+                                                        const struct baton_subject *subject)
 {
-	const struct view *v = a->fleet->view;
-	const struct baton_subject *subject = a->subject;
-	if (subject->seen[0] != a->fleet->tag || subject->seen[1] >= v->params[PARAM_SUBJECTS])
+	const struct view *v = f->view;
+	uint64_t n = subject->seen[1];
+	if (subject->seen[0] != f->tag || n >= v->params[PARAM_SUBJECTS] ||
+	    !key_fits(subject, f->label_max))
+		return (struct seen){NULL, 0};
+	struct slot *s = &v->slots[n];
+	uint64_t who = atomic_load_explicit(&s->who, memory_order_acquire);
+	bool is_there = subjects_is(s, &v->names[n], subject);
+	STEP(PLACE_SEEN);
+	return (struct seen){is_there ? s : NULL, who};
+}
+
+/* The same with the whole word. */
+static bool place_again(const struct attempt *a, uint32_t *ret_slot, struct word *ret_word)
+{
+	struct seen seen = place_seen(a->fleet, a->subject);
+	if (seen.slot == NULL)
 		return false;
-	uint32_t n = (uint32_t)subject->seen[1];
-	struct word w = slot_load(&v->slots[n]);
-	if (word_code(w) == WORD_VACANT || !subjects_is(v, n, subject) ||
-	    atomic_load_explicit(&v->slots[n].who, memory_order_acquire) != w.who)
+	/* The name was read before the word is read again. */
+	atomic_thread_fence(memory_order_acquire);
+	struct word w = slot_load(seen.slot);
+	if (w.who != seen.who || word_code(w) == WORD_VACANT)
 		return false;
-	*ret_slot = n;
+	*ret_slot = (uint32_t)a->subject->seen[1];
 	*ret_word = w;
 	return true;
 }
@@ -172,10 +185,7 @@ static enum baton_err settle(struct attempt *a, const struct key *key)
 	a->subject->seen[0] = f->tag;
 	a->subject->seen[1] = a->slot;
 	STEP(TAKE_WON);
-	since_write(f, &f->view->slots[a->slot], a->word, a->now);
-	event_say(f->view, f->code, BATON_EVENT_CLAIMED, a->word, a->slot);
-	STEP(TAKE_SAID);
-	return BATON_OK;
+	return win(f, &f->view->slots[a->slot], a->slot, a->word, a->now);
 }
 
 static enum baton_err look(struct attempt *a)
@@ -186,7 +196,7 @@ static enum baton_err look(struct attempt *a)
 	a->own = false;
 	a->turn = (struct turn){.first = LINE_NONE, .again = INT64_MAX};
 	a->now = a->fixed_now;
-	if (!place_seen(a, &n, &w)) {
+	if (!place_again(a, &n, &w)) {
 		enum baton_err e = place_find(a, &key, &n, &w);
 		if (e != BATON_OK)
 			return e;
@@ -202,7 +212,7 @@ enum baton_err attempt_begin(struct attempt *a)
 {
 	if (!member_is_here(a->fleet))
 		return member_gone(a->fleet);
-	return key_check(a->subject, a->fleet->owner_len);
+	return key_check(a->subject, a->fleet->label_max);
 }
 
 bool attempt_sweep(struct attempt *a)
@@ -244,36 +254,11 @@ void attempt_claim(const struct attempt *a, struct baton_claim *ret)
 	                            .slot = a->slot};
 }
 
-/* The usual case without detours: the subject is where it was last time, free, and nobody waits for
- * it. False: nothing was done. */
-static inline bool try_at_once(struct baton_fleet *f, const struct baton_claim_ask *ask,
-                               int64_t now, struct baton_claim *ret_claim)
+__attribute__((cold)) static enum baton_err try_slowly(struct baton_fleet *fleet,
+                                                       const struct baton_claim_ask *ask,
+                                                       int64_t now, struct baton_claim *ret_claim,
+                                                       struct baton_claim_holder *ret_holder)
 {
-	const struct baton_subject *subject = ask->subject;
-	struct view *v = f->view;
-	uint64_t n = subject->seen[1];
-	if (subject->seen[0] != f->tag || n >= v->params[PARAM_SUBJECTS] || ask->ttl.ns > 0 ||
-	    !member_is_here(f) || key_check(subject, f->owner_len) != BATON_OK)
-		return false;
-	struct slot *s = &v->slots[n];
-	struct word w = {atomic_load_explicit(&s->who, memory_order_acquire), 0};
-	struct word taken = word_taken(w, f->code, 0);
-	if (word_code(w) != WORD_FREE || atomic_load(&s->line) != 0 ||
-	    !subjects_is(v, (uint32_t)n, subject) || !subjects_affords(v, word_tenure(taken)) ||
-	    !take(f, (uint32_t)n, w, taken, now))
-		return false;
-	*ret_claim = (struct baton_claim){.fleet = f,
-	                                  .fence = {word_tenure(taken)},
-	                                  .slot = (uint32_t)n};
-	return true;
-}
-
-static enum baton_err try_once(struct baton_fleet *fleet, const struct baton_claim_ask *ask,
-                               int64_t now, struct baton_claim *ret_claim,
-                               struct baton_claim_holder *ret_holder)
-{
-	if (try_at_once(fleet, ask, now, ret_claim))
-		return BATON_OK;
 	struct attempt a = {
 		.fleet = fleet,
 		.subject = ask->subject,
@@ -289,6 +274,28 @@ static enum baton_err try_once(struct baton_fleet *fleet, const struct baton_cla
 	else if (e == BATON_YIELD && ret_holder != NULL)
 		attempt_describe(&a, ret_holder);
 	return e;
+}
+
+/* The usual case without detours: the subject is where it was last time, free, and nobody waits for
+ * it. Everything else is left to try_slowly(), before anything was done. */
+static inline enum baton_err try_once(struct baton_fleet *f, const struct baton_claim_ask *ask,
+                                      int64_t now, struct baton_claim *ret_claim,
+                                      struct baton_claim_holder *ret_holder)
+{
+	struct seen seen = place_seen(f, ask->subject);
+	struct slot *s = seen.slot;
+	struct word w = {seen.who, 0};
+	struct word taken = word_taken(w, f->code, 0);
+	if (s == NULL || word_code(w) != WORD_FREE || atomic_load(&s->line) != 0 ||
+	    ask->ttl.ns > 0 || !member_is_here(f) || !subjects_affords(f->view, word_tenure(taken)))
+		return try_slowly(f, ask, now, ret_claim, ret_holder);
+	STEP(TAKE_SEEN);
+	if (!slot_change(s, w, taken))
+		return try_slowly(f, ask, now, ret_claim, ret_holder);
+	STEP(TAKE_WON);
+	uint32_t n = (uint32_t)ask->subject->seen[1];
+	*ret_claim = (struct baton_claim){.fleet = f, .fence = {word_tenure(taken)}, .slot = n};
+	return win(f, s, n, taken, now);
 }
 
 enum baton_err baton_claim_try(struct baton_fleet *fleet, const struct baton_claim_ask *ask,
@@ -312,8 +319,8 @@ static enum baton_err find(struct baton_fleet *fleet, struct baton_subject *subj
 	if (!member_is_here(fleet))
 		return member_gone(fleet);
 	/* Whatever somebody holds, beside however short a label of his own. */
-	enum baton_err e = key_check(subject, 0);
-	if (e != BATON_OK || place_seen(&a, ret_slot, ret_word))
+	enum baton_err e = key_check(subject, BATON_LABEL_MAX);
+	if (e != BATON_OK || place_again(&a, ret_slot, ret_word))
 		return e;
 	struct key key;
 	e = place_find(&a, &key, ret_slot, ret_word);
@@ -385,14 +392,14 @@ enum baton_err baton_claim_check(const struct baton_claim *claim, struct baton_d
 	return baton_claim_check_at(claim, (struct baton_mono){pause_now()}, ret_left);
 }
 
-/* What follows once the word has been freed. */
-static void release_tell(struct baton_fleet *f, uint32_t n, struct word w)
+/* Offers what was released to those in line before it is said. Always BATON_OK. */
+__attribute__((cold)) static enum baton_err pass_on(struct baton_fleet *f, uint32_t n,
+                                                    struct word w)
 {
-	STEP(RELEASE_FREED);
-	if (atomic_load(&f->view->slots[n].line) != 0)
-		line_offer(f->view, n);
+	line_offer(f->view, n);
 	STEP(RELEASE_OFFERED);
-	event_say(f->view, f->code, BATON_EVENT_RELEASED, w, n);
+	voice_say(&f->voice, BATON_EVENT_RELEASED, w, &f->view->slots[n], n);
+	return BATON_OK;
 }
 
 enum baton_err baton_claim_release(const struct baton_claim *claim)
@@ -401,15 +408,19 @@ enum baton_err baton_claim_release(const struct baton_claim *claim)
 	if (s == NULL)
 		return BATON_NOT_HELD;
 	struct baton_fleet *f = claim->fleet;
-	struct word w = slot_load(s);
-	for (; word_is_of(w, f->code, claim->fence.v); w = slot_load(s)) {
+	struct word w;
+	do {
+		w = slot_glance(s);
+		if (!word_is_of(w, f->code, claim->fence.v))
+			return BATON_NOT_HELD;
 		STEP(RELEASE_SEEN);
-		if (slot_change(s, w, word_freed(w))) {
-			release_tell(f, claim->slot, w);
-			return BATON_OK;
-		}
-	}
-	return BATON_NOT_HELD;
+	} while (!slot_change(s, w, word_freed(w)));
+	STEP(RELEASE_FREED);
+	if (atomic_load(&s->line) != 0)
+		return pass_on(f, claim->slot, w);
+	STEP(RELEASE_OFFERED);
+	voice_say(&f->voice, BATON_EVENT_RELEASED, w, s, claim->slot);
+	return BATON_OK;
 }
 
 void baton_claim_done(struct baton_claim *claim)

@@ -22,9 +22,9 @@
 #define ATTEMPTS 10
 
 /* A page that a forked child finds empty. */
-static enum baton_err here_make(uint32_t **ret)
+static enum baton_err here_make(_Atomic uint32_t **ret)
 {
-	uint32_t *page =
+	_Atomic uint32_t *page =
 		mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (page == MAP_FAILED)
 		return fail_memory(PAGE, "a membership");
@@ -32,7 +32,7 @@ static enum baton_err here_make(uint32_t **ret)
 		munmap(page, PAGE);
 		return fail_errno(errno, "this kernel cannot keep memory from a forked child");
 	}
-	*page = 1;
+	atomic_store(page, HERE_MEMBER);
 	*ret = page;
 	return BATON_OK;
 }
@@ -67,7 +67,7 @@ static enum baton_err fleet_new(struct baton_str owner, bool plain, struct baton
 		e = here_make(&f->here);
 	if (e != BATON_OK)
 		return e;
-	f->owner_len = (uint32_t)owner.len;
+	f->label_max = BATON_LABEL_MAX - (uint32_t)owner.len;
 	memcpy(&f->tag, f->self.incarnation.bytes, sizeof f->tag);
 	f->tag |= 1;
 	claims_clock_look(f);
@@ -116,7 +116,7 @@ enum baton_err baton_fleet_join(const struct baton_fleet_options *o, struct bato
 		f->view = &f->own;
 		e = view_floor(f->view);
 		if (e == BATON_OK)
-			e = keeper_start(&f->keeper, f->view);
+			e = keeper_start(&f->keeper, f->view, f->here);
 		if (e == BATON_OK)
 			e = roster_join(f->view, &f->self, &f->keeper, &f->code);
 		if (e == BATON_OK)
@@ -126,16 +126,18 @@ enum baton_err baton_fleet_join(const struct baton_fleet_options *o, struct bato
 		if (e == BATON_GONE && i + 1 < ATTEMPTS)
 			e = BATON_OK;
 	}
-	if (e == BATON_OK)
-		*ret_fleet = TAKE(f);
-	return e;
+	if (e != BATON_OK)
+		return e;
+	f->voice = voice_of(f->view, f->code);
+	*ret_fleet = TAKE(f);
+	return BATON_OK;
 }
 
 void baton_fleet_leave(struct baton_fleet *f)
 {
 	if (f == NULL)
 		return;
-	if (*f->here == 1) {
+	if (atomic_load(f->here) != HERE_CHILD) {
 		claims_free_all(f);
 		STEP(LEAVE_FREED);
 		roster_leave(f->view, f->twin != NULL ? NULL : &f->keeper, f->code, &f->self);
@@ -149,7 +151,10 @@ static enum baton_err twin_enter(struct baton_fleet *f, struct twin *twin)
 {
 	f->twin = twin;
 	f->view = &twin->view;
-	return roster_join(f->view, &f->self, NULL, &f->code);
+	enum baton_err e = roster_join(f->view, &f->self, NULL, &f->code);
+	if (e == BATON_OK)
+		f->voice = voice_of(f->view, f->code);
+	return e;
 }
 
 enum baton_err baton_fleet_twin(const struct baton_fleet_options *o, struct baton_fleet **ret_fleet)
@@ -201,7 +206,7 @@ bool member_is_current(struct baton_fleet *f)
 
 enum baton_err member_gone(const struct baton_fleet *f)
 {
-	if (*f->here != 1)
+	if (atomic_load(f->here) == HERE_CHILD)
 		return fail(BATON_GONE,
 		            "the fleet was joined by another process, from which this one "
 		            "was forked; join it again");
@@ -213,7 +218,7 @@ enum baton_err member_gone(const struct baton_fleet *f)
 
 bool baton_fleet_is_current(const struct baton_fleet *f)
 {
-	return *f->here == 1 && segment_is_current(&f->view->segment);
+	return atomic_load(f->here) != HERE_CHILD && segment_is_current(&f->view->segment);
 }
 
 struct baton_id baton_fleet_incarnation(const struct baton_fleet *f)

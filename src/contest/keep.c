@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/fail.h"
+#include "base/file.h"
 
 #define PATH_BYTES_MAX 4095
 
@@ -52,25 +53,6 @@ static enum baton_err path_split(const struct keep_spec *spec, char folder[PATH_
 	return BATON_OK;
 }
 
-/* Whoever can write to the folder can put another file in this one's place. */
-static enum baton_err folder_check(const char *folder, int fd)
-{
-	struct stat st;
-	if (fd < 0 || fstat(fd, &st) != 0)
-		return fail_errno(errno, "the folder '%.200s' cannot be opened", folder);
-	if (st.st_uid != geteuid() && st.st_uid != 0)
-		return fail(BATON_INVALID,
-		            "the folder '%.200s' belongs to uid %u; it must belong to uid %u or "
-		            "root",
-		            folder, (unsigned)st.st_uid, (unsigned)geteuid());
-	if ((st.st_mode & S_IWOTH) && !(st.st_mode & S_ISVTX))
-		return fail(BATON_INVALID,
-		            "the folder '%.200s' is writable by everybody; take that away with "
-		            "chmod o-w",
-		            folder);
-	return BATON_OK;
-}
-
 /* Root may use what belongs to a user; a user what is his own or root's, or what his group shares.
  */
 static enum baton_err stat_check(const struct keep_spec *spec, const struct stat *st)
@@ -91,24 +73,17 @@ static bool is_no_room(int err)
 	return err == ENOSPC || err == EDQUOT || err == EFBIG;
 }
 
-/* What is shared with a group is shared with that of the folder. */
-static bool group_give(int fd, int folder, mode_t mode)
-{
-	struct stat st;
-	return mode != 0660 || (fstat(folder, &st) == 0 && fchown(fd, (uid_t)-1, st.st_gid) == 0);
-}
-
 /* Makes the file complete and without a name, and then gives it its name if nobody was faster; the
  * result is to be opened again. A maker that dies on the way leaves nothing behind. */
 static enum baton_err file_make(const struct keep_spec *spec, int folder, const char *name,
                                 bool *ret_made)
 {
 	AUTO(fd_closep)
-	int fd = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, spec->mode);
+	int fd = file_new(folder, spec->mode);
 	if (fd < 0 && is_no_room(errno))
 		return fail(BATON_FULL, "there is no room for a %s at '%.200s'", spec->what,
 		            spec->path);
-	if (fd < 0 || fchmod(fd, spec->mode) != 0 || !group_give(fd, folder, spec->mode))
+	if (fd < 0)
 		return fail_errno(errno, "a %s cannot be made at '%.200s'", spec->what, spec->path);
 	enum baton_err e = spec->fill(fd, spec->arg);
 	if (e != BATON_OK)
@@ -116,9 +91,7 @@ static enum baton_err file_make(const struct keep_spec *spec, int folder, const 
 	if (fsync(fd) != 0)
 		return fail_errno(errno, "a %s cannot be brought to the disk at '%.200s'",
 		                  spec->what, spec->path);
-	char self[64];
-	snprintf(self, sizeof self, "/proc/thread-self/fd/%d", fd);
-	if (linkat(AT_FDCWD, self, folder, name, AT_SYMLINK_FOLLOW) == 0) {
+	if (file_name(fd, folder, name) == 0) {
 		*ret_made = true;
 		return BATON_OK;
 	}

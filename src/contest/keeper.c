@@ -56,11 +56,11 @@ static void life_drop(struct keeper *k)
 
 bool keeper_look(struct keeper *k)
 {
-	if (atomic_load_explicit(&k->gone, memory_order_relaxed) != 0)
+	if (atomic_load_explicit(k->here, memory_order_relaxed) == HERE_GONE)
 		return false;
 	if (segment_is_current(&k->view->segment))
 		return true;
-	atomic_store(&k->gone, 1);
+	atomic_store(k->here, HERE_GONE);
 	return false;
 }
 
@@ -88,7 +88,7 @@ static void *keep(void *arg)
 		{.fd = k->stop, .events = POLLIN},
 		{.fd = k->notify, .events = POLLIN},
 	};
-	/* Not `gone`: another thread may have found that out, and left the telling to us. */
+	/* Not *here: another thread may have found that out, and left the telling to us. */
 	bool told = false;
 	while ((fds[0].revents & POLLIN) == 0) {
 		if (!told && !keeper_look(k)) {
@@ -139,9 +139,11 @@ static int notify_open(const struct view *v)
 	return -1;
 }
 
-enum baton_err keeper_start(struct keeper *k, struct view *view)
+enum baton_err keeper_start(struct keeper *k, struct view *view, _Atomic uint32_t *here)
 {
-	*k = (struct keeper){.view = view, .notify = -1};
+	*k = (struct keeper){.view = view, .here = here, .notify = -1};
+	/* An earlier one may have found that its fleet was gone. */
+	atomic_store(here, HERE_MEMBER);
 	k->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (k->stop < 0)
 		return fail_errno(errno, "an eventfd cannot be made");

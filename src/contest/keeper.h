@@ -13,12 +13,19 @@
 
 #include "contest/layout.h"
 
+/* What a member's process knows of its membership, in a page that a forked child finds empty. */
+enum here {
+	HERE_CHILD = 0, /* nothing: it was forked from the process that joined */
+	HERE_MEMBER,    /* it joined                                           */
+	HERE_GONE       /* it joined, and the fleet's file is gone             */
+};
+
 struct keeper {
 	struct view *view;              /* [const]                                             */
 	_Atomic uint32_t *_Atomic life; /* NULL: it has none yet                    [atomic] */
 	_Atomic uint32_t code;          /* of its member; 0: none yet                 [atomic] */
 	_Atomic uint32_t tid;           /* 0: it has not begun                        [atomic] */
-	_Atomic uint32_t gone;          /* the fleet's file was removed or replaced   [atomic] */
+	_Atomic uint32_t *here;         /* an enum here                                [const] */
 	int stop;                       /* an eventfd: it shall end                    [const] */
 	int notify;                     /* an inotify descriptor, or -1                [const] */
 	pthread_t thread;               /* [const]                                             */
@@ -26,10 +33,10 @@ struct keeper {
 	struct robust_list entry;
 };
 
-/* Starts it, before anything is known of it to others. `keeper` must stay where it is.
+/* Starts it, before anything is known of it to others. `keeper` and *here must stay where they are.
  *
  * BATON_SYSTEM: nothing was started. */
-enum baton_err keeper_start(struct keeper *keeper, struct view *view);
+enum baton_err keeper_start(struct keeper *keeper, struct view *view, _Atomic uint32_t *here);
 
 /* Gives it the life word of the member `code`: from then on its end is that member's. */
 void keeper_hold(struct keeper *keeper, _Atomic uint32_t *life, uint32_t code);

@@ -11,7 +11,7 @@
 #include "contest/mark.h"
 
 #define KIND "fleet"
-#define KIND_VERSION 1u
+#define KIND_VERSION 2u
 #define PAGE 4096u
 
 /* Subjects per shard, and shards at most. */
@@ -215,13 +215,7 @@ void view_init(struct view *v)
 {
 	view_find(v, v->segment.data, v->segment.params);
 	v->mark_path = "";
-}
-
-static void raise_to(_Atomic uint64_t *number, uint64_t at_least)
-{
-	uint64_t before = atomic_load(number);
-	while (before < at_least && !atomic_compare_exchange_weak(number, &before, at_least))
-		;
+	atomic_store(&v->afforded, 0);
 }
 
 enum baton_err view_floor(struct view *v)

@@ -96,7 +96,7 @@ struct slot {
 		};
 		unsigned __int128 both;
 	};
-	_Atomic uint64_t since;   /* on the boot clock in us, and the tenure's low 16 bits     */
+	_Atomic uint64_t since;   /* as since_pack() has it                         [atomic]   */
 	_Atomic uint64_t hash;    /* of its name                                    [shard]    */
 	_Atomic uint32_t lengths; /* of its space, in the upper half, and label     [shard]    */
 	_Atomic uint32_t listed;  /* 1: the index leads here                        [shard]    */
@@ -136,7 +136,6 @@ enum layout_param {
 /* A segment with its parts found. Pointers into it are computed once, from the geometry that was
  * compared with the size of the file. */
 struct view {
-	struct segment segment;
 	struct bell *bells;
 	struct control *control;
 	struct member *members;
@@ -153,10 +152,14 @@ struct view {
 	uint32_t shard_places; /* entries of the index in each shard, a power of 2 */
 	int lock_kind;         /* what the mutexes in it should be */
 
+	_Atomic uint64_t afforded; /* fences up to it may be handed out, as last seen */
+
 	/* Where the mark is kept; "": nowhere. Not in the segment, because whoever shares it could
 	 * let others write where they should not. */
 	const char *mark_path;
 	mode_t mark_mode;
+
+	struct segment segment;
 };
 
 /* How to find or make the segment: `path`, `mode`, `read_only` and `params` are still to be said;
@@ -180,6 +183,14 @@ void view_init(struct view *v);
  * have been made by somebody who was stopped before he gave it its name, while others came and
  * went. For everybody who joins, before he claims. Errors as mark_raise(). */
 enum baton_err view_floor(struct view *v);
+
+/* Raises a number that others may raise too. */
+static inline void raise_to(_Atomic uint64_t *number, uint64_t at_least)
+{
+	uint64_t before = atomic_load(number);
+	while (before < at_least && !atomic_compare_exchange_weak(number, &before, at_least))
+		;
+}
 
 static inline struct ring *view_lane(const struct view *v, uint32_t member)
 {
@@ -219,6 +230,27 @@ static inline struct word slot_load(const struct slot *s)
 		again = atomic_load_explicit(&s->who, memory_order_acquire);
 	} while (again != w.who);
 	return w;
+}
+
+/* The same for whoever only wants to change it: halves of two words are no word that ever was, so
+ * that the change fails. */
+static inline struct word slot_glance(const struct slot *s)
+{
+	uint64_t who = atomic_load_explicit(&s->who, memory_order_acquire);
+	return (struct word){who, atomic_load_explicit(&s->expires, memory_order_relaxed)};
+}
+
+/* Since when a tenure lasts, on the boot clock in us, above the low 16 bits of the tenure. */
+static inline uint64_t since_pack(int64_t now, struct word w)
+{
+	return word_moment(now) / 1000 << 16 | (word_tenure(w) & 0xffff);
+}
+
+/* In ns; 0: it is about another tenure. */
+static inline int64_t since_of(uint64_t since, struct word w)
+{
+	bool of_this = (since & 0xffff) == (word_tenure(w) & 0xffff);
+	return of_this ? (int64_t)(since >> 16) * 1000 : 0;
 }
 
 /* Changes the word from exactly `from`. A full barrier. The instruction itself where it is known,

@@ -88,7 +88,7 @@ static uint32_t slots_for(uint32_t subjects)
 
 static off_t slot_offset(uint64_t index)
 {
-	return SLOTS_OFFSET + (off_t)(index * sizeof(struct slot));
+	return SLOTS_OFFSET + (off_t)(index * sizeof(struct ledger_slot));
 }
 
 /* Gives the file all its room, so that a full file system is an error now, and writes what is not
@@ -274,7 +274,7 @@ static struct slot_place place_of(const struct ledger *l, uint64_t index)
 static enum baton_err chunk_search(const struct ledger *l, uint64_t first, uint64_t n,
                                    struct found *f)
 {
-	struct slot slots[CHUNK];
+	struct ledger_slot slots[CHUNK];
 	enum baton_err e = keep_read(&l->keep, slots, n * sizeof *slots, slot_offset(first));
 	if (e != BATON_OK)
 		return e;
@@ -316,7 +316,7 @@ static enum baton_err slot_find(const struct ledger *l, struct found *f)
 static enum baton_err copy_write(const struct ledger *l, const struct found *f, unsigned which,
                                  struct slot_copy copy)
 {
-	off_t at = slot_offset(f->index) + (off_t)offsetof(struct slot, copies) +
+	off_t at = slot_offset(f->index) + (off_t)offsetof(struct ledger_slot, copies) +
 	           (off_t)(which * sizeof copy);
 	return keep_write(&l->keep, &copy, sizeof copy, at);
 }
@@ -325,7 +325,7 @@ static enum baton_err copy_write(const struct ledger *l, const struct found *f, 
 static enum baton_err slot_add(const struct ledger *l, const struct found *f, uint64_t fence)
 {
 	struct count c;
-	struct slot last;
+	struct ledger_slot last;
 	enum baton_err e = count_read(l, &c);
 	if (e == BATON_OK)
 		e = keep_read(&l->keep, &last, sizeof last, slot_offset(c.last));
@@ -341,7 +341,7 @@ static enum baton_err slot_add(const struct ledger *l, const struct found *f, ui
 	e = keep_write(&l->keep, &c, sizeof c, COUNT_OFFSET);
 	if (e != BATON_OK)
 		return e;
-	struct slot slot = {.subject = f->subject};
+	struct ledger_slot slot = {.subject = f->subject};
 	slot.copies[0] = slot_copy_make(place_of(l, f->index), &f->subject, fence, false);
 	return keep_write(&l->keep, &slot, sizeof slot, slot_offset(f->index));
 }

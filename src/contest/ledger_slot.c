@@ -9,8 +9,8 @@
 
 #define SETTLES (UINT64_C(1) << 63)
 
-static_assert(sizeof(struct slot) == 64, "part of the file format: eight in a sector");
-static_assert(offsetof(struct slot, copies) == 16, "part of the file format");
+static_assert(sizeof(struct ledger_slot) == 64, "part of the file format: eight in a sector");
+static_assert(offsetof(struct ledger_slot, copies) == 16, "part of the file format");
 
 static uint64_t check_of(struct slot_place at, const struct baton_id *subject, uint64_t mark)
 {
@@ -31,16 +31,16 @@ struct slot_copy slot_copy_make(struct slot_place at, const struct baton_id *sub
 }
 
 /* The fence of a copy that is whole, or 0. */
-static uint64_t copy_fence(struct slot_place at, const struct slot *s, unsigned i)
+static uint64_t copy_fence(struct slot_place at, const struct ledger_slot *s, unsigned i)
 {
 	uint64_t fence = s->copies[i].mark & ~SETTLES;
 	bool whole = s->copies[i].check == check_of(at, &s->subject, s->copies[i].mark);
 	return whole && fence <= SLOT_FENCE_MAX ? fence : 0;
 }
 
-struct slot_view slot_look(struct slot_place at, const struct slot *s)
+struct slot_view slot_look(struct slot_place at, const struct ledger_slot *s)
 {
-	static const struct slot zeros;
+	static const struct ledger_slot zeros;
 	if (memcmp(s, &zeros, sizeof zeros) == 0)
 		return (struct slot_view){.kind = SLOT_FREE};
 	uint64_t fences[2] = {copy_fence(at, s, 0), copy_fence(at, s, 1)};

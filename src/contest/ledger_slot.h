@@ -22,7 +22,7 @@ struct slot_copy {
 };
 
 /* Zeros: free. */
-struct slot {
+struct ledger_slot {
 	struct baton_id subject; /* the hash of it */
 	struct slot_copy copies[2];
 	uint8_t unused[16];
@@ -48,7 +48,7 @@ struct slot_view {
 	                     else, that with the same mark, to be brought to the disk            */
 };
 
-struct slot_view slot_look(struct slot_place at, const struct slot *s);
+struct slot_view slot_look(struct slot_place at, const struct ledger_slot *s);
 
 /* A copy of the mark `fence` for `subject`, to be written at `at`. */
 struct slot_copy slot_copy_make(struct slot_place at, const struct baton_id *subject,

@@ -164,6 +164,7 @@ static void unlink_locked(struct view *v, uint32_t n, const struct waiter *w)
 			continue;
 		}
 		atomic_store(link, atomic_load(&here->next));
+		STEP(LINE_UNLINKED);
 		if (atomic_load(&here->left) != 0)
 			waiter_free(here);
 		else
@@ -180,6 +181,7 @@ static void append_locked(struct view *v, uint32_t n, struct waiter *w)
 	atomic_store(&w->next, 0);
 	atomic_store(&w->ticket, atomic_fetch_add(&s->tickets, 1));
 	atomic_store(&w->slot, n + 1);
+	STEP(LINE_ENTERING);
 	atomic_store(link, waiter_number(v, w));
 }
 

@@ -4,6 +4,7 @@
 
 #include <baton/fleet.h>
 
+#include "contest/event.h"
 #include "contest/home.h"
 #include "contest/keeper.h"
 #include "contest/layout.h"
@@ -16,12 +17,13 @@ struct twin {
 
 struct baton_fleet {
 	struct view *view;       /* [const] own.view, or the twin's                           */
-	uint32_t *here;          /* [const] 1 in the process that joined, 0 in a forked child */
+	_Atomic uint32_t *here;  /* [const] an enum here                                      */
+	struct voice voice;      /* [const]                                                   */
 	uint64_t tag;            /* [const] not 0: tells what this membership remembers       */
 	struct twin *twin;       /* [const] NULL: there is a file                             */
 	uint32_t code;           /* [const]                                                   */
 	bool plain;              /* [const] waits on one word only                            */
-	uint32_t owner_len;      /* [const] of the label                                      */
+	uint32_t label_max;      /* [const] bytes of a subject's label, beside the own one    */
 	_Atomic int64_t asleep;  /* how long the machine has slept since boot, as last seen   */
 	struct baton_owner self; /* [const]                                                   */
 	struct view own;         /* [const]                                                   */
@@ -33,7 +35,7 @@ struct baton_fleet {
  * keeper finds out within microseconds when it is not. */
 static inline bool member_is_here(const struct baton_fleet *f)
 {
-	return *f->here == 1 && atomic_load_explicit(&f->keeper.gone, memory_order_relaxed) == 0;
+	return atomic_load_explicit(f->here, memory_order_relaxed) == HERE_MEMBER;
 }
 
 /* The same, and looks at the file itself. */

@@ -32,17 +32,29 @@ static inline uint64_t load_tail(const char *at, size_t len)
 	return first | middle << (8 * (len / 2)) | last << (8 * (len - 1));
 }
 
-/* The i-th eight bytes of a text, padded with zeros. */
-static inline uint64_t text_word(struct baton_str text, size_t i)
+/* Where the last word of a text begins. */
+static inline size_t text_last(struct baton_str text)
 {
-	size_t left = text.len - 8 * i;
-	return left >= 8 ? load_8(text.ptr + 8 * i) : load_tail(text.ptr + 8 * i, left);
+	return (text.len - 1) / 8 * 8;
 }
 
+/* The word that begins there, padded with zeros: what the load has of the one before is shifted
+ * out. */
+static inline uint64_t text_end(struct baton_str text)
+{
+	return text.len >= 8 ? load_8(text.ptr + text.len - 8) >> (-(8 * text.len) & 63)
+	                     : load_tail(text.ptr, text.len);
+}
+
+/* Whether the words are those of a text that is not empty. */
 static inline bool words_are(const _Atomic uint64_t *words, struct baton_str text)
 {
-	for (size_t i = 0; 8 * i < text.len; i++) {
-		if (atomic_load_explicit(&words[i], memory_order_relaxed) != text_word(text, i))
+	size_t last = text_last(text);
+	if (atomic_load_explicit(&words[last / 8], memory_order_relaxed) != text_end(text))
+		return false;
+	for (size_t at = 0; at < last; at += 8) {
+		if (atomic_load_explicit(&words[at / 8], memory_order_relaxed) !=
+		    load_8(text.ptr + at))
 			return false;
 	}
 	return true;

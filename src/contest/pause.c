@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "contest/layout.h"
@@ -14,18 +13,6 @@
 #define PLAIN_NS (2 * NS_PER_MS)
 
 #define NS_PER_S (1000 * NS_PER_MS)
-
-static int64_t now_on(clockid_t clock)
-{
-	struct timespec t;
-	clock_gettime(clock, &t);
-	return t.tv_sec * NS_PER_S + t.tv_nsec;
-}
-
-int64_t pause_now(void)
-{
-	return now_on(CLOCK_BOOTTIME);
-}
 
 static struct timespec timespec_of(int64_t ns)
 {

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 /* A word and what it was when it was last looked at. */
 struct spot {
@@ -15,8 +16,19 @@ struct spot {
 
 #define PAUSE_SPOTS_MAX 66
 
+/* This moment on a clock, in ns. */
+static inline int64_t now_on(clockid_t clock)
+{
+	struct timespec t;
+	clock_gettime(clock, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
 /* This moment on the boot clock, in ns. */
-int64_t pause_now(void);
+static inline int64_t pause_now(void)
+{
+	return now_on(CLOCK_BOOTTIME);
+}
 
 /* Sleeps until one of the words is not what was seen and its futex is woken, until `until` on the
  * boot clock, or for no reason at all. `plain`, or an old kernel: it notices only the first word at

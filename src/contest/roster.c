@@ -129,7 +129,8 @@ static enum baton_err sweep(struct view *v, uint32_t code)
 
 static bool is_departed(const struct view *v, uint32_t code)
 {
-	return atomic_load(&view_member(v, code)->joined) != 0 && roster_is_dead(v, code);
+	const struct member *m = view_member(v, code);
+	return m != NULL && atomic_load(&m->joined) != 0 && roster_is_dead(v, code);
 }
 
 static void sweep_all(struct view *v, const struct baton_owner *self)

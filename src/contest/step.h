@@ -22,6 +22,7 @@
 	X(SETTLE_LISTED)   /* it says that it is listed; the index does not           */ \
 	X(SETTLE_INDEXING) /* the index is being written                              */ \
 	X(SETTLE_DONE)     /* it is in the index; the shard is still locked           */ \
+	X(PLACE_SEEN)      /* a place has the name still; its word was seen before    */ \
 	X(TAKE_SEEN)       /* the word may be taken                                   */ \
 	X(TAKE_WON)        /* it was; nothing is said about it                        */ \
 	X(TAKE_SAID)       /* since when and the event are written                    */ \
@@ -33,10 +34,12 @@
 	X(FORCE_FREED)     /* it was                                                  */ \
 	X(LINE_RESERVED)   /* a ticket is ours, and in no line                        */ \
 	X(LINE_LOCKED)     /* the line is locked                                      */ \
+	X(LINE_ENTERING)   /* our ticket says that we stand in it; it leads not to us */ \
 	X(LINE_JOINED)     /* we stand in it; it is still locked                      */ \
 	X(LINE_WAITING)    /* we stand in it and are about to sleep                   */ \
 	X(LINE_WON)        /* we hold the subject and still stand in line             */ \
 	X(LINE_LEAVING)    /* the line is locked to leave it                          */ \
+	X(LINE_UNLINKED)   /* it leads no more to one whose ticket says he is in it   */ \
 	X(LINE_LEFT)       /* we are out of it; it is still locked                    */ \
 	X(LEAVE_FREED)     /* all that was held is free; we are still a member        */ \
 	X(LEAVE_DEAD)      /* the keeper has ended; our place is not free             */

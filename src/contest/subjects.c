@@ -18,7 +18,7 @@
 /* How often a reader looks again before it asks for the lock. */
 #define LOOKS 16
 
-enum baton_err key_refuse(const struct baton_subject *s, size_t owner)
+enum baton_err key_refuse(const struct baton_subject *s, size_t label_max)
 {
 	if (s->space.len == 0 || s->label.len == 0)
 		return fail(BATON_INVALID,
@@ -30,7 +30,7 @@ enum baton_err key_refuse(const struct baton_subject *s, size_t owner)
 	return fail(BATON_INVALID,
 	            "a label of %zu bytes is too long beside an owner's of %zu: %d are allowed "
 	            "together",
-	            s->label.len, owner, BATON_LABEL_MAX);
+	            s->label.len, BATON_LABEL_MAX - label_max, BATON_LABEL_MAX);
 }
 
 struct key key_make(const struct view *v, const struct baton_subject *s)
@@ -49,8 +49,12 @@ struct key key_make(const struct view *v, const struct baton_subject *s)
 
 static void words_write(_Atomic uint64_t *words, size_t count, struct baton_str text)
 {
-	for (size_t i = 0; i < count; i++)
-		atomic_store_explicit(&words[i], 8 * i < text.len ? text_word(text, i) : 0,
+	size_t last = text_last(text);
+	for (size_t at = 0; at < 8 * count; at += 8)
+		atomic_store_explicit(&words[at / 8],
+		                      at < last    ? load_8(text.ptr + at)
+		                      : at == last ? text_end(text)
+		                                   : 0,
 		                      memory_order_relaxed);
 }
 
@@ -94,7 +98,8 @@ static uint32_t probe(const struct view *v, const struct key *key, struct word *
 		if (atomic_load_explicit(&slot->hash, memory_order_relaxed) != key->hash)
 			continue;
 		*ret_word = slot_load(slot);
-		if (word_code(*ret_word) != WORD_VACANT && subjects_is(v, n, &subject))
+		if (word_code(*ret_word) != WORD_VACANT &&
+		    subjects_is(slot, &v->names[n], &subject))
 			return n;
 	}
 	return SUBJECTS_NONE;
@@ -165,10 +170,17 @@ static uint64_t floor_of(const struct shard *shard)
 	return floor < WORD_TENURE_MAX ? floor : WORD_TENURE_MAX;
 }
 
-enum baton_err mark_advance(struct view *v, uint64_t tenure)
+/* Looks up to where fences may be handed out. */
+static void mark_look(struct view *v)
 {
-	struct control *c = v->control;
-	if (!tenure_is_usable(tenure))
+	uint64_t mark = atomic_load(&v->control->mark);
+	atomic_store_explicit(&v->afforded, mark < TENURE_USABLE ? mark : TENURE_USABLE,
+	                      memory_order_relaxed);
+}
+
+static enum baton_err mark_advance(struct view *v, uint64_t tenure)
+{
+	if (tenure - 1 >= TENURE_USABLE)
 		return fail(BATON_FULL, "the fleet '%.200s' has no fences left above %llu",
 		            v->segment.path, (unsigned long long)TENURE_USABLE);
 	if (v->mark_path[0] != '\0') {
@@ -178,11 +190,18 @@ enum baton_err mark_advance(struct view *v, uint64_t tenure)
 		if (e != BATON_OK)
 			return e;
 	}
-	uint64_t mark = atomic_load(&c->mark);
-	while (mark < tenure + MARK_BLOCK &&
-	       !atomic_compare_exchange_weak(&c->mark, &mark, tenure + MARK_BLOCK))
-		;
+	raise_to(&v->control->mark, tenure + MARK_BLOCK);
 	return BATON_OK;
+}
+
+enum baton_err subjects_afford(struct view *v, uint64_t tenure)
+{
+	if (subjects_affords(v, tenure))
+		return BATON_OK;
+	mark_look(v);
+	enum baton_err e = subjects_affords(v, tenure) ? BATON_OK : mark_advance(v, tenure);
+	mark_look(v);
+	return e;
 }
 
 /* Takes a place that has no subject. From then on it is `code`'s, as if it held one there. */

@@ -16,25 +16,28 @@ struct key {
 };
 
 /* Says what is wrong with the lengths of a name: BATON_INVALID. */
-enum baton_err key_refuse(const struct baton_subject *subject, size_t owner);
+enum baton_err key_refuse(const struct baton_subject *subject, size_t label_max);
 
-/* BATON_INVALID: empty or too long; `owner` bytes are the member's own label. */
-static inline enum baton_err key_check(const struct baton_subject *s, size_t owner)
+/* Whether the lengths are allowed; `label_max` is what the member's own label leaves. */
+static inline bool key_fits(const struct baton_subject *s, size_t label_max)
 {
-	bool fits =
-		s->space.len - 1 < BATON_SPACE_MAX && s->label.len - 1 < BATON_LABEL_MAX - owner;
-	return fits ? BATON_OK : key_refuse(s, owner);
+	return s->space.len - 1 < BATON_SPACE_MAX && s->label.len - 1 < label_max;
+}
+
+/* BATON_INVALID: they are not. */
+static inline enum baton_err key_check(const struct baton_subject *s, size_t label_max)
+{
+	return key_fits(s, label_max) ? BATON_OK : key_refuse(s, label_max);
 }
 
 struct key key_make(const struct view *v, const struct baton_subject *subject);
 
-/* Whether the place has that name, whose lengths are within their limits. What is read counts only
- * if the word has not changed since before. Whether it is listed is looked at first: before a place
- * says that it is, its new name is complete. */
-static inline bool subjects_is(const struct view *v, uint32_t n, const struct baton_subject *s)
+/* Whether the place `slot` has that `name`, whose lengths are within their limits. What is read
+ * counts only if the word has not changed since before. Whether it is listed is looked at first:
+ * before a place says that it is, its new name is complete. */
+static inline bool subjects_is(const struct slot *slot, const struct name *name,
+                               const struct baton_subject *s)
 {
-	const struct slot *slot = &v->slots[n];
-	const struct name *name = &v->names[n];
 	uint32_t lengths = (uint32_t)s->space.len << 16 | (uint32_t)s->label.len;
 	return atomic_load_explicit(&slot->listed, memory_order_acquire) == 1 &&
 	       atomic_load_explicit(&slot->lengths, memory_order_relaxed) == lengths &&
@@ -76,30 +79,18 @@ struct name_text {
 bool subjects_name(const struct view *v, uint32_t n, uint64_t hash, struct name_text *text,
                    struct baton_subject *ret);
 
-/* Raises the mark so that `tenure` may be handed out. BATON_SYSTEM, BATON_FULL and so on: it could
- * not be written. */
-enum baton_err mark_advance(struct view *v, uint64_t tenure);
-
 /* Fences up to here are handed out. In a damaged fleet the mark may say anything, and the last
  * tenure of all may have been followed by 0. */
 #define TENURE_USABLE (WORD_TENURE_MAX - MARK_BLOCK)
 
-static inline bool tenure_is_usable(uint64_t tenure)
-{
-	return tenure - 1 < TENURE_USABLE;
-}
-
-/* Whether the mark allows to hand out `tenure`. */
+/* Whether the mark, as it was last seen, allows to hand out `tenure`. It only rises. */
 static inline bool subjects_affords(const struct view *v, uint64_t tenure)
 {
-	return tenure_is_usable(tenure) &&
-	       tenure <= atomic_load_explicit(&v->control->mark, memory_order_acquire);
+	return tenure - 1 < atomic_load_explicit(&v->afforded, memory_order_relaxed);
 }
 
-/* As mark_advance(), unless it has been raised already. */
-static inline enum baton_err subjects_afford(struct view *v, uint64_t tenure)
-{
-	return subjects_affords(v, tenure) ? BATON_OK : mark_advance(v, tenure);
-}
+/* Sees to it that the mark does, and raises it if need be. BATON_SYSTEM, BATON_FULL and so on: it
+ * could not be written. */
+enum baton_err subjects_afford(struct view *v, uint64_t tenure);
 
 #endif

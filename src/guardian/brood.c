@@ -3,7 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,33 +26,82 @@ enum baton_err brood_prepare(void)
 	return BATON_OK;
 }
 
-/* Becomes the command. Between fork(2) and execve(2) of a process with threads only what is safe
- * in a signal handler may be called; execvpe(3) of glibc is, in fact. */
-_Noreturn static void become(const struct brood_spec *spec, int32_t parent, int errors)
+/* What the command is told when it starts; its descriptor comes with it. */
+struct start {
+	int inherit; /* the least number that the descriptor may have; -1: there is none */
+	char late[BROOD_LATE];
+};
+
+/* Room for one descriptor beside a message. */
+union control {
+	struct cmsghdr header;
+	char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+/* The descriptor that came with the message; -1: none. */
+static int descriptor_of(struct msghdr *message)
+{
+	int fd = -1;
+	struct cmsghdr *header = CMSG_FIRSTHDR(message);
+	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(header), sizeof fd);
+	return fd;
+}
+
+/* Waits for the start. Returns 0, or why there is none: an errno. */
+static int await_start(const struct brood_spec *spec, int socket)
+{
+	struct start start = {.inherit = -1};
+	union control control;
+	struct iovec bytes = {.iov_base = &start, .iov_len = sizeof start};
+	struct msghdr message = {
+		.msg_iov = &bytes,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof control,
+	};
+	ssize_t n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+	if (n != (ssize_t)sizeof start)
+		return n < 0 ? errno : ECANCELED;
+	if (spec->late)
+		memcpy(spec->late, start.late, sizeof start.late);
+	if (start.inherit < 0)
+		return 0;
+	int fd = descriptor_of(&message);
+	if (fd < 0)
+		return EMFILE;
+	return fcntl(fd, F_DUPFD, start.inherit) >= 0 ? 0 : errno;
+}
+
+/* Becomes the command. */
+_Noreturn static void become(const struct brood_spec *spec, int32_t parent, int socket)
 {
 	/* Whoever was killed before the first of these lines has left us to somebody else. */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && getppid() == parent) {
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != parent)
+		_exit(STATUS_UNSTARTED);
+	int errnum = await_start(spec, socket);
+	if (errnum == 0) {
 		struct sigaction chld = {.sa_handler = spec->chld_ignored ? SIG_IGN : SIG_DFL};
-		if (setpgid(0, spec->group) == 0 &&
-		    (spec->inherit < 0 || fcntl(spec->inherit, F_SETFD, 0) == 0) &&
-		    sigaction(SIGCHLD, &chld, NULL) == 0 &&
+		if (sigaction(SIGCHLD, &chld, NULL) == 0 &&
 		    sigprocmask(SIG_SETMASK, spec->mask, NULL) == 0)
 			execvpe(spec->argv[0], spec->argv, spec->envp);
-		int errnum = errno;
-		(void)!write(errors, &errnum, sizeof errnum);
+		errnum = errno;
 	}
+	(void)!send(socket, &errnum, sizeof errnum, MSG_NOSIGNAL);
 	_exit(STATUS_UNSTARTED);
 }
 
-enum baton_err brood_start(struct brood *b, const struct brood_spec *spec)
+enum baton_err brood_fork(struct brood *b, const struct brood_spec *spec)
 {
 	int ends[2];
-	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
-		return fail_errno(errno, "no pipe for the command");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+		return fail_errno(errno, "no socket for the command");
 	int32_t parent = getpid();
 	pid_t pid = fork();
-	if (pid == 0)
+	if (pid == 0) {
+		close(ends[0]);
 		become(spec, parent, ends[1]);
+	}
 	int errnum = errno;
 	close(ends[1]);
 	if (pid < 0) {
@@ -57,7 +109,7 @@ enum baton_err brood_start(struct brood *b, const struct brood_spec *spec)
 		errno = errnum;
 		return fail_errno(errnum, "no process for the command");
 	}
-	*b = (struct brood){.command = pid, .errors = ends[0]};
+	*b = (struct brood){.command = pid, .socket = ends[0]};
 	return BATON_OK;
 }
 
@@ -65,9 +117,11 @@ static void command_ended(struct brood *b, int status)
 {
 	b->command = 0;
 	b->status = status;
-	if (read(b->errors, &b->errnum, sizeof b->errnum) != (ssize_t)sizeof b->errnum)
+	ssize_t n = recv(b->socket, &b->errnum, sizeof b->errnum, MSG_DONTWAIT);
+	if (n != (ssize_t)sizeof b->errnum)
 		b->errnum = 0;
-	brood_done(b);
+	fd_closep(&b->socket);
+	b->socket = -1;
 }
 
 struct brood_news brood_reap(struct brood *b)
@@ -94,6 +148,28 @@ void brood_signal(const struct brood *b, int sig)
 		kill(b->command, sig);
 }
 
+void brood_start(struct brood *b, int inherit, const char *late)
+{
+	struct start start = {.inherit = inherit};
+	union control control = {.header = {.cmsg_level = SOL_SOCKET,
+	                                    .cmsg_type = SCM_RIGHTS,
+	                                    .cmsg_len = CMSG_LEN(sizeof inherit)}};
+	struct iovec bytes = {.iov_base = &start, .iov_len = sizeof start};
+	struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
+	if (late)
+		snprintf(start.late, sizeof start.late, "%s", late);
+	if (inherit >= 0) {
+		memcpy(CMSG_DATA(&control.header), &inherit, sizeof inherit);
+		message.msg_control = &control;
+		message.msg_controllen = sizeof control;
+	}
+	b->started = true;
+	/* It may have been stopped with others that were continued one by one since. */
+	brood_signal(b, SIGCONT);
+	if (sendmsg(b->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		brood_signal(b, SIGKILL);
+}
+
 void brood_signal_all(const struct brood *b, int sig)
 {
 	AUTO(tree_done) struct tree tree = {.alloc = baton_alloc_libc()};
@@ -105,6 +181,12 @@ void brood_signal_all(const struct brood *b, int sig)
 
 void brood_done(struct brood *b)
 {
-	fd_closep(&b->errors);
-	b->errors = -1;
+	if (b->command > 0 && !b->started) {
+		kill(b->command, SIGKILL);
+		while (waitpid(b->command, NULL, 0) < 0 && errno == EINTR)
+			;
+		b->command = 0;
+	}
+	fd_closep(&b->socket);
+	b->socket = -1;
 }

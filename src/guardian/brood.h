@@ -12,11 +12,13 @@
 
 #include <baton/err.h>
 
+/* Room for what a command is told when it starts, with a NUL. */
+#define BROOD_LATE 48
+
 struct brood_spec {
 	char *const *argv;    /* found by PATH */
 	char *const *envp;    /* all of the environment */
-	int inherit;          /* a descriptor that it inherits besides those it would; or -1 */
-	int32_t group;        /* the process group in which it runs */
+	char *late;           /* a text in envp, of BROOD_LATE bytes, set at the start; or NULL */
 	const sigset_t *mask; /* the signals that it finds blocked */
 	bool chld_ignored;    /* it finds SIGCHLD ignored */
 };
@@ -24,20 +26,28 @@ struct brood_spec {
 /* Begins as BROOD_NONE. */
 struct brood {
 	int32_t command; /* its pid until it is reaped; 0: none, or it has ended */
-	int errors;      /* where its errno comes from if it cannot be executed; or -1 */
+	bool started;    /* it may have been executed */
+	int socket;      /* to the command until it is executed; or -1 */
 	int status;      /* of the command that has ended, as waitpid(2) tells it */
 	int errnum;      /* why the command that has ended was never executed; or 0 */
 };
 
-#define BROOD_NONE ((struct brood){.errors = -1})
+#define BROOD_NONE ((struct brood){.socket = -1})
 
 /* Makes this process the one that inherits what descends from it.
  * BATON_SYSTEM: the kernel does not allow it. */
 enum baton_err brood_prepare(void);
 
-/* Starts the command. It is killed when the calling thread of this process ends.
+/* Forks the process that is to be the command, in the process group of this one and with the
+ * signals blocked that are blocked here: these wait for the command, as it waits for brood_start().
+ * It is killed when the calling thread of this process ends. The spec is borrowed for the call.
  * BATON_SYSTEM: there is no process or descriptor to be had. */
-enum baton_err brood_start(struct brood *b, const struct brood_spec *spec);
+enum baton_err brood_fork(struct brood *b, const struct brood_spec *spec);
+
+/* Lets the command be executed. It inherits `inherit`, unless that is -1, under this number or a
+ * higher one, and finds `late`, unless that is NULL, in its environment. Signals that stop
+ * and came before are forgotten. Whatever goes wrong is the command's end. */
+void brood_start(struct brood *b, int inherit, const char *late);
 
 /* What brood_reap() found. */
 struct brood_news {
@@ -55,7 +65,7 @@ void brood_signal(const struct brood *b, int sig);
  * not get it; so whoever wants all of them dead says SIGKILL until there are none. */
 void brood_signal_all(const struct brood *b, int sig);
 
-/* Closes what it has open. Ends nobody. */
+/* Ends a command that was forked and not started, and closes what is open. Ends nobody else. */
 void brood_done(struct brood *b);
 
 #endif

@@ -30,6 +30,10 @@
 /* How often it tries the latch again, and kills what has been forked since: nobody tells. */
 #define RETRY_MS 20
 
+/* How long the subject is kept for a patron that does not say that the command may begin, because
+ * it is stopped: others want it meanwhile. */
+#define OFFER_MS 1000
+
 /* "space/label", and the name of its variable. */
 #define SUBJECT_TEXT (BATON_SPACE_MAX + 1 + BATON_LABEL_MAX + 1)
 
@@ -42,16 +46,18 @@ struct guardian {
 	struct latch latch;
 	struct brood brood;
 	struct inherited inherited;
-	int signals; /* where SIGCHLD and SIGTERM arrive */
-	bool patron_gone;
+	int signals;        /* where SIGCHLD and SIGTERM arrive */
+	bool alone;         /* the patron has died, or knows all that it waited for */
 	bool begun;         /* the command was started */
 	bool ended;         /* and has ended */
 	bool lost;          /* the subject is */
 	bool stopped;       /* somebody asked for the end */
-	bool told;          /* the patron knows how it ended */
+	bool told;          /* the patron was told how it ended */
 	bool too_late;      /* the patron did not want to wait any longer */
 	enum baton_err err; /* why nothing could be run */
 	int errnum;         /* with it */
+
+	struct baton_claim_holder holder; /* after BATON_YIELD and BATON_TIMEOUT */
 };
 
 static struct baton_mono now_boot(void)
@@ -62,18 +68,18 @@ static struct baton_mono now_boot(void)
 
 static void say(struct guardian *g, struct post *post)
 {
-	if (!g->patron_gone)
+	if (!g->alone)
 		post_send(g->birth->socket, post);
-	g->told = post->kind != POST_OFFER;
+	g->told = post->kind == POST_END || post->kind == POST_REFUSED;
 }
 
 /* Says that nothing was run, and why. */
-static void say_refused(struct guardian *g, enum baton_err e, const struct baton_claim_holder *who)
+static void say_refused(struct guardian *g, enum baton_err e)
 {
 	struct post post = {.kind = POST_REFUSED, .last = true, .err = e, .errnum = g->errnum};
-	if (who)
-		post.end.holder = *who;
-	else if (g->too_late)
+	if (!g->too_late)
+		post.end.holder = g->holder;
+	else
 		post.end.leftovers_count =
 			latch_keepers(&g->latch, post.end.leftovers, BATON_GUARDIAN_LEFTOVERS);
 	snprintf(post.detail, sizeof post.detail, "%s", baton_err_detail());
@@ -98,8 +104,40 @@ static void say_end(struct guardian *g, bool last)
 	say(g, &post);
 }
 
-/* Becomes what a guardian is. Until it holds the subject it has nothing to look after, and simply
- * dies with its patron. */
+/* Ends for the reason that `e` says, without having run anything. */
+static void give_up(struct guardian *g, enum baton_err e)
+{
+	g->err = e;
+	g->errnum = errno;
+	g->phase = PHASE_DONE;
+}
+
+/* Forks the process that is to be the command. It has the patron's group, which has no number here
+ * if it is of another pid namespace, from a guardian that is still in it: so whatever the terminal
+ * sends to that group from the first offer on reaches the command. */
+static enum baton_err fork_command(struct guardian *g)
+{
+	const struct guardian_birth *birth = g->birth;
+	const struct baton_subject *subject = birth->ask->subject;
+	char fence[BROOD_LATE] = "BATON_FENCE=", name[sizeof "BATON_SUBJECT=" + SUBJECT_TEXT];
+	snprintf(name, sizeof name, "BATON_SUBJECT=%.*s/%.*s", (int)subject->space.len,
+	         subject->space.ptr, (int)subject->label.len, subject->label.ptr);
+	char *extra[] = {fence, name, NULL};
+	AUTO(env_done) struct env env = {.all = NULL};
+	enum baton_err e = env_make(baton_alloc_libc(), environ, extra, &env);
+	if (e != BATON_OK)
+		return e;
+	struct brood_spec spec = {
+		.argv = birth->ask->argv,
+		.envp = env.all,
+		.late = fence,
+		.mask = birth->mask,
+		.chld_ignored = birth->chld_ignored,
+	};
+	return brood_fork(&g->brood, &spec);
+}
+
+/* Becomes what a guardian is. */
 static enum baton_err settle(struct guardian *g)
 {
 	sigset_t all, heard;
@@ -107,29 +145,27 @@ static enum baton_err settle(struct guardian *g)
 	sigemptyset(&heard);
 	sigaddset(&heard, SIGCHLD);
 	sigaddset(&heard, SIGTERM);
-	prctl(PR_SET_NAME, "baton-guardian", 0, 0, 0);
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
-		return fail_errno(errno, "the guardian cannot be tied to the life of its patron");
-	if (getppid() != g->birth->patron)
-		_exit(0);
 	if (sigprocmask(SIG_SETMASK, &all, NULL) != 0)
 		return fail_errno(errno, "the guardian cannot block signals");
+	enum baton_err e = inherited_list(&g->inherited, g->birth->socket);
+	if (e == BATON_OK)
+		e = brood_prepare();
+	if (e == BATON_OK)
+		e = fork_command(g);
+	if (e != BATON_OK)
+		return e;
+	prctl(PR_SET_NAME, "baton-guardian", 0, 0, 0);
 	/* A group of its own: what the terminal or a shell does to the patron's group is for the
 	 * command, and must not end the one who has to clean up after it. */
 	if (setpgid(0, 0) != 0)
 		return fail_errno(errno, "no process group for the guardian");
-	enum baton_err e = inherited_list(&g->inherited, g->birth->socket);
-	if (e == BATON_OK)
-		e = brood_prepare();
-	if (e != BATON_OK)
-		return e;
 	g->signals = signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (g->signals < 0)
 		return fail_errno(errno, "no descriptor for the guardian's signals");
 	return BATON_OK;
 }
 
-static enum baton_err take(struct guardian *g, struct baton_claim_holder *holder)
+static enum baton_err claim(struct guardian *g)
 {
 	const struct baton_guardian_ask *ask = g->birth->ask;
 	char fleet[BATON_FLEET_PATH_MAX + 1];
@@ -147,34 +183,10 @@ static enum baton_err take(struct guardian *g, struct baton_claim_holder *holder
 		want.fleet = fleet;
 	}
 	if (e == BATON_OK)
-		e = hold_take(&g->hold, &want, holder);
+		e = hold_take(&g->hold, &want, &g->holder);
 	if (e == BATON_OK)
 		e = latch_name(&g->latch, want.fleet, ask->subject);
 	return e;
-}
-
-static enum baton_err start(struct guardian *g)
-{
-	const struct guardian_birth *birth = g->birth;
-	const struct baton_subject *subject = birth->ask->subject;
-	char fence[48], name[sizeof "BATON_SUBJECT=" + SUBJECT_TEXT];
-	snprintf(fence, sizeof fence, "BATON_FENCE=%" PRIu64, g->hold.claim.fence.v);
-	snprintf(name, sizeof name, "BATON_SUBJECT=%.*s/%.*s", (int)subject->space.len,
-	         subject->space.ptr, (int)subject->label.len, subject->label.ptr);
-	char *extra[] = {fence, name, NULL};
-	AUTO(env_done) struct env env = {.all = NULL};
-	enum baton_err e = env_make(baton_alloc_libc(), environ, extra, &env);
-	if (e != BATON_OK)
-		return e;
-	struct brood_spec spec = {
-		.argv = birth->ask->argv,
-		.envp = env.all,
-		.inherit = g->latch.fd,
-		.group = birth->group,
-		.mask = birth->mask,
-		.chld_ignored = birth->chld_ignored,
-	};
-	return brood_start(&g->brood, &spec);
 }
 
 static struct baton_mono after_grace(const struct guardian *g, struct baton_mono now)
@@ -195,15 +207,19 @@ static struct baton_mono kept_until(const struct guardian *g, struct baton_mono 
 
 static void enter_running(struct guardian *g)
 {
-	enum baton_err e = start(g);
-	if (e == BATON_OK) {
-		g->begun = true;
-		inherited_close(&g->inherited);
-		return;
-	}
-	g->err = e;
-	g->errnum = errno;
-	g->phase = PHASE_DONE;
+	char fence[BROOD_LATE];
+	snprintf(fence, sizeof fence, "BATON_FENCE=%" PRIu64, g->hold.claim.fence.v);
+	brood_start(&g->brood, g->latch.fd, fence);
+	g->begun = true;
+	say(g, &(struct post){.kind = POST_BEGUN});
+	inherited_close(&g->inherited);
+}
+
+static void enter_withdrawn(struct guardian *g)
+{
+	latch_drop(&g->latch);
+	hold_release(&g->hold);
+	say(g, &(struct post){.kind = POST_WITHDRAWN});
 }
 
 /* Does what the phase begins with, and says when it is over by itself. */
@@ -211,8 +227,15 @@ static void enter(struct guardian *g, struct baton_mono now)
 {
 	g->deadline = BATON_MONO_NEVER;
 	switch (g->phase) {
+	case PHASE_LATCHING:
+		g->deadline = g->until;
+		break;
 	case PHASE_OFFERED:
+		g->deadline = baton_mono_add(now, baton_duration_ms(OFFER_MS));
 		say(g, &(struct post){.kind = POST_OFFER, .fence = g->hold.claim.fence});
+		break;
+	case PHASE_WITHDRAWN:
+		enter_withdrawn(g);
 		break;
 	case PHASE_RUNNING:
 		enter_running(g);
@@ -228,7 +251,7 @@ static void enter(struct guardian *g, struct baton_mono now)
 	case PHASE_KEEPING:
 		g->deadline = kept_until(g, now);
 		break;
-	case PHASE_LATCHING:
+	case PHASE_TAKING:
 	case PHASE_LEFT:
 	case PHASE_DONE:
 	case PHASES:
@@ -248,21 +271,54 @@ static void happen(struct guardian *g, enum phase_event event, struct baton_mono
 	enter(g, now);
 }
 
+/* Waits for the subject. Until it holds that, a guardian has nothing to look after, and simply dies
+ * with its patron; afterwards the patron's end of the socket says so. */
+static void take(struct guardian *g)
+{
+	enum baton_err e = BATON_OK;
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
+		e = fail_errno(errno, "the guardian cannot be tied to the life of its patron");
+	if (getppid() != g->birth->patron)
+		_exit(0);
+	if (e == BATON_OK)
+		e = claim(g);
+	if (e == BATON_OK && prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0) != 0)
+		e = fail_errno(errno, "the guardian cannot outlive its patron");
+	if (e == BATON_OK)
+		happen(g, EVENT_TAKEN, now_boot());
+	else
+		give_up(g, e);
+}
+
+static void obey(struct guardian *g, int32_t order, struct baton_mono now)
+{
+	switch (order) {
+	case ORDER_GO:
+		happen(g, EVENT_GO, now);
+		break;
+	case ORDER_BACK:
+		happen(g, EVENT_BACK, now);
+		break;
+	case ORDER_HEARD:
+		g->alone = true;
+		break;
+	default:
+		brood_signal(&g->brood, order);
+	}
+}
+
 static void hear_patron(struct guardian *g, struct baton_mono now)
 {
 	struct order order;
-	while (!g->patron_gone) {
+	while (!g->alone) {
 		switch (order_receive(g->birth->socket, &order)) {
 		case POST_GOT:
-			if (order.what == ORDER_GO)
-				happen(g, EVENT_GO, now);
-			else
-				brood_signal(&g->brood, order.what);
+			obey(g, order.what, now);
 			break;
 		case POST_NOTHING:
 			return;
 		case POST_HUNG_UP:
-			g->patron_gone = true;
+			g->alone = true;
 			happen(g, EVENT_PATRON_GONE, now);
 			break;
 		}
@@ -272,15 +328,18 @@ static void hear_patron(struct guardian *g, struct baton_mono now)
 static void hear_signals(struct guardian *g, struct baton_mono now)
 {
 	struct signalfd_siginfo info;
-	bool reap = false;
 	while (read(g->signals, &info, sizeof info) == (ssize_t)sizeof info) {
-		reap = reap || info.ssi_signo == SIGCHLD;
 		if (info.ssi_signo == SIGTERM) {
 			g->stopped = true;
 			happen(g, EVENT_STOP, now);
 		}
 	}
-	if (!reap || !g->begun)
+}
+
+/* Looks after the children whenever something happens: a signal of theirs only wakes. */
+static void reap(struct guardian *g, struct baton_mono now)
+{
+	if (!g->begun)
 		return;
 	struct brood_news news = brood_reap(&g->brood);
 	if (news.ended) {
@@ -297,9 +356,7 @@ static void try_latch(struct guardian *g, struct baton_mono now)
 	if (e == BATON_OK) {
 		happen(g, EVENT_LATCHED, now);
 	} else if (e != BATON_YIELD) {
-		g->err = e;
-		g->errnum = errno;
-		g->phase = PHASE_DONE;
+		give_up(g, e);
 	}
 }
 
@@ -323,7 +380,7 @@ static void mind_the_time(struct guardian *g, struct baton_mono now)
 static void wait_for_something(const struct guardian *g)
 {
 	struct pollfd fds[2] = {
-		{.fd = g->patron_gone ? -1 : g->birth->socket, .events = POLLIN},
+		{.fd = g->alone ? -1 : g->birth->socket, .events = POLLIN},
 		{.fd = g->signals, .events = POLLIN},
 	};
 	struct baton_mono now = now_boot();
@@ -339,15 +396,19 @@ static void wait_for_something(const struct guardian *g)
 	(void)ppoll(fds, 2, &timeout, NULL);
 }
 
-/* From the moment at which the subject is held to the one at which nothing runs any more. */
+/* From the first moment to the one at which nothing runs any more. */
 static void watch_over(struct guardian *g)
 {
-	g->phase = PHASE_LATCHING;
-	g->deadline = g->until;
+	g->phase = PHASE_TAKING;
 	for (;;) {
+		if (g->phase == PHASE_TAKING)
+			take(g);
+		else
+			wait_for_something(g);
 		struct baton_mono now = now_boot();
 		hear_patron(g, now);
 		hear_signals(g, now);
+		reap(g, now);
 		mind_the_time(g, now);
 		if (g->phase == PHASE_DONE)
 			return;
@@ -355,23 +416,23 @@ static void watch_over(struct guardian *g)
 			say_end(g, false);
 		if (g->phase == PHASE_KEEPING && baton_mono_live(g->deadline, now) && !g->told)
 			say_end(g, false);
-		wait_for_something(g);
 	}
 }
 
 /* Tells the patron last, so that the subject is free when it hears that all is over. */
 static void take_leave(struct guardian *g)
 {
+	brood_done(&g->brood);
 	latch_drop(&g->latch);
 	hold_release(&g->hold);
 	if (g->told)
 		return;
 	if (g->err != BATON_OK)
-		say_refused(g, g->err, NULL);
+		say_refused(g, g->err);
 	else if (g->too_late)
-		say_refused(g, g->birth->ask->wait.ns > 0 ? BATON_TIMEOUT : BATON_YIELD, NULL);
+		say_refused(g, g->birth->ask->wait.ns > 0 ? BATON_TIMEOUT : BATON_YIELD);
 	else if (!g->begun && !g->lost)
-		say_refused(g, BATON_CANCELLED, NULL);
+		say_refused(g, BATON_CANCELLED);
 	else
 		say_end(g, true);
 }
@@ -386,20 +447,12 @@ void guardian_live(const struct guardian_birth *birth)
 		.until = baton_mono_add(now_boot(), birth->ask->wait),
 		.signals = -1,
 	};
-	struct baton_claim_holder holder = {.pid = 0};
 	enum baton_err e = settle(&g);
 	if (e == BATON_OK)
-		e = take(&g, &holder);
-	if (e == BATON_OK && prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0) != 0)
-		e = fail_errno(errno, "the guardian cannot outlive its patron");
-	if (e == BATON_OK) {
-		/* If the patron has died meanwhile, its end of the socket says so. */
 		watch_over(&g);
-		take_leave(&g);
-	} else {
-		g.errnum = errno;
-		say_refused(&g, e, e == BATON_YIELD || e == BATON_TIMEOUT ? &holder : NULL);
-	}
+	else
+		give_up(&g, e);
+	take_leave(&g);
 	hold_done(&g.hold);
 	_exit(0);
 }

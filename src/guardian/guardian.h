@@ -13,12 +13,12 @@ struct guardian_birth {
 	const struct baton_guardian_ask *ask;
 	int socket;           /* to the patron, in packets; its end is the patron's death */
 	int32_t patron;       /* the pid of the patron */
-	int32_t group;        /* its process group */
 	const sigset_t *mask; /* the signals that were blocked before */
 	bool chld_ignored;    /* SIGCHLD was ignored before */
 };
 
-/* Is the guardian, in a process of its own with one thread, from its beginning to its end. */
+/* Is the guardian, in a process of its own with one thread, and at first in the patron's group,
+ * from its beginning to its end. */
 _Noreturn void guardian_live(const struct guardian_birth *birth);
 
 #endif

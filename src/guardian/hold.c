@@ -19,7 +19,6 @@ static struct baton_mono now_boot(void)
 	return clock->now(clock);
 }
 
-/* Whether a call that answered `e` is to be made again. */
 /* Whether to ask again after a short pause: for so long from the first time that it was busy. */
 static bool again(enum baton_err e, struct baton_mono *limit)
 {
@@ -46,7 +45,7 @@ static enum baton_err join(struct hold *h, const struct hold_ask *ask)
 enum baton_err hold_take(struct hold *h, const struct hold_ask *ask,
                          struct baton_claim_holder *ret_holder)
 {
-	enum baton_err e = join(h, ask);
+	enum baton_err e = h->fleet ? BATON_OK : join(h, ask);
 	if (e != BATON_OK)
 		return e;
 	struct baton_claim_ask claim = {
@@ -88,6 +87,7 @@ void hold_release(struct hold *h)
 {
 	baton_claim_done(&h->claim);
 	h->claim = (struct baton_claim){.fleet = NULL};
+	h->next = BATON_MONO_NEVER;
 }
 
 void hold_done(struct hold *h)

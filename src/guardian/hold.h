@@ -25,10 +25,11 @@ struct hold {
 	struct baton_claim claim;
 	struct baton_duration ttl;
 	struct baton_mono since; /* when it was asked for, at the earliest */
-	struct baton_mono next;  /* when to look after it again */
+	struct baton_mono next;  /* when to look after it again; never: it is not held */
 };
 
-/* Joins the fleet and claims the subject. A stopped process may be in the way for 2 seconds.
+/* Joins the fleet, unless it has, and claims the subject. A stopped process may be in the way for 2
+ * seconds.
  *
  * Answers as baton_fleet_join() and baton_claim_wait(); *ret_holder as there. Unless BATON_OK
  * nothing is held, and hold_done() is fine all the same. */
@@ -39,7 +40,7 @@ enum baton_err hold_take(struct hold *h, const struct hold_ask *ask,
  * moves, or before. BATON_NOT_HELD: it is lost. */
 enum baton_err hold_keep(struct hold *h, struct baton_mono now);
 
-/* Gives it back. Once it is lost, nothing happens. */
+/* Gives it back; it can be taken once more. Once it is lost, nothing happens. */
 void hold_release(struct hold *h);
 
 /* Leaves the fleet. Fine for zeros, and twice. */

@@ -19,6 +19,13 @@
 /* What is passed on to the command. */
 static const int passed[] = {SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGTERM, SIGCONT};
 
+/* How far it has come with the guardian. */
+enum stage {
+	STAGE_WAITING = 1, /* the command has not started */
+	STAGE_ANSWERED,    /* it may have: the guardian decides between an offer's end and ours */
+	STAGE_STARTED
+};
+
 struct patron {
 	const struct baton_guardian_ask *ask;
 	sigset_t mask;         /* as it was before */
@@ -26,7 +33,9 @@ struct patron {
 	int signals;           /* where those that are passed on arrive */
 	int socket;            /* to the guardian */
 	pid_t guardian;        /* 0: it has been reaped */
-	bool started;          /* the command may have */
+	enum stage stage;
+	bool offered; /* the subject, with `fence`, and it has not been answered */
+	baton_fence fence;
 };
 
 /* Lets the signals arrive at a descriptor, except those that the caller ignores, as under nohup. */
@@ -79,7 +88,6 @@ static enum baton_err guardian_start(struct patron *p)
 		.ask = p->ask,
 		.socket = ends[1],
 		.patron = getpid(),
-		.group = getpgrp(),
 		.mask = &p->mask,
 		.chld_ignored = p->chld.sa_handler == SIG_IGN,
 	};
@@ -128,14 +136,14 @@ static bool hear_signals(struct patron *p, struct baton_guardian_end *end)
 	struct signalfd_siginfo info;
 	while (read(p->signals, &info, sizeof info) == (ssize_t)sizeof info) {
 		int sig = (int)info.ssi_signo;
-		if (!p->started && sig != SIGCONT) {
+		if (p->stage == STAGE_WAITING && sig != SIGCONT) {
 			kill(p->guardian, SIGKILL);
 			guardian_reap(p);
 			*end = (struct baton_guardian_end){.how = BATON_GUARDIAN_INTERRUPTED,
 			                                   .code = sig};
 			return true;
 		}
-		if (p->started && !is_everybodys(&info))
+		if (p->stage == STAGE_STARTED && !is_everybodys(&info))
 			order_send(p->socket, sig);
 	}
 	return false;
@@ -152,52 +160,94 @@ static enum baton_err refused(const struct post *post, struct baton_guardian_end
 	return post->err;
 }
 
+/* Answers an offer. What comes to us after the last look at the signals, and was sent to the whole
+ * group, has come to the process that is to be the command too: it was there before the offer.
+ * True: it is over, because a signal came before that look. */
+static bool accept_offer(struct patron *p, struct baton_guardian_end *end)
+{
+	p->offered = false;
+	if (p->ask->held)
+		p->ask->held(p->fence, p->ask->arg);
+	if (hear_signals(p, end))
+		return true;
+	p->stage = STAGE_ANSWERED;
+	order_send(p->socket, ORDER_GO);
+	return false;
+}
+
+/* Takes over how it ended. */
+static void ended(struct patron *p, const struct post *post, struct baton_guardian_end *end)
+{
+	*end = post->end;
+	if (post->last) {
+		guardian_reap(p);
+		return;
+	}
+	end->guardian = p->guardian;
+	order_send(p->socket, ORDER_HEARD);
+}
+
+/* True: it is over, and *ret_err is the answer. */
+static bool hear_post(struct patron *p, const struct post *post, struct baton_guardian_end *end,
+                      enum baton_err *ret_err)
+{
+	switch (post->kind) {
+	case POST_OFFER:
+		p->offered = true;
+		p->fence = post->fence;
+		return false;
+	case POST_WITHDRAWN:
+		p->offered = false;
+		p->stage = STAGE_WAITING;
+		order_send(p->socket, ORDER_BACK);
+		return false;
+	case POST_BEGUN:
+		p->stage = STAGE_STARTED;
+		return false;
+	case POST_END:
+		ended(p, post, end);
+		return true;
+	case POST_REFUSED:
+		guardian_reap(p);
+		*ret_err = refused(post, end);
+		return true;
+	}
+	return false;
+}
+
 /* True: it is over, and *ret_err is the answer. */
 static bool hear_guardian(struct patron *p, struct baton_guardian_end *end, enum baton_err *ret_err)
 {
 	struct post post;
-	switch (post_receive(p->socket, &post)) {
-	case POST_NOTHING:
-		return false;
-	case POST_HUNG_UP:
-		*end = (struct baton_guardian_end){.how = BATON_GUARDIAN_KILLED,
-		                                   .code = guardian_reap(p),
-		                                   .started = p->started};
-		return true;
-	case POST_GOT:
-		break;
+	for (;;) {
+		switch (post_receive(p->socket, &post)) {
+		case POST_NOTHING:
+			return p->offered && accept_offer(p, end);
+		case POST_HUNG_UP:
+			*end = (struct baton_guardian_end){.how = BATON_GUARDIAN_KILLED,
+			                                   .code = guardian_reap(p),
+			                                   .started = p->stage != STAGE_WAITING};
+			return true;
+		case POST_GOT:
+			if (hear_post(p, &post, end, ret_err))
+				return true;
+		}
 	}
-	if (post.kind == POST_OFFER) {
-		if (p->ask->held)
-			p->ask->held(post.fence, p->ask->arg);
-		p->started = true;
-		order_send(p->socket, ORDER_GO);
-		return false;
-	}
-	if (post.kind == POST_END) {
-		*end = post.end;
-		*ret_err = BATON_OK;
-	}
-	if (post.last)
-		guardian_reap(p);
-	else
-		end->guardian = p->guardian;
-	if (post.kind == POST_REFUSED)
-		*ret_err = refused(&post, end);
-	return true;
 }
 
 static enum baton_err wait_for_end(struct patron *p, struct baton_guardian_end *end)
 {
 	enum baton_err e = BATON_OK;
 	for (;;) {
+		/* Whether a signal is for us or for the command shows in the guardian's answer. */
+		bool hears = p->stage != STAGE_ANSWERED;
 		struct pollfd fds[2] = {
-			{.fd = p->signals, .events = POLLIN},
+			{.fd = hears ? p->signals : -1, .events = POLLIN},
 			{.fd = p->socket, .events = POLLIN},
 		};
 		if (poll(fds, 2, -1) < 0 && errno != EINTR)
 			return fail_errno(errno, "the guardian cannot be waited for");
-		if (hear_signals(p, end) || hear_guardian(p, end, &e))
+		if ((hears && hear_signals(p, end)) || hear_guardian(p, end, &e))
 			return e;
 	}
 }
@@ -224,7 +274,7 @@ enum baton_err baton_guardian_run(const struct baton_guardian_ask *ask,
 	enum baton_err e = ask_check(ask);
 	if (e != BATON_OK)
 		return e;
-	struct patron p = {.ask = ask, .signals = -1, .socket = -1};
+	struct patron p = {.ask = ask, .stage = STAGE_WAITING, .signals = -1, .socket = -1};
 	struct baton_guardian_end end = {.code = 0};
 	e = signals_take(&p);
 	if (e != BATON_OK)

@@ -2,6 +2,12 @@
 #include "guardian/phase.h"
 
 static const enum phase next[PHASES][EVENTS] = {
+	[PHASE_TAKING] =
+		{
+			[EVENT_TAKEN] = PHASE_LATCHING,
+			[EVENT_PATRON_GONE] = PHASE_DONE,
+			[EVENT_STOP] = PHASE_DONE,
+		},
 	[PHASE_LATCHING] =
 		{
 			[EVENT_LATCHED] = PHASE_OFFERED,
@@ -16,6 +22,15 @@ static const enum phase next[PHASES][EVENTS] = {
 			[EVENT_PATRON_GONE] = PHASE_DONE,
 			[EVENT_LOST] = PHASE_DONE,
 			[EVENT_STOP] = PHASE_DONE,
+			[EVENT_TIME_UP] = PHASE_WITHDRAWN,
+		},
+	[PHASE_WITHDRAWN] =
+		{
+			/* It was said before the patron knew. */
+			[EVENT_GO] = PHASE_WITHDRAWN,
+			[EVENT_BACK] = PHASE_TAKING,
+			[EVENT_PATRON_GONE] = PHASE_DONE,
+			[EVENT_STOP] = PHASE_DONE,
 		},
 	[PHASE_RUNNING] =
 		{
@@ -26,7 +41,7 @@ static const enum phase next[PHASES][EVENTS] = {
 		},
 	[PHASE_LEFT] =
 		{
-			[EVENT_PATRON_GONE] = PHASE_LEFT,
+			[EVENT_PATRON_GONE] = PHASE_ENDING,
 			[EVENT_EMPTY] = PHASE_KEEPING,
 			[EVENT_LOST] = PHASE_ENDING,
 			[EVENT_STOP] = PHASE_ENDING,

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-static void send_all(int socket, const void *bytes, size_t size)
+static void send_all(int socket, const void *bytes, size_t size, int flags)
 {
-	while (send(socket, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == EINTR)
+	while (send(socket, bytes, size, MSG_NOSIGNAL | flags) < 0 && errno == EINTR)
 		;
 }
 
@@ -24,13 +24,13 @@ static enum post_got receive_all(int socket, void *bytes, size_t size)
 
 void post_send(int socket, const struct post *post)
 {
-	send_all(socket, post, sizeof *post);
+	send_all(socket, post, sizeof *post, MSG_DONTWAIT);
 }
 
 void order_send(int socket, int32_t what)
 {
 	struct order order = {.what = what};
-	send_all(socket, &order, sizeof order);
+	send_all(socket, &order, sizeof order, 0);
 }
 
 enum post_got post_receive(int socket, struct post *ret)

@@ -12,9 +12,11 @@
 
 /* From the guardian. */
 enum post_kind {
-	POST_OFFER = 1, /* the subject is held with `fence`; the patron says when to begin */
-	POST_END,    /* how it ended: `end`; unless `last` the guardian still keeps the subject */
-	POST_REFUSED /* nothing runs: `err`, `errnum`, `detail`; `end` after a yield; the last */
+	POST_OFFER = 1, /* the subject is held with `fence`; answered by ORDER_GO */
+	POST_WITHDRAWN, /* that took too long, it is no longer held; answered by ORDER_BACK */
+	POST_BEGUN,     /* the answer to ORDER_GO, unless the offer was withdrawn: it runs */
+	POST_END,       /* how it ended: `end`; unless `last` answered by ORDER_HEARD */
+	POST_REFUSED    /* nothing runs: `err`, `errnum`, `detail`; after a yield `end`; the last */
 };
 
 #define POST_DETAIL 1024
@@ -29,15 +31,23 @@ struct post {
 	char detail[POST_DETAIL];
 };
 
-/* To the guardian: that signal for the command, or ORDER_GO. */
-#define ORDER_GO 0
+/* To the guardian: that signal for the command, or one of these. */
+enum {
+	ORDER_GO = -1,   /* the command may begin */
+	ORDER_BACK = -2, /* ask for the subject once more */
+	ORDER_HEARD = -3 /* the patron knows how it ended, and goes */
+};
 
 struct order {
 	int32_t what;
 };
 
-/* Both send without waiting and without a signal; what the other side does not take is dropped. */
+/* Sends without waiting, because a patron may be stopped for long: there is always room for the few
+ * posts that wait for its answer. Nothing happens when it is gone. */
 void post_send(int socket, const struct post *post);
+
+/* Sends, and waits while a guardian that is stopped has too many to read. Nothing happens when it
+ * is gone. */
 void order_send(int socket, int32_t what);
 
 /* What receiving came to. */

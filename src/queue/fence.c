@@ -11,7 +11,8 @@ static bool begins_with(struct baton_str s, struct baton_str start)
 enum fence_kind fence_kind_of(struct baton_str subject)
 {
 	bool grants = begins_with(subject, BATON_STR("lane/")) ||
-	              begins_with(subject, BATON_STR("pull/"));
+	              begins_with(subject, BATON_STR("pull/")) ||
+	              begins_with(subject, BATON_STR("\1"));
 	return grants ? FENCE_GRANTER : FENCE_PLAIN;
 }
 

@@ -16,7 +16,9 @@ enum ring_look ring_get(const struct ring *r, uint32_t capacity, struct ring_rea
 		}
 		const struct ring_entry *e = &r->entries[n & (capacity - 1)];
 		uint64_t state = atomic_load_explicit(&e->state, memory_order_acquire);
-		if (state < 2 * n + 2)
+		/* Numbers are counted round, so that the difference tells. */
+		int32_t ahead = (int32_t)((uint32_t)(state >> 32) - (uint32_t)(n + 1));
+		if (ahead < 0 || state == ring_writing(n))
 			return RING_PENDING;
 		struct ring_item item = {
 			atomic_load_explicit(&e->a, memory_order_relaxed),
@@ -24,7 +26,7 @@ enum ring_look ring_get(const struct ring *r, uint32_t capacity, struct ring_rea
 			atomic_load_explicit(&e->c, memory_order_relaxed),
 		};
 		atomic_thread_fence(memory_order_acquire);
-		bool whole = state == 2 * n + 2 &&
+		bool whole = state == ring_written(n, item) &&
 		             atomic_load_explicit(&e->state, memory_order_relaxed) == state;
 		if (!whole) {
 			ring_skip(reader);

@@ -1,8 +1,9 @@
 /* A ring of short entries in shared memory: many may write and many may read, nobody waits for
  * anybody, and whoever reads too slowly is told exactly how many entries were lost to it.
  *
- * What is written is advice. A writer that dies or is stopped in the middle of an entry costs that
- * one entry, and one in each later round until the next writer but one takes its place over. */
+ * What is written is advice. A writer that dies in the middle of an entry costs that one entry. One
+ * that was stopped there for a whole round, and goes on, spoils what another has written meanwhile:
+ * that counts as lost too. */
 #ifndef SHM_RING_H
 #define SHM_RING_H
 
@@ -14,7 +15,8 @@ struct ring_item {
 	uint64_t a, b, c;
 };
 
-/* Entry number n is at n % capacity. `state` is 2n+1 while it is being written and 2n+2 after. */
+/* Entry number n is at n % capacity. `state` is n + 1, in the upper half, and below it 1 while it
+ * is being written, and after that a sum of what was. */
 struct ring_entry {
 	_Atomic uint64_t state;
 	_Atomic uint64_t a, b, c;
@@ -31,6 +33,17 @@ static inline uint64_t ring_size(uint32_t capacity)
 	return sizeof(struct ring) + (uint64_t)capacity * sizeof(struct ring_entry);
 }
 
+static inline uint64_t ring_writing(uint64_t n)
+{
+	return (n + 1) << 32 | 1;
+}
+
+static inline uint64_t ring_written(uint64_t n, struct ring_item item)
+{
+	uint64_t sum = item.a + item.b + item.c;
+	return (n + 1) << 32 | (uint32_t)((sum ^ sum >> 32) << 1);
+}
+
 /* Appends `item`. Any thread of any process. The count of what was begun rises first, as a full
  * barrier, so that somebody who says that he sleeps and then finds nothing new was seen by whoever
  * looks for sleepers after this. */
@@ -38,17 +51,12 @@ static inline void ring_put(struct ring *r, uint32_t capacity, struct ring_item 
 {
 	uint64_t n = atomic_fetch_add(&r->head, 1);
 	struct ring_entry *e = &r->entries[n & (capacity - 1)];
-	uint64_t state = atomic_load_explicit(&e->state, memory_order_relaxed);
-	/* Somebody is still writing here, a round or more behind: this entry is lost, unless that
-	 * is so long ago that he must be dead. */
-	if ((state & 1) && state + 4 * (uint64_t)capacity > 2 * n)
-		return;
-	atomic_store_explicit(&e->state, 2 * n + 1, memory_order_relaxed);
+	atomic_store_explicit(&e->state, ring_writing(n), memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
 	atomic_store_explicit(&e->a, item.a, memory_order_relaxed);
 	atomic_store_explicit(&e->b, item.b, memory_order_relaxed);
 	atomic_store_explicit(&e->c, item.c, memory_order_relaxed);
-	atomic_store_explicit(&e->state, 2 * n + 2, memory_order_release);
+	atomic_store_explicit(&e->state, ring_written(n, item), memory_order_release);
 }
 
 enum ring_look {

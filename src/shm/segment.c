@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/process.h"
 
 /* File systems that <linux/magic.h> does not know on every machine. */
@@ -59,26 +60,6 @@ static void folder_of(const char *path, char folder[SEGMENT_PATH_MAX + 1])
 	folder[len] = '\0';
 	if (len == 0)
 		memcpy(folder, "/", 2);
-}
-
-/* Whoever can write to the folder can put another file in the segment's place, so it must be ours
- * or root's. */
-static enum baton_err folder_check(const char *folder, int fd)
-{
-	struct stat st;
-	if (fd < 0 || fstat(fd, &st) != 0)
-		return fail_errno(errno, "the folder '%.200s' cannot be opened", folder);
-	if (st.st_uid != geteuid() && st.st_uid != 0)
-		return fail(BATON_INVALID,
-		            "the folder '%.200s' belongs to uid %u; it must belong to uid %u or "
-		            "root",
-		            folder, (unsigned)st.st_uid, (unsigned)geteuid());
-	if ((st.st_mode & S_IWOTH) && !(st.st_mode & S_ISVTX))
-		return fail(BATON_INVALID,
-		            "the folder '%.200s' is writable by everybody; take that away with "
-		            "chmod o-w",
-		            folder);
-	return BATON_OK;
 }
 
 static enum baton_err header_fill(struct segment_header *h, const struct segment_spec *spec,
@@ -127,13 +108,6 @@ static enum baton_err file_fill(int fd, const struct segment_spec *spec,
 	return e;
 }
 
-/* What is shared with a group is shared with that of the folder. */
-static bool group_give(int fd, int folder, mode_t mode)
-{
-	struct stat st;
-	return mode != 0660 || (fstat(folder, &st) == 0 && fchown(fd, (uid_t)-1, st.st_gid) == 0);
-}
-
 /* Makes the file complete and without a name, and then gives it its name if nobody was faster.
  * A maker that dies on the way leaves nothing behind. */
 static enum baton_err segment_make(const struct segment_spec *spec, int folder)
@@ -146,17 +120,15 @@ static enum baton_err segment_make(const struct segment_spec *spec, int folder)
 	if (e != BATON_OK)
 		return e;
 	AUTO(fd_closep)
-	int fd = openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, spec->mode);
-	if (fd < 0 || fchmod(fd, spec->mode) != 0 || !group_give(fd, folder, spec->mode))
+	int fd = file_new(folder, spec->mode);
+	if (fd < 0)
 		return fail_errno(errno, "a shared segment cannot be made at '%.200s'", spec->path);
 	e = file_size(fd, spec, header.size);
 	if (e == BATON_OK)
 		e = file_fill(fd, spec, &header);
 	if (e != BATON_OK)
 		return e;
-	char self[64];
-	snprintf(self, sizeof self, "/proc/thread-self/fd/%d", fd);
-	if (linkat(AT_FDCWD, self, AT_FDCWD, spec->path, AT_SYMLINK_FOLLOW) != 0 && errno != EEXIST)
+	if (file_name(fd, AT_FDCWD, spec->path) != 0 && errno != EEXIST)
 		return fail_errno(errno, "a shared segment cannot be given the name '%.200s'",
 		                  spec->path);
 	return BATON_OK;
@@ -179,9 +151,11 @@ static enum baton_err stat_check(const struct segment_spec *spec, const struct s
 		return foreign(spec, "belongs to another user");
 	if (mode != 0600 && mode != 0660)
 		return fail(BATON_INVALID,
-		            "'%.200s' has mode %03o instead of 600 or 660, so anybody may have "
-		            "written to it; it was left as it is",
-		            spec->path, (unsigned)mode);
+		            "'%.200s' has mode %03o instead of 600 or 660, so %s; it was left as "
+		            "it is",
+		            spec->path, (unsigned)mode,
+		            (mode & 02) != 0 ? "anybody may have written to it"
+		                             : "not all who share it have permission to use it");
 	return BATON_OK;
 }
 

@@ -27,6 +27,53 @@ struct page_parcel *page_parcel_new(const struct baton_alloc *alloc)
 	return p;
 }
 
+struct schedules_parcel *schedules_parcel_new(const struct baton_alloc *alloc)
+{
+	struct schedules_parcel *p = mem_new(alloc, 1, sizeof *p);
+	if (!p)
+		fail_memory(sizeof *p, "a page of schedules");
+	else
+		arena_init(&p->arena, alloc);
+	return p;
+}
+
+static bool schedule_copy(struct arena *a, struct baton_schedule *s)
+{
+	return arena_copy(a, s->name, &s->name) && arena_copy(a, s->cron, &s->cron) &&
+	       arena_copy(a, s->zone, &s->zone) && arena_copy(a, s->queue, &s->queue) &&
+	       arena_copy(a, s->lane, &s->lane) && arena_copy(a, s->payload, &s->payload);
+}
+
+bool schedules_parcel_add(struct schedules_parcel *page, const struct baton_schedule *schedule)
+{
+	struct baton_schedule s = *schedule;
+	size_t count = page->pub.count;
+	if (count == page->cap) {
+		size_t cap = page->cap ? page->cap * 2 : 16;
+		struct baton_schedule *items = arena_take(&page->arena, cap, sizeof *items);
+		if (!items)
+			return false;
+		if (count > 0)
+			memcpy(items, page->items, count * sizeof *items);
+		page->items = items;
+		page->cap = cap;
+	}
+	if (!schedule_copy(&page->arena, &s))
+		return false;
+	page->items[count] = s;
+	page->pub = (struct baton_schedules){page->items, count + 1};
+	return true;
+}
+
+void baton_schedules_free(struct baton_schedules *schedules)
+{
+	struct schedules_parcel *p = (struct schedules_parcel *)schedules;
+	if (!p)
+		return;
+	arena_done(&p->arena);
+	mem_free(p->arena.alloc, p, 1, sizeof *p);
+}
+
 void baton_work_claims_free(struct baton_work_claims *claims)
 {
 	struct claims_parcel *p = (struct claims_parcel *)claims;

@@ -84,6 +84,12 @@ void baton_store_close(struct baton_store *store)
 		store->ops->close(store);
 }
 
+void store_done(struct baton_store *store)
+{
+	beats_close(&store->beats);
+	pthread_mutex_destroy(&store->beats_mu);
+}
+
 const struct baton_owner *baton_store_owner(const struct baton_store *store)
 {
 	return &store->owner;

@@ -10,14 +10,54 @@
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include <baton/lease.h>
 #include <baton/queue.h>
+#include <baton/schedule.h>
+#include <baton/shard.h>
 #include <baton/store.h>
 #include <baton/work.h>
 
 #include "queue/lease.h"
+#include "store/beats.h"
+
+struct schedules_parcel;
+
+/* What is put of a schedule in one transaction. */
+struct schedule_step {
+	struct baton_str name;
+	struct baton_store_time from, last, next;
+	const struct baton_batch *batches;
+	size_t count;
+};
+
+/* A registered runner. */
+struct runner_row {
+	uint64_t number; /* of the registration                                    */
+	uint32_t slot;   /* where it beats                                         */
+	char name[BATON_NAME_MAX + 1], endpoint[BATON_NAME_MAX + 1], labels[BATON_NAME_MAX + 1];
+	struct baton_owner owner;
+	uint32_t weight;
+	struct baton_duration ttl;
+	struct baton_store_time since;
+};
+
+/* Why a runner is removed, and so what becomes of what it has claimed. */
+enum runner_end {
+	RUNNER_LEFT = 1, /* goes back as if it had not been          */
+	RUNNER_TAKEN     /* goes back with one attempt more          */
+};
+
+/* Shards that a runner takes or gives back. */
+struct shard_change {
+	uint64_t runner;
+	const struct baton_shard *shards;
+	size_t count;
+	bool take;
+	struct baton_shard_answer *answers;
+};
 
 struct store_ops {
 	void (*close)(struct baton_store *store);
@@ -71,6 +111,43 @@ struct store_ops {
 	enum baton_err (*next_due)(struct baton_store *store, struct baton_str queue,
 	                           struct baton_store_time *ret);
 
+	/* Keeps the record, with its last and next. One that is there with the same expression and
+	 * zone keeps its own last and next. */
+	enum baton_err (*schedule_set)(struct baton_store *store,
+	                               const struct baton_schedule *schedule);
+	enum baton_err (*schedule_remove)(struct baton_store *store, struct baton_str name);
+
+	/* Those after `after`, or, if it is not empty, that of exactly `name`, into the page. */
+	enum baton_err (*schedule_list)(struct baton_store *store, struct baton_str after,
+	                                struct baton_str name, size_t max,
+	                                struct schedules_parcel *page);
+
+	/* Puts the batches of some ticks, and moves the schedule on. BATON_NOT_HELD: its last tick
+	 * is not step->from any more, or it is gone, and nothing was put. */
+	enum baton_err (*schedule_step)(struct baton_store *store,
+	                                const struct schedule_step *step);
+
+	/* Registers row, whose number, slot and since are set. BATON_YIELD: one of that name is
+	 * there, *ret_other. */
+	enum baton_err (*runner_add)(struct baton_store *store, struct runner_row *row,
+	                             struct runner_row *ret_other);
+
+	/* Removes it, its shards being free. BATON_NOT_HELD: it is not there. */
+	enum baton_err (*runner_remove)(struct baton_store *store, uint64_t number,
+	                                enum runner_end end);
+
+	/* The one with the least number above `after`. BATON_NOT_FOUND: there is none. */
+	enum baton_err (*runner_next)(struct baton_store *store, uint64_t after,
+	                              struct runner_row *ret_row);
+	enum baton_err (*shard_change)(struct baton_store *store,
+	                               const struct shard_change *change);
+	enum baton_err (*shard_list)(struct baton_store *store, struct baton_str queue,
+	                             uint32_t first, struct baton_shard_answer *answers,
+	                             size_t count);
+	enum baton_err (*tick)(struct baton_store *store, uint64_t runner,
+	                       const struct baton_tick *tick,
+	                       struct baton_work_claims **ret_claims);
+
 	enum baton_err (*backup)(struct baton_store *store, const char *path,
 	                         const struct baton_store_progress *progress);
 	enum baton_err (*check)(struct baton_store *store,
@@ -95,6 +172,9 @@ struct baton_store {
 	enum baton_store_sync sync;      /* [const] */
 	int32_t pid;                     /* [const] of the process that opened it */
 	char where[BATON_STORE_PATH_MAX + 16]; /* [const] */
+	char beats_path[BATON_STORE_PATH_MAX + 16]; /* [const] "": memory of this process */
+	pthread_mutex_t beats_mu;
+	struct beats beats; /* [beats_mu] until it is open, then [const] */
 	_Atomic uint32_t bell; /* [atomic] counts what may have made something ready; a futex */
 };
 
@@ -110,6 +190,12 @@ enum baton_err store_check_ttl(struct baton_duration ttl);
 /* A row as others see it, and as its holder does. */
 struct baton_lease_holder store_holder(const struct lease_row *row, const struct baton_id *asker);
 struct baton_lease store_lease(const struct lease_row *row);
+
+/* Whether ends of claims are within their limits. */
+enum baton_err store_check_ends(const struct baton_work_end *ends, size_t count);
+
+/* Ends what all backends have. */
+void store_done(struct baton_store *store);
 
 /* Puts in front of the detail which batch of a call it is about. Returns `e`. */
 enum baton_err store_name_batch(enum baton_err e, size_t index);

@@ -126,14 +126,20 @@ static enum baton_err check_end(const struct baton_work_end *end)
 	return e == BATON_OK ? check_delay(end->delay) : e;
 }
 
+enum baton_err store_check_ends(const struct baton_work_end *ends, size_t count)
+{
+	enum baton_err e = check_count("ends", count, BATON_CLAIMS_MAX);
+	for (size_t i = 0; i < count && e == BATON_OK; i++)
+		e = check_end(&ends[i]);
+	return e;
+}
+
 enum baton_err baton_work_end(struct baton_store *store, const struct baton_work_end *ends,
                               size_t count, struct baton_work_ended *answers)
 {
 	enum baton_err e = store_enter(store);
 	if (e == BATON_OK)
-		e = check_count("ends", count, BATON_CLAIMS_MAX);
-	for (size_t i = 0; i < count && e == BATON_OK; i++)
-		e = check_end(&ends[i]);
+		e = store_check_ends(ends, count);
 	return e == BATON_OK && count > 0 ? store->ops->end(store, ends, count, answers) : e;
 }
 

@@ -19,7 +19,7 @@
 #define COUNT_OFFSET 512
 #define COUNT_BYTES 24
 #define SLOTS_OFFSET 4096
-#define FILE_BYTES (SLOTS_OFFSET + SLOTS * sizeof(struct slot))
+#define FILE_BYTES (SLOTS_OFFSET + SLOTS * sizeof(struct ledger_slot))
 
 static char folder[] = "/dev/shm/baton-fuzz-XXXXXX";
 static char path[sizeof folder + 8];
@@ -56,7 +56,7 @@ static void seal(unsigned char *image)
 static size_t image_make(unsigned char *image)
 {
 	const uint32_t numbers[] = {1, SUBJECTS, SLOTS};
-	struct slot slot = {.subject = hash_id(&seed, "s", 1)};
+	struct ledger_slot slot = {.subject = hash_id(&seed, "s", 1)};
 	uint64_t count[] = {1, 0};
 	memcpy(&count[1], slot.subject.bytes, 8);
 	count[1] %= SLOTS;
@@ -76,7 +76,7 @@ static size_t image_make(unsigned char *image)
 /* Makes the hashes of the slot fit its marks, whatever they are. */
 static void slot_seal(unsigned char *image, size_t offset)
 {
-	struct slot slot;
+	struct ledger_slot slot;
 	struct slot_place at = {.seed = &seed, .index = (offset - SLOTS_OFFSET) / sizeof slot};
 	memcpy(&slot, image + offset, sizeof slot);
 	for (unsigned i = 0; i < 2; i++) {
@@ -99,7 +99,7 @@ static void image_change(unsigned char *image, size_t slot, const uint8_t *data,
 			image[COUNT_OFFSET + offset % COUNT_BYTES] = data[3];
 			break;
 		case 2:
-			image[slot + offset % sizeof(struct slot)] = data[3];
+			image[slot + offset % sizeof(struct ledger_slot)] = data[3];
 			break;
 		case 3:
 			image[offset % FILE_BYTES] = data[3];

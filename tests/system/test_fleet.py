@@ -503,6 +503,30 @@ def test_what_is_forced_is_free_and_its_holder_learns_it(baton, mate, path):
     assert sorted(m['owner'] for m in fleet['members']) == ['ada', 'ben']
 
 
+def test_without_an_output_nothing_is_forced(baton, mate, path):
+    ada = mate()
+    ada.hold(b'lock', b'x')
+    result = baton('force-release', 'x', '--fleet', path, preexec_fn=lambda: os.close(1),
+                   stdout=None)
+    assert result.returncode == IO_ERROR
+    assert result.stderr == 'baton: cannot write to standard output: Bad file descriptor\n'
+    with open('/dev/null') as unwritable:
+        assert baton('force-release', 'x', '--fleet', path, stdout=unwritable).returncode == \
+            IO_ERROR
+    assert ada.ask('check') == 'BATON_OK'
+
+
+def test_what_is_forced_before_the_output_fails_is_said_to_be(baton, mate, path):
+    ada = mate()
+    ada.hold(b'lock', b'x')
+    with open('/dev/full', 'w') as full:
+        result = baton('force-release', 'x', '--fleet', path, stdout=full)
+    assert result.returncode == IO_ERROR
+    assert result.stderr == ("baton: 'lock/x' was released all the same\n"
+                             'baton: cannot write to standard output: No space left on device\n')
+    assert ada.ask('check') == 'BATON_NOT_HELD'
+
+
 def test_force_gives_a_name_to_the_first_in_line(baton, mate, path):
     ada, ben = mate('ada'), mate('ben')
     fence = ada.hold(b'jobs', b'a/b')
@@ -724,6 +748,21 @@ def test_what_is_no_fleet_is_refused_and_left_alone(baton, path, command, make):
 
 
 @pytest.mark.parametrize('command', COMMANDS)
+@pytest.mark.parametrize('mode, why', [(0o000, 'not all who share it have permission to use it'),
+                                       (0o400, 'not all who share it have permission to use it'),
+                                       (0o666, 'anybody may have written to it')])
+def test_a_fleet_of_another_mode_is_refused_for_what_that_means(baton, path, command, mode, why):
+    short(path)
+    os.chmod(path, mode)
+    result = baton(*command, '--fleet', path)
+    if result.returncode == PERMISSION:     # who is not root cannot look at its mode
+        assert complaint(result, PERMISSION) == f"'{path}' cannot be opened: Permission denied"
+    else:
+        assert complaint(result, DATA) == (f"'{path}' has mode {mode:03o} instead of 600 or 660, "
+                                           f'so {why}; it was left as it is')
+
+
+@pytest.mark.parametrize('command', COMMANDS)
 @pytest.mark.parametrize('make', [folder, link])
 def test_what_is_no_file_is_refused(baton, path, command, make):
     make(path)
@@ -828,8 +867,7 @@ def test_every_error_has_its_status(baton, path, tmp_path, number, status):
 
 
 @pytest.mark.parametrize('command', [['holders'], ['holders', '--json'], ['fleet'],
-                                     ['fleet', '--json'], ['force-release', 'x'],
-                                     ['fleet', '--create']])
+                                     ['fleet', '--json'], ['fleet', '--create']])
 def test_a_full_output_is_reported(baton, mate, path, command):
     mate().hold(b'lock', b'x')
     with open('/dev/full', 'w') as full:

@@ -1,5 +1,6 @@
 """baton lock: one command at a time under a name, whoever is killed."""
 import contextlib
+import fcntl
 import os
 import pty
 import re
@@ -13,7 +14,7 @@ import pytest
 
 BATON = os.environ['BATON_BIN']
 WITNESS = os.environ['BATON_WITNESS']
-USAGE, WRONG_DATA, SOFTWARE, SYSTEM, YIELDED, LOST = 64, 65, 70, 71, 75, 76
+USAGE, WRONG_DATA, UNAVAILABLE, SOFTWARE, SYSTEM, YIELDED, LOST = 64, 65, 69, 70, 71, 75, 76
 BOUND = 60     # seconds that nothing here takes
 HELD = re.compile(r'baton: (\S+) is held by (.+) \(pid (\d+) on (\S+)\) '
                   r'since (\S+ \S+) until (.+)\n')
@@ -32,6 +33,13 @@ def hear_signals(but=None):
     """Makes a process that is about to be another hear what whoever runs the tests may ignore."""
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGCHLD):
         signal.signal(number, signal.SIG_IGN if number == but else signal.SIG_DFL)
+
+
+def lead_a_group():
+    """For who is to be stopped: a group without a parent in its session is continued by the kernel
+    when one of its processes ends."""
+    hear_signals()
+    os.setpgrp()
 
 
 @pytest.fixture
@@ -95,12 +103,21 @@ def children(pid):
     return found
 
 
-def guardian_of(process):
+def wait_until(condition):
     limit = time.monotonic() + BOUND
-    while not children(process.pid):
-        assert time.monotonic() < limit and process.poll() is None
+    while not condition():
+        assert time.monotonic() < limit
+
+
+def guardian_of(process):
+    wait_until(lambda: children(process.pid) or process.poll() is not None)
     [guardian] = children(process.pid)
     return guardian
+
+
+def waiters(baton):
+    """How many stand in line, for any name."""
+    return int(re.search(r'^waiters +(\d+) of', baton('fleet').stdout, re.MULTILINE).group(1))
 
 
 def says_if_alive(pid):
@@ -452,6 +469,25 @@ def test_the_command_is_in_its_callers_group_and_may_use_the_terminal(on_a_termi
     assert str(pid).encode() in got
 
 
+@pytest.fixture
+def unshare():
+    """What runs a command in new namespaces."""
+    def prefix(*options):
+        command = ['unshare', *([] if os.geteuid() == 0 else ['--map-root-user']), *options]
+        if subprocess.run([*command, 'true'], check=False, stderr=subprocess.DEVNULL).returncode:
+            pytest.skip('no new namespaces to be had here')
+        return command
+    return prefix
+
+
+@pytest.mark.parametrize('under', [UNDER_A_SHELL, []], ids=['under a shell', 'alone'])
+def test_in_a_new_pid_namespace_the_command_may_use_the_terminal(on_a_terminal, unshare, under):
+    _, terminal = on_a_terminal([*unshare('--mount-proc', '--pid', '--fork'), *under, BATON, 'lock',
+                                 'x', 'sh', '-c', 'read line; echo got $line'])
+    os.write(terminal, b'hello\n')
+    read_until(terminal, b'got hello')
+
+
 def test_a_killed_patron_takes_the_command_and_its_daemons_with_it(baton, lock):
     process = with_daemon(lock, 'x', then=GOES_ON)
     assert process.stdout.readline() == 'on\n'
@@ -465,18 +501,46 @@ def test_a_killed_patron_takes_the_command_and_its_daemons_with_it(baton, lock):
     ends(daemon)
 
 
-def test_a_killed_group_leaves_its_daemons_to_the_guardian(baton, lock):
+def test_a_killed_group_takes_its_daemons_with_it(baton, lock):
     process = with_daemon(lock, 'x', then=GOES_ON, start_new_session=True)
     assert process.stdout.readline() == 'on\n'
     daemon = descriptor(process.daemon)
-    # The patron first: a guardian that sees the command's end before the patron's leaves what the
-    # command left behind alone, and keeps the name.
-    os.kill(process.pid, signal.SIGKILL)
+    os.killpg(process.pid, signal.SIGKILL)
     assert done(process) == -signal.SIGKILL
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
     ends(daemon)
     assert baton('lock', 'x', 'true').returncode == 0
+
+
+def test_a_patron_that_is_killed_before_it_knows_of_the_end_takes_the_daemons_with_it(baton, lock):
+    process = with_daemon(lock, 'x', then=GOES_ON, preexec_fn=lead_a_group)
+    assert process.stdout.readline() == 'on\n'
+    daemon = descriptor(process.daemon)
+    [command] = [c for c in children(guardian_of(process)) if c != process.daemon]
+    os.kill(process.pid, signal.SIGSTOP)
+    os.kill(command, signal.SIGKILL)
+    wait_until(lambda: not os.path.exists(f'/proc/{command}'))
+    os.kill(process.pid, signal.SIGKILL)
+    assert done(process) == -signal.SIGKILL
+    ends(daemon)
+    assert baton('lock', 'x', 'true').returncode == 0
+
+
+def test_who_is_stopped_while_it_waits_gives_its_turn_to_others(baton, lock):
+    holder = running(lock, 'x')
+    waiting = lock('-v', 'x', *RUN, preexec_fn=lead_a_group)
+    wait_until(lambda: waiters(baton) == 1)
+    waiting.send_signal(signal.SIGSTOP)
+    assert done(holder, input='') == 0
+    # It gets the name and does not answer; the name goes on to the next.
+    other = running(lock, '-w', f'{BOUND}s', 'x')
+    waiting.send_signal(signal.SIGCONT)
+    wait_until(lambda: waiters(baton) == 1)
+    assert done(other, input='') == 0
+    fence = int(waiting.stdout.readline())
+    assert fence > other.fence > holder.fence
+    assert done(waiting, input='') == 0
+    where, said = waiting.err.splitlines()
+    assert said == f'baton: x is held with fence {fence}'
 
 
 def test_a_killed_patron_that_waits_leaves_nobody_in_line(baton, lock):
@@ -654,6 +718,27 @@ def test_a_fleet_that_is_something_else_is_an_error_and_left_alone(baton, own_fl
     assert own_fleet.read_text() == 'precious'
 
 
+def test_without_room_for_the_fleet_nothing_runs(baton, unshare, tmp_path):
+    script = 'mount -t tmpfs -o size=64k none "$1" && "$2" lock --fleet "$1/fleet" x echo ran; ' \
+             'status=$?; ls -A "$1"; exit $status'
+    command = [*unshare('--mount'), 'sh', '-c', script, 'sh', tmp_path / 'run', BATON]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=BOUND, check=False)
+    assert (result.returncode, result.stdout) == (UNAVAILABLE, '')
+    assert re.fullmatch(f"baton: .*'{tmp_path}/run/fleet'.*\n", result.stderr)
+
+
+@pytest.mark.parametrize('options', [[], ['-n'], ['-w', '1h'], ['-E', '3']])
+def test_behind_a_stopped_process_nothing_runs(baton, own_fleet, options):
+    assert baton('fleet', '--create').returncode == 0
+    # Whoever joins has this lock for a moment.
+    with open(f'{own_fleet}.mark') as mark:
+        fcntl.flock(mark, fcntl.LOCK_EX)
+        result = baton('lock', *options, 'x', 'echo', 'ran')
+    assert (result.returncode, result.stdout) == (YIELDED, '')
+    assert re.fullmatch(f"baton: '{own_fleet}.mark' has been locked for .*\n", result.stderr)
+    assert baton('lock', *options, 'x', 'true').returncode == 0
+
+
 def test_a_fleet_named_badly_by_the_environment_is_an_error(baton):
     result = baton('lock', 'x', 'echo', 'ran', env={'BATON_FLEET': 'relative'})
     assert (result.returncode, result.stdout) == (USAGE, '')
@@ -675,7 +760,8 @@ def test_closed_standard_descriptors_are_no_trap(lock, baton, closed):
         hear_signals()
         for fd in closed:
             os.close(fd)
-    process = subprocess.Popen([BATON, 'lock', 'x', '-c', 'exit 7'], preexec_fn=close)
+    found = ' && '.join(f'[ ! -e /proc/$$/fd/{fd} ]' for fd in closed)
+    process = subprocess.Popen([BATON, 'lock', 'x', '-c', f'{found} && exit 7'], preexec_fn=close)
     assert process.wait(timeout=BOUND) == 7
     assert baton('lock', '-w', '1min', 'x', 'true').returncode == 0
 

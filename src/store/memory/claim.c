@@ -39,12 +39,13 @@ static bool comes_before(const struct batch *a, const struct batch *b)
 }
 
 /* The lane to be claimed from next, or NULL. */
-static struct lane *best_lane(const struct tx *tx, const struct queue *queue)
+static struct lane *best_lane(const struct tx *tx, const struct queue *queue, uint32_t shard)
 {
 	struct batch *best = NULL;
 	for (struct row *row = tx->m->lanes.oldest; row; row = row->newer) {
 		const struct lane *lane = (struct lane *)row;
-		if (lane->queue != queue)
+		if (lane->queue != queue ||
+		    (shard != MEMORY_ANY_SHARD && memory_lane_shard(lane) != shard))
 			continue;
 		struct line line = memory_line_look(lane, tx->now);
 		if (line.free && (!best || comes_before(line.first, best)))
@@ -97,18 +98,27 @@ static enum baton_err claim_lane(struct tx *tx, struct take *take, struct lane *
 	return memory_take(tx, take, ready.batches, count);
 }
 
+enum baton_err memory_take_lanes(struct tx *tx, struct queue *queue, uint32_t shard,
+                                 struct take *take, const struct take_limits *limits)
+{
+	size_t before = take->parcel->pub.count;
+	enum baton_err e = memory_due_see(tx, queue);
+	while (e == BATON_OK && take->parcel->pub.count - before < limits->claims) {
+		struct lane *lane = best_lane(tx, queue, shard);
+		if (!lane)
+			break;
+		e = claim_lane(tx, take, lane, limits->max);
+	}
+	return e;
+}
+
 static enum baton_err claim_lanes(struct tx *tx, struct queue *queue,
                                   const struct baton_work_ask *ask, struct claims_parcel *parcel)
 {
 	struct take take = {store_asker(&tx->m->store, ask->owner), NULL, store_ttl(ask->ttl),
 	                    parcel};
-	enum baton_err e = memory_due_see(tx, queue);
-	while (e == BATON_OK && parcel->pub.count < ask->claims) {
-		struct lane *lane = best_lane(tx, queue);
-		if (!lane)
-			break;
-		e = claim_lane(tx, &take, lane, ask->max);
-	}
+	const struct take_limits limits = {ask->claims, ask->max};
+	enum baton_err e = memory_take_lanes(tx, queue, MEMORY_ANY_SHARD, &take, &limits);
 	if (e == BATON_OK && parcel->pub.count > 0)
 		e = memory_queue_use(tx, queue, BATON_QUEUE_PULL);
 	return e;

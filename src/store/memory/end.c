@@ -240,13 +240,19 @@ static enum baton_err end_one(struct tx *tx, const struct baton_work_end *end,
 	return BATON_OK;
 }
 
+enum baton_err memory_end_all(struct tx *tx, const struct baton_work_end *ends, size_t count,
+                              struct baton_work_ended *answers)
+{
+	enum baton_err e = BATON_OK;
+	for (size_t i = 0; i < count && e == BATON_OK; i++)
+		e = end_one(tx, &ends[i], &answers[i]);
+	return e;
+}
+
 enum baton_err memory_end(struct baton_store *store, const struct baton_work_end *ends,
                           size_t count, struct baton_work_ended *answers)
 {
 	struct tx tx;
-	enum baton_err e = BATON_OK;
 	memory_tx_begin(&tx, store);
-	for (size_t i = 0; i < count && e == BATON_OK; i++)
-		e = end_one(&tx, &ends[i], &answers[i]);
-	return memory_tx_end_ring(&tx, e);
+	return memory_tx_end_ring(&tx, memory_end_all(&tx, ends, count, answers));
 }

@@ -1,6 +1,8 @@
 /* The lanes of a store in memory, and their lines. */
 #include "store/memory/lane.h"
 
+#include "queue/place.h"
+
 #include "base/check.h"
 
 /* Names have no NUL, so that one can stand between them. */
@@ -118,4 +120,12 @@ struct line memory_line_look(const struct lane *lane, struct baton_store_time no
 	if (!line.first || line.first->is.state == BATON_BATCH_RETRY || line.dead)
 		line.free = false;
 	return line;
+}
+
+uint32_t memory_lane_shard(const struct lane *lane)
+{
+	uint32_t shards = lane->queue->is.policy.shards;
+	if (lane->name.len > 0)
+		return place_of_lane(lane->queue->name, lane->name, shards);
+	return (uint32_t)(lane->first->id % shards);
 }

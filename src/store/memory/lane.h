@@ -13,6 +13,9 @@ struct lane *memory_lane_open(struct tx *tx, struct queue *queue, struct baton_s
 struct lane *memory_lane_find(const struct memory *m, struct baton_str queue,
                               struct baton_str name);
 
+/* Its shard: that of its name; without one, they take turns. */
+uint32_t memory_lane_shard(const struct lane *lane);
+
 /* Puts a batch at the place of its number. */
 void memory_lane_place(struct batch *b);
 

@@ -26,10 +26,12 @@ static void memory_close(struct baton_store *store)
 {
 	struct memory *m = (struct memory *)store;
 	struct table *const tables[] = {&m->queues, &m->lanes,   &m->batches, &m->claims,
-	                                &m->sources, &m->answers, &m->leases,  &m->texts};
+	                                &m->sources, &m->answers, &m->leases,  &m->texts,
+	                                &m->schedules, &m->runners};
 	for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
 		memory_table_done(tables[i]);
 	pthread_mutex_destroy(&m->mu);
+	store_done(store);
 	mem_free(m->store.alloc, m, 1, sizeof *m);
 }
 
@@ -72,6 +74,16 @@ static const struct store_ops ops = {
 	.get = memory_get,
 	.list = memory_list,
 	.next_due = memory_next_due,
+	.schedule_set = memory_schedule_set,
+	.schedule_remove = memory_schedule_remove,
+	.schedule_list = memory_schedule_list,
+	.schedule_step = memory_schedule_step,
+	.runner_add = memory_runner_add,
+	.runner_remove = memory_runner_remove,
+	.runner_next = memory_runner_next,
+	.shard_change = memory_shard_change,
+	.shard_list = memory_shard_list,
+	.tick = memory_tick,
 	.backup = memory_backup,
 	.check = memory_check,
 	.tidy = memory_tidy,
@@ -94,6 +106,8 @@ static void tables_init(struct memory *m)
 	m->answers = (struct table){.alloc = a};
 	m->leases = (struct table){.alloc = a, CHANGES(struct lease)};
 	m->texts = (struct table){.alloc = a, CHANGES(struct text)};
+	m->schedules = (struct table){.alloc = a, CHANGES(struct schedule)};
+	m->runners = (struct table){.alloc = a};
 }
 
 enum baton_err memory_open(const struct baton_store *store, struct baton_store **ret_store)
@@ -110,6 +124,7 @@ enum baton_err memory_open(const struct baton_store *store, struct baton_store *
 	m->seed = seed;
 	m->made = baton_store_now(store);
 	pthread_mutex_init(&m->mu, NULL);
+	pthread_mutex_init(&m->store.beats_mu, NULL);
 	tables_init(m);
 	*ret_store = &m->store;
 	return BATON_OK;

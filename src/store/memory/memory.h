@@ -20,6 +20,8 @@ struct memory {
 	uint64_t seq;   /* [mu] the last number that was given                           */
 	uint64_t text;  /* [mu] how many texts there were                                */
 	struct table queues, lanes, batches, claims, sources, answers, leases, texts; /* [mu] */
+	struct table schedules, runners;                                              /* [mu] */
+	uint64_t runner; /* [mu] the number of the last one that registered              */
 };
 
 /* Names are kept behind the row. */
@@ -123,7 +125,23 @@ struct lease {
 	struct {
 		struct lease_row row;
 		uint64_t counter; /* of the claims under its fence */
+		uint64_t runner;  /* of a shard: who has it; 0: nobody */
 	} is;
+};
+
+/* What `put` points to is kept behind the row. */
+struct schedule {
+	struct row row;
+	struct baton_schedule put;
+
+	struct {
+		struct baton_store_time last, next;
+	} is;
+};
+
+struct runner {
+	struct row row;
+	struct runner_row put;
 };
 
 /* The hash of some bytes, for a table. */

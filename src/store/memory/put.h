@@ -1,4 +1,4 @@
-/* Putting batches into a store in memory. */
+/* Putting batches into a store in memory and ending claims, as parts of something else. */
 #ifndef STORE_MEMORY_PUT_H
 #define STORE_MEMORY_PUT_H
 
@@ -8,5 +8,9 @@
  * `puts` may be NULL. */
 enum baton_err memory_put_all(struct tx *tx, const struct baton_batch *batches, size_t count,
                               struct baton_put *puts);
+
+/* Each end for itself. */
+enum baton_err memory_end_all(struct tx *tx, const struct baton_work_end *ends, size_t count,
+                              struct baton_work_ended *answers);
 
 #endif

@@ -168,14 +168,19 @@ struct claims_parcel *memory_take_parcel(const struct tx *tx, size_t claims)
 	return NULL;
 }
 
-enum baton_err memory_take_end(struct tx *tx, enum baton_err e, struct claims_parcel *parcel,
-                               struct baton_work_claims **ret_claims)
+enum baton_err memory_take_give(enum baton_err e, struct claims_parcel *parcel,
+                                struct baton_work_claims **ret_claims)
 {
-	e = memory_tx_end(tx, e);
 	bool given = e == BATON_OK && parcel && parcel->pub.count > 0;
 	if (!given && parcel)
 		baton_work_claims_free(&parcel->pub);
 	if (e == BATON_OK)
 		*ret_claims = given ? &parcel->pub : NULL;
 	return e;
+}
+
+enum baton_err memory_take_end(struct tx *tx, enum baton_err e, struct claims_parcel *parcel,
+                               struct baton_work_claims **ret_claims)
+{
+	return memory_take_give(memory_tx_end(tx, e), parcel, ret_claims);
 }

@@ -28,10 +28,25 @@ enum baton_err memory_take_ready(struct tx *tx, const struct lane *lane, struct 
 enum baton_err memory_take(struct tx *tx, const struct take *take, struct batch *const *batches,
                            size_t count);
 
+#define MEMORY_ANY_SHARD UINT32_MAX
+
+struct take_limits {
+	size_t claims; /* at most so many      */
+	size_t max;    /* batches in each      */
+};
+
+/* Claims from the free lanes of the queue, or of one of its shards, as long as there are any. */
+enum baton_err memory_take_lanes(struct tx *tx, struct queue *queue, uint32_t shard,
+                                 struct take *take, const struct take_limits *limits);
+
 /* A parcel with room for so many claims. NULL: no memory. */
 struct claims_parcel *memory_take_parcel(const struct tx *tx, size_t claims);
 
-/* Ends the transaction of a claim: the caller gets the parcel if there is something in it. */
+/* Hands over the parcel after a transaction, if it succeeded and there is something in it. */
+enum baton_err memory_take_give(enum baton_err e, struct claims_parcel *parcel,
+                                struct baton_work_claims **ret_claims);
+
+/* Ends the transaction of a claim, and hands over its parcel. */
 enum baton_err memory_take_end(struct tx *tx, enum baton_err e, struct claims_parcel *parcel,
                                struct baton_work_claims **ret_claims);
 

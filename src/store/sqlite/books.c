@@ -74,6 +74,7 @@ static enum baton_err write_counts(struct db *db, const struct queue_row *row)
 	query_int(&q, row->tally.dead);
 	query_int(&q, row->tally.done);
 	query_int(&q, row->tally.failed);
+	query_int(&q, row->mixed);
 	query_int(&q, row->id);
 	return query_run(&q);
 }
@@ -162,6 +163,7 @@ void queue_row_read(const struct query *q, struct queue_row *ret)
 		.pulled = {(uint64_t)column_int(q, 19), (uint64_t)column_int(q, 20)},
 		.tally = {column_int(q, 21), column_int(q, 22), column_int(q, 23),
 	                  column_int(q, 24), column_int(q, 25), column_int(q, 26)},
+		.mixed = column_int(q, 27) != 0,
 	};
 	memcpy(ret->name, name.ptr, ret->len);
 }
@@ -199,6 +201,7 @@ enum baton_err books_queue_write(struct db *db, const struct queue_row *row)
 	query_int(&q, row->tally.dead);
 	query_int(&q, row->tally.done);
 	query_int(&q, row->tally.failed);
+	query_int(&q, row->mixed);
 	return query_run(&q);
 }
 

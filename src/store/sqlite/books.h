@@ -21,6 +21,7 @@ struct queue_row {
 	struct baton_queue_policy policy;
 	struct fence_base pulled; /* where its pulled claims are counted */
 	struct tally tally;
+	bool mixed;   /* some heads are still where another mode had them */
 	bool changed; /* the tally, or where claims are counted */
 };
 

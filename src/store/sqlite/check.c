@@ -45,7 +45,7 @@ static const struct rule rules[] = {
          " AND seq NOT IN (SELECT seq FROM done)",
          "batches of lanes are in no state"},
 	{"SELECT count(*) FROM lane WHERE head > 0 AND NOT EXISTS"
-         " (SELECT 1 FROM head h WHERE h.pool = lane.queue << 13 AND h.rank = lane.rank"
+         " (SELECT 1 FROM head h WHERE h.pool >> 13 = lane.queue AND h.rank = lane.rank"
          " AND h.seq = lane.head AND h.lane = lane.id)",
          "lanes cannot be claimed from, though they should"},
 	{"SELECT count(*) FROM head WHERE lane IS NOT NULL AND NOT EXISTS"

@@ -65,11 +65,12 @@ static enum baton_err recover_single(struct sqlite_store *s, struct grant *g, in
 	return e;
 }
 
-static enum baton_err take_single(struct sqlite_store *s, struct grant *g, const struct head *h)
+static enum baton_err take_single(struct sqlite_store *s, struct grant *g, int64_t pool,
+                                  const struct head *h)
 {
 	struct pick p = {.count = 0};
 	bool dead = false;
-	enum baton_err e = head_drop(s, g->q, h->rank, h->seq);
+	enum baton_err e = RUN(&s->db, SQL_HEAD_DROP, pool, h->rank, h->seq);
 	if (e == BATON_OK && h->tried)
 		e = recover_single(s, g, h->seq, &dead);
 	if (e != BATON_OK || dead)
@@ -79,12 +80,12 @@ static enum baton_err take_single(struct sqlite_store *s, struct grant *g, const
 	return grant_give(s, g, &p, 0);
 }
 
-static enum baton_err heads_list(struct sqlite_store *s, const struct grant *g, struct head *heads,
+static enum baton_err heads_list(struct sqlite_store *s, int64_t pool, struct head *heads,
                                  size_t max, size_t *ret_count)
 {
 	struct query q = query_begin(&s->db, SQL_HEAD_LIST);
 	size_t count = 0;
-	query_int(&q, head_pool(g->q));
+	query_int(&q, pool);
 	query_int(&q, (int64_t)max);
 	while (count < max && query_row(&q))
 		heads[count++] = (struct head){column_int(&q, 0), column_int(&q, 1),
@@ -93,18 +94,19 @@ static enum baton_err heads_list(struct sqlite_store *s, const struct grant *g, 
 	return query_end(&q);
 }
 
-static enum baton_err take_heads(struct sqlite_store *s, struct grant *g, size_t max)
+enum baton_err grant_heads(struct sqlite_store *s, struct grant *g, int64_t pool, size_t limit,
+                           size_t max)
 {
 	struct head heads[PAGE];
 	enum baton_err e = BATON_OK;
-	while (g->count < g->max) {
-		size_t count, want = g->max - g->count < PAGE ? g->max - g->count : PAGE;
-		e = heads_list(s, g, heads, want, &count);
+	while (g->count < limit) {
+		size_t count, want = limit - g->count < PAGE ? limit - g->count : PAGE;
+		e = heads_list(s, pool, heads, want, &count);
 		if (e != BATON_OK || count == 0)
 			return e;
 		for (size_t i = 0; i < count && e == BATON_OK; i++)
 			e = heads[i].lane > 0 ? take_from_lane(s, g, heads[i].lane, max)
-			                      : take_single(s, g, &heads[i]);
+			                      : take_single(s, g, pool, &heads[i]);
 		if (e != BATON_OK)
 			return e;
 	}
@@ -155,7 +157,7 @@ static enum baton_err pull(struct sqlite_store *s, const struct baton_work_ask *
 	int64_t any = 0;
 	enum baton_err e = queue_tend(s, q);
 	if (e == BATON_OK)
-		e = FIND(&s->db, SQL_HEAD_ANY, &any, head_pool(q));
+		e = FIND(&s->db, SQL_HEAD_ANY, &any, pool_open(q));
 	if (e == BATON_OK && any > 0)
 		e = pull_base(s, q, asker);
 	if (e != BATON_OK || any == 0)
@@ -163,7 +165,7 @@ static enum baton_err pull(struct sqlite_store *s, const struct baton_work_ask *
 	g.base = q->pulled;
 	e = grant_open(s, &g, ask->claims, asker);
 	if (e == BATON_OK)
-		e = take_heads(s, &g, ask->max);
+		e = grant_heads(s, &g, pool_open(q), ask->claims, ask->max);
 	if (e == BATON_OK && g.count > 0)
 		e = grant_mode(s, q, BATON_QUEUE_PULL);
 	if (e == BATON_OK) {

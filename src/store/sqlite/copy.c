@@ -1,7 +1,6 @@
 /* Copying an SQLite file while it is in use. */
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,9 +54,12 @@ static enum baton_err copy_to(struct sqlite_store *s, const char *path,
 
 static enum baton_err folder_sync(const char *path)
 {
-	char copy[BATON_STORE_PATH_MAX + 8];
-	snprintf(copy, sizeof copy, "%s", path);
-	AUTO(fd_closep) int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char folder[BATON_STORE_PATH_MAX + 8];
+	snprintf(folder, sizeof folder, "%s", path);
+	char *slash = strrchr(folder, '/');
+	if (slash)
+		slash[1] = '\0';
+	AUTO(fd_closep) int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || fsync(fd) != 0)
 		return fail(BATON_STORAGE, "cannot sync the folder of %s: %s", path, strerror(errno));
 	return BATON_OK;

@@ -36,7 +36,7 @@ static enum baton_err take_back_offer(struct sqlite_store *s, struct queue_row *
 	if (c->lane > 0)
 		return lane_settle(s, q, c->lane);
 	enum baton_err e = batch_need(&s->db, c->seqs[0], &b);
-	return e == BATON_OK ? head_drop(s, q, batch_row_rank(&b), b.seq) : e;
+	return e == BATON_OK ? head_drop(s, q, b.shard, batch_row_rank(&b), b.seq) : e;
 }
 
 static enum baton_err wants_cancel(struct sqlite_store *s, const struct claim_row *c, bool *ret)
@@ -323,13 +323,19 @@ struct end_args {
 	struct baton_work_ended *answers;
 };
 
+enum baton_err end_all(struct sqlite_store *s, const struct baton_work_end *ends, size_t count,
+                       struct baton_work_ended *answers)
+{
+	enum baton_err e = BATON_OK;
+	for (size_t i = 0; i < count && e == BATON_OK; i++)
+		e = end_saved(s, &ends[i], &answers[i]);
+	return e;
+}
+
 static enum baton_err end_run(void *store, void *args)
 {
 	const struct end_args *a = args;
-	enum baton_err e = BATON_OK;
-	for (size_t i = 0; i < a->count && e == BATON_OK; i++)
-		e = end_saved(store, &a->ends[i], &a->answers[i]);
-	return e;
+	return end_all(store, a->ends, a->count, a->answers);
 }
 
 enum baton_err sqlite_end(struct baton_store *store, const struct baton_work_end *ends,

@@ -123,12 +123,33 @@ enum baton_err claim_recover(struct sqlite_store *s, struct queue_row *q, struct
 		l.tried = true;
 		if (l.t.cancel)
 			e = leaver_remove(s, &l);
-		else if (leaver_fail(&l, why))
+		else if (why.len > 0 && leaver_fail(&l, why))
 			e = leaver_die(s, &l);
 		else
 			e = leaver_back(s, &l);
 	}
 	return e == BATON_OK ? claim_drop(s, c) : e;
+}
+
+/* Among the heads, if it is still there and not dead. */
+static enum baton_err single_back(struct sqlite_store *s, struct queue_row *q, int64_t seq)
+{
+	struct batch_row b;
+	bool found;
+	int64_t dead = 0;
+	enum baton_err e = batch_load(&s->db, seq, &b, &found);
+	if (e == BATON_OK && found)
+		e = FIND(&s->db, SQL_DEAD_HAS, &dead, q->id, seq);
+	return e == BATON_OK && found && dead == 0 ? head_add(s, q, &b, 0, true) : e;
+}
+
+enum baton_err claim_return(struct sqlite_store *s, struct queue_row *q, struct claim_row *c,
+                            struct baton_str why)
+{
+	enum baton_err e = claim_recover(s, q, c, why);
+	if (e != BATON_OK)
+		return e;
+	return c->lane > 0 ? lane_settle(s, q, c->lane) : single_back(s, q, c->seqs[0]);
 }
 
 /* Numbers that a query finds, before what they stand for is changed. */
@@ -243,6 +264,8 @@ static enum baton_err offer(struct sqlite_store *s, struct queue_row *q)
 
 enum baton_err queue_tend(struct sqlite_store *s, struct queue_row *q)
 {
-	enum baton_err e = promote(s, q);
+	enum baton_err e = heads_gather(s, q);
+	if (e == BATON_OK)
+		e = promote(s, q);
 	return e == BATON_OK ? offer(s, q) : e;
 }

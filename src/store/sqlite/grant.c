@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/quote.h"
 #include "queue/batch.h"
+#include "store/sqlite/lanes.h"
 
 #define SCAN_MAX BATON_JOIN_MAX /* of a line, for exact ids */
 #define PAGE 32
@@ -305,8 +306,7 @@ enum baton_err grant_mode(struct sqlite_store *s, struct queue_row *q, enum bato
 {
 	if (q->policy.mode == mode)
 		return BATON_OK;
-	q->policy.mode = mode;
-	return books_queue_write(&s->db, q);
+	return heads_mode(s, q, mode);
 }
 
 enum baton_err grant_queue(struct sqlite_store *s, struct baton_str name,

@@ -52,6 +52,10 @@ enum baton_err grant_pick(struct sqlite_store *s, int64_t lane, const struct cla
 enum baton_err grant_give(struct sqlite_store *s, struct grant *g, const struct pick *p,
                           int64_t lane);
 
+/* Gives what begins in the pool, until there are `limit` claims in all, of at most `max` batches. */
+enum baton_err grant_heads(struct sqlite_store *s, struct grant *g, int64_t pool, size_t limit,
+                           size_t max);
+
 /* The queue, if its work is handed out in that way, or in none so far. */
 enum baton_err grant_queue(struct sqlite_store *s, struct baton_str name,
                            enum baton_queue_mode mode, struct queue_row **ret);

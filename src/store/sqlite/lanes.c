@@ -7,7 +7,7 @@ enum baton_err head_add(struct sqlite_store *s, const struct queue_row *q,
                         const struct batch_row *b, int64_t lane, bool tried)
 {
 	struct query add = query_begin(&s->db, SQL_HEAD_ADD);
-	query_int(&add, head_pool(q));
+	query_int(&add, head_pool(q, b->shard));
 	query_int(&add, batch_row_rank(b));
 	query_int(&add, b->seq);
 	if (lane > 0)
@@ -19,10 +19,70 @@ enum baton_err head_add(struct sqlite_store *s, const struct queue_row *q,
 	return query_run(&add);
 }
 
-enum baton_err head_drop(struct sqlite_store *s, const struct queue_row *q, int64_t rank,
-                         int64_t seq)
+enum baton_err head_drop(struct sqlite_store *s, const struct queue_row *q, uint32_t shard,
+                         int64_t rank, int64_t seq)
 {
-	return RUN(&s->db, SQL_HEAD_DROP, head_pool(q), rank, seq);
+	int64_t here = head_pool(q, shard);
+	int64_t there = here == pool_open(q) ? pool_shard(q, shard) : pool_open(q);
+	enum baton_err e = RUN(&s->db, SQL_HEAD_DROP, here, rank, seq);
+	return e == BATON_OK && q->mixed ? RUN(&s->db, SQL_HEAD_DROP, there, rank, seq) : e;
+}
+
+enum baton_err heads_mode(struct sqlite_store *s, struct queue_row *q, enum baton_queue_mode mode)
+{
+	bool was = q->policy.mode == BATON_QUEUE_RUNNER, will = mode == BATON_QUEUE_RUNNER;
+	q->mixed = q->mixed || was != will;
+	q->policy.mode = mode;
+	return books_queue_write(&s->db, q);
+}
+
+#define GATHER_MAX 1000
+
+/* A head in a pool of another mode. */
+struct stray {
+	int64_t pool, rank, seq, lane;
+	bool tried;
+};
+
+static enum baton_err strays_list(struct sqlite_store *s, const struct queue_row *row,
+                                  struct stray **ret, size_t *ret_count)
+{
+	bool runner = row->policy.mode == BATON_QUEUE_RUNNER;
+	struct stray *list = arena_take(&s->scratch, GATHER_MAX, sizeof *list);
+	size_t count = 0;
+	if (!list)
+		return fail_memory(GATHER_MAX * sizeof *list, "heads");
+	struct query q = query_begin(&s->db, SQL_HEAD_STRAY);
+	query_int(&q, runner ? pool_open(row) : pool_shard(row, 0));
+	query_int(&q, runner ? pool_open(row) : pool_shard(row, row->policy.shards - 1));
+	query_int(&q, GATHER_MAX);
+	while (count < GATHER_MAX && query_row(&q))
+		list[count++] = (struct stray){column_int(&q, 0), column_int(&q, 1),
+		                               column_int(&q, 2), column_int(&q, 3),
+		                               column_int(&q, 4) != 0};
+	*ret = list;
+	*ret_count = count;
+	return query_end(&q);
+}
+
+enum baton_err heads_gather(struct sqlite_store *s, struct queue_row *q)
+{
+	struct stray *list;
+	size_t count = 0;
+	if (!q->mixed)
+		return BATON_OK;
+	enum baton_err e = strays_list(s, q, &list, &count);
+	for (size_t i = 0; i < count && e == BATON_OK; i++) {
+		struct batch_row b;
+		e = RUN(&s->db, SQL_HEAD_DROP, list[i].pool, list[i].rank, list[i].seq);
+		if (e == BATON_OK)
+			e = batch_need(&s->db, list[i].seq, &b);
+		if (e == BATON_OK)
+			e = head_add(s, q, &b, list[i].lane, list[i].tried);
+	}
+	q->mixed = count == GATHER_MAX;
+	q->changed = true;
+	return e;
 }
 
 enum baton_err lane_find(struct sqlite_store *s, int64_t queue, struct baton_str name, int64_t *ret)
@@ -34,13 +94,13 @@ enum baton_err lane_find(struct sqlite_store *s, int64_t queue, struct baton_str
 	return query_end(&q);
 }
 
-static enum baton_err lane_make(struct sqlite_store *s, int64_t queue, struct baton_str name,
-                                int64_t *ret)
+static enum baton_err lane_make(struct sqlite_store *s, const struct batch_row *b, int64_t *ret)
 {
 	struct query q = query_begin(&s->db, SQL_LANE_ADD);
 	query_int(&q, s->books.lane + 1);
-	query_int(&q, queue);
-	query_text(&q, name);
+	query_int(&q, b->queue);
+	query_text(&q, batch_row_lane(b));
+	query_int(&q, b->shard);
 	enum baton_err e = query_run(&q);
 	if (e != BATON_OK)
 		return e;
@@ -54,6 +114,7 @@ struct lane_row {
 	int64_t held; /* the dead batch that holds it; 0: none */
 	int64_t head; /* where claims begin; 0: nowhere         */
 	int64_t rank;
+	uint32_t shard;
 };
 
 static enum baton_err lane_read(struct db *db, int64_t lane, struct lane_row *ret)
@@ -62,7 +123,8 @@ static enum baton_err lane_read(struct db *db, int64_t lane, struct lane_row *re
 	query_int(&q, lane);
 	bool found = query_row(&q);
 	if (found)
-		*ret = (struct lane_row){column_int(&q, 0), column_int(&q, 1), column_int(&q, 2)};
+		*ret = (struct lane_row){column_int(&q, 0), column_int(&q, 1), column_int(&q, 2),
+		                         (uint32_t)column_int(&q, 3)};
 	enum baton_err e = query_end(&q);
 	if (e == BATON_OK && !found)
 		e = fail(BATON_STORAGE, "store %s is damaged: lane %lld is gone; baton check says more",
@@ -107,7 +169,7 @@ static enum baton_err head_move(struct sqlite_store *s, struct queue_row *q, int
 	if ((b ? b->seq : 0) == row->head && (!b || rank == row->rank) && !tried)
 		return BATON_OK;
 	if (row->head > 0)
-		e = head_drop(s, q, row->rank, row->head);
+		e = head_drop(s, q, row->shard, row->rank, row->head);
 	if (e == BATON_OK && b)
 		e = head_add(s, q, b, lane, tried);
 	if (e != BATON_OK || ((b ? b->seq : 0) == row->head && rank == row->rank))
@@ -144,7 +206,7 @@ enum baton_err lane_enter(struct sqlite_store *s, struct queue_row *q, const str
 	enum baton_err e = lane_find(s, q->id, batch_row_lane(b), &lane);
 	bool made = e == BATON_OK && lane == 0;
 	if (made)
-		e = lane_make(s, q->id, batch_row_lane(b), &lane);
+		e = lane_make(s, b, &lane);
 	if (e == BATON_OK)
 		e = RUN(&s->db, SQL_LINE_ADD, lane, b->seq, tried);
 	if (e != BATON_OK)
@@ -159,7 +221,7 @@ enum baton_err lane_leave(struct sqlite_store *s, struct queue_row *q, const str
 {
 	int64_t lane;
 	if (b->lane_len == 0)
-		return head_drop(s, q, batch_row_rank(b), b->seq);
+		return head_drop(s, q, b->shard, batch_row_rank(b), b->seq);
 	enum baton_err e = lane_find(s, q->id, batch_row_lane(b), &lane);
 	if (e == BATON_OK)
 		e = RUN(&s->db, SQL_LINE_DROP, lane, b->seq);

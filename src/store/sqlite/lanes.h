@@ -28,13 +28,29 @@ enum baton_err lane_held(struct db *db, int64_t lane, int64_t *ret_seq);
 /* Adds and drops what begins claims. A batch without a lane has 0 for it. */
 enum baton_err head_add(struct sqlite_store *s, const struct queue_row *q,
                         const struct batch_row *b, int64_t lane, bool tried);
-enum baton_err head_drop(struct sqlite_store *s, const struct queue_row *q, int64_t rank,
-                         int64_t seq);
+enum baton_err head_drop(struct sqlite_store *s, const struct queue_row *q, uint32_t shard,
+                         int64_t rank, int64_t seq);
 
-/* Where the heads of a queue are that everybody may claim from. */
-static inline int64_t head_pool(const struct queue_row *q)
+/* Where the heads are that everybody may claim from, and those of one shard. */
+static inline int64_t pool_open(const struct queue_row *q)
 {
 	return q->id << 13;
 }
+
+static inline int64_t pool_shard(const struct queue_row *q, uint32_t shard)
+{
+	return q->id << 13 | (shard + 1);
+}
+
+/* Where a head is in the queue's mode. */
+static inline int64_t head_pool(const struct queue_row *q, uint32_t shard)
+{
+	return q->policy.mode == BATON_QUEUE_RUNNER ? pool_shard(q, shard) : pool_open(q);
+}
+
+/* The queue's mode changes: its heads are moved to where the new one looks for them, a thousand at a
+ * time, whenever something is claimed from it. */
+enum baton_err heads_mode(struct sqlite_store *s, struct queue_row *q, enum baton_queue_mode mode);
+enum baton_err heads_gather(struct sqlite_store *s, struct queue_row *q);
 
 #endif

@@ -25,8 +25,10 @@ static enum baton_err change(struct sqlite_store *s, struct queue_row *q,
 		            "queue %s has %lld jobs running: its mode can be changed when there are "
 		            "none",
 		            quote(queue_row_name(q), shown), (long long)q->tally.running);
+	enum baton_queue_mode mode = q->policy.mode;
 	q->policy = *p;
-	return books_queue_write(&s->db, q);
+	q->policy.mode = mode;
+	return heads_mode(s, q, p->mode);
 }
 
 static enum baton_err set_run(void *store, void *args)
@@ -73,18 +75,16 @@ static void info_make(const struct queue_row *q, struct baton_queue_info *ret)
 	memcpy(ret->name, q->name, q->len + 1);
 }
 
-/* The oldest of the heads: the first of each priority. */
-static enum baton_err oldest(struct sqlite_store *s, const struct queue_row *q,
-                             struct baton_duration *ret)
+/* The oldest of the heads in one pool: the first of each priority. */
+static enum baton_err oldest_in(struct sqlite_store *s, int64_t pool, struct baton_duration *ret)
 {
 	struct baton_store_time now = baton_store_now(&s->base);
 	enum baton_err e = BATON_OK;
-	ret->ns = 0;
 	for (int64_t rank = 0; rank <= BATON_PRIORITY_MAX && e == BATON_OK; rank++) {
 		struct batch_row b;
 		int64_t seq;
 		bool found = false;
-		e = FIND(&s->read, SQL_HEAD_OLDEST, &seq, head_pool(q), rank);
+		e = FIND(&s->read, SQL_HEAD_OLDEST, &seq, pool, rank);
 		if (e == BATON_OK && seq > 0)
 			e = batch_load(&s->read, seq, &b, &found);
 		if (!found)
@@ -92,6 +92,16 @@ static enum baton_err oldest(struct sqlite_store *s, const struct queue_row *q,
 		struct baton_duration age = baton_store_time_sub(now, b.put_at);
 		ret->ns = age.ns > ret->ns ? age.ns : ret->ns;
 	}
+	return e;
+}
+
+static enum baton_err oldest(struct sqlite_store *s, const struct queue_row *q,
+                             struct baton_duration *ret)
+{
+	bool sharded = q->mixed || q->policy.mode == BATON_QUEUE_RUNNER;
+	enum baton_err e = oldest_in(s, pool_open(q), ret);
+	for (uint32_t i = 0; sharded && i < q->policy.shards && e == BATON_OK; i++)
+		e = oldest_in(s, pool_shard(q, i), ret);
 	return e;
 }
 
@@ -114,6 +124,7 @@ enum baton_err sqlite_queue_list(struct baton_store *store, struct baton_str aft
 		if (!found || e != BATON_OK)
 			break;
 		info_make(&row, &infos[count]);
+		infos[count].counts.oldest.ns = 0;
 		e = oldest(s, &row, &infos[count].counts.oldest);
 		after = baton_str_z(infos[count].name);
 		count++;

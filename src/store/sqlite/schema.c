@@ -84,9 +84,30 @@ static const char *const steps[] = {
 	" until INTEGER NOT NULL) WITHOUT ROWID;"
 	"CREATE INDEX source_until ON source(until);"
 	"CREATE TABLE finished("
-	" head INTEGER NOT NULL, fence INTEGER NOT NULL, token BLOB NOT NULL,"
-	" state INTEGER NOT NULL, until INTEGER NOT NULL,"
-	" PRIMARY KEY(head, fence)) WITHOUT ROWID;",
+	" head INTEGER PRIMARY KEY, fence INTEGER NOT NULL, token BLOB NOT NULL,"
+	" state INTEGER NOT NULL, until INTEGER NOT NULL);"
+	"CREATE TABLE schedule("
+	" name TEXT PRIMARY KEY, cron TEXT NOT NULL, zone TEXT NOT NULL, missed INTEGER NOT NULL,"
+	" queue TEXT NOT NULL, lane TEXT NOT NULL, priority INTEGER NOT NULL,"
+	" payload BLOB NOT NULL, last INTEGER NOT NULL, next INTEGER NOT NULL) WITHOUT ROWID;",
+
+	/* Runners, and the shards of queues that they own. */
+	"ALTER TABLE state ADD COLUMN runner INTEGER NOT NULL DEFAULT 0;" /* the last number */
+	"ALTER TABLE queue ADD COLUMN mixed INTEGER NOT NULL DEFAULT 0;" /* some heads are still
+	                                                                    where another mode had
+	                                                                    them */
+	"ALTER TABLE lane ADD COLUMN shard INTEGER NOT NULL DEFAULT 0;"
+	"UPDATE lane SET shard = ifnull((SELECT flags >> 8 FROM batch WHERE seq ="
+	" ifnull(held, (SELECT seq FROM line WHERE line.lane = lane.id LIMIT 1))), 0);"
+	"CREATE TABLE runner("
+	" number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, slot INTEGER NOT NULL UNIQUE,"
+	" endpoint TEXT NOT NULL, labels TEXT NOT NULL, owner TEXT NOT NULL,"
+	" weight INTEGER NOT NULL, ttl INTEGER NOT NULL, since INTEGER NOT NULL);"
+	"CREATE TABLE shard("
+	" queue INTEGER NOT NULL, number INTEGER NOT NULL, runner INTEGER, fence INTEGER NOT NULL,"
+	" counter INTEGER NOT NULL, PRIMARY KEY(queue, number)) WITHOUT ROWID;"
+	"CREATE INDEX shard_runner ON shard(runner) WHERE runner IS NOT NULL;"
+	"CREATE INDEX claim_bound ON claim(owner) WHERE expires_at = 9223372036854775807;",
 };
 #define VERSION ((int64_t)(sizeof steps / sizeof steps[0]))
 
@@ -170,7 +191,8 @@ enum baton_err schema_open(struct db *db, struct baton_store_time now)
 	int64_t version, copied = 0;
 	enum baton_err e = check_kind(db, &version);
 	if (e == BATON_OK)
-		e = db_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL");
+		e = db_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; "
+			        "PRAGMA secure_delete=FAST");
 	if (e == BATON_OK && version == VERSION)
 		e = db_number(db, "SELECT copied FROM state", &copied);
 	if (e != BATON_OK || (version == VERSION && copied == 0))

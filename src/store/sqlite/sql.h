@@ -6,11 +6,17 @@
 #define SQL_QUEUE_COLUMNS                                                                        \
 	"id, name, mode, shards, paused, payload_max, waiting_max, attempts, backoff, base, cap, " \
 	"lane_attempts, lane_backoff, lane_base, lane_cap, on_retry, on_dead, dedupe, keep, "      \
-	"granter, counter, ready, delayed, running, dead, done, failed"
+	"granter, counter, ready, delayed, running, dead, done, failed, mixed"
 #define SQL_BATCH_COLUMNS "seq, queue, flags, put_at, due, born, lane, grp, retry, payload"
 #define SQL_CLAIM_COLUMNS                                                                \
 	"head, fence, token, owner, queue, claimed_at, expires_at, offered, tried, granter, " \
 	"lane, batches"
+
+#define SQL_SCHEDULE_COLUMNS \
+	"name, cron, zone, missed, queue, lane, priority, payload, last, next"
+
+#define SQL_RUNNER_COLUMNS \
+	"number, name, slot, endpoint, labels, owner, weight, ttl, since"
 
 #define SQL_TABLE(X)                                                                               \
 	X(BEGIN, "BEGIN IMMEDIATE")                                                                \
@@ -20,11 +26,12 @@
 	X(SAVE_KEEP, "RELEASE one")                                                                \
 	X(SAVE_BACK, "ROLLBACK TO one")                                                            \
 	X(VERSION, "PRAGMA data_version")                                                          \
-	X(STATE_NEW, "INSERT INTO state VALUES(1, 0, 0, ?, ?, 0, 0, ?)")                           \
+	X(STATE_NEW, "INSERT INTO state VALUES(1, 0, 0, ?, ?, 0, 0, ?, 0)")                        \
 	X(STATE_RAISE, "UPDATE state SET copied = 0, granter_floor = max(granter_floor, ?1, "      \
 	               "1 + (SELECT ifnull(max(fence + (counter >> 20)), 0) FROM lease "           \
 	               "WHERE subject >= 'lane/' AND subject < 'lane0'), "                         \
-	               "1 + (SELECT ifnull(max(granter + (counter >> 20)), 0) FROM queue)), "      \
+	               "1 + (SELECT ifnull(max(granter + (counter >> 20)), 0) FROM queue), "       \
+	               "1 + (SELECT ifnull(max(fence + (counter >> 20)), 0) FROM shard)), "        \
 	               "plain_floor = max(plain_floor, ?2)")                                       \
 	X(STATE_READ, "SELECT seq, lane, granter_floor, plain_floor, swept, name FROM state")      \
 	X(STATE_WRITE, "UPDATE state SET seq = ?, lane = ?, swept = ?")                            \
@@ -41,9 +48,9 @@
 	              "ORDER BY name LIMIT ?")                                                     \
 	X(QUEUE_WRITE, "INSERT OR REPLACE INTO queue(" SQL_QUEUE_COLUMNS ") "                      \
 	               "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, " \
-	               "?, ?, ?, ?, ?)")                                                           \
+	               "?, ?, ?, ?, ?, ?)")                                                        \
 	X(QUEUE_COUNT, "UPDATE queue SET granter = ?, counter = ?, ready = ?, delayed = ?, "       \
-	               "running = ?, dead = ?, done = ?, failed = ? WHERE id = ?")                 \
+	               "running = ?, dead = ?, done = ?, failed = ?, mixed = ? WHERE id = ?")      \
 	X(QUEUE_LAST, "SELECT ifnull(max(id), 0) FROM queue")                                      \
 	X(BATCH_ADD, "INSERT INTO batch(" SQL_BATCH_COLUMNS ") "                                   \
 	             "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                       \
@@ -57,13 +64,15 @@
 	X(HEAD_DROP, "DELETE FROM head WHERE pool = ? AND rank = ? AND seq = ?")                   \
 	X(HEAD_LIST, "SELECT rank, seq, lane, tried FROM head WHERE pool = ? "                     \
 	             "ORDER BY rank, seq LIMIT ?")                                                 \
+	X(HEAD_STRAY, "SELECT pool, rank, seq, lane, tried FROM head WHERE pool >= ? AND pool <= ? " \
+	              "LIMIT ?")                                                                   \
 	X(HEAD_ANY, "SELECT 1 FROM head WHERE pool = ? LIMIT 1")                                   \
 	X(HEAD_OLDEST, "SELECT min(seq) FROM head WHERE pool = ? AND rank = ?")                    \
 	X(LANE_FIND, "SELECT id FROM lane WHERE queue = ? AND name = ?")                           \
-	X(LANE_READ, "SELECT held, head, rank FROM lane WHERE id = ?")                             \
+	X(LANE_READ, "SELECT held, head, rank, shard FROM lane WHERE id = ?")                      \
 	X(LANE_LOOK, "SELECT held, (SELECT seq FROM line WHERE lane = id ORDER BY seq LIMIT 1), "  \
 	             "ifnull(head, 0) FROM lane WHERE queue = ? AND name = ?")                     \
-	X(LANE_ADD, "INSERT INTO lane(id, queue, name) VALUES(?, ?, ?)")                           \
+	X(LANE_ADD, "INSERT INTO lane(id, queue, name, shard) VALUES(?, ?, ?, ?)")                 \
 	X(LANE_DROP, "DELETE FROM lane WHERE id = ?")                                              \
 	X(LANE_HEAD, "UPDATE lane SET head = ?, rank = ? WHERE id = ?")                            \
 	X(LANE_HOLD, "UPDATE lane SET held = ? WHERE id = ?")                                      \
@@ -110,6 +119,8 @@
 	X(CLAIM_DROP, "DELETE FROM claim WHERE head = ?")                                          \
 	X(CLAIM_EXPIRED, "SELECT head FROM claim WHERE offered = 0 AND queue = ? "                 \
 	                 "AND expires_at <= ? ORDER BY expires_at, head LIMIT ?")                  \
+	X(CLAIM_BOUND, "SELECT head FROM claim WHERE owner = ? "                                   \
+	               "AND expires_at = 9223372036854775807")                                     \
 	X(CLAIM_FIRST, "SELECT min(expires_at) FROM claim WHERE offered = 0 AND queue = ?")        \
 	X(SOURCE_READ, "SELECT id, content, until FROM source WHERE hash = ?")                     \
 	X(SOURCE_WRITE, "INSERT OR REPLACE INTO source(hash, id, content, until) "                 \
@@ -120,9 +131,38 @@
 	X(FINISHED_ADD, "INSERT OR REPLACE INTO finished(head, fence, token, state, until) "       \
 	                "VALUES(?, ?, ?, ?, ?)")                                                   \
 	X(FINISHED_READ, "SELECT token, state, until FROM finished WHERE head = ? AND fence = ?")  \
-	X(FINISHED_NEXT, "SELECT head, fence, until FROM finished WHERE head > ? "                 \
+	X(FINISHED_NEXT, "SELECT head, until FROM finished WHERE head > ? "                        \
 	                 "ORDER BY head LIMIT ?")                                                  \
-	X(FINISHED_DROP, "DELETE FROM finished WHERE head = ? AND fence = ?")
+	X(FINISHED_DROP, "DELETE FROM finished WHERE head = ?")                                    \
+	X(SCHEDULE_SET, "INSERT INTO schedule(" SQL_SCHEDULE_COLUMNS ") "                          \
+	                "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(name) DO UPDATE SET "    \
+	                "last = iif(cron = excluded.cron AND zone = excluded.zone, last, "         \
+	                "excluded.last), "                                                         \
+	                "next = iif(cron = excluded.cron AND zone = excluded.zone, next, "         \
+	                "excluded.next), "                                                         \
+	                "cron = excluded.cron, zone = excluded.zone, missed = excluded.missed, "   \
+	                "queue = excluded.queue, lane = excluded.lane, "                           \
+	                "priority = excluded.priority, payload = excluded.payload")                \
+	X(SCHEDULE_HAS, "SELECT 1 FROM schedule WHERE name = ?")                                   \
+	X(SCHEDULE_DROP, "DELETE FROM schedule WHERE name = ?")                                    \
+	X(SCHEDULE_LIST, "SELECT " SQL_SCHEDULE_COLUMNS " FROM schedule WHERE name > ? "           \
+	                 "ORDER BY name LIMIT ?")                                                  \
+	X(SCHEDULE_READ, "SELECT " SQL_SCHEDULE_COLUMNS " FROM schedule WHERE name = ?")           \
+	X(SCHEDULE_MOVE, "UPDATE schedule SET last = ?, next = ? WHERE name = ?")                  \
+	X(RUNNER_COUNT, "UPDATE state SET runner = runner + 1 RETURNING runner")                   \
+	X(RUNNER_ADD, "INSERT INTO runner(" SQL_RUNNER_COLUMNS ") "                                \
+	              "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)")                                         \
+	X(RUNNER_FIND, "SELECT " SQL_RUNNER_COLUMNS " FROM runner WHERE name = ?")                 \
+	X(RUNNER_READ, "SELECT " SQL_RUNNER_COLUMNS " FROM runner WHERE number = ?")               \
+	X(RUNNER_NEXT, "SELECT " SQL_RUNNER_COLUMNS " FROM runner WHERE number > ? "               \
+	               "ORDER BY number LIMIT 1")                                                  \
+	X(RUNNER_SLOTS, "SELECT slot FROM runner ORDER BY slot")                                   \
+	X(RUNNER_DROP, "DELETE FROM runner WHERE number = ?")                                      \
+	X(SHARD_READ, "SELECT runner, fence, counter FROM shard WHERE queue = ? AND number = ?")   \
+	X(SHARD_WRITE, "INSERT OR REPLACE INTO shard(queue, number, runner, fence, counter) "      \
+	               "VALUES(?, ?, ?, ?, ?)")                                                    \
+	X(SHARD_COUNT, "UPDATE shard SET counter = ? WHERE queue = ? AND number = ?")              \
+	X(SHARD_FREE, "UPDATE shard SET runner = NULL WHERE runner = ?")
 
 enum sql {
 #define SQL_NAME(name, text) SQL_##name,

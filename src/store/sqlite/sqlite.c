@@ -1,6 +1,10 @@
 /* A store in an SQLite file: its opening, and its transactions. */
 #include "store/sqlite/sqlite.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -250,6 +254,7 @@ static void sqlite_close(struct baton_store *store)
 	books_done(&s->books);
 	group_done(&s->group);
 	pthread_mutex_destroy(&s->read_mu);
+	store_done(&s->base);
 	mem_free(s->base.alloc, s, 1, sizeof *s);
 }
 
@@ -274,6 +279,16 @@ static const struct store_ops ops = {
 	.get = sqlite_get,
 	.list = sqlite_list,
 	.next_due = sqlite_next_due,
+	.schedule_set = sqlite_schedule_set,
+	.schedule_remove = sqlite_schedule_remove,
+	.schedule_list = sqlite_schedule_list,
+	.schedule_step = sqlite_schedule_step,
+	.runner_add = sqlite_runner_add,
+	.runner_remove = sqlite_runner_remove,
+	.runner_next = sqlite_runner_next,
+	.shard_change = sqlite_shard_change,
+	.shard_list = sqlite_shard_list,
+	.tick = sqlite_tick,
 	.backup = sqlite_backup,
 	.check = sqlite_check,
 	.tidy = sqlite_tidy,
@@ -288,6 +303,19 @@ static enum baton_err read_name(struct sqlite_store *s)
 	return query_end(&q);
 }
 
+/* Beside the file, wherever that is. */
+static enum baton_err beats_place(struct sqlite_store *s)
+{
+	char real[PATH_MAX];
+	if (!realpath(s->path, real))
+		return fail(BATON_STORAGE, "cannot find store %s: %s", s->path, strerror(errno));
+	int len = snprintf(s->base.beats_path, sizeof s->base.beats_path, "%s-beats", real);
+	if (len < (int)sizeof s->base.beats_path)
+		return BATON_OK;
+	return fail(BATON_INVALID, "the path of the store has %zu bytes: at most %d are allowed",
+	            strlen(real), BATON_STORE_PATH_MAX);
+}
+
 static enum baton_err open_both(struct sqlite_store *s, bool existing)
 {
 	int64_t patience_ms = s->base.patience.ns / 1000000;
@@ -298,6 +326,8 @@ static enum baton_err open_both(struct sqlite_store *s, bool existing)
 		e = sync_set(s, false);
 	if (e == BATON_OK)
 		e = read_name(s);
+	if (e == BATON_OK)
+		e = beats_place(s);
 	if (e == BATON_OK)
 		turn_open(&s->turn, s->path);
 	return e == BATON_OK ? db_open(&s->read, s->path, true, patience_ms) : e;
@@ -313,6 +343,7 @@ enum baton_err sqlite_open(const struct baton_store *store, const char *path, bo
 	s->base.ops = &ops;
 	s->full = true;
 	memcpy(s->path, path, strlen(path) + 1);
+	pthread_mutex_init(&s->base.beats_mu, NULL);
 	pthread_mutex_init(&s->read_mu, NULL);
 	group_init(&s->group, commit, s);
 	s->turn.fd = -1;

@@ -101,6 +101,24 @@ enum baton_err sqlite_list(struct baton_store *store, const struct baton_work_fi
                            struct baton_work_page **ret_page);
 enum baton_err sqlite_next_due(struct baton_store *store, struct baton_str queue,
                                struct baton_store_time *ret);
+enum baton_err sqlite_schedule_set(struct baton_store *store,
+                                   const struct baton_schedule *schedule);
+enum baton_err sqlite_schedule_remove(struct baton_store *store, struct baton_str name);
+enum baton_err sqlite_schedule_list(struct baton_store *store, struct baton_str after,
+                                    struct baton_str name, size_t max,
+                                    struct schedules_parcel *page);
+enum baton_err sqlite_schedule_step(struct baton_store *store, const struct schedule_step *step);
+enum baton_err sqlite_runner_add(struct baton_store *store, struct runner_row *row,
+                                 struct runner_row *ret_other);
+enum baton_err sqlite_runner_remove(struct baton_store *store, uint64_t number,
+                                    enum runner_end end);
+enum baton_err sqlite_runner_next(struct baton_store *store, uint64_t after,
+                                  struct runner_row *ret_row);
+enum baton_err sqlite_shard_change(struct baton_store *store, const struct shard_change *change);
+enum baton_err sqlite_shard_list(struct baton_store *store, struct baton_str queue, uint32_t first,
+                                 struct baton_shard_answer *answers, size_t count);
+enum baton_err sqlite_tick(struct baton_store *store, uint64_t runner, const struct baton_tick *tick,
+                           struct baton_work_claims **ret_claims);
 enum baton_err sqlite_backup(struct baton_store *store, const char *path,
                              const struct baton_store_progress *progress);
 enum baton_err sqlite_check(struct baton_store *store,

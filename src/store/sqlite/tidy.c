@@ -99,7 +99,7 @@ static enum baton_err tidy_sources(struct sqlite_store *s, struct tidy_args *a)
 }
 
 struct old_claim {
-	int64_t head, fence, until;
+	int64_t head, until;
 };
 
 /* These are in the order of their numbers, not of their times; so each call looks at the next few,
@@ -114,13 +114,12 @@ static enum baton_err tidy_finished(struct sqlite_store *s, struct tidy_args *a)
 	query_int(&q, s->books.swept);
 	query_int(&q, (int64_t)max);
 	while (count < max && query_row(&q))
-		list[count++] = (struct old_claim){column_int(&q, 0), column_int(&q, 1),
-		                                   column_int(&q, 2)};
+		list[count++] = (struct old_claim){column_int(&q, 0), column_int(&q, 1)};
 	enum baton_err e = query_end(&q);
 	for (size_t i = 0; i < count && e == BATON_OK; i++) {
 		if (list[i].until > s->now.ms)
 			continue;
-		e = RUN(&s->db, SQL_FINISHED_DROP, list[i].head, list[i].fence);
+		e = RUN(&s->db, SQL_FINISHED_DROP, list[i].head);
 		a->count++;
 	}
 	int64_t swept = count < max ? 0 : list[count - 1].head;

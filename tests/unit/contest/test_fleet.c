@@ -262,7 +262,7 @@ static void who_waits_is_woken_also_when_another_thread_noticed_first(void **sta
 	uint32_t ticket;
 	assert_int_equal(line_enter(v, x.slot, hash, w->ben->code, &ticket), BATON_OK);
 	uint32_t bell = atomic_load(&v->waiters[ticket].bell);
-	atomic_store(&w->ben->keeper.gone, 1);
+	atomic_store(w->ben->here, HERE_GONE);
 	assert_int_equal(unlink(w->path), 0);
 	assert_int_equal(baton_claim_check(&y, NULL), BATON_NOT_HELD);
 	struct baton_mono late = in_ms(10000);

@@ -8,16 +8,17 @@
 #include "support/rng.h"
 #include "support/soak.h"
 
-#define WORDS (sizeof(struct slot) / sizeof(uint64_t))
+#define WORDS (sizeof(struct ledger_slot) / sizeof(uint64_t))
 #define ACTORS 3
 
 static const struct baton_id seed = {{1, 2, 3}};
 static const struct baton_id subject = {{4, 5, 6}};
 static const struct slot_place place = {.seed = &seed, .index = 9};
 
-static struct slot slot_of(uint64_t first, bool first_settles, uint64_t second, bool second_settles)
+static struct ledger_slot slot_of(uint64_t first, bool first_settles, uint64_t second,
+                                  bool second_settles)
 {
-	struct slot s = {.subject = subject};
+	struct ledger_slot s = {.subject = subject};
 	if (first > 0)
 		s.copies[0] = slot_copy_make(place, &subject, first, first_settles);
 	if (second > 0)
@@ -28,7 +29,7 @@ static struct slot slot_of(uint64_t first, bool first_settles, uint64_t second, 
 static void zeros_are_free(void **state)
 {
 	(void)state;
-	struct slot s = {.subject = {{0}}};
+	struct ledger_slot s = {.subject = {{0}}};
 	assert_int_equal(slot_look(place, &s).kind, SLOT_FREE);
 }
 
@@ -57,8 +58,8 @@ static void every_pair_of_copies_has_one_meaning(void **state)
 		{6, 6, 6, 0, false, false, false}, /* damaged                                */
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct slot s = slot_of(cases[i].first, cases[i].first_settles, cases[i].second,
-		                        cases[i].second_settles);
+		struct ledger_slot s = slot_of(cases[i].first, cases[i].first_settles,
+		                               cases[i].second, cases[i].second_settles);
 		struct slot_view v = slot_look(place, &s);
 		assert_int_equal(v.kind, SLOT_USED);
 		assert_int_equal(v.highest, cases[i].highest);
@@ -74,7 +75,7 @@ static void every_bit_counts(void **state)
 {
 	(void)state;
 	for (unsigned bit = 0; bit < 32 * 8; bit++) {
-		struct slot s = slot_of(5, false, 0, false);
+		struct ledger_slot s = slot_of(5, false, 0, false);
 		((unsigned char *)&s)[bit / 8] ^= (unsigned char)(1u << bit % 8);
 		assert_int_equal(slot_look(place, &s).kind, SLOT_DAMAGED);
 	}
@@ -84,7 +85,7 @@ static void a_slot_in_another_place_or_ledger_is_damaged(void **state)
 {
 	(void)state;
 	static const struct baton_id other = {{1, 2, 4}};
-	struct slot s = slot_of(5, false, 5, true);
+	struct ledger_slot s = slot_of(5, false, 5, true);
 	struct slot_place there = {.seed = &seed, .index = 10};
 	assert_int_equal(slot_look(there, &s).kind, SLOT_DAMAGED);
 	there = (struct slot_place){.seed = &other, .index = 9};
@@ -94,7 +95,7 @@ static void a_slot_in_another_place_or_ledger_is_damaged(void **state)
 static void what_is_no_fence_is_damaged(void **state)
 {
 	(void)state;
-	struct slot s = slot_of(SLOT_FENCE_MAX, false, 0, false);
+	struct ledger_slot s = slot_of(SLOT_FENCE_MAX, false, 0, false);
 	assert_int_equal(slot_look(place, &s).highest, SLOT_FENCE_MAX);
 	s = slot_of(SLOT_FENCE_MAX + 1, false, 0, false);
 	assert_int_equal(slot_look(place, &s).kind, SLOT_DAMAGED);
@@ -142,7 +143,7 @@ static void slot_sync(struct world *w)
 
 static struct slot_view world_look(const struct world *w)
 {
-	struct slot s;
+	struct ledger_slot s;
 	memcpy(&s, w->cache, sizeof s);
 	return slot_look(place, &s);
 }
@@ -150,7 +151,8 @@ static struct slot_view world_look(const struct world *w)
 static void copy_write(struct world *w, unsigned which, uint64_t fence, bool settles)
 {
 	struct slot_copy copy = slot_copy_make(place, &subject, fence, settles);
-	slot_write(w, offsetof(struct slot, copies) + which * sizeof copy, &copy, sizeof copy);
+	slot_write(w, offsetof(struct ledger_slot, copies) + which * sizeof copy, &copy,
+	           sizeof copy);
 }
 
 /* The first step of the actor, as the ledger does it. Whoever is stale or done begins anew. */
@@ -173,7 +175,7 @@ static void actor_write(struct world *w, struct actor *a)
 	}
 	a->written = v.kind == SLOT_FREE || v.settled ? a->fence : v.highest;
 	if (v.kind == SLOT_FREE) {
-		struct slot s = slot_of(a->fence, false, 0, false);
+		struct ledger_slot s = slot_of(a->fence, false, 0, false);
 		slot_write(w, 0, &s, sizeof s);
 	} else {
 		copy_write(w, v.next, a->written, false);

@@ -172,6 +172,81 @@ static void whoever_is_stopped_in_line_is_passed(void **state)
 	crew_end(&c);
 }
 
+/* Makes the agent do it until it stands at the step for the n-th time. */
+static void trap_at(struct crew *c, char name, enum step step, unsigned nth, const char *command)
+{
+	struct answer answer;
+	assert_int_equal(crew_do(c, name, "trap %u %u", (unsigned)step, nth).err, BATON_OK);
+	agent_tell(crew_agent(c, name), 0, command);
+	enum heard heard = agent_hear(crew_agent(c, name), 0, &answer);
+	if (heard == HEARD_IN_LINE)
+		heard = agent_hear(crew_agent(c, name), 0, &answer);
+	if (heard != HEARD_STOPPED)
+		fail_msg("%s: %c does not come to %s", c->about, name, step_name(step));
+}
+
+static enum baton_err go_on(struct crew *c, char name)
+{
+	struct answer answer;
+	agent_go_on(crew_agent(c, name), 0);
+	enum heard heard = agent_hear(crew_agent(c, name), 0, &answer);
+	if (heard == HEARD_IN_LINE)
+		heard = agent_hear(crew_agent(c, name), 0, &answer);
+	assert_int_equal(heard, HEARD_ANSWER);
+	return answer.err;
+}
+
+/* Who could not lock the line when he left it stands there until somebody else takes him out, and
+ * that one is killed while he does. The others keep their order. */
+static void whoever_is_killed_while_he_takes_out_another_leaves_the_line_in_order(void **state)
+{
+	(void)state;
+	struct crew c;
+	crew_begin(&c);
+	snprintf(c.about, sizeof c.about, "taking out one who has left");
+	assert_null(crew_play(&c, "c join; d join; p join; v join; c try 0"));
+	trap_at(&c, 'd', STEP_LINE_WAITING, 1, "wait 0 1");
+	assert_null(crew_play(&c, "p wait 0 60000 &; a wait 0 60000 &"));
+	trap_at(&c, 'c', STEP_SETTLE_LOCKED, 1, "try 1");
+	assert_int_equal(go_on(&c, 'd'), BATON_TIMEOUT);
+	assert_int_equal(go_on(&c, 'c'), BATON_OK);
+	assert_int_equal(table_waiters(&c.view), 3);
+	trap_at(&c, 'v', STEP_LINE_UNLINKED, 1, "wait 0 60000");
+	crew_look(&c);
+	crew_kill(&c, 'v');
+	/* Whoever locks the line next repairs it. */
+	assert_null(crew_play(&c, "d wait 0 1 = TIMEOUT"));
+	assert_int_equal(table_waiters(&c.view), 3);
+	crew_check_dead(&c);
+	crew_end(&c);
+}
+
+/* The place of the victim's label 0 is given to another while it is looked at for the n-th time: at
+ * first in the hope that nothing more is needed. */
+static void steal_place(const char *ask, unsigned nth)
+{
+	struct crew c;
+	crew_begin(&c);
+	snprintf(c.about, sizeof c.about, "%s of what is elsewhere by now", ask);
+	assert_null(crew_play(&c, "v join; v try 0; v release 0"));
+	trap_at(&c, 'v', STEP_PLACE_SEEN, nth, ask);
+	assert_null(crew_play(&c, "a try 1; a try 2; a try 3; a try 4; a try 5; a try 6; a try 7;"
+	                          "a try 8; a release 1; a release 2; a release 3; a release 4;"
+	                          "a release 5; a release 6; a release 7; a release 8"));
+	assert_int_equal(go_on(&c, 'v'), BATON_OK);
+	assert_null(crew_play(&c, "v check 0; a try 0 = YIELD; v release 0"));
+	crew_kill(&c, 'v');
+	crew_check_dead(&c);
+	crew_end(&c);
+}
+
+static void whoever_saw_a_place_that_got_another_subject_looks_again(void **state)
+{
+	(void)state;
+	steal_place("try 0", 1);
+	steal_place("try 0 1000000", 2);
+}
+
 static void whoever_died_in_line_is_passed_at_once(void **state)
 {
 	(void)state;
@@ -191,6 +266,9 @@ int main(void)
 		cmocka_unit_test(whoever_is_stopped_at_any_step_keeps_nobody_waiting),
 		cmocka_unit_test(whoever_is_stopped_in_line_is_passed),
 		cmocka_unit_test(whoever_died_in_line_is_passed_at_once),
+		cmocka_unit_test(
+			whoever_is_killed_while_he_takes_out_another_leaves_the_line_in_order),
+		cmocka_unit_test(whoever_saw_a_place_that_got_another_subject_looks_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,17 +55,28 @@ static void names_are_bytes_and_not_text(void **state)
 	assert_int_equal(usage_of(w->ada).subjects, 2 * count);
 }
 
+static void assert_label_at(const struct view *v, uint32_t n, const char *label, size_t len)
+{
+	struct name_text text;
+	struct baton_subject name;
+	assert_true(subjects_name(v, n, atomic_load(&v->slots[n].hash), &text, &name));
+	assert_int_equal(name.label.len, len);
+	assert_memory_equal(name.label.ptr, label, len);
+}
+
 static void names_of_every_length_are_told_apart_by_their_last_byte(void **state)
 {
 	struct world *w = *state;
 	char label[BATON_LABEL_MAX];
-	memset(label, 'x', sizeof label);
+	for (size_t i = 0; i < sizeof label; i++)
+		label[i] = "abcdefghijkl"[i % 12];
 	for (size_t len = 1; len <= BATON_LABEL_MAX - 3; len++) {
 		struct baton_claim one, other;
 		assert_int_equal(try_bytes(w->ada, "t", 1, label, len, &one), BATON_OK);
+		assert_label_at(w->ada->view, one.slot, label, len);
 		label[len - 1] = 'y';
 		assert_int_equal(try_bytes(w->ben, "t", 1, label, len, &other), BATON_OK);
-		label[len - 1] = 'x';
+		label[len - 1] = "abcdefghijkl"[(len - 1) % 12];
 		assert_int_equal(try_bytes(w->ben, "t", 1, label, len, NULL), BATON_YIELD);
 		assert_int_equal(baton_claim_release(&one), BATON_OK);
 		assert_int_equal(baton_claim_release(&other), BATON_OK);
@@ -151,6 +162,37 @@ static void a_label_rewritten_in_its_buffer_is_another_subject(void **state)
 	assert_int_not_equal(one.slot, two.slot);
 	memcpy(label, "one", 3);
 	assert_int_equal(baton_claim_try(w->ada, &ask, &two, NULL), BATON_YIELD);
+}
+
+/* Rewrites each byte of a text by which the member found what it holds. */
+static void each_byte_counts(struct baton_fleet *f, struct baton_subject *subject, char *text,
+                             size_t len)
+{
+	struct baton_claim_ask ask = {.subject = subject};
+	struct baton_claim first, other;
+	for (size_t i = 0; i < len; i++) {
+		memset(subject->seen, 0, sizeof subject->seen);
+		assert_int_equal(baton_claim_try(f, &ask, &first, NULL), BATON_OK);
+		text[i] ^= 1;
+		assert_int_equal(baton_claim_try(f, &ask, &other, NULL), BATON_OK);
+		text[i] ^= 1;
+		assert_int_equal(baton_claim_release(&other), BATON_OK);
+		assert_int_equal(baton_claim_release(&first), BATON_OK);
+	}
+}
+
+static void every_byte_of_a_name_that_was_seen_before_counts(void **state)
+{
+	struct world *w = *state;
+	char space[BATON_SPACE_MAX] = "the namespace, which is as long";
+	char label[48] = "the label, which has a few more words than that";
+	for (size_t len = 1; len <= sizeof label; len++) {
+		struct baton_subject subject = {{space, len < sizeof space ? len : sizeof space},
+		                                {label, len},
+		                                {0, 0}};
+		each_byte_counts(w->ada, &subject, subject.space.len == len ? space : label, len);
+		each_byte_counts(w->ada, &subject, label, len);
+	}
 }
 
 static void what_one_membership_remembers_another_does_not_believe(void **state)
@@ -349,6 +391,7 @@ int main(void)
 		WORLD_TEST(the_owners_label_counts_towards_the_limit),
 		WORLD_TEST(every_call_that_takes_a_subject_looks_at_its_lengths),
 		WORLD_TEST(a_label_rewritten_in_its_buffer_is_another_subject),
+		WORLD_TEST(every_byte_of_a_name_that_was_seen_before_counts),
 		WORLD_TEST(what_one_membership_remembers_another_does_not_believe),
 		WORLD_TEST(a_full_table_refuses_and_evicts_nothing),
 		WORLD_TEST(room_of_what_has_expired_is_used_again),

@@ -27,8 +27,6 @@ static struct brood_spec spec_of(char *const *argv, const sigset_t *mask)
 	return (struct brood_spec){
 		.argv = argv,
 		.envp = environ,
-		.inherit = -1,
-		.group = getpgrp(),
 		.mask = mask,
 	};
 }
@@ -48,7 +46,8 @@ static int start(struct brood *b, char *const *argv)
 	sigemptyset(&mask);
 	struct brood_spec spec = spec_of(argv, &mask);
 	EXPECT(brood_prepare() == BATON_OK);
-	EXPECT(brood_start(b, &spec) == BATON_OK);
+	EXPECT(brood_fork(b, &spec) == BATON_OK);
+	brood_start(b, -1, NULL);
 	return 0;
 }
 
@@ -169,17 +168,22 @@ static int killed_with_its_parent(int channel, void *arg)
 	return 0;
 }
 
-/* Runs a command that finds SIGUSR1 blocked, SIGCHLD ignored and the descriptor open. */
-static int run_prepared(char *const *argv, int inherit)
+/* Where a command finds the descriptor that it inherits. */
+#define INHERITED 77
+
+/* Runs a command that finds SIGUSR1 blocked, SIGCHLD ignored and a copy of the descriptor. */
+static int run_prepared(char *const *argv, int fd)
 {
 	struct brood b = BROOD_NONE;
 	sigset_t mask;
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGUSR1);
 	struct brood_spec spec = spec_of(argv, &mask);
-	spec.inherit = inherit;
 	spec.chld_ignored = true;
-	EXPECT(brood_start(&b, &spec) == BATON_OK);
+	EXPECT(brood_fork(&b, &spec) == BATON_OK);
+	EXPECT(dup3(fd, INHERITED, O_CLOEXEC) == INHERITED);
+	brood_start(&b, INHERITED, NULL);
+	close(INHERITED);
 	EXPECT(reap_one(&b).ended);
 	EXPECT(WIFEXITED(b.status) && WEXITSTATUS(b.status) == 0);
 	return 0;
@@ -193,11 +197,83 @@ static int descriptors_and_signals(int channel, void *arg)
 	char test[] = "test", not [] = "!", exists[] = "-e", open_one[] = "/proc/self/fd/77";
 	char closed_one[32];
 	snprintf(closed_one, sizeof closed_one, "/proc/self/fd/%d", channel);
-	EXPECT(dup3(channel, 77, O_CLOEXEC) == 77);
-	EXPECT(run_prepared((char *[]){grep, quiet, blocked, status, NULL}, 77) == 0);
-	EXPECT(run_prepared((char *[]){grep, quiet, ignored, status, NULL}, 77) == 0);
-	EXPECT(run_prepared((char *[]){test, exists, open_one, NULL}, 77) == 0);
-	EXPECT(run_prepared((char *[]){test, not, exists, closed_one, NULL}, 77) == 0);
+	EXPECT(run_prepared((char *[]){grep, quiet, blocked, status, NULL}, channel) == 0);
+	EXPECT(run_prepared((char *[]){grep, quiet, ignored, status, NULL}, channel) == 0);
+	EXPECT(run_prepared((char *[]){test, exists, open_one, NULL}, channel) == 0);
+	EXPECT(run_prepared((char *[]){test, not, exists, closed_one, NULL}, channel) == 0);
+	return 0;
+}
+
+/* Forks a shell that is to run the script, with all signals blocked. */
+static int fork_blocked(struct brood *b, const char *script, char *late)
+{
+	static char shell[] = "sh", option[] = "-c";
+	char *argv[] = {shell, option, (char *)script, NULL}, *envp[] = {late, NULL};
+	sigset_t all, none;
+	sigfillset(&all);
+	sigemptyset(&none);
+	EXPECT(sigprocmask(SIG_SETMASK, &all, NULL) == 0);
+	struct brood_spec spec = spec_of(argv, &none);
+	if (late) {
+		spec.envp = envp;
+		spec.late = late;
+	}
+	EXPECT(brood_prepare() == BATON_OK && brood_fork(b, &spec) == BATON_OK);
+	return 0;
+}
+
+static int told_late(int channel, void *arg)
+{
+	(void)channel;
+	(void)arg;
+	struct brood b = BROOD_NONE;
+	char late[BROOD_LATE] = "WORD=early";
+	EXPECT(fork_blocked(&b, "[ \"$WORD\" = late ]", late) == 0);
+	brood_start(&b, -1, "WORD=late");
+	EXPECT(reap_one(&b).ended);
+	EXPECT(WIFEXITED(b.status) && WEXITSTATUS(b.status) == 0);
+	return 0;
+}
+
+static int signalled_early(int channel, void *arg)
+{
+	(void)channel;
+	(void)arg;
+	struct brood b = BROOD_NONE;
+	EXPECT(fork_blocked(&b, "exit 3", NULL) == 0);
+	EXPECT(getpgid(b.command) == getpgrp());
+	EXPECT(kill(b.command, SIGINT) == 0);
+	brood_start(&b, -1, NULL);
+	EXPECT(reap_one(&b).ended);
+	EXPECT(WIFSIGNALED(b.status) && WTERMSIG(b.status) == SIGINT && b.errnum == 0);
+	return 0;
+}
+
+static int stopped_early(int channel, void *arg)
+{
+	(void)channel;
+	(void)arg;
+	struct brood b = BROOD_NONE;
+	siginfo_t info;
+	/* In a group whose parent is of its session: others are not stopped by a terminal. */
+	EXPECT(setpgid(0, 0) == 0);
+	EXPECT(fork_blocked(&b, "exit 3", NULL) == 0);
+	EXPECT(kill(b.command, SIGTSTP) == 0);
+	brood_start(&b, -1, NULL);
+	EXPECT(waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WNOWAIT) == 0);
+	EXPECT(info.si_code == CLD_EXITED && info.si_status == 3);
+	return 0;
+}
+
+static int never_started(int channel, void *arg)
+{
+	(void)channel;
+	(void)arg;
+	struct brood b = BROOD_NONE;
+	EXPECT(fork_blocked(&b, "exit 3", NULL) == 0);
+	EXPECT(kill(b.command, SIGSTOP) == 0);
+	brood_done(&b);
+	EXPECT(b.command == 0 && brood_reap(&b).empty);
 	return 0;
 }
 
@@ -271,6 +347,30 @@ static void a_command_finds_what_it_is_to_find(void **state)
 	all_is_well(descriptors_and_signals, NULL);
 }
 
+static void a_command_learns_at_its_start_what_was_not_known_before(void **state)
+{
+	(void)state;
+	all_is_well(told_late, NULL);
+}
+
+static void a_signal_before_the_start_waits_for_the_command(void **state)
+{
+	(void)state;
+	all_is_well(signalled_early, NULL);
+}
+
+static void what_stopped_before_the_start_does_not_stop_the_command(void **state)
+{
+	(void)state;
+	all_is_well(stopped_early, NULL);
+}
+
+static void a_command_that_is_not_started_ends_with_its_brood(void **state)
+{
+	(void)state;
+	all_is_well(never_started, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -283,6 +383,10 @@ int main(void)
 		cmocka_unit_test(what_is_always_somebody_else_is_killed),
 		cmocka_unit_test(a_command_is_killed_with_its_parent),
 		cmocka_unit_test(a_command_finds_what_it_is_to_find),
+		cmocka_unit_test(a_command_learns_at_its_start_what_was_not_known_before),
+		cmocka_unit_test(a_signal_before_the_start_waits_for_the_command),
+		cmocka_unit_test(what_stopped_before_the_start_does_not_stop_the_command),
+		cmocka_unit_test(a_command_that_is_not_started_ends_with_its_brood),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

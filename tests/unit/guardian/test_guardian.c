@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +12,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <baton/clock.h>
 #include <baton/fleet.h>
+#include <baton/watch.h>
 
 #include "scratch.h"
 #include "support/child.h"
 #include "support/harness.h"
+#include "support/skips.h"
 
 struct world {
 	char folder[64];
@@ -272,8 +276,143 @@ static void what_keeps_the_subject_is_a_child_of_the_caller(void **state)
 	assert_int_equal(w->end.guardian, 0);
 }
 
+/* Returns once somebody waits in line, or the test has gone. */
+static void await_waiter(const struct world *w, int channel)
+{
+	const struct baton_clock *clock = baton_clock_boot();
+	struct baton_watch *watch;
+	struct baton_fleet_usage usage = {.waiters = 0};
+	struct pollfd gone = {.fd = channel, .events = POLLIN};
+	if (baton_watch_open(w->fleet, &watch) != BATON_OK)
+		return;
+	while (usage.waiters == 0 && poll(&gone, 1, 1) == 0)
+		baton_watch_usage(watch, clock->now(clock), &usage);
+	baton_watch_close(watch);
+}
+
+/* Waits for the subject, says so, and holds it until somebody else waits. While it does, there is a
+ * file. */
+static int hold_until_wanted(int channel, void *arg)
+{
+	struct world *w = arg;
+	char file[96];
+	snprintf(file, sizeof file, "%s/others", w->folder);
+	struct baton_fleet_options options = {.path = w->fleet, .owner = BATON_STR("other")};
+	struct baton_fleet *fleet;
+	struct baton_claim claim;
+	const struct baton_clock *clock = baton_clock_boot();
+	struct baton_claim_ask ask = {
+		.subject = &w->subject,
+		.until = baton_mono_add(clock->now(clock), baton_duration_s(60)),
+	};
+	if (baton_fleet_join(&options, &fleet) != BATON_OK ||
+	    baton_claim_wait(fleet, &ask, &claim, NULL) != BATON_OK)
+		return 1;
+	close(open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	channel_send(channel, "held");
+	await_waiter(w, channel);
+	unlink(file);
+	baton_fleet_leave(fleet);
+	return 0;
+}
+
+/* Answers an offer only when somebody else holds the subject. */
+struct late {
+	struct world *world;
+	struct child other;
+	unsigned offers;
+	uint64_t fences[2];
+};
+
+static void answer_late(baton_fence fence, void *arg)
+{
+	struct late *late = arg;
+	char message[8];
+	if (late->offers < 2)
+		late->fences[late->offers] = fence.v;
+	if (late->offers++ > 0)
+		return;
+	child_start(&late->other, hold_until_wanted, late->world);
+	channel_receive(late->other.channel, message, sizeof message);
+}
+
+static void an_answer_that_comes_too_late_starts_nothing_and_the_wait_goes_on(void **state)
+{
+	struct world *w = *state;
+	char script[160];
+	struct late late = {.world = w};
+	w->ask.held = answer_late;
+	w->ask.arg = &late;
+	w->ask.wait = baton_duration_s(60);
+	snprintf(script, sizeof script, "[ ! -e %s/others ] && exit $((BATON_FENCE %% 100))",
+	         w->folder);
+	assert_int_equal(run(w, script), BATON_OK);
+	child_hang_up(&late.other);
+	assert_int_equal(child_reap(&late.other), 0);
+	assert_int_equal(w->end.how, BATON_GUARDIAN_EXITED);
+	assert_int_equal(late.offers, 2);
+	assert_true(late.fences[0] < late.fences[1]);
+	assert_int_equal(w->end.code, late.fences[1] % 100);
+}
+
+static void who_answers_too_late_and_does_not_wait_yields(void **state)
+{
+	struct world *w = *state;
+	struct late late = {.world = w};
+	w->ask.held = answer_late;
+	w->ask.arg = &late;
+	assert_int_equal(run(w, "exit 3"), BATON_YIELD);
+	assert_string_equal(w->end.holder.owner, "other");
+	assert_int_equal(late.offers, 1);
+	child_hang_up(&late.other);
+	assert_int_equal(child_reap(&late.other), 0);
+}
+
+/* Types an interrupt at the terminal, and returns when it has come to this process. */
+static void type_interrupt(baton_fence fence, void *arg)
+{
+	sigset_t pending;
+	(void)fence;
+	if (write(*(int *)arg, "\003", 1) != 1)
+		_exit(2);
+	do
+		sigpending(&pending);
+	while (!sigismember(&pending, SIGINT));
+}
+
+/* Runs as the leader of a session on a terminal. */
+static int run_at_a_terminal(int channel, void *arg)
+{
+	struct world *w = arg;
+	int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	(void)channel;
+	if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0 || setsid() < 0 ||
+	    open(ptsname(terminal), O_RDWR | O_CLOEXEC) < 0)
+		return CHILD_SKIP;
+	signal(SIGINT, SIG_DFL);
+	w->ask.held = type_interrupt;
+	w->ask.arg = &terminal;
+	if (run(w, "exit 3") != BATON_OK)
+		return 1;
+	return w->end.how == BATON_GUARDIAN_INTERRUPTED && w->end.code == SIGINT ? 0 : 3;
+}
+
+static void an_interrupt_that_is_typed_when_the_command_could_start_is_not_lost(void **state)
+{
+	struct world *w = *state;
+	struct child c;
+	child_start(&c, run_at_a_terminal, w);
+	int status = child_reap(&c);
+	if (status == CHILD_SKIP)
+		skip();
+	assert_int_equal(status, 0);
+	w->ask.wait = baton_duration_s(60);
+	assert_int_equal(run(w, "exit 3"), BATON_OK);
+}
+
 int main(void)
 {
+	skips_repair();
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(the_caller_is_told_fence_and_status),
@@ -284,6 +423,9 @@ int main(void)
 		TEST(force_ends_even_who_ignores_it),
 		TEST(a_killed_caller_ends_even_who_ignores_it),
 		TEST(what_keeps_the_subject_is_a_child_of_the_caller),
+		TEST(an_answer_that_comes_too_late_starts_nothing_and_the_wait_goes_on),
+		TEST(who_answers_too_late_and_does_not_wait_yields),
+		TEST(an_interrupt_that_is_typed_when_the_command_could_start_is_not_lost),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

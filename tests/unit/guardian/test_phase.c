@@ -18,23 +18,30 @@ static enum phase after(enum phase phase, const enum phase_event *events, size_t
 static void a_command_that_ends_with_all_of_its_own_frees_the_subject(void **state)
 {
 	(void)state;
-	assert_int_equal(AFTER(PHASE_LATCHING, EVENT_LATCHED, EVENT_GO), PHASE_RUNNING);
+	assert_int_equal(AFTER(PHASE_TAKING, EVENT_TAKEN, EVENT_LATCHED, EVENT_GO), PHASE_RUNNING);
 	assert_int_equal(AFTER(PHASE_RUNNING, EVENT_COMMAND_ENDED, EVENT_EMPTY, EVENT_TIME_UP),
 	                 PHASE_DONE);
 }
 
-static void what_a_command_leaves_behind_keeps_the_subject_without_the_patron(void **state)
+static void what_a_command_leaves_behind_keeps_the_subject(void **state)
 {
 	(void)state;
-	assert_int_equal(AFTER(PHASE_RUNNING, EVENT_COMMAND_ENDED, EVENT_PATRON_GONE), PHASE_LEFT);
+	assert_int_equal(AFTER(PHASE_RUNNING, EVENT_COMMAND_ENDED), PHASE_LEFT);
 	assert_int_equal(AFTER(PHASE_LEFT, EVENT_EMPTY, EVENT_PATRON_GONE), PHASE_KEEPING);
+}
+
+static void an_offer_that_is_not_taken_in_time_is_made_anew_from_the_start(void **state)
+{
+	(void)state;
+	assert_int_equal(AFTER(PHASE_OFFERED, EVENT_TIME_UP), PHASE_WITHDRAWN);
+	assert_int_equal(AFTER(PHASE_WITHDRAWN, EVENT_GO, EVENT_BACK), PHASE_TAKING);
 }
 
 static void nothing_that_runs_is_left_before_all_of_it_has_ended(void **state)
 {
 	(void)state;
 	for (enum phase p = PHASE_RUNNING; p <= PHASE_KILLING; p++) {
-		for (enum phase_event e = EVENT_LATCHED; e < EVENTS; e++) {
+		for (enum phase_event e = EVENT_TAKEN; e < EVENTS; e++) {
 			enum phase next = phase_next(p, e);
 			bool still = next >= PHASE_RUNNING && next <= PHASE_KILLING;
 			assert_true(next == 0 || still || e == EVENT_EMPTY);
@@ -50,9 +57,8 @@ static void a_dead_patron_a_loss_and_a_request_end_what_runs(void **state)
 		assert_int_equal(phase_next(PHASE_LATCHING, reasons[i]), PHASE_DONE);
 		assert_int_equal(phase_next(PHASE_OFFERED, reasons[i]), PHASE_DONE);
 		assert_int_equal(phase_next(PHASE_RUNNING, reasons[i]), PHASE_ENDING);
+		assert_int_equal(phase_next(PHASE_LEFT, reasons[i]), PHASE_ENDING);
 	}
-	assert_int_equal(phase_next(PHASE_LEFT, EVENT_LOST), PHASE_ENDING);
-	assert_int_equal(phase_next(PHASE_LEFT, EVENT_STOP), PHASE_ENDING);
 }
 
 static void who_does_not_end_when_asked_is_killed(void **state)
@@ -66,17 +72,22 @@ static void who_does_not_end_when_asked_is_killed(void **state)
 static void a_command_begins_only_once_and_only_when_offered(void **state)
 {
 	(void)state;
-	for (enum phase p = PHASE_LATCHING; p < PHASES; p++)
-		assert_int_equal(phase_next(p, EVENT_GO), p == PHASE_OFFERED ? PHASE_RUNNING : 0);
+	for (enum phase p = PHASE_TAKING; p < PHASES; p++) {
+		for (enum phase_event e = EVENT_TAKEN; e < EVENTS; e++) {
+			bool begins = phase_next(p, e) == PHASE_RUNNING;
+			assert_int_equal(begins, p == PHASE_OFFERED && e == EVENT_GO);
+		}
+	}
 }
 
 static void whatever_can_happen_at_any_time_is_provided_for(void **state)
 {
 	(void)state;
-	for (enum phase p = PHASE_LATCHING; p < PHASE_DONE; p++) {
+	for (enum phase p = PHASE_TAKING; p < PHASE_DONE; p++) {
+		bool holds = p != PHASE_TAKING && p != PHASE_WITHDRAWN;
 		assert_int_not_equal(phase_next(p, EVENT_PATRON_GONE), 0);
-		assert_int_not_equal(phase_next(p, EVENT_LOST), 0);
 		assert_int_not_equal(phase_next(p, EVENT_STOP), 0);
+		assert_int_equal(phase_next(p, EVENT_LOST) != 0, holds);
 	}
 }
 
@@ -84,7 +95,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_command_that_ends_with_all_of_its_own_frees_the_subject),
-		cmocka_unit_test(what_a_command_leaves_behind_keeps_the_subject_without_the_patron),
+		cmocka_unit_test(what_a_command_leaves_behind_keeps_the_subject),
+		cmocka_unit_test(an_offer_that_is_not_taken_in_time_is_made_anew_from_the_start),
 		cmocka_unit_test(nothing_that_runs_is_left_before_all_of_it_has_ended),
 		cmocka_unit_test(a_dead_patron_a_loss_and_a_request_end_what_runs),
 		cmocka_unit_test(who_does_not_end_when_asked_is_killed),

@@ -1,4 +1,5 @@
-/* Runs a process and all that it forks call by call, and kills one of them at a chosen call. */
+/* Runs a process and all that it forks call by call, and kills one of them, or does something else,
+ * at a chosen call. */
 #include "tracer.h"
 
 #include <errno.h>
@@ -33,6 +34,7 @@ struct tracer {
 	bool killed;
 	bool settled;
 	bool outlived;
+	int status; /* of ROLE_PATRON */
 };
 
 static void need(bool condition, const char *what)
@@ -130,13 +132,23 @@ static void settled(struct tracer *t)
 	t->plan->settled(t->plan->arg);
 }
 
+static void strike(struct tracer *t)
+{
+	t->killed = true;
+	release_early(t);
+	t->plan->strike(t->plan->arg);
+}
+
 /* Before a system call of `who`. */
 static void called(struct tracer *t, struct tracee *who, const struct __ptrace_syscall_info *info)
 {
 	who->calls++;
 	if (t->killed)
 		return;
-	if (who->role == t->plan->role && who->calls == t->plan->call)
+	bool his_turn = who->role == t->plan->role && who->calls == t->plan->call;
+	if (his_turn && t->plan->strike)
+		strike(t);
+	else if (his_turn)
 		kill_process(t, who->process);
 	else if (!t->settled && who->role == ROLE_OTHERS && info->entry.nr == SYS_flock &&
 	         info->entry.args[1] == LOCK_SH)
@@ -177,6 +189,8 @@ static void ended(struct tracer *t, pid_t pid, int status)
 	if (t->killed && !t->settled && who->role == ROLE_COMMAND && WIFEXITED(status) &&
 	    WEXITSTATUS(status) == 0)
 		t->outlived = true;
+	if (who->role == ROLE_PATRON)
+		t->status = status;
 	*who = t->tracees[--t->count];
 	if (pid == t->victim) {
 		t->victim = 0;
@@ -221,7 +235,9 @@ struct tracer_end tracer_run(const struct tracer_plan *plan)
 		if (pid < 0 && errno == EINTR)
 			continue;
 		if (pid < 0)
-			return (struct tracer_end){.killed = t.killed, .outlived = t.outlived};
+			return (struct tracer_end){.killed = t.killed,
+			                           .outlived = t.outlived,
+			                           .status = t.status};
 		if (WIFSTOPPED(status))
 			stopped(&t, pid, status);
 		else

@@ -1,4 +1,5 @@
-/* Runs a process and all that it forks call by call, and kills one of them at a chosen call. */
+/* Runs a process and all that it forks call by call, and kills one of them, or does something else,
+ * at a chosen call. */
 #ifndef GUARDIAN_TRACER_H
 #define GUARDIAN_TRACER_H
 
@@ -28,11 +29,15 @@ struct tracer_plan {
 	void (*settled)(void *arg);
 
 	void (*killed)(void *arg); /* he is dead, and all others run on */
+
+	/* Done instead of killing him, while he is about to make that call; or NULL. */
+	void (*strike)(void *arg);
 };
 
 struct tracer_end {
-	bool killed;   /* false: he ended before he had made so many calls */
+	bool killed;   /* or struck; false: he ended before he had made so many calls */
 	bool outlived; /* the command ended well after that, though nothing had settled */
+	int status;    /* of the process itself, as waitpid(2) tells it */
 };
 
 /* Carries it out, and returns when all of them have ended. */

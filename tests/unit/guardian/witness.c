@@ -3,6 +3,8 @@
  *	witness FILE alone         locks FILE; fails, and says so in FILE.log, if another has it
  *	witness FILE family GATE   the same, and leaves a daemon that ignores SIGTERM; both stay
  *	                           until GATE is unlocked
+ *	witness FILE typed GATE    the same as the first, and has a child that waits for GATE; both
+ *	                           go on until an interrupt ends them
  *
  * The lock of FILE descends to the daemon, so it lasts as long as anything of this command does. */
 #include <errno.h>
@@ -15,6 +17,9 @@
 #include <unistd.h>
 
 #define STATUS_OVERLAP 99
+
+/* How many seconds a signal takes at most that is not lost. */
+#define BOUND 60
 
 static void note(const char *file, const char *what)
 {
@@ -49,6 +54,16 @@ static void leave_a_daemon(const char *gate)
 	_exit(0);
 }
 
+_Noreturn static void wait_for_interrupt(const char *gate)
+{
+	pid_t child = fork();
+	alarm(BOUND);
+	if (child == 0)
+		wait_at(gate);
+	for (;;)
+		pause();
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 3)
@@ -61,6 +76,8 @@ int main(int argc, char **argv)
 		return STATUS_OVERLAP;
 	}
 	note(argv[1], "enter");
+	if (strcmp(argv[2], "typed") == 0 && argc == 4)
+		wait_for_interrupt(argv[3]);
 	if (strcmp(argv[2], "family") == 0 && argc == 4) {
 		leave_a_daemon(argv[3]);
 		wait_at(argv[3]);

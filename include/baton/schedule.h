@@ -1,0 +1,89 @@
+/* Schedules: work that is put again and again, at times that a cron expression names.
+ *
+ * They are records of the store. Whoever calls baton_schedule_tick() puts what is due; any number
+ * of processes may do so, and each tick is put once. */
+#ifndef BATON_SCHEDULE_H
+#define BATON_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <baton/api.h>
+#include <baton/batch.h>
+#include <baton/err.h>
+#include <baton/store.h>
+#include <baton/str.h>
+#include <baton/time.h>
+
+BATON_BEGIN
+
+#define BATON_CRON_MAX 1024 /* bytes of an expression */
+#define BATON_SCHEDULES_MAX 1000 /* in one page */
+
+/* What becomes of ticks that nobody put in time. */
+enum baton_missed {
+	BATON_MISSED_ONCE = 1, /* the last of them is put, for all of them */
+	BATON_MISSED_ALL,      /* each of them is put                      */
+	BATON_MISSED_SKIP      /* none of them is put                      */
+};
+
+/* How late a tick may be and still not count as missed. */
+#define BATON_SCHEDULE_GRACE_MS 60000
+
+/* A record. What it points to is borrowed. */
+struct baton_schedule {
+	struct baton_str name; /* 1 to BATON_NAME_MAX - 40 bytes of UTF-8, no control characters   */
+	struct baton_str cron; /* five fields, or six that begin with the seconds; or @daily, ...  */
+	struct baton_str zone; /* such as Europe/Berlin; empty: UTC                                */
+	enum baton_missed missed; /* 0: once                                                      */
+	struct baton_str queue;   /* where its batches go, as in a put                            */
+	struct baton_str lane;    /* empty: none                                                  */
+	uint32_t priority;
+	struct baton_str payload;
+	struct baton_store_time last; /* the last tick that was put, or when it was made; not read by
+	                                 baton_schedule_set()                                     */
+	struct baton_store_time next; /* BATON_STORE_TIME_NEVER: none comes; not read either       */
+};
+
+/* Makes the schedule, or replaces the one of that name. A replaced one with the same expression and
+ * zone goes on where it was; else it begins now.
+ *
+ * BATON_INVALID: a bad name, expression or zone; the detail says what and where. Any thread. */
+BATON_API enum baton_err baton_schedule_set(struct baton_store *store,
+                                            const struct baton_schedule *schedule);
+
+/* BATON_NOT_FOUND: there is none of that name. Any thread. */
+BATON_API enum baton_err baton_schedule_remove(struct baton_store *store, struct baton_str name);
+
+/* What a call found: one block, ended by baton_schedules_free(). */
+struct baton_schedules {
+	const struct baton_schedule *schedules;
+	size_t count;
+};
+
+/* NULL is fine. */
+BATON_API void baton_schedules_free(struct baton_schedules *schedules);
+
+/* Those whose name comes after `after` ("" at first) in the order of their bytes, at most `max`.
+ * Any thread. */
+BATON_API enum baton_err baton_schedule_list(struct baton_store *store, struct baton_str after,
+                                             size_t max, struct baton_schedules **ret_schedules);
+
+/* BATON_NOT_FOUND: there is none of that name. */
+BATON_API enum baton_err baton_schedule_get(struct baton_store *store, struct baton_str name,
+                                            struct baton_schedules **ret_schedules);
+
+/* Puts what is due by now, of every schedule. Each tick has a source key of its own, so that it is
+ * put once, whoever is at it, and whoever dies while he is.
+ *
+ * BATON_OK: *ret_count (may be NULL) batches were put; *ret_next (may be NULL) is when the next tick
+ * is due, or BATON_STORE_TIME_NEVER. An error of one schedule, such as a full queue, keeps the
+ * others from nothing: it is tried again with the next call, and the detail of the first one is
+ * returned with its code after all the others were done. Any thread. */
+BATON_API enum baton_err baton_schedule_tick(struct baton_store *store, size_t *ret_count,
+                                             struct baton_store_time *ret_next);
+
+BATON_END
+
+#endif

@@ -1,0 +1,150 @@
+/* The shards of queues in runner mode, and the runners that own them.
+ *
+ * A runner registers, and beats. Whoever has seen its beat unchanged for its ttl, or knows that it
+ * is dead, may take it over: its shards are free then, under higher fences, and what it had claimed
+ * is ready again, with one attempt more. What it still sends is refused. */
+#ifndef BATON_SHARD_H
+#define BATON_SHARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <baton/api.h>
+#include <baton/err.h>
+#include <baton/id.h>
+#include <baton/owner.h>
+#include <baton/store.h>
+#include <baton/str.h>
+#include <baton/time.h>
+#include <baton/work.h>
+
+BATON_BEGIN
+
+#define BATON_RUNNERS_MAX 1024 /* at once in a store */
+#define BATON_RUNNER_WEIGHT_MAX 1000
+#define BATON_RUNNER_TTL_MIN_MS 1000
+#define BATON_RUNNER_TTL_MAX_MS 3600000
+#define BATON_SHARDS_MAX 4096 /* in one call */
+
+/* A registration. */
+struct baton_runner;
+
+struct baton_runner_ask {
+	struct baton_str name; /* stable, as other names                                       */
+	uint32_t weight;       /* its share, to BATON_RUNNER_WEIGHT_MAX; 0: it takes no more    */
+	struct baton_str endpoint; /* where connections for it go; may be empty                */
+	struct baton_str labels;   /* as other names; may be empty                             */
+	struct baton_duration ttl; /* 1 s to 1 h                                               */
+	bool replace;              /* one of the same name is taken over                       */
+};
+
+struct baton_runner_info {
+	uint64_t number; /* of the registration: never given twice */
+	char name[BATON_NAME_MAX + 1];
+	char endpoint[BATON_NAME_MAX + 1];
+	char labels[BATON_NAME_MAX + 1];
+	struct baton_owner owner;
+	uint32_t weight;
+	struct baton_duration ttl;
+	struct baton_store_time since;
+	uint64_t beat; /* changes as long as it lives */
+};
+
+/* Registers this process, under the store's owner with a new incarnation.
+ *
+ * BATON_OK:    *ret_runner is the caller's, ended by baton_runner_leave().
+ * BATON_YIELD: one of that name is registered, and not known to be dead; *ret_other (may be NULL)
+ *              is that one.
+ * BATON_FULL:  there are BATON_RUNNERS_MAX. BATON_INVALID, BATON_STORAGE, BATON_NO_MEMORY.
+ * Any thread. */
+BATON_API enum baton_err baton_runner_register(struct baton_store *store,
+                                               const struct baton_runner_ask *ask,
+                                               struct baton_runner **ret_runner,
+                                               struct baton_runner_info *ret_other);
+
+/* Unregisters it, if that can be done, and frees it: its shards are free, and what it has claimed
+ * goes back as if it had not been. NULL is fine. */
+BATON_API void baton_runner_leave(struct baton_runner *runner);
+
+/* Its number and its incarnation. */
+BATON_API uint64_t baton_runner_number(const struct baton_runner *runner);
+BATON_API const struct baton_owner *baton_runner_owner(const struct baton_runner *runner);
+
+/* Says that it lives. Writes to memory that the processes of the host share, not to the disk.
+ *
+ * BATON_NOT_HELD: it was taken over. Any thread. */
+BATON_API enum baton_err baton_runner_beat(struct baton_runner *runner);
+
+/* Those whose number is above `after`, at most `max`. */
+BATON_API enum baton_err baton_runner_list(struct baton_store *store, uint64_t after,
+                                           struct baton_runner_info *infos, size_t max,
+                                           size_t *ret_count);
+
+/* Takes over the runner that was seen so, if it has not beaten since. It is the caller's business
+ * to have seen that for its ttl, or to know that it is dead: baton_owner_is_dead().
+ *
+ * BATON_NOT_HELD: it has beaten, or is not there any more. Any thread. */
+BATON_API enum baton_err baton_runner_take_over(struct baton_store *store,
+                                                const struct baton_runner_info *seen);
+
+/* One shard of a queue, and what a runner wants of it. */
+struct baton_shard {
+	struct baton_str queue;
+	uint32_t number;
+	uint32_t claims; /* baton_runner_tick(): at most so many, to BATON_CLAIMS_MAX in all    */
+	uint32_t max;    /* batches in each                                                    */
+};
+
+struct baton_shard_answer {
+	enum baton_err err; /* BATON_OK: it is this runner's. BATON_YIELD: it is that of `runner`,
+	                       and so not this one's. BATON_NOT_HELD: it is nobody's, and so not
+	                       this one's                                                      */
+	baton_fence fence;
+	uint64_t runner;
+};
+
+/* Takes each shard that is nobody's, with a new fence; what it has already it keeps. The first to
+ * take one makes the queue's mode BATON_QUEUE_RUNNER.
+ *
+ * BATON_NOT_HELD: the runner was taken over. BATON_NOT_FOUND: no such queue; BATON_INVALID: no such
+ * shard; BATON_BUSY: the queue's work is handed out in another way. Nothing has changed then. */
+BATON_API enum baton_err baton_shard_take(struct baton_runner *runner,
+                                          const struct baton_shard *shards, size_t count,
+                                          struct baton_shard_answer *answers);
+
+/* Gives each back that it has. answers[i].err: BATON_OK, or BATON_NOT_HELD or BATON_YIELD: it did
+ * not have it. What it has claimed of them goes back as if it had not been. */
+BATON_API enum baton_err baton_shard_give(struct baton_runner *runner,
+                                          const struct baton_shard *shards, size_t count,
+                                          struct baton_shard_answer *answers);
+
+/* Who has the shards of a queue: answers[0..count) are those from `first` on. BATON_INVALID: there
+ * are not so many. BATON_NOT_FOUND: no such queue. */
+BATON_API enum baton_err baton_shard_list(struct baton_store *store, struct baton_str queue,
+                                          uint32_t first, struct baton_shard_answer *answers,
+                                          size_t count);
+
+/* What a runner does in one transaction. */
+struct baton_tick {
+	const struct baton_work_end *ends; /* claims that have ended, to BATON_CLAIMS_MAX */
+	size_t end_count;
+	struct baton_work_ended *ended; /* room for the answers to them               */
+	const struct baton_shard *shards; /* where it wants work from                 */
+	size_t shard_count;
+	struct baton_shard_answer *owned; /* room for the answers to them             */
+};
+
+/* Ends claims and makes new ones. A claim of a runner has no time limit: it lasts as long as its
+ * registration and its shard are the runner's.
+ *
+ * BATON_OK: the answers are filled in, and *ret_claims is what was given, or NULL.
+ * BATON_NOT_HELD: the runner was taken over, and nothing has changed. Others as for
+ * baton_work_claim(). Any thread. */
+BATON_API enum baton_err baton_runner_tick(struct baton_runner *runner,
+                                           const struct baton_tick *tick,
+                                           struct baton_work_claims **ret_claims);
+
+BATON_END
+
+#endif

@@ -1,0 +1,303 @@
+/* The runners of a store in memory, and their shards. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/quote.h"
+#include "store/memory/batch.h"
+#include "store/memory/due.h"
+#include "store/memory/lease.h"
+#include "store/memory/ops.h"
+#include "store/memory/put.h"
+#include "store/memory/queue.h"
+#include "store/memory/take.h"
+
+#define SHARD_TEXT (BATON_NAME_MAX + 16)
+
+static struct runner *runner_find(const struct memory *m, uint64_t number)
+{
+	for (struct row *row = m->runners.oldest; row; row = row->newer) {
+		struct runner *r = (struct runner *)row;
+		if (!row->gone && r->put.number == number)
+			return r;
+	}
+	return NULL;
+}
+
+static struct runner *runner_named(const struct memory *m, const char *name)
+{
+	for (struct row *row = m->runners.oldest; row; row = row->newer) {
+		struct runner *r = (struct runner *)row;
+		if (!row->gone && strcmp(r->put.name, name) == 0)
+			return r;
+	}
+	return NULL;
+}
+
+static bool slot_is_taken(const struct memory *m, uint32_t slot)
+{
+	for (struct row *row = m->runners.oldest; row; row = row->newer) {
+		if (!row->gone && ((struct runner *)row)->put.slot == slot)
+			return true;
+	}
+	return false;
+}
+
+static enum baton_err add(struct tx *tx, struct runner_row *row)
+{
+	row->slot = 0;
+	while (row->slot < BEATS_MAX && slot_is_taken(tx->m, row->slot))
+		row->slot++;
+	if (row->slot == BEATS_MAX)
+		return fail(BATON_FULL, "there are %d runners: no more can be registered", BEATS_MAX);
+	struct runner *r = (struct runner *)memory_tx_add(tx, &tx->m->runners, sizeof *r, 0);
+	if (!r)
+		return BATON_NO_MEMORY;
+	row->number = ++tx->m->runner;
+	row->since = tx->now;
+	r->put = *row;
+	return BATON_OK;
+}
+
+enum baton_err memory_runner_add(struct baton_store *store, struct runner_row *row,
+                                 struct runner_row *ret_other)
+{
+	struct tx tx;
+	memory_tx_begin(&tx, store);
+	const struct runner *other = runner_named(tx.m, row->name);
+	if (other)
+		*ret_other = other->put;
+	return memory_tx_end(&tx, other ? BATON_YIELD : add(&tx, row));
+}
+
+/* As if it had not been claimed. */
+static enum baton_err abandon(struct tx *tx, struct claim *claim)
+{
+	enum baton_err e = BATON_OK;
+	for (struct batch *b = claim->lane->first; b && e == BATON_OK; b = b->next) {
+		if (b->is.claim == claim)
+			e = memory_batch_event(tx, b,
+			                       b->is.cancel ? EVENT_ABANDON_CANCELLED
+			                                    : EVENT_ABANDON);
+	}
+	return e;
+}
+
+/* Gives back what the runner has claimed: all, or what was granted under `granter` in the queue. */
+static enum baton_err give_back(struct tx *tx, const struct runner *r, const struct queue *queue,
+                                uint64_t granter, enum runner_end end)
+{
+	enum baton_err e = BATON_OK;
+	for (struct row *row = tx->m->claims.oldest; row && e == BATON_OK; row = row->newer) {
+		struct claim *claim = (struct claim *)row;
+		if (row->gone ||
+		    !baton_id_equal(&claim->owner.incarnation, &r->put.owner.incarnation))
+			continue;
+		if (queue && (claim->lane->queue != queue || claim->granter != granter))
+			continue;
+		e = end == RUNNER_TAKEN ? memory_claim_recover(tx, claim, "its runner was lost")
+		                        : abandon(tx, claim);
+	}
+	return e;
+}
+
+static enum baton_err shards_free(struct tx *tx, uint64_t runner)
+{
+	enum baton_err e = BATON_OK;
+	for (struct row *row = tx->m->leases.oldest; row && e == BATON_OK; row = row->newer) {
+		struct lease *shard = (struct lease *)row;
+		if (shard->is.runner != runner)
+			continue;
+		e = memory_tx_save(tx, row);
+		if (e == BATON_OK)
+			shard->is.runner = 0;
+	}
+	return e;
+}
+
+enum baton_err memory_runner_remove(struct baton_store *store, uint64_t number, enum runner_end end)
+{
+	struct tx tx;
+	memory_tx_begin(&tx, store);
+	struct runner *r = runner_find(tx.m, number);
+	if (!r)
+		return memory_tx_end(&tx, BATON_NOT_HELD);
+	enum baton_err e = give_back(&tx, r, NULL, 0, end);
+	if (e == BATON_OK)
+		e = shards_free(&tx, number);
+	if (e == BATON_OK)
+		e = memory_tx_delete(&tx, &r->row);
+	return memory_tx_end_ring(&tx, e);
+}
+
+enum baton_err memory_runner_next(struct baton_store *store, uint64_t after,
+                                  struct runner_row *ret_row)
+{
+	struct tx tx;
+	const struct runner *best = NULL;
+	memory_tx_begin(&tx, store);
+	for (struct row *row = tx.m->runners.oldest; row; row = row->newer) {
+		const struct runner *r = (struct runner *)row;
+		if (r->put.number > after && (!best || r->put.number < best->put.number))
+			best = r;
+	}
+	if (best)
+		*ret_row = best->put;
+	return memory_tx_end(&tx, best ? BATON_OK : BATON_NOT_FOUND);
+}
+
+/* A shard is a lease that nobody can name; who has it stands in its row. */
+static struct baton_str shard_subject(struct baton_str queue, uint32_t number,
+                                      char text[SHARD_TEXT])
+{
+	int len = snprintf(text, SHARD_TEXT, "\1%.*s\1%" PRIu32, (int)queue.len, queue.ptr, number);
+	return (struct baton_str){text, (size_t)len};
+}
+
+static enum baton_err check_number(const struct queue *queue, uint32_t number)
+{
+	char shown[QUOTE_TEXT];
+	if (number < queue->is.policy.shards)
+		return BATON_OK;
+	return fail(BATON_INVALID, "queue %s has the shards 0 to %" PRIu32 ": there is no %" PRIu32,
+	            quote(queue->name, shown), queue->is.policy.shards - 1, number);
+}
+
+static enum baton_err shard_queue(const struct tx *tx, const struct baton_shard *shard,
+                                  struct queue **ret)
+{
+	*ret = memory_queue_find(tx->m, shard->queue);
+	enum baton_err e = memory_queue_enter(*ret, BATON_QUEUE_RUNNER);
+	return e == BATON_OK ? check_number(*ret, shard->number) : e;
+}
+
+static enum baton_err check_shards(const struct tx *tx, const struct baton_shard *shards,
+                                   size_t count)
+{
+	struct queue *queue;
+	enum baton_err e = BATON_OK;
+	for (size_t i = 0; i < count && e == BATON_OK; i++)
+		e = shard_queue(tx, &shards[i], &queue);
+	return e;
+}
+
+static struct baton_shard_answer answer_of(const struct lease *shard, uint64_t runner)
+{
+	uint64_t has = shard ? shard->is.runner : 0;
+	enum baton_err e = has == 0 ? BATON_NOT_HELD : has == runner ? BATON_OK : BATON_YIELD;
+	return (struct baton_shard_answer){
+		.err = e, .fence = {shard ? shard->is.row.fence : 0}, .runner = has};
+}
+
+static enum baton_err take_shard(struct tx *tx, struct queue *queue, struct lease *shard,
+                                 uint64_t runner)
+{
+	enum baton_err e = memory_tx_save(tx, &shard->row);
+	if (e == BATON_OK)
+		e = memory_lease_raise(tx, shard);
+	if (e == BATON_OK)
+		shard->is.runner = runner;
+	return e == BATON_OK ? memory_queue_use(tx, queue, BATON_QUEUE_RUNNER) : e;
+}
+
+static enum baton_err change_one(struct tx *tx, const struct runner *r,
+                                 const struct shard_change *c, size_t i)
+{
+	char text[SHARD_TEXT];
+	struct queue *queue;
+	enum baton_err e = shard_queue(tx, &c->shards[i], &queue);
+	struct lease *shard = memory_lease_make(
+		tx, shard_subject(c->shards[i].queue, c->shards[i].number, text));
+	if (e != BATON_OK || !shard)
+		return e == BATON_OK ? BATON_NO_MEMORY : e;
+	if (c->take && shard->is.runner == 0)
+		e = take_shard(tx, queue, shard, c->runner);
+	c->answers[i] = answer_of(shard, c->runner);
+	if (c->take || shard->is.runner != c->runner || e != BATON_OK)
+		return e;
+	e = give_back(tx, r, queue, shard->is.row.fence, RUNNER_LEFT);
+	if (e == BATON_OK)
+		e = memory_tx_save(tx, &shard->row);
+	if (e == BATON_OK)
+		shard->is.runner = 0;
+	return e;
+}
+
+enum baton_err memory_shard_change(struct baton_store *store, const struct shard_change *c)
+{
+	struct tx tx;
+	memory_tx_begin(&tx, store);
+	const struct runner *r = runner_find(tx.m, c->runner);
+	enum baton_err e = r ? check_shards(&tx, c->shards, c->count) : BATON_NOT_HELD;
+	for (size_t i = 0; i < c->count && e == BATON_OK; i++)
+		e = change_one(&tx, r, c, i);
+	return memory_tx_end_ring(&tx, e);
+}
+
+enum baton_err memory_shard_list(struct baton_store *store, struct baton_str queue, uint32_t first,
+                                 struct baton_shard_answer *answers, size_t count)
+{
+	struct tx tx;
+	char text[SHARD_TEXT], shown[QUOTE_TEXT];
+	memory_tx_begin(&tx, store);
+	const struct queue *q = memory_queue_find(tx.m, queue);
+	enum baton_err e =
+		q ? BATON_OK : fail(BATON_NOT_FOUND, "there is no queue %s", quote(queue, shown));
+	if (e == BATON_OK && count > 0)
+		e = check_number(q, first + (uint32_t)count - 1);
+	for (size_t i = 0; i < count && e == BATON_OK; i++) {
+		const struct lease *shard = memory_lease_find(
+			tx.m, shard_subject(queue, first + (uint32_t)i, text));
+		answers[i] = answer_of(shard, shard ? shard->is.runner : 0);
+	}
+	return memory_tx_end(&tx, e);
+}
+
+/* Work of one shard, if the runner has it. */
+static enum baton_err tick_shard(struct tx *tx, const struct runner *r,
+                                 const struct baton_shard *shard, struct claims_parcel *parcel,
+                                 struct baton_shard_answer *answer)
+{
+	char text[SHARD_TEXT];
+	struct queue *queue;
+	enum baton_err e = shard_queue(tx, shard, &queue);
+	struct lease *row =
+		memory_lease_find(tx->m, shard_subject(shard->queue, shard->number, text));
+	*answer = answer_of(row, r->put.number);
+	if (e != BATON_OK || answer->err != BATON_OK || queue->is.policy.paused || shard->max == 0)
+		return e;
+	struct take take = {&r->put.owner, row, BATON_DURATION_FOREVER, parcel};
+	const struct take_limits limits = {shard->claims, shard->max};
+	return memory_take_lanes(tx, queue, shard->number, &take, &limits);
+}
+
+static enum baton_err tick_claims(struct tx *tx, const struct runner *r,
+                                  const struct baton_tick *tick, struct claims_parcel *parcel)
+{
+	enum baton_err e = BATON_OK;
+	for (size_t i = 0; i < tick->shard_count && e == BATON_OK; i++)
+		e = tick_shard(tx, r, &tick->shards[i], parcel, &tick->owned[i]);
+	return e;
+}
+
+enum baton_err memory_tick(struct baton_store *store, uint64_t runner, const struct baton_tick *tick,
+                           struct baton_work_claims **ret_claims)
+{
+	struct tx tx;
+	size_t claims = 0;
+	struct claims_parcel *parcel = NULL;
+	memory_tx_begin(&tx, store);
+	for (size_t i = 0; i < tick->shard_count; i++)
+		claims += tick->shards[i].claims;
+	const struct runner *r = runner_find(tx.m, runner);
+	enum baton_err e =
+		r ? check_shards(&tx, tick->shards, tick->shard_count) : BATON_NOT_HELD;
+	if (e == BATON_OK)
+		e = memory_end_all(&tx, tick->ends, tick->end_count, tick->ended);
+	if (e == BATON_OK) {
+		parcel = memory_take_parcel(&tx, claims);
+		e = parcel ? tick_claims(&tx, r, tick, parcel) : BATON_NO_MEMORY;
+	}
+	return memory_take_give(memory_tx_end_ring(&tx, e), parcel, ret_claims);
+}

@@ -1,0 +1,291 @@
+/* Runners and their shards: what is asked for is checked here, and kept by the backend. */
+#include <baton/shard.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/fail.h"
+#include "base/mem.h"
+#include "queue/batch.h"
+#include "store/store.h"
+
+struct baton_runner {
+	struct baton_store *store;
+	uint64_t number;
+	uint32_t slot;
+	struct baton_owner owner;
+};
+
+static enum baton_err check_text(const char *what, struct baton_str s)
+{
+	return s.len == 0 ? BATON_OK : baton_str_name(what, s.ptr, s.len, BATON_NAME_MAX, &s);
+}
+
+static enum baton_err check_ask(const struct baton_runner_ask *ask)
+{
+	char is[BATON_DURATION_TEXT];
+	struct baton_str name;
+	enum baton_err e = baton_str_name("the runner's name", ask->name.ptr, ask->name.len,
+	                                  BATON_NAME_MAX, &name);
+	if (e == BATON_OK)
+		e = check_text("the endpoint", ask->endpoint);
+	if (e == BATON_OK)
+		e = check_text("the labels", ask->labels);
+	if (e == BATON_OK && ask->weight > BATON_RUNNER_WEIGHT_MAX)
+		e = fail(BATON_INVALID, "weight is %" PRIu32 ": 0 to %d are allowed", ask->weight,
+		         BATON_RUNNER_WEIGHT_MAX);
+	if (e == BATON_OK && (ask->ttl.ns < baton_duration_ms(BATON_RUNNER_TTL_MIN_MS).ns ||
+	                      ask->ttl.ns > baton_duration_ms(BATON_RUNNER_TTL_MAX_MS).ns))
+		e = fail(BATON_INVALID, "ttl is %s: 1s to 1h are allowed",
+		         baton_duration_print(ask->ttl, is));
+	return e;
+}
+
+/* The beats are opened when the first runner is asked about. */
+static enum baton_err beats_need(struct baton_store *store)
+{
+	pthread_mutex_lock(&store->beats_mu);
+	enum baton_err e = BATON_OK;
+	if (!store->beats.segment.base)
+		e = beats_open(&store->beats, store->beats_path[0] ? store->beats_path : NULL);
+	pthread_mutex_unlock(&store->beats_mu);
+	return e;
+}
+
+static enum baton_err enter(struct baton_store *store)
+{
+	enum baton_err e = store_enter(store);
+	return e == BATON_OK ? beats_need(store) : e;
+}
+
+static void info_make(struct baton_store *store, const struct runner_row *row,
+                      struct baton_runner_info *ret)
+{
+	*ret = (struct baton_runner_info){
+		.number = row->number,
+		.owner = row->owner,
+		.weight = row->weight,
+		.ttl = row->ttl,
+		.since = row->since,
+		.beat = beats_read(&store->beats, row->slot),
+	};
+	memcpy(ret->name, row->name, sizeof ret->name);
+	memcpy(ret->endpoint, row->endpoint, sizeof ret->endpoint);
+	memcpy(ret->labels, row->labels, sizeof ret->labels);
+}
+
+static void copy(char to[BATON_NAME_MAX + 1], struct baton_str s)
+{
+	if (s.len > 0)
+		memcpy(to, s.ptr, s.len);
+	to[s.len] = '\0';
+}
+
+static enum baton_err row_make(struct baton_store *store, const struct baton_runner_ask *ask,
+                               struct runner_row *row)
+{
+	*row = (struct runner_row){
+		.owner = store->owner, .weight = ask->weight, .ttl = ask->ttl};
+	copy(row->name, ask->name);
+	copy(row->endpoint, ask->endpoint);
+	copy(row->labels, ask->labels);
+	return baton_id_random(&row->owner.incarnation);
+}
+
+/* Whether the one in the way may be removed, and is: he is dead, or to be replaced. */
+static enum baton_err make_way(struct baton_store *store, const struct runner_row *other,
+                               bool replace)
+{
+	uint64_t seen = beats_read(&store->beats, other->slot);
+	if (!replace && !baton_owner_is_dead(&store->owner, &other->owner, BATON_REACH_HOST))
+		return BATON_YIELD;
+	while (!beats_stop(&store->beats, other->slot, seen))
+		seen = beats_read(&store->beats, other->slot);
+	enum baton_err e =
+		store->ops->runner_remove(store, other->number, RUNNER_TAKEN);
+	return e == BATON_NOT_HELD ? BATON_OK : e;
+}
+
+static enum baton_err add(struct baton_store *store, const struct baton_runner_ask *ask,
+                          struct runner_row *row, struct baton_runner_info *ret_other)
+{
+	struct runner_row other;
+	enum baton_err e = store->ops->runner_add(store, row, &other);
+	if (e == BATON_YIELD) {
+		e = make_way(store, &other, ask->replace);
+		if (e == BATON_YIELD && ret_other)
+			info_make(store, &other, ret_other);
+		if (e == BATON_OK)
+			e = store->ops->runner_add(store, row, &other);
+	}
+	return e;
+}
+
+enum baton_err baton_runner_register(struct baton_store *store, const struct baton_runner_ask *ask,
+                                     struct baton_runner **ret_runner,
+                                     struct baton_runner_info *ret_other)
+{
+	struct runner_row row;
+	enum baton_err e = enter(store);
+	if (e == BATON_OK)
+		e = check_ask(ask);
+	if (e == BATON_OK)
+		e = row_make(store, ask, &row);
+	if (e != BATON_OK)
+		return e;
+	struct baton_runner *runner = mem_new(store->alloc, 1, sizeof *runner);
+	if (!runner)
+		return fail_memory(sizeof *runner, "a runner");
+	e = add(store, ask, &row, ret_other);
+	if (e != BATON_OK) {
+		mem_free(store->alloc, runner, 1, sizeof *runner);
+		return e;
+	}
+	beats_begin(&store->beats, row.slot, &row.owner.incarnation);
+	*runner = (struct baton_runner){store, row.number, row.slot, row.owner};
+	*ret_runner = runner;
+	return BATON_OK;
+}
+
+void baton_runner_leave(struct baton_runner *runner)
+{
+	if (!runner)
+		return;
+	struct baton_store *store = runner->store;
+	if (store_enter(store) == BATON_OK)
+		store->ops->runner_remove(store, runner->number, RUNNER_LEFT);
+	mem_free(store->alloc, runner, 1, sizeof *runner);
+}
+
+uint64_t baton_runner_number(const struct baton_runner *runner)
+{
+	return runner->number;
+}
+
+const struct baton_owner *baton_runner_owner(const struct baton_runner *runner)
+{
+	return &runner->owner;
+}
+
+enum baton_err baton_runner_beat(struct baton_runner *runner)
+{
+	enum baton_err e = store_enter(runner->store);
+	if (e != BATON_OK)
+		return e;
+	return beats_beat(&runner->store->beats, runner->slot, &runner->owner.incarnation)
+	               ? BATON_OK
+	               : BATON_NOT_HELD;
+}
+
+enum baton_err baton_runner_list(struct baton_store *store, uint64_t after,
+                                 struct baton_runner_info *infos, size_t max, size_t *ret_count)
+{
+	enum baton_err e = enter(store);
+	size_t count = 0;
+	while (e == BATON_OK && count < max) {
+		struct runner_row row;
+		e = store->ops->runner_next(store, after, &row);
+		if (e != BATON_OK)
+			break;
+		info_make(store, &row, &infos[count++]);
+		after = row.number;
+	}
+	if (e == BATON_NOT_FOUND)
+		e = BATON_OK;
+	if (e == BATON_OK)
+		*ret_count = count;
+	return e;
+}
+
+enum baton_err baton_runner_take_over(struct baton_store *store,
+                                      const struct baton_runner_info *seen)
+{
+	struct runner_row row;
+	enum baton_err e = enter(store);
+	if (e == BATON_OK && seen->number == 0)
+		e = BATON_NOT_HELD;
+	if (e == BATON_OK)
+		e = store->ops->runner_next(store, seen->number - 1, &row);
+	if (e == BATON_NOT_FOUND || (e == BATON_OK && row.number != seen->number))
+		return BATON_NOT_HELD;
+	if (e == BATON_OK && !beats_stop(&store->beats, row.slot, seen->beat))
+		return BATON_NOT_HELD;
+	return e == BATON_OK ? store->ops->runner_remove(store, seen->number, RUNNER_TAKEN) : e;
+}
+
+static enum baton_err check_shards(const struct baton_shard *shards, size_t count)
+{
+	if (count > BATON_SHARDS_MAX)
+		return fail(BATON_INVALID, "%zu shards in one call: at most %d are allowed", count,
+		            BATON_SHARDS_MAX);
+	for (size_t i = 0; i < count; i++) {
+		enum baton_err e = batch_check_queue(shards[i].queue);
+		if (e != BATON_OK)
+			return e;
+	}
+	return BATON_OK;
+}
+
+static enum baton_err shard_change(struct baton_runner *runner, const struct baton_shard *shards,
+                                   size_t count, bool take, struct baton_shard_answer *answers)
+{
+	struct baton_store *store = runner->store;
+	enum baton_err e = store_enter(store);
+	if (e == BATON_OK)
+		e = check_shards(shards, count);
+	if (e != BATON_OK)
+		return e;
+	struct shard_change change = {runner->number, shards, count, take, answers};
+	return store->ops->shard_change(store, &change);
+}
+
+enum baton_err baton_shard_take(struct baton_runner *runner, const struct baton_shard *shards,
+                                size_t count, struct baton_shard_answer *answers)
+{
+	return shard_change(runner, shards, count, true, answers);
+}
+
+enum baton_err baton_shard_give(struct baton_runner *runner, const struct baton_shard *shards,
+                                size_t count, struct baton_shard_answer *answers)
+{
+	return shard_change(runner, shards, count, false, answers);
+}
+
+enum baton_err baton_shard_list(struct baton_store *store, struct baton_str queue, uint32_t first,
+                                struct baton_shard_answer *answers, size_t count)
+{
+	enum baton_err e = store_enter(store);
+	if (e == BATON_OK)
+		e = batch_check_queue(queue);
+	return e == BATON_OK ? store->ops->shard_list(store, queue, first, answers, count) : e;
+}
+
+static enum baton_err check_tick(const struct baton_tick *tick)
+{
+	uint64_t claims = 0;
+	enum baton_err e = check_shards(tick->shards, tick->shard_count);
+	if (e == BATON_OK)
+		e = store_check_ends(tick->ends, tick->end_count);
+	for (size_t i = 0; i < tick->shard_count && e == BATON_OK; i++) {
+		claims += tick->shards[i].claims;
+		if (tick->shards[i].max > BATON_JOIN_MAX)
+			e = fail(BATON_INVALID, "%" PRIu32 " batches in one claim: at most %d are allowed",
+			         tick->shards[i].max, BATON_JOIN_MAX);
+	}
+	if (e == BATON_OK && claims > BATON_CLAIMS_MAX)
+		e = fail(BATON_INVALID, "%" PRIu64 " claims in one call: at most %d are allowed",
+		         claims, BATON_CLAIMS_MAX);
+	return e;
+}
+
+enum baton_err baton_runner_tick(struct baton_runner *runner, const struct baton_tick *tick,
+                                 struct baton_work_claims **ret_claims)
+{
+	enum baton_err e = store_enter(runner->store);
+	if (e == BATON_OK)
+		e = check_tick(tick);
+	return e == BATON_OK ? runner->store->ops->tick(runner->store, runner->number, tick,
+	                                                ret_claims)
+	                     : e;
+}

@@ -1,0 +1,213 @@
+/* Runners in an SQLite file. */
+#include "store/sqlite/runners.h"
+
+#include <string.h>
+
+#include "base/fail.h"
+#include "store/sqlite/fate.h"
+
+static void text_read(const struct query *q, int column, char to[BATON_NAME_MAX + 1])
+{
+	struct baton_str s = column_str(q, column);
+	size_t len = s.len < BATON_NAME_MAX ? s.len : BATON_NAME_MAX;
+	if (len > 0)
+		memcpy(to, s.ptr, len);
+	to[len] = '\0';
+}
+
+static enum baton_err row_read(const struct query *q, struct runner_row *r)
+{
+	*r = (struct runner_row){
+		.number = (uint64_t)column_int(q, 0),
+		.slot = (uint32_t)column_int(q, 2),
+		.weight = (uint32_t)column_int(q, 6),
+		.ttl = {column_int(q, 7)},
+		.since = {column_int(q, 8)},
+	};
+	text_read(q, 1, r->name);
+	text_read(q, 3, r->endpoint);
+	text_read(q, 4, r->labels);
+	if (r->slot < BEATS_MAX && baton_owner_parse(column_str(q, 5), &r->owner) == BATON_OK)
+		return BATON_OK;
+	return fail(BATON_STORAGE, "store %s is damaged: it has a runner that cannot be read",
+	            q->db->path);
+}
+
+/* The row that a query finds, if it does. */
+static enum baton_err take_row(struct query *q, struct runner_row *ret, bool *ret_found)
+{
+	enum baton_err bad = BATON_OK;
+	*ret_found = query_row(q);
+	if (*ret_found)
+		bad = row_read(q, ret);
+	enum baton_err e = query_end(q);
+	return e == BATON_OK ? bad : e;
+}
+
+enum baton_err runner_load(struct db *db, uint64_t number, struct runner_row *ret, bool *ret_found)
+{
+	struct query q = query_begin(db, SQL_RUNNER_READ);
+	query_int(&q, (int64_t)number);
+	return take_row(&q, ret, ret_found);
+}
+
+/* The first slot that no runner has. */
+static enum baton_err slot_find(struct sqlite_store *s, uint32_t *ret)
+{
+	struct query q = query_begin(&s->db, SQL_RUNNER_SLOTS);
+	uint32_t slot = 0;
+	while (query_row(&q) && column_int(&q, 0) == slot)
+		slot++;
+	enum baton_err e = query_end(&q);
+	if (e == BATON_OK && slot == BEATS_MAX)
+		e = fail(BATON_FULL, "there are %d runners: no more can be registered", BEATS_MAX);
+	*ret = slot;
+	return e;
+}
+
+static enum baton_err number_next(struct sqlite_store *s, uint64_t *ret)
+{
+	struct query q = query_begin(&s->db, SQL_RUNNER_COUNT);
+	*ret = query_row(&q) ? (uint64_t)column_int(&q, 0) : 0;
+	while (query_row(&q))
+		;
+	return query_end(&q);
+}
+
+static enum baton_err row_write(struct sqlite_store *s, const struct runner_row *r)
+{
+	char owner[BATON_OWNER_TEXT];
+	struct query q = query_begin(&s->db, SQL_RUNNER_ADD);
+	query_int(&q, (int64_t)r->number);
+	query_text(&q, baton_str_z(r->name));
+	query_int(&q, r->slot);
+	query_text(&q, baton_str_z(r->endpoint));
+	query_text(&q, baton_str_z(r->labels));
+	query_text(&q, baton_str_z(baton_owner_print(&r->owner, owner)));
+	query_int(&q, r->weight);
+	query_int(&q, r->ttl.ns);
+	query_int(&q, r->since.ms);
+	return query_run(&q);
+}
+
+struct add_args {
+	struct runner_row *row, *other;
+};
+
+static enum baton_err add_run(void *store, void *args)
+{
+	struct sqlite_store *s = store;
+	struct add_args *a = args;
+	bool found;
+	struct query q = query_begin(&s->db, SQL_RUNNER_FIND);
+	query_text(&q, baton_str_z(a->row->name));
+	enum baton_err e = take_row(&q, a->other, &found);
+	if (e == BATON_OK && found)
+		return BATON_YIELD;
+	if (e == BATON_OK)
+		e = slot_find(s, &a->row->slot);
+	if (e == BATON_OK)
+		e = number_next(s, &a->row->number);
+	a->row->since = s->now;
+	return e == BATON_OK ? row_write(s, a->row) : e;
+}
+
+enum baton_err sqlite_runner_add(struct baton_store *store, struct runner_row *row,
+                                 struct runner_row *ret_other)
+{
+	struct add_args args = {row, ret_other};
+	return sqlite_write((struct sqlite_store *)store, add_run, &args);
+}
+
+static enum baton_err claims_list(struct sqlite_store *s, int64_t owner, int64_t **ret,
+                                  size_t *ret_count)
+{
+	int64_t *list = NULL;
+	size_t count = 0, cap = 0;
+	bool memory = true;
+	struct query q = query_begin(&s->db, SQL_CLAIM_BOUND);
+	query_int(&q, owner);
+	while (memory && query_row(&q)) {
+		if (count == cap) {
+			cap = cap ? cap * 2 : 64;
+			int64_t *more = arena_take(&s->scratch, cap, sizeof *more);
+			memory = more != NULL;
+			if (memory && count > 0)
+				memcpy(more, list, count * sizeof *list);
+			list = more;
+		}
+		if (memory)
+			list[count++] = column_int(&q, 0);
+	}
+	*ret = list;
+	*ret_count = count;
+	enum baton_err e = query_end(&q);
+	return e == BATON_OK && !memory ? fail(BATON_NO_MEMORY, "no memory for claims") : e;
+}
+
+enum baton_err runner_return(struct sqlite_store *s, const struct runner_row *r, int64_t queue,
+                             uint64_t granter, struct baton_str why)
+{
+	int64_t owner, *heads;
+	size_t count = 0;
+	enum baton_err e = owner_number(s, &r->owner, &owner);
+	if (e == BATON_OK)
+		e = claims_list(s, owner, &heads, &count);
+	for (size_t i = 0; i < count && e == BATON_OK; i++) {
+		struct claim_row c;
+		struct queue_row *q;
+		bool found;
+		e = claim_load(s, heads[i], &c, &found);
+		if (e != BATON_OK || !found)
+			continue;
+		if (granter > 0 && (c.granter != granter || c.queue != queue))
+			continue;
+		e = books_queue_by_id(&s->books, &s->db, c.queue, &q);
+		if (e == BATON_OK)
+			e = claim_return(s, q, &c, why);
+	}
+	return e;
+}
+
+struct remove_args {
+	uint64_t number;
+	enum runner_end end;
+};
+
+static enum baton_err remove_run(void *store, void *args)
+{
+	struct sqlite_store *s = store;
+	const struct remove_args *a = args;
+	struct baton_str why = {NULL, 0};
+	struct runner_row row;
+	bool found;
+	if (a->end == RUNNER_TAKEN)
+		why = BATON_STR("its runner was lost");
+	enum baton_err e = runner_load(&s->db, a->number, &row, &found);
+	if (e == BATON_OK && !found)
+		return BATON_NOT_HELD;
+	if (e == BATON_OK)
+		e = runner_return(s, &row, 0, 0, why);
+	if (e == BATON_OK)
+		e = RUN(&s->db, SQL_SHARD_FREE, (int64_t)a->number);
+	return e == BATON_OK ? RUN(&s->db, SQL_RUNNER_DROP, (int64_t)a->number) : e;
+}
+
+enum baton_err sqlite_runner_remove(struct baton_store *store, uint64_t number, enum runner_end end)
+{
+	struct remove_args args = {number, end};
+	return sqlite_write_first((struct sqlite_store *)store, remove_run, &args);
+}
+
+enum baton_err sqlite_runner_next(struct baton_store *store, uint64_t after,
+                                  struct runner_row *ret_row)
+{
+	struct sqlite_store *s = (struct sqlite_store *)store;
+	bool found;
+	pthread_mutex_lock(&s->read_mu);
+	struct query q = query_begin(&s->read, SQL_RUNNER_NEXT);
+	query_int(&q, (int64_t)after);
+	enum baton_err e = take_row(&q, ret_row, &found);
+	pthread_mutex_unlock(&s->read_mu);
+	return e == BATON_OK && !found ? BATON_NOT_FOUND : e;
+}

@@ -1,0 +1,21 @@
+/* Runners and shards as they are stored. */
+#ifndef SQLITE_RUNNERS_H
+#define SQLITE_RUNNERS_H
+
+#include "store/sqlite/sqlite.h"
+
+/* Whether it is registered. `ret` may be NULL. */
+enum baton_err runner_load(struct db *db, uint64_t number, struct runner_row *ret, bool *ret_found);
+
+/* A shard that nobody ever had has zeros. */
+struct shard_row {
+	uint64_t runner; /* 0: nobody */
+	struct fence_base base;
+};
+enum baton_err shard_load(struct db *db, int64_t queue, uint32_t number, struct shard_row *ret);
+
+/* Gives back what the runner has claimed: all, or what was granted under `granter` in the queue. */
+enum baton_err runner_return(struct sqlite_store *s, const struct runner_row *r, int64_t queue,
+                             uint64_t granter, struct baton_str why);
+
+#endif

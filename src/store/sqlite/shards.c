@@ -1,0 +1,225 @@
+/* Shards in an SQLite file, and the ticks of those who own them. */
+#include "base/fail.h"
+#include "base/quote.h"
+#include "store/sqlite/fate.h"
+#include "store/sqlite/grant.h"
+#include "store/sqlite/lanes.h"
+#include "store/sqlite/puts.h"
+#include "store/sqlite/runners.h"
+
+enum baton_err shard_load(struct db *db, int64_t queue, uint32_t number, struct shard_row *ret)
+{
+	struct query q = query_begin(db, SQL_SHARD_READ);
+	query_int(&q, queue);
+	query_int(&q, number);
+	*ret = (struct shard_row){.runner = 0};
+	if (query_row(&q))
+		*ret = (struct shard_row){
+			(uint64_t)column_int(&q, 0),
+			{(uint64_t)column_int(&q, 1), (uint64_t)column_int(&q, 2)}};
+	return query_end(&q);
+}
+
+static enum baton_err shard_save(struct sqlite_store *s, int64_t queue, uint32_t number,
+                                 const struct shard_row *row)
+{
+	struct query q = query_begin(&s->db, SQL_SHARD_WRITE);
+	query_int(&q, queue);
+	query_int(&q, number);
+	if (row->runner > 0)
+		query_int(&q, (int64_t)row->runner);
+	else
+		query_null(&q);
+	query_int(&q, (int64_t)row->base.granter);
+	query_int(&q, (int64_t)row->base.counter);
+	return query_run(&q);
+}
+
+static enum baton_err check_number(const struct queue_row *q, uint32_t number)
+{
+	char shown[QUOTE_TEXT];
+	if (number < q->policy.shards)
+		return BATON_OK;
+	return fail(BATON_INVALID, "queue %s has the shards 0 to %u: there is no %u",
+	            quote(queue_row_name(q), shown), q->policy.shards - 1, number);
+}
+
+/* The queue of a shard that is asked for. */
+static enum baton_err shard_queue(struct sqlite_store *s, const struct baton_shard *shard,
+                                  struct queue_row **ret)
+{
+	enum baton_err e = grant_queue(s, shard->queue, BATON_QUEUE_RUNNER, ret);
+	return e == BATON_OK ? check_number(*ret, shard->number) : e;
+}
+
+static struct baton_shard_answer answer_of(const struct shard_row *row, uint64_t runner)
+{
+	enum baton_err e = row->runner == 0        ? BATON_NOT_HELD
+	                   : row->runner == runner ? BATON_OK
+	                                           : BATON_YIELD;
+	return (struct baton_shard_answer){
+		.err = e, .fence = {row->base.granter}, .runner = row->runner};
+}
+
+static enum baton_err take(struct sqlite_store *s, struct queue_row *q, uint32_t number,
+                           uint64_t runner, struct shard_row *row)
+{
+	uint64_t fence;
+	if (!fence_next(FENCE_GRANTER, fence_granter_last(&row->base), s->books.granter_floor, &fence))
+		return fail(BATON_FULL, "the fences of queue %s have reached their end", q->name);
+	*row = (struct shard_row){runner, {fence, 0}};
+	s->fences_changed = true;
+	enum baton_err e = grant_mode(s, q, BATON_QUEUE_RUNNER);
+	return e == BATON_OK ? shard_save(s, q->id, number, row) : e;
+}
+
+static enum baton_err give_up(struct sqlite_store *s, const struct runner_row *runner,
+                              struct queue_row *q, uint32_t number, struct shard_row *row)
+{
+	struct baton_str none = {NULL, 0};
+	enum baton_err e = runner_return(s, runner, q->id, row->base.granter, none);
+	row->runner = 0;
+	return e == BATON_OK ? shard_save(s, q->id, number, row) : e;
+}
+
+static enum baton_err change_one(struct sqlite_store *s, const struct runner_row *runner,
+                                 const struct shard_change *c, size_t i)
+{
+	struct queue_row *q;
+	struct shard_row row;
+	enum baton_err e = shard_queue(s, &c->shards[i], &q);
+	if (e == BATON_OK)
+		e = shard_load(&s->db, q->id, c->shards[i].number, &row);
+	if (e != BATON_OK)
+		return e;
+	if (c->take && row.runner == 0)
+		e = take(s, q, c->shards[i].number, c->runner, &row);
+	c->answers[i] = answer_of(&row, c->runner);
+	if (!c->take && row.runner == c->runner)
+		e = give_up(s, runner, q, c->shards[i].number, &row);
+	return e;
+}
+
+static enum baton_err change_run(void *store, void *args)
+{
+	struct sqlite_store *s = store;
+	const struct shard_change *c = args;
+	struct runner_row runner;
+	struct queue_row *q;
+	bool found;
+	enum baton_err e = runner_load(&s->db, c->runner, &runner, &found);
+	if (e == BATON_OK && !found)
+		return BATON_NOT_HELD;
+	for (size_t i = 0; i < c->count && e == BATON_OK; i++)
+		e = shard_queue(s, &c->shards[i], &q);
+	for (size_t i = 0; i < c->count && e == BATON_OK; i++)
+		e = change_one(s, &runner, c, i);
+	return e;
+}
+
+enum baton_err sqlite_shard_change(struct baton_store *store, const struct shard_change *change)
+{
+	struct shard_change copy = *change;
+	return sqlite_write((struct sqlite_store *)store, change_run, &copy);
+}
+
+enum baton_err sqlite_shard_list(struct baton_store *store, struct baton_str queue, uint32_t first,
+                                 struct baton_shard_answer *answers, size_t count)
+{
+	struct sqlite_store *s = (struct sqlite_store *)store;
+	struct queue_row row = {.id = 0};
+	char shown[QUOTE_TEXT];
+	pthread_mutex_lock(&s->read_mu);
+	struct query q = query_begin(&s->read, SQL_QUEUE_READ);
+	query_text(&q, queue);
+	if (query_row(&q))
+		queue_row_read(&q, &row);
+	enum baton_err e = query_end(&q);
+	if (e == BATON_OK && row.id == 0)
+		e = fail(BATON_NOT_FOUND, "there is no queue %s", quote(queue, shown));
+	if (e == BATON_OK && count > 0)
+		e = check_number(&row, first + (uint32_t)count - 1);
+	for (size_t i = 0; i < count && e == BATON_OK; i++) {
+		struct shard_row shard;
+		e = shard_load(&s->read, row.id, first + (uint32_t)i, &shard);
+		answers[i] = answer_of(&shard, shard.runner);
+	}
+	pthread_mutex_unlock(&s->read_mu);
+	return e;
+}
+
+struct tick_args {
+	uint64_t runner;
+	const struct baton_tick *tick;
+	struct claims_parcel *parcel;
+};
+
+/* Work of one shard, if the runner has it. */
+static enum baton_err tick_shard(struct sqlite_store *s, struct grant *g, uint64_t runner,
+                                 const struct baton_shard *shard,
+                                 struct baton_shard_answer *answer)
+{
+	struct shard_row row;
+	enum baton_err e = shard_queue(s, shard, &g->q);
+	if (e == BATON_OK)
+		e = shard_load(&s->db, g->q->id, shard->number, &row);
+	if (e != BATON_OK)
+		return e;
+	*answer = answer_of(&row, runner);
+	if (answer->err != BATON_OK || g->q->policy.paused || shard->max == 0)
+		return BATON_OK;
+	size_t before = g->count;
+	g->base = row.base;
+	e = queue_tend(s, g->q);
+	if (e == BATON_OK)
+		e = grant_heads(s, g, pool_shard(g->q, shard->number), before + shard->claims,
+		                shard->max);
+	if (e != BATON_OK || g->count == before)
+		return e;
+	return RUN(&s->db, SQL_SHARD_COUNT, (int64_t)g->base.counter, g->q->id, shard->number);
+}
+
+static enum baton_err tick_claims(struct sqlite_store *s, const struct runner_row *runner,
+                                  struct tick_args *a)
+{
+	const struct baton_tick *t = a->tick;
+	struct grant g = {.ttl = BATON_DURATION_FOREVER};
+	size_t claims = 0;
+	for (size_t i = 0; i < t->shard_count; i++)
+		claims += t->shards[i].claims;
+	enum baton_err e = grant_open(s, &g, claims, &runner->owner);
+	for (size_t i = 0; i < t->shard_count && e == BATON_OK; i++)
+		e = tick_shard(s, &g, runner->number, &t->shards[i], &t->owned[i]);
+	if (e == BATON_OK)
+		grant_close(&g, &a->parcel);
+	grant_done(&g);
+	return e;
+}
+
+static enum baton_err tick_run(void *store, void *args)
+{
+	struct sqlite_store *s = store;
+	struct tick_args *a = args;
+	struct runner_row runner;
+	struct queue_row *q;
+	bool found;
+	if (a->parcel)
+		baton_work_claims_free(&a->parcel->pub);
+	a->parcel = NULL;
+	enum baton_err e = runner_load(&s->db, a->runner, &runner, &found);
+	if (e == BATON_OK && !found)
+		return BATON_NOT_HELD;
+	for (size_t i = 0; i < a->tick->shard_count && e == BATON_OK; i++)
+		e = shard_queue(s, &a->tick->shards[i], &q);
+	if (e == BATON_OK)
+		e = end_all(s, a->tick->ends, a->tick->end_count, a->tick->ended);
+	return e == BATON_OK ? tick_claims(s, &runner, a) : e;
+}
+
+enum baton_err sqlite_tick(struct baton_store *store, uint64_t runner, const struct baton_tick *tick,
+                           struct baton_work_claims **ret_claims)
+{
+	struct tick_args args = {runner, tick, NULL};
+	enum baton_err e = sqlite_write((struct sqlite_store *)store, tick_run, &args);
+	return grant_answer(e, args.parcel, ret_claims);
+}

@@ -1,0 +1,325 @@
+/* Runners and the shards that they own. */
+#include <baton/shard.h>
+
+#include "world.h"
+
+#define TTL_S 10
+
+static struct baton_runner *enlist(struct world *w, const char *name)
+{
+	struct baton_runner_ask ask = {
+		.name = baton_str_z(name), .weight = 1, .ttl = baton_duration_s(TTL_S)};
+	struct baton_runner *r = NULL;
+	assert_int_equal(baton_runner_register(w->store, &ask, &r, NULL), BATON_OK);
+	return r;
+}
+
+static struct baton_runner_info seen(struct world *w, const struct baton_runner *r)
+{
+	struct baton_runner_info info;
+	size_t count;
+	assert_int_equal(
+		baton_runner_list(w->store, baton_runner_number(r) - 1, &info, 1, &count),
+		BATON_OK);
+	assert_int_equal(count, 1);
+	return info;
+}
+
+/* A queue of one shard, so that all of its work is there. */
+static void one_shard(struct world *w, const char *queue)
+{
+	struct baton_queue_policy p = baton_queue_policy_default();
+	p.shards = 1;
+	p.retry.backoff = p.retry_lane.backoff = BATON_BACKOFF_NONE;
+	set_policy(w, queue, &p);
+}
+
+static struct baton_shard shard(const char *queue, uint32_t number)
+{
+	return (struct baton_shard){baton_str_z(queue), number, 10, 10};
+}
+
+static struct baton_shard_answer own(struct baton_runner *r, const char *queue, uint32_t number)
+{
+	struct baton_shard s = shard(queue, number);
+	struct baton_shard_answer a;
+	assert_int_equal(baton_shard_take(r, &s, 1, &a), BATON_OK);
+	return a;
+}
+
+/* What a tick without ends gives of shard 0; NULL: nothing. */
+static const struct baton_work_claims *tick(struct world *w, struct baton_runner *r,
+                                            const char *queue)
+{
+	struct baton_shard s = shard(queue, 0);
+	struct baton_shard_answer a;
+	struct baton_tick t = {.shards = &s, .shard_count = 1, .owned = &a};
+	struct baton_work_claims *claims = NULL;
+	assert_int_equal(baton_runner_tick(r, &t, &claims), BATON_OK);
+	if (claims)
+		keep_claims(w, claims);
+	return claims;
+}
+
+static struct baton_work_ended tick_end(struct baton_runner *r, const struct baton_work_claim *c,
+                                        enum baton_work_how how)
+{
+	struct baton_work_end end = {.proof = c->proof, .how = how};
+	struct baton_work_ended ended;
+	struct baton_tick t = {.ends = &end, .end_count = 1, .ended = &ended};
+	struct baton_work_claims *claims = NULL;
+	assert_int_equal(baton_runner_tick(r, &t, &claims), BATON_OK);
+	assert_null(claims);
+	return ended;
+}
+
+static void a_runner_that_is_registered_is_listed_and_beats(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner *r = enlist(w, "one");
+	struct baton_runner_info before = seen(w, r);
+	assert_string_equal(before.name, "one");
+	assert_int_equal(baton_runner_beat(r), BATON_OK);
+	assert_true(seen(w, r).beat != before.beat);
+	baton_runner_leave(r);
+	size_t count;
+	assert_int_equal(baton_runner_list(w->store, 0, &before, 1, &count), BATON_OK);
+	assert_int_equal(count, 0);
+	assert_sound(w);
+}
+
+static void a_second_runner_of_one_name_yields_unless_it_replaces(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner *first = enlist(w, "one"), *second = NULL;
+	struct baton_runner_ask ask = {
+		.name = BATON_STR("one"), .weight = 1, .ttl = baton_duration_s(TTL_S)};
+	struct baton_runner_info other;
+	assert_int_equal(baton_runner_register(w->store, &ask, &second, &other), BATON_YIELD);
+	assert_int_equal(other.number, baton_runner_number(first));
+	ask.replace = true;
+	assert_int_equal(baton_runner_register(w->store, &ask, &second, NULL), BATON_OK);
+	assert_int_equal(baton_runner_beat(first), BATON_NOT_HELD);
+	assert_int_equal(baton_runner_beat(second), BATON_OK);
+	baton_runner_leave(first);
+	assert_int_equal(baton_runner_beat(second), BATON_OK);
+	baton_runner_leave(second);
+}
+
+static void a_shard_has_one_owner_and_its_fence_grows(void **state)
+{
+	struct world *w = *state;
+	one_shard(w, "q");
+	struct baton_runner *a = enlist(w, "a"), *b = enlist(w, "b");
+	struct baton_shard_answer first = own(a, "q", 0);
+	assert_int_equal(first.err, BATON_OK);
+	assert_int_equal(own(a, "q", 0).fence.v, first.fence.v);
+	struct baton_shard_answer refused = own(b, "q", 0);
+	assert_int_equal(refused.err, BATON_YIELD);
+	assert_int_equal(refused.runner, baton_runner_number(a));
+	struct baton_shard s = shard("q", 0);
+	assert_int_equal(baton_shard_give(a, &s, 1, &refused), BATON_OK);
+	assert_int_equal(refused.err, BATON_OK);
+	assert_true(own(b, "q", 0).fence.v > first.fence.v);
+	baton_runner_leave(a);
+	baton_runner_leave(b);
+}
+
+static void a_tick_gives_the_work_of_owned_shards_alone(void **state)
+{
+	struct world *w = *state;
+	one_shard(w, "q");
+	struct baton_runner *a = enlist(w, "a"), *b = enlist(w, "b");
+	struct baton_batch_id id = put(w, "q", "lane");
+	put(w, "q", NULL);
+	own(a, "q", 0);
+	assert_null(tick(w, b, "q"));
+	const struct baton_work_claims *c = tick(w, a, "q");
+	assert_non_null(c);
+	assert_int_equal(c->count, 2);
+	assert_id(c->claims[0].batches[0].id, id);
+	assert_true(c->claims[0].expires_at.ms == BATON_STORE_TIME_NEVER.ms);
+	assert_true(c->claims[1].fence.v > c->claims[0].fence.v);
+	assert_null(tick(w, a, "q"));
+	assert_int_equal(tick_end(a, &c->claims[0], BATON_COMPLETE).err, BATON_OK);
+	assert_int_equal(counts(w, "q").running, 1);
+	assert_int_equal(counts(w, "q").done, 1);
+	assert_sound(w);
+	baton_runner_leave(a);
+	baton_runner_leave(b);
+	assert_int_equal(counts(w, "q").ready, 1);
+	assert_sound(w);
+}
+
+static void what_was_put_before_the_first_runner_came_is_found(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner *a = enlist(w, "a");
+	for (int i = 0; i < 40; i++)
+		put(w, "q", NULL);
+	size_t got = 0;
+	for (uint32_t n = 0; n < BATON_QUEUE_SHARDS; n++) {
+		struct baton_shard s = {BATON_STR("q"), n, 40, 1};
+		struct baton_shard_answer answer;
+		struct baton_tick t = {.shards = &s, .shard_count = 1, .owned = &answer};
+		struct baton_work_claims *claims = NULL;
+		assert_int_equal(own(a, "q", n).err, BATON_OK);
+		assert_int_equal(baton_runner_tick(a, &t, &claims), BATON_OK);
+		got += claims ? claims->count : 0;
+		baton_work_claims_free(claims);
+		assert_sound(w);
+	}
+	assert_int_equal(got, 40);
+	baton_runner_leave(a);
+	struct baton_queue_policy p = policy(w, "q");
+	p.mode = BATON_QUEUE_PULL;
+	set_policy(w, "q", &p);
+	assert_sound(w);
+	for (int i = 0; i < 40; i++)
+		assert_int_equal(complete(w, claim(w, "q", 1)), BATON_BATCH_GONE);
+	assert_sound(w);
+}
+
+static void a_runner_that_has_beaten_is_not_taken_over(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner *a = enlist(w, "a");
+	struct baton_runner_info old = seen(w, a);
+	assert_int_equal(baton_runner_beat(a), BATON_OK);
+	assert_int_equal(baton_runner_take_over(w->store, &old), BATON_NOT_HELD);
+	assert_int_equal(baton_runner_beat(a), BATON_OK);
+	baton_runner_leave(a);
+}
+
+static void what_a_lost_runner_had_is_ready_again_with_an_attempt_more(void **state)
+{
+	struct world *w = *state;
+	one_shard(w, "q");
+	struct baton_runner *a = enlist(w, "a"), *b = enlist(w, "b");
+	put(w, "q", "lane");
+	put(w, "q", NULL);
+	uint64_t fence = own(a, "q", 0).fence.v;
+	const struct baton_work_claims *old = tick(w, a, "q");
+	struct baton_runner_info info = seen(w, a);
+	assert_int_equal(baton_runner_take_over(w->store, &info), BATON_OK);
+	assert_int_equal(baton_runner_beat(a), BATON_NOT_HELD);
+	assert_int_equal(counts(w, "q").ready, 2);
+	assert_sound(w);
+	assert_true(own(b, "q", 0).fence.v > fence);
+	const struct baton_work_claims *new = tick(w, b, "q");
+	assert_int_equal(new->count, 2);
+	assert_int_equal(new->claims[0].batches[0].attempt, 2);
+	assert_true(new->claims[0].fence.v > old->claims[1].fence.v);
+
+	struct baton_work_end late = {.proof = old->claims[0].proof, .how = BATON_COMPLETE};
+	struct baton_work_ended answer;
+	assert_int_equal(baton_work_end(w->store, &late, 1, &answer), BATON_OK);
+	assert_int_equal(answer.err, BATON_NOT_HELD);
+	struct baton_tick t = {.ends = &late, .end_count = 1, .ended = &answer};
+	struct baton_work_claims *none = NULL;
+	assert_int_equal(baton_runner_tick(a, &t, &none), BATON_NOT_HELD);
+	assert_int_equal(baton_runner_take_over(w->store, &info), BATON_NOT_HELD);
+	baton_runner_leave(a);
+	assert_int_equal(counts(w, "q").running, 2);
+	baton_runner_leave(b);
+	assert_sound(w);
+}
+
+static void work_that_kills_its_runners_ends_among_the_dead(void **state)
+{
+	struct world *w = *state;
+	one_shard(w, "q");
+	struct baton_queue_policy p = policy(w, "q");
+	p.retry.attempts = 2;
+	set_policy(w, "q", &p);
+	put(w, "q", NULL);
+	for (int i = 0; i < 2; i++) {
+		struct baton_runner *a = enlist(w, "a");
+		own(a, "q", 0);
+		assert_non_null(tick(w, a, "q"));
+		struct baton_runner_info info = seen(w, a);
+		assert_int_equal(baton_runner_take_over(w->store, &info), BATON_OK);
+		baton_runner_leave(a);
+	}
+	assert_int_equal(counts(w, "q").dead, 1);
+	assert_int_equal(counts(w, "q").ready, 0);
+	assert_sound(w);
+}
+
+static void a_shard_that_is_given_back_takes_its_claims_with_it(void **state)
+{
+	struct world *w = *state;
+	one_shard(w, "q");
+	struct baton_runner *a = enlist(w, "a");
+	put(w, "q", NULL);
+	own(a, "q", 0);
+	const struct baton_work_claims *c = tick(w, a, "q");
+	struct baton_shard s = shard("q", 0);
+	struct baton_shard_answer answer;
+	assert_int_equal(baton_shard_give(a, &s, 1, &answer), BATON_OK);
+	assert_int_equal(counts(w, "q").ready, 1);
+	assert_int_equal(tick_end(a, &c->claims[0], BATON_COMPLETE).err, BATON_NOT_HELD);
+	own(a, "q", 0);
+	assert_int_equal(tick(w, a, "q")->claims[0].batches[0].attempt, 1);
+	baton_runner_leave(a);
+	assert_sound(w);
+}
+
+static void a_queue_of_another_mode_has_no_shards_to_take(void **state)
+{
+	struct world *w = *state;
+	put(w, "pulled", NULL);
+	claim(w, "pulled", 1);
+	struct baton_runner *a = enlist(w, "a");
+	struct baton_shard s = shard("pulled", 0), missing = shard("none", 0);
+	struct baton_shard_answer answer;
+	assert_int_equal(baton_shard_take(a, &s, 1, &answer), BATON_BUSY);
+	assert_detail("pull");
+	assert_int_equal(baton_shard_take(a, &missing, 1, &answer), BATON_NOT_FOUND);
+	one_shard(w, "q");
+	s = shard("q", 1);
+	assert_int_equal(baton_shard_take(a, &s, 1, &answer), BATON_INVALID);
+	assert_detail("0 to 0");
+	own(a, "q", 0);
+	put(w, "q", NULL);
+	assert_int_equal(try_claim(w, "q"), BATON_BUSY);
+	assert_detail("runner");
+	baton_runner_leave(a);
+	assert_sound(w);
+}
+
+static void limits_of_a_registration_are_named(void **state)
+{
+	struct world *w = *state;
+	static const struct {
+		struct baton_runner_ask ask;
+		const char *words;
+	} cases[] = {
+		{{.name = {"", 0}, .ttl = {INT64_C(5000000000)}}, "name"},
+		{{.name = {"a", 1}, .ttl = {INT64_C(999000000)}}, "1s to 1h"},
+		{{.name = {"a", 1}, .ttl = {INT64_C(3601000000000)}}, "1s to 1h"},
+		{{.name = {"a", 1}, .ttl = {INT64_C(5000000000)}, .weight = 1001}, "0 to 1000"},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct baton_runner *r = NULL;
+		assert_int_equal(baton_runner_register(w->store, &cases[i].ask, &r, NULL),
+		                 BATON_INVALID);
+		assert_detail(cases[i].words);
+	}
+}
+
+static const struct CMUnitTest tests[] = {
+	WORLD_TEST(a_runner_that_is_registered_is_listed_and_beats),
+	WORLD_TEST(a_second_runner_of_one_name_yields_unless_it_replaces),
+	WORLD_TEST(a_shard_has_one_owner_and_its_fence_grows),
+	WORLD_TEST(a_tick_gives_the_work_of_owned_shards_alone),
+	WORLD_TEST(what_was_put_before_the_first_runner_came_is_found),
+	WORLD_TEST(a_runner_that_has_beaten_is_not_taken_over),
+	WORLD_TEST(what_a_lost_runner_had_is_ready_again_with_an_attempt_more),
+	WORLD_TEST(work_that_kills_its_runners_ends_among_the_dead),
+	WORLD_TEST(a_shard_that_is_given_back_takes_its_claims_with_it),
+	WORLD_TEST(a_queue_of_another_mode_has_no_shards_to_take),
+	WORLD_TEST(limits_of_a_registration_are_named),
+};
+
+WORLD_MAIN("runner", tests)
