@@ -167,6 +167,9 @@ static int ask(struct out *out, struct request *r)
 
 static int run(struct out *out, struct request *r)
 {
+	/* What cannot be told is better not claimed. */
+	if (!out_is_writable(out))
+		return EX_IOERR;
 	enum baton_err e = owner_make(r);
 	if (e != BATON_OK)
 		return store_fail(&r->store, e);

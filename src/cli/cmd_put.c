@@ -194,6 +194,8 @@ int cmd_put(struct out *out, int argc, char **argv)
 		return EX_USAGE;
 	if (request.attempts > 0)
 		request.batch.retry = jobline_retry(request.attempts, request.batch.lane.len > 0);
+	if (!out_is_writable(out))
+		return EX_IOERR;
 	status = request.file ? put_file(out, &request) : put_payload(out, &request);
 	store_close(&request.store);
 	return status;

@@ -245,6 +245,14 @@ def test_what_nobody_was_told_of_is_given_back(shop):
     assert [c['jobs'][0]['attempt'] for c in shop.objects('claim', 'mail', '-n', '2')] == [1, 1]
 
 
+def test_with_a_closed_output_nothing_is_claimed(shop):
+    shop.put('mail', 'x')
+    result = shop.run('claim', 'mail', stdout=None, preexec_fn=lambda: os.close(1))
+    assert result.returncode == IO_ERROR
+    assert shop.states() == {'1': 'ready'}
+    assert shop.object('queue', 'show', 'mail')['policy']['mode'] == 'open'
+
+
 SHELLS = [shell for shell in ('sh', 'bash') if shutil.which(shell)]
 
 

@@ -176,6 +176,11 @@ def test_an_output_that_cannot_be_written_is_no_success(shop):
     assert result.stderr == b'baton: cannot write to standard output: No space left on device\n'
 
 
+def test_with_a_closed_output_nothing_is_put(shop):
+    result = shop.run('put', 'mail', 'x', stdout=None, preexec_fn=lambda: os.close(1))
+    assert (result.returncode, os.path.exists(shop.path)) == (IO_ERROR, False)
+
+
 def test_a_file_has_a_job_in_each_line(shop):
     given = lines({'payload': 'text'}, {'payload': 'a\u00e9\0', 'lane': 'l', 'priority': 3},
                   {'payload_base64': 'AP8='}, {'payload_base64': ''}) + b'\n \t\r\n' + lines(

@@ -131,9 +131,8 @@ static enum baton_err pull_base(struct sqlite_store *s, struct queue_row *q,
 		return fail(BATON_BUSY, "the work of queue %s is handed out by \"%s\": ask there",
 		            quote(queue_row_name(q), shown), l.row.owner.id);
 	uint64_t last = found ? l.row.fence : 0;
-	if (q->pulled.granter > last)
-		return BATON_OK;
-	if (q->pulled.granter == last && last > s->books.granter_floor)
+	/* In a copy the floor is above it: others may have gone on counting in the original. */
+	if (q->pulled.granter >= last && q->pulled.granter > s->books.granter_floor)
 		return BATON_OK;
 	q->pulled.counter = 0;
 	q->pulled.granter = last;
