@@ -1,5 +1,6 @@
-/* How the processes of a host tell each other that there is work: wake-ups through the user's fleet.
- * Where there is none, whoever waits looks at the store now and then, and finds it a little later. */
+/* How the processes of a host tell each other that there is work: wake-ups through the user's
+ * fleet. Where there is none, whoever waits looks at the store now and then, and finds it a little
+ * later. */
 #ifndef CLI_BELL_H
 #define CLI_BELL_H
 

@@ -1,5 +1,4 @@
 /* baton claim: takes work from a queue. */
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -85,9 +84,10 @@ static enum baton_err owner_make(struct request *r)
 	char host[65] = "";
 	struct baton_str shown = r->name;
 	if (shown.len == 0) {
-		const struct passwd *user = getpwuid(geteuid());
+		const char *user = getenv("LOGNAME");
 		gethostname(host, sizeof host - 1);
-		snprintf(name, sizeof name, "%.180s@%s", user ? user->pw_name : "somebody",
+		snprintf(name, sizeof name, "%.180s@%s",
+		         user && user[0] != '\0' ? user : "somebody",
 		         host[0] != '\0' ? host : "localhost");
 		shown = baton_str_z(name);
 	}

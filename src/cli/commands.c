@@ -31,8 +31,8 @@ const struct command commands[] = {
 		.usage = "QUEUE [OPTION]... PAYLOAD|-\n"
 			 "       baton put QUEUE [OPTION]... --file FILE",
 		.summary = "add a job to a queue",
-		.text = "Stores the job, makes the queue if it is not there, and prints the job's id.\n"
-			"'-' reads the payload from standard input.\n"
+		.text = "Stores the job, makes the queue if it is not there, and prints the id of\n"
+			"the job. '-' reads the payload from standard input.\n"
 			"\n"
 			"      --lane L        in that lane, behind what is there\n"
 			"      --delay D       not before D has passed, such as 90s or 5min\n"
@@ -45,7 +45,8 @@ const struct command commands[] = {
 			"                      put it once, however often this is repeated\n"
 			"      --attempts N    how often it may be tried\n"
 			"      --file FILE     a job for each line, a JSON object such as\n"
-			"                      {\"payload\": \"text\", \"lane\": \"a\"}; '-' is standard input\n"
+			"                      {\"payload\": \"text\", \"lane\": \"a\"};\n"
+			"                      '-' is standard input\n"
 			"      --atomic        all of the lines, or none\n"
 			"      --json          write what became of it as JSON\n" STORE_HELP "\n"
 			"Example: baton put mail --lane ada@example.com 'Hello'\n"
@@ -56,20 +57,22 @@ const struct command commands[] = {
 		.name = "claim",
 		.usage = "QUEUE [OPTION]...",
 		.summary = "take work from a queue",
-		.text = "Prints claim, token and payload of the next job. It is this one's until it is\n"
-			"ended (complete, fail, abandon, snooze) or its time is over. The status is\n"
-			"75 if there is nothing.\n"
+		.text = "Prints claim, token and payload of the next job. It is nobody else's\n"
+			"until it is ended (complete, fail, abandon, snooze) or its time is over.\n"
+			"The status is 75 if there is nothing.\n"
 			"\n"
 			"  -n, --claims N    so many claims, each of its own lane\n"
 			"      --max M       so many jobs in each, where they may be joined\n"
 			"      --ttl D       for how long; 30s unless it is said\n"
 			"      --wait D      wait for work, at most so long\n"
 			"      --owner NAME  what others are told about who has it\n"
-			"      --shell       write variables for a shell: BATON_CLAIM, BATON_TOKEN,\n"
-			"                    BATON_FENCE, BATON_JOB, BATON_ATTEMPT, BATON_PAYLOAD, ...\n"
+			"      --shell       write variables for a shell: BATON_CLAIM,\n"
+			"                    BATON_TOKEN, BATON_FENCE, BATON_JOB,\n"
+			"                    BATON_ATTEMPT, BATON_PAYLOAD and others\n"
 			"      --json        one JSON object per claim\n" STORE_HELP "\n"
 			"Example: while eval \"$(baton claim mail --shell --wait 1h)\"; do\n"
-			"           send \"$BATON_PAYLOAD\" && baton complete || baton fail --error sent\n"
+			"           if send \"$BATON_PAYLOAD\"; then baton complete\n"
+			"           else baton fail --error \"send gave status $?\"; fi\n"
 			"         done\n"
 			"baton-claim(1) says more.\n",
 		.run = cmd_claim,
@@ -140,9 +143,9 @@ const struct command commands[] = {
 		.name = "cancel",
 		.usage = "[OPTION]... ID...",
 		.summary = "remove jobs",
-		.text = "For each job it prints what became of it: removed; told, if it is claimed: its\n"
-			"holder learns of it when it renews, and the job does not come back; or\n"
-			"missing, and the status is 1.\n"
+		.text = "For each job it prints what became of it: removed; told, if it is\n"
+			"claimed: its holder learns of it when it renews, and the job does not\n"
+			"come back; or missing, and the status is 1.\n"
 			"\n"
 			"      --json        one JSON object per job\n" STORE_HELP "\n"
 			"Example: baton cancel 17 18\n",
@@ -152,10 +155,10 @@ const struct command commands[] = {
 		.name = "retry",
 		.usage = "[OPTION]... ID...",
 		.summary = "bring dead jobs back",
-		.text = "A dead job is ready again, at the end of its lane, with no attempts counted; one\n"
-			"that waits for its next attempt or its time is ready now. For each job it\n"
-			"prints what became of it: ready; unchanged, as it was not waiting; or missing.\n"
-			"The status is 1 unless all are ready.\n"
+		.text = "A dead job is ready again, at the end of its lane, with no attempts\n"
+			"counted; one that waits for its next attempt or its time is ready now.\n"
+			"For each job it prints what became of it: ready; unchanged, as it was\n"
+			"not waiting; or missing. The status is 1 unless all are ready.\n"
 			"\n"
 			"      --json        one JSON object per job\n" STORE_HELP "\n"
 			"Example: baton retry 17\n",
@@ -167,8 +170,8 @@ const struct command commands[] = {
 		.summary = "list jobs",
 		.text = "In the order in which they were put.\n"
 			"\n"
-			"      --state S     only those that are ready, delayed, retry, claimed, dead\n"
-			"                    or done\n"
+			"      --state S     only those that are ready, delayed, retry,\n"
+			"                    claimed, dead or done\n"
 			"      --limit N     at most N of them; 100 unless it is said\n"
 			"      --after SEQ   those behind the one with that seq\n"
 			"      --json        one JSON object per job\n" STORE_HELP "\n"
@@ -202,13 +205,13 @@ const struct command commands[] = {
 			 "       baton queue show|pause|resume QUEUE\n"
 			 "       baton queue set QUEUE KEY=VALUE...",
 		.summary = "show, change, pause and resume queues",
-		.text = "'list' counts what is in each queue, 'show' adds the policy of one, 'set' changes\n"
-			"it and makes the queue if it is not there. From a queue that is paused nothing\n"
-			"can be claimed.\n"
+		.text = "'list' counts what is in each queue, 'show' adds the policy of one,\n"
+			"'set' changes it and makes the queue if it is not there. From a queue that is\n"
+			"paused nothing can be claimed.\n"
 			"\n"
-			"The keys are mode, shards, payload-max, waiting-max, attempts, backoff, base,\n"
-			"cap, lane-attempts, lane-backoff, lane-base, lane-cap, on-retry, on-dead,\n"
-			"dedupe and keep; baton-queue(1) explains them.\n"
+			"The keys are mode, shards, payload-max, waiting-max, attempts, backoff,\n"
+			"base, cap, lane-attempts, lane-backoff, lane-base, lane-cap, on-retry,\n"
+			"on-dead, dedupe and keep; baton-queue(1) explains them.\n"
 			"\n"
 			"      --json        one JSON object per queue\n" STORE_HELP "\n"
 			"Example: baton queue set mail attempts=3 keep=1d\n",
@@ -218,8 +221,9 @@ const struct command commands[] = {
 		.name = "backup",
 		.usage = "[OPTION]... FILE",
 		.summary = "copy a store while it is in use",
-		.text = "FILE is made, complete and as the store was at one moment, or is not there at\n"
-			"all. Used as a store, its fences are higher than any that were handed out.\n"
+		.text = "FILE is made, complete and as the store was at one moment, or is not\n"
+			"there at all. Used as a store, its fences are higher than any that were\n"
+			"handed out.\n"
 			"\n"
 			"      --json        one JSON object\n" STORE_HELP "\n"
 			"Example: baton backup monday.db\n",
@@ -260,9 +264,9 @@ const struct command commands[] = {
 	},
 	{
 		.name = "holders",
-		.usage =
-			"[--fleet PATH] [--json] [-v] [NAMESPACE[/LABEL]]\n"
-			"       baton holders --cluster [--store S] [--json] [-v] [NAMESPACE[/LABEL]]",
+		.usage = "[--fleet PATH] [--json] [-v] [NAMESPACE[/LABEL]]\n"
+			 "       baton holders --cluster [--store S] [--json] [-v] "
+			 "[NAMESPACE[/LABEL]]",
 		.summary = "show who holds what on this host, or in a store",
 		.text = "Lists what the processes of a fleet hold, by namespace and label: who\n"
 			"holds it, under which fence, since when and until when. Without such a\n"

@@ -26,8 +26,8 @@ struct input {
 	uint64_t size; /* of the file; 0: not known */
 };
 
-/* Opens it; "-" is standard input. Returns EX_OK, and input_close() ends it; or another status after
- * one line on standard error. */
+/* Opens it; "-" is standard input. Returns EX_OK, and input_close() ends it; or another status
+ * after one line on standard error. */
 int input_open(struct input *in, const char *path);
 void input_close(struct input *in);
 

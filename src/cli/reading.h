@@ -17,8 +17,8 @@ struct reading {
 	void *arg;
 };
 
-/* True: all of it has been taken. False: the command ends with *ret_status, as what is wrong, or the
- * help that was asked for, has been written. */
+/* True: all of it has been taken. False: the command ends with *ret_status, as what is wrong, or
+ * the help that was asked for, has been written. */
 bool reading_do(const struct reading *reading, struct out *out, int argc, char **argv,
                 int *ret_status);
 

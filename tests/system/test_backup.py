@@ -65,7 +65,7 @@ def test_a_full_disk_leaves_nothing_behind(shop):
     limit = 65536       # bytes that one file may have
     result = shop.run('backup', str(shop.folder / 'copy.db'), preexec_fn=lambda: limited(limit))
     assert result.returncode == IO_ERROR
-    assert result.stderr.startswith(b'baton: cannot copy to in store') or b'copy' in result.stderr
+    assert result.stderr.startswith(b'baton: cannot copy to')
     assert sorted(f for f in os.listdir(shop.folder) if f.startswith('copy')) == []
 
 
@@ -109,8 +109,8 @@ def test_faults_are_told_and_counted(shop):
     faults = result.stdout.decode().splitlines()
     assert result.returncode == NO and faults
     assert result.stderr.decode() == (
-        f"baton: {len(faults)} faults in '{shop.store}'; a copy made by 'baton backup' can take its "
-        'place\n')
+        f"baton: {len(faults)} faults in '{shop.store}'; a copy made by 'baton backup' can take "
+        'its place\n')
     result = shop.run('check', '--json')
     assert result.returncode == NO
     assert len(result.stdout.splitlines()) == len(faults)

@@ -104,7 +104,8 @@ def test_a_claim_is_renewed(shop):
 def test_a_failure_is_tried_again(shop):
     shop.put('mail', 'x', '--attempts', '2')
     claim = shop.claim('mail')
-    state, due = shop.ok('fail', '--error', 'no route', '--retry-in', '1d', env=claim['env']).split()
+    told = shop.ok('fail', '--error', 'no route', '--retry-in', '1d', env=claim['env'])
+    state, due = told.split()
     job = shop.object('show', '1')
     assert (state, due, job['state'], job['error'], job['attempt']) == (
         'retry', job['due'], 'retry', 'no route', 2)
@@ -141,7 +142,8 @@ def test_what_is_snoozed_comes_back_later(shop):
     job = shop.object('show', '1')
     assert (state, due, job['attempt']) == ('delayed', job['due'], 1)
     shop.ok('retry', '1')
-    assert shop.object('snooze', '0', env=shop.claim('mail')['env'])['state'] in ('delayed', 'ready')
+    again = shop.object('snooze', '0', env=shop.claim('mail')['env'])
+    assert again['state'] in ('delayed', 'ready')
 
 
 def test_a_result_is_kept_if_the_queue_keeps_them(shop):
@@ -167,8 +169,8 @@ def test_whoever_does_not_hold_a_claim_changes_nothing(shop, end):
     claim = shop.claim('mail')
     before = shop.object('show', '1')
     wrong = {'BATON_CLAIM': claim['claim'], 'BATON_TOKEN': '0' * 32}
-    lost = (f'claim {claim["claim"]} is not held: it has ended, or has expired and another took its '
-            'work, or its token is another one')
+    lost = (f'claim {claim["claim"]} is not held: it has ended, or has expired and another took '
+            'its work, or its token is another one')
     assert shop.refused(NO, *end, env=wrong) == lost
     assert shop.object('show', '1') == before
     shop.ok('abandon', env=claim['env'])
@@ -275,7 +277,8 @@ def test_a_shell_can_evaluate_it(shop, shell):
 
 
 @pytest.mark.parametrize('arguments, status', [
-    (['mail'], 75), (['male'], 1), (['mail', '--tll', '1'], 64), ([], 64), (['mail', '-n', '2'], 64),
+    (['mail'], 75), (['male'], 1), (['mail', '--tll', '1'], 64), ([], 64),
+    (['mail', '-n', '2'], 64),
     (['mail', '--store', 'x'], 64), (['male', '--she'], 1),
 ])
 def test_a_shell_never_goes_on_with_an_earlier_claim(shop, arguments, status):

@@ -86,7 +86,8 @@ def test_a_key_makes_a_put_safe_to_repeat(shop):
 
 
 LONG = 'n' * 256
-SHOWN = 'a moment such as 2026-02-28T09:05:00Z, 2026-02-28T10:05:00+01:00 or @1772269500 from 1970 on'
+SHOWN = ('a moment such as 2026-02-28T09:05:00Z, 2026-02-28T10:05:00+01:00 or @1772269500 from '
+         '1970 on')
 
 
 @pytest.mark.parametrize('arguments, line', [
@@ -189,13 +190,15 @@ def test_a_file_has_a_job_in_each_line(shop):
         {'payload': 'last', 'lane': None, 'delay': None})
     assert shop.ok('put', 'mail', '--file', '-', input=given[:-1]) == '10 jobs put\n'
     assert payloads(shop, 'mail') == [
-        b'text', 'a\u00e9\0'.encode(), b'\0\xff', b'', b'{"b":[1,2.5,null,true,"x\\"\\\\\\n"],"a":{}}',
+        b'text', 'a\u00e9\0'.encode(), b'\0\xff', b'',
+        b'{"b":[1,2.5,null,true,"x\\"\\\\\\n"],"a":{}}',
         b'null', b'17', b'false', b'[]', b'last']
     assert [shop.object('show', '2')[k] for k in ('lane', 'priority')] == ['l', 3]
 
 
 def test_a_number_keeps_its_digits(shop):
-    shop.ok('put', 'mail', '--file', '-', input=b' {"payload": [1.50, 1e400, 123456789012345678901]}')
+    given = b' {"payload": [1.50, 1e400, 123456789012345678901]}'
+    shop.ok('put', 'mail', '--file', '-', input=given)
     assert payloads(shop, 'mail') == [b'[1.50,1e400,123456789012345678901]']
 
 
@@ -269,7 +272,8 @@ BAD_LINES = [
     # What only the store can tell.
     (b'{"payload": 1, "lane": "' + b'l' * 256 + b'"}',
      "the lane's name has 256 bytes: 1 to 255 are allowed"),
-    (b'{"payload": 1, "lane": "a\\u0000"}', "the lane's name has the control character U+0000 at byte 1"),
+    (b'{"payload": 1, "lane": "a\\u0000"}',
+     "the lane's name has the control character U+0000 at byte 1"),
     (b'{"payload": 1, "join": "g", "command": true}',
      'a command joins no others: it is claimed alone'),
     (b'{"payload": 1, "delay": "366d"}', 'delay is 366d: 0 to 365d are allowed'),
@@ -290,7 +294,8 @@ def test_a_bad_line_is_named_and_those_before_it_are_stored(shop, bad, why):
 
 
 @pytest.mark.parametrize('bad', [b'{"payload": 1', b'{"payload": 1} x', b'{"payload": 1}{}', b'{x}',
-                                 b'{"payload": "\xff"}', b'{"payload": "a\tb"}', b'{"payload": 01}'])
+                                 b'{"payload": "\xff"}', b'{"payload": "a\tb"}',
+                                 b'{"payload": 01}'])
 def test_what_is_no_json_is_named(shop, bad):
     path = shop.folder / 'jobs.jsonl'
     path.write_bytes(lines({'payload': 1}) + bad)

@@ -123,8 +123,8 @@ def newer_file(path):
         known, = store.execute('PRAGMA user_version').fetchone()
         store.execute('PRAGMA user_version=99')
     store.close()
-    return (f'store {path} has version 99 of its tables, and this program knows them up to {known}: '
-            'a newer baton has to open it')
+    return (f'store {path} has version 99 of its tables, and this program knows them up to '
+            f'{known}: a newer baton has to open it')
 
 
 @pytest.mark.parametrize('make', [text_file, foreign_file, folder, newer_file])
@@ -253,7 +253,8 @@ def test_nobody_holds_anything_in_a_new_store(shop):
 
 
 @pytest.mark.parametrize('arguments, line', [
-    (['--cluster', '--fleet', '/x'], '--cluster and --fleet cannot be together: a store is no fleet'),
+    (['--cluster', '--fleet', '/x'],
+     '--cluster and --fleet cannot be together: a store is no fleet'),
     (['--store', 'sqlite:x'], '--store is for --cluster: a fleet is a file of its own'),
 ])
 def test_a_store_is_no_fleet(shop, arguments, line):
