@@ -40,7 +40,8 @@ check-style:
 bench:
 	@tools/setup bench
 	@tools/configure build-bench bench=true buildtype=release
-	@ninja -C build-bench --quiet bench
+	@bench/get-peers build-bench/peers
+	@BATON_BENCH_PEERS='$(CURDIR)/build-bench/peers' ninja -C build-bench --quiet bench
 
 install:
 	@tools/configure build prefix='$(PREFIX)'

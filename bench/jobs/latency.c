@@ -8,6 +8,7 @@
 
 #include <baton/fleet.h>
 #include <baton/lease.h>
+#include <baton/queue.h>
 #include <baton/wakeup.h>
 #include <baton/work.h>
 
@@ -79,7 +80,7 @@ static void waiter_main(void *arg)
 {
 	const struct pair *p = arg;
 	const struct baton_wakeup_interest interest = {
-		baton_store_queue_hash(jobs_store(p->folder, BATON_STORE_SAFE, NULL),
+		baton_queue_hash(jobs_store(p->folder, BATON_STORE_SAFE, NULL),
 	                               BATON_STR("bench")),
 		BATON_WAKEUP_ANY_SHARD};
 	struct baton_fleet *fleet = arena_join(p->fleet, "waiter", 0);

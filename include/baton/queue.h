@@ -51,6 +51,10 @@ BATON_API enum baton_err baton_queue_list(struct baton_store *store, struct bato
                                           struct baton_queue_info *infos, size_t max,
                                           size_t *ret_count);
 
+/* What baton_store_news has as the `queue` of news about that queue, whether it is there or not: what
+ * a process listens for that waits for its work. Any thread. */
+BATON_API uint64_t baton_queue_hash(const struct baton_store *store, struct baton_str name);
+
 BATON_END
 
 #endif

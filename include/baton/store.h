@@ -32,8 +32,8 @@ enum baton_store_sync {
 
 /* Something became ready: worth a look for whoever waits for work of that queue. */
 struct baton_store_news {
-	uint64_t queue; /* the hash of store and queue, the same in every process */
-	uint64_t lane;  /* the hash of the lane; 0 without one                    */
+	uint64_t queue; /* baton_queue_hash(), the same in every process of a store */
+	uint64_t lane;  /* the hash of the lane; 0 without one                     */
 	uint32_t shard;
 };
 

@@ -238,7 +238,7 @@ int cmd_fleet(struct out *out, int argc, char **argv)
 		{0},
 	};
 	struct request request = {.json = false};
-	struct operand none = {.taken = false};
+	struct operands none = {.max = 0};
 	optind = 0;
 	for (;;) {
 		int option = option_mixed(argc, argv, options, &none);

@@ -88,7 +88,7 @@ int cmd_force_release(struct out *out, int argc, char **argv)
 {
 	static const struct option options[] = {WHERE_OPTIONS, {0}};
 	struct where where = {.given = NULL};
-	struct operand name = {.taken = true};
+	struct operands name = {.max = 1};
 	struct baton_subject subject;
 	optind = 0;
 	for (;;) {
@@ -103,11 +103,11 @@ int cmd_force_release(struct out *out, int argc, char **argv)
 		}
 		where_option(&where, option, optarg);
 	}
-	if (!name.text) {
+	if (name.count == 0) {
 		complain("'force-release' needs the name of what is to be released");
 		return EX_USAGE;
 	}
-	if (!subject_parse(name.text, &subject))
+	if (!subject_parse(name.texts[0], &subject))
 		return EX_USAGE;
 	return run(out, &where, &subject);
 }

@@ -4,15 +4,22 @@
 
 #include "command.h"
 #include "holds.h"
-#include "options.h"
+#include "leases.h"
+#include "reading.h"
 #include "table.h"
 #include "where.h"
 
-#define OPTION_JSON WHERE_NEXT
+enum {
+	OPTION_JSON = WHERE_NEXT,
+	OPTION_CLUSTER,
+	OPTION_STORE
+};
 
 struct request {
 	struct where where;
+	struct store store;
 	struct subject_filter filter;
+	bool cluster;
 	bool json;
 };
 
@@ -35,10 +42,10 @@ static const struct table_column columns[] = {
 };
 #define COLUMNS (sizeof columns / sizeof columns[0])
 
-static void row_fill(struct row *r, const struct hold *h, const struct wall *now)
+static void row_fill(struct row *r, const struct hold *h, struct baton_store_time now)
 {
-	bool dated = h->since.ns > 0;
-	bool ends = h->expires.ns != BATON_MONO_NEVER.ns;
+	bool dated = h->since.ms != BATON_STORE_TIME_NEVER.ms;
+	bool ends = h->expires.ms != BATON_STORE_TIME_NEVER.ms;
 	snprintf(r->pid, sizeof r->pid, "%" PRId32, h->pid);
 	snprintf(r->fence, sizeof r->fence, "%" PRIu64, h->fence.v);
 	const char *cells[COLUMNS] = {
@@ -46,16 +53,16 @@ static void row_fill(struct row *r, const struct hold *h, const struct wall *now
 		h->owner.len > 0 ? text_show(h->owner, "", r->owner) : "-",
 		h->pid > 0 ? r->pid : "-",
 		r->fence,
-		dated ? wall_print(wall_at(now, h->since), r->since) : "-",
-		dated ? wall_span(baton_mono_sub(now->boot, h->since), r->held) : "-",
-		wall_print(wall_at(now, h->expires), r->expires),
-		ends ? wall_span(baton_mono_sub(h->expires, now->boot), r->left) : "-",
+		dated ? wall_print(h->since, r->since) : "-",
+		dated ? wall_span(baton_store_time_sub(now, h->since), r->held) : "-",
+		wall_print(h->expires, r->expires),
+		ends ? wall_span(baton_store_time_sub(h->expires, now), r->left) : "-",
 	};
 	for (size_t i = 0; i < COLUMNS; i++)
 		r->cells[i] = cells[i];
 }
 
-static void print_table(struct out *out, const struct holds *holds, const struct wall *now)
+static void print_table(struct out *out, const struct holds *holds, struct baton_store_time now)
 {
 	struct table table;
 	struct row row;
@@ -73,7 +80,7 @@ static void print_table(struct out *out, const struct holds *holds, const struct
 	}
 }
 
-static void print_json(struct out *out, const struct holds *holds, const struct wall *now)
+static void print_json(struct out *out, const struct holds *holds, struct baton_store_time now)
 {
 	struct json json = {.line = {.out = out}};
 	for (size_t i = 0; i < holds->count && out->errnum == 0; i++) {
@@ -84,26 +91,21 @@ static void print_json(struct out *out, const struct holds *holds, const struct 
 	}
 }
 
-static int print_holders(struct out *out, const struct request *request, struct baton_watch *watch)
+/* Ends with the list. */
+static void print_holders(struct out *out, const struct request *request, struct holds *holds,
+                          struct baton_store_time now)
 {
-	struct wall now = wall_now();
-	struct holds holds;
-	if (!holds_take(watch, now.boot, &request->filter, &holds)) {
-		complain("no memory for the list of holders");
-		return EX_OSERR;
-	}
 	if (request->json)
-		print_json(out, &holds, &now);
+		print_json(out, holds, now);
 	else
-		print_table(out, &holds, &now);
-	if (request->where.verbose && holds.count == 0)
+		print_table(out, holds, now);
+	if (request->where.verbose && holds->count == 0)
 		complain("nobody holds anything%s",
 		         request->filter.space.len > 0 ? " of that name" : "");
-	holds_done(&holds);
-	return EX_OK;
+	holds_done(holds);
 }
 
-static int run(struct out *out, struct request *request)
+static int run_fleet(struct out *out, struct request *request)
 {
 	struct baton_watch *watch = NULL;
 	int status = where_find(&request->where);
@@ -116,9 +118,54 @@ static int run(struct out *out, struct request *request)
 			complain("there is no such fleet, so nobody holds anything");
 		return EX_OK;
 	}
-	status = print_holders(out, request, watch);
+	struct wall now = wall_now();
+	struct holds holds;
+	if (holds_take(watch, &now, &request->filter, &holds)) {
+		print_holders(out, request, &holds, now.time);
+	} else {
+		complain("no memory for the list of holders");
+		status = EX_OSERR;
+	}
 	baton_watch_close(watch);
 	return status;
+}
+
+static int run_cluster(struct out *out, struct request *request)
+{
+	struct holds holds;
+	request->store.verbose = request->where.verbose;
+	int status = store_open(&request->store, STORE_EXISTING);
+	if (status == EX_OK)
+		status = leases_take(&request->store, &request->filter, &holds);
+	if (status == EX_OK)
+		print_holders(out, request, &holds, baton_store_now(request->store.handle));
+	store_close(&request->store);
+	return status;
+}
+
+static bool take(void *arg, int option, const char *value)
+{
+	struct request *r = arg;
+	if (option == OPTION_JSON)
+		r->json = true;
+	else if (option == OPTION_CLUSTER)
+		r->cluster = true;
+	else if (option == OPTION_STORE)
+		r->store.given = value;
+	else
+		return where_option(&r->where, option, value);
+	return true;
+}
+
+static bool fits(const struct request *r)
+{
+	if (r->cluster && r->where.given)
+		complain("--cluster and --fleet cannot be together: a store is no fleet");
+	else if (!r->cluster && r->store.given)
+		complain("--store is for --cluster: a fleet is a file of its own");
+	else
+		return true;
+	return false;
 }
 
 int cmd_holders(struct out *out, int argc, char **argv)
@@ -126,25 +173,17 @@ int cmd_holders(struct out *out, int argc, char **argv)
 	static const struct option options[] = {
 		WHERE_OPTIONS,
 		{"json", no_argument, NULL, OPTION_JSON},
+		{"cluster", no_argument, NULL, OPTION_CLUSTER},
+		{"store", required_argument, NULL, OPTION_STORE},
 		{0},
 	};
 	struct request request = {.json = false};
-	struct operand which = {.taken = true};
-	optind = 0;
-	for (;;) {
-		int option = option_mixed(argc, argv, options, &which);
-		if (option == OPTION_END)
-			break;
-		if (option == OPTION_BAD)
-			return EX_USAGE;
-		if (option == 'h') {
-			help_command(out, command_find(argv[0]));
-			return EX_OK;
-		}
-		if (!where_option(&request.where, option, optarg))
-			request.json = true;
-	}
-	if (!subject_filter_parse(which.text, &request.filter))
+	struct operands which = {.max = 1};
+	const struct reading reading = {options, &which, take, &request};
+	int status;
+	if (!reading_do(&reading, out, argc, argv, &status))
+		return status;
+	if (!fits(&request) || !subject_filter_parse(operand_at(&which, 0), &request.filter))
 		return EX_USAGE;
-	return run(out, &request);
+	return request.cluster ? run_cluster(out, &request) : run_fleet(out, &request);
 }

@@ -97,7 +97,7 @@ static void tell_hold(struct view *v, const struct hold *hold, const struct wall
 	char owner[OWNER_SHOWN];
 	if (v->json) {
 		struct json *j = event_open(v, now->time, "held");
-		hold_json(j, hold, now);
+		hold_json(j, hold, now->time);
 		event_close(j);
 		return;
 	}
@@ -148,7 +148,7 @@ static int tell_all(struct view *v)
 {
 	struct wall now = wall_now();
 	struct holds holds;
-	if (!holds_take(v->watch, now.boot, &v->filter, &holds)) {
+	if (!holds_take(v->watch, &now, &v->filter, &holds)) {
 		complain("no memory for the list of holders");
 		return EX_OSERR;
 	}
@@ -217,7 +217,7 @@ int cmd_watch(struct out *out, int argc, char **argv)
 		{0},
 	};
 	struct view view = {.out = out, .writer = {.line = {.out = out}}};
-	struct operand which = {.taken = true};
+	struct operands which = {.max = 1};
 	optind = 0;
 	for (;;) {
 		int option = option_mixed(argc, argv, options, &which);
@@ -232,7 +232,7 @@ int cmd_watch(struct out *out, int argc, char **argv)
 		if (!where_option(&view.where, option, optarg))
 			view.json = true;
 	}
-	if (!subject_filter_parse(which.text, &view.filter))
+	if (!subject_filter_parse(operand_at(&which, 0), &view.filter))
 		return EX_USAGE;
 	return run(&view);
 }

@@ -22,13 +22,28 @@ extern const size_t commands_count;
 /* The command of that name. NULL: there is none, and one line on standard error has said so. */
 const struct command *command_find(const char *name);
 
+int cmd_abandon(struct out *out, int argc, char **argv);
+int cmd_backup(struct out *out, int argc, char **argv);
+int cmd_cancel(struct out *out, int argc, char **argv);
+int cmd_check(struct out *out, int argc, char **argv);
+int cmd_claim(struct out *out, int argc, char **argv);
+int cmd_complete(struct out *out, int argc, char **argv);
 int cmd_demo(struct out *out, int argc, char **argv);
+int cmd_fail(struct out *out, int argc, char **argv);
 int cmd_fleet(struct out *out, int argc, char **argv);
 int cmd_force_release(struct out *out, int argc, char **argv);
 int cmd_help(struct out *out, int argc, char **argv);
 int cmd_holders(struct out *out, int argc, char **argv);
 int cmd_lock(struct out *out, int argc, char **argv);
+int cmd_ls(struct out *out, int argc, char **argv);
+int cmd_put(struct out *out, int argc, char **argv);
+int cmd_queue(struct out *out, int argc, char **argv);
+int cmd_renew(struct out *out, int argc, char **argv);
+int cmd_retry(struct out *out, int argc, char **argv);
+int cmd_show(struct out *out, int argc, char **argv);
+int cmd_snooze(struct out *out, int argc, char **argv);
 int cmd_watch(struct out *out, int argc, char **argv);
+int cmd_why(struct out *out, int argc, char **argv);
 
 /* Writes the overview that `baton --help` shows. */
 void help_overview(struct out *out);

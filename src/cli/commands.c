@@ -4,6 +4,17 @@
 #include "command.h"
 #include "suggest.h"
 
+/* What all commands about a store take. */
+#define STORE_HELP                                                             \
+	"      --store S     sqlite:PATH, instead of $BATON_STORE or of one\n" \
+	"                    of this user's own\n"                             \
+	"  -v, --verbose     say on standard error which store is used\n"
+
+/* What all commands about a claim take. */
+#define CLAIM_HELP                                                                     \
+	"The claim is that of BATON_CLAIM and BATON_TOKEN, as 'baton claim --shell'\n" \
+	"writes them, or is given. The status is 1 if it is not held any more.\n"
+
 const struct command commands[] = {
 	{
 		.name = "demo",
@@ -14,6 +25,219 @@ const struct command commands[] = {
 			"several keys all or none. Every claim it prints is checked.\n"
 			"The status is 1 if one is not true.\n",
 		.run = cmd_demo,
+	},
+	{
+		.name = "put",
+		.usage = "QUEUE [OPTION]... PAYLOAD|-\n"
+			 "       baton put QUEUE [OPTION]... --file FILE",
+		.summary = "add a job to a queue",
+		.text = "Stores the job, makes the queue if it is not there, and prints the id of\n"
+			"the job. '-' reads the payload from standard input.\n"
+			"\n"
+			"      --lane L        in that lane, behind what is there\n"
+			"      --delay D       not before D has passed, such as 90s or 5min\n"
+			"      --at T          not before T: 2026-02-28T09:05:00Z or @1772269500\n"
+			"      --priority N    0 to 9, higher first, between the lanes of a queue\n"
+			"      --join[=GROUP]  may be claimed together with those behind it\n"
+			"      --command       is claimed alone, and overtaken by nothing\n"
+			"      --after-commit  is given only to a lane that is idle\n"
+			"      --idempotency-key S\n"
+			"                      put it once, however often this is repeated\n"
+			"      --attempts N    how often it may be tried\n"
+			"      --file FILE     a job for each line, a JSON object such as\n"
+			"                      {\"payload\": \"text\", \"lane\": \"a\"};\n"
+			"                      '-' is standard input\n"
+			"      --atomic        all of the lines, or none\n"
+			"      --json          write what became of it as JSON\n" STORE_HELP "\n"
+			"Example: baton put mail --lane ada@example.com 'Hello'\n"
+			"baton-put(1) says more.\n",
+		.run = cmd_put,
+	},
+	{
+		.name = "claim",
+		.usage = "QUEUE [OPTION]...",
+		.summary = "take work from a queue",
+		.text = "Prints claim, token and payload of the next job. It is nobody else's\n"
+			"until it is ended (complete, fail, abandon, snooze) or its time is over.\n"
+			"The status is 75 if there is nothing.\n"
+			"\n"
+			"  -n, --claims N    so many claims, each of its own lane\n"
+			"      --max M       so many jobs in each, where they may be joined\n"
+			"      --ttl D       for how long; 30s unless it is said\n"
+			"      --wait D      wait for work, at most so long\n"
+			"      --owner NAME  what others are told about who has it\n"
+			"      --shell       write variables for a shell: BATON_CLAIM,\n"
+			"                    BATON_TOKEN, BATON_FENCE, BATON_JOB,\n"
+			"                    BATON_ATTEMPT, BATON_PAYLOAD and others\n"
+			"      --json        one JSON object per claim\n" STORE_HELP "\n"
+			"Example: while eval \"$(baton claim mail --shell --wait 1h)\"; do\n"
+			"           if send \"$BATON_PAYLOAD\"; then baton complete\n"
+			"           else baton fail --error \"send gave status $?\"; fi\n"
+			"         done\n"
+			"baton-claim(1) says more.\n",
+		.run = cmd_claim,
+	},
+	{
+		.name = "renew",
+		.usage = "[--ttl D] [OPTION]... [CLAIM [TOKEN]]",
+		.summary = "make a claim last longer",
+		.text = CLAIM_HELP
+		"It prints until when the claim lasts, and 'cancel' behind it if somebody has\n"
+		"asked that the work be stopped.\n"
+		"\n"
+		"      --ttl D       for so long from now; 30s unless it is said\n"
+		"      --json        one JSON object\n" STORE_HELP "\n"
+		"Example: baton renew --ttl 5min\n",
+		.run = cmd_renew,
+	},
+	{
+		.name = "complete",
+		.usage = "[--result R|-] [OPTION]... [CLAIM [TOKEN]]",
+		.summary = "say that the work of a claim is done",
+		.text = CLAIM_HELP
+		"\n"
+		"      --result R    what came of it, kept if the queue keeps results; '-' reads\n"
+		"                    it from standard input\n"
+		"      --json        one JSON object\n" STORE_HELP "\n"
+		"Example: baton complete --result 'sent at noon'\n",
+		.run = cmd_complete,
+	},
+	{
+		.name = "fail",
+		.usage = "--error E [--retry-in D | --dead] [OPTION]... [CLAIM [TOKEN]]",
+		.summary = "say that the work of a claim has failed",
+		.text = CLAIM_HELP
+		"It is tried again later, until it has no attempts left; then it is dead. It\n"
+		"prints which, and when it is ready again.\n"
+		"\n"
+		"      --error E     why; whoever looks at the job sees it\n"
+		"      --retry-in D  try again after D, instead of what the queue's policy says\n"
+		"      --dead        do not try again\n"
+		"      --json        one JSON object\n" STORE_HELP "\n"
+		"Example: baton fail --error 'no route to host' --retry-in 10min\n",
+		.run = cmd_fail,
+	},
+	{
+		.name = "abandon",
+		.usage = "[OPTION]... [CLAIM [TOKEN]]",
+		.summary = "give the work of a claim back",
+		.text = CLAIM_HELP
+		"The work is ready again at its old place, and no attempt is counted.\n"
+		"\n"
+		"      --json        one JSON object\n" STORE_HELP "\n"
+		"Example: baton abandon\n",
+		.run = cmd_abandon,
+	},
+	{
+		.name = "snooze",
+		.usage = "D [OPTION]... [CLAIM [TOKEN]]",
+		.summary = "give the work of a claim back for later",
+		.text = CLAIM_HELP
+		"The work is ready again after D, at its old place, and no attempt is counted.\n"
+		"\n"
+		"      --json        one JSON object\n" STORE_HELP "\n"
+		"Example: baton snooze 10min\n",
+		.run = cmd_snooze,
+	},
+	{
+		.name = "cancel",
+		.usage = "[OPTION]... ID...",
+		.summary = "remove jobs",
+		.text = "For each job it prints what became of it: removed; told, if it is\n"
+			"claimed: its holder learns of it when it renews, and the job does not\n"
+			"come back; or missing, and the status is 1.\n"
+			"\n"
+			"      --json        one JSON object per job\n" STORE_HELP "\n"
+			"Example: baton cancel 17 18\n",
+		.run = cmd_cancel,
+	},
+	{
+		.name = "retry",
+		.usage = "[OPTION]... ID...",
+		.summary = "bring dead jobs back",
+		.text = "A dead job is ready again, at the end of its lane, with no attempts\n"
+			"counted; one that waits for its next attempt or its time is ready now.\n"
+			"For each job it prints what became of it: ready; unchanged, as it was\n"
+			"not waiting; or missing. The status is 1 unless all are ready.\n"
+			"\n"
+			"      --json        one JSON object per job\n" STORE_HELP "\n"
+			"Example: baton retry 17\n",
+		.run = cmd_retry,
+	},
+	{
+		.name = "ls",
+		.usage = "[OPTION]... [QUEUE [LANE]]",
+		.summary = "list jobs",
+		.text = "In the order in which they were put.\n"
+			"\n"
+			"      --state S     only those that are ready, delayed, retry,\n"
+			"                    claimed, dead or done\n"
+			"      --limit N     at most N of them; 100 unless it is said\n"
+			"      --after SEQ   those behind the one with that seq\n"
+			"      --json        one JSON object per job\n" STORE_HELP "\n"
+			"Example: baton ls mail --state dead\n",
+		.run = cmd_ls,
+	},
+	{
+		.name = "show",
+		.usage = "[OPTION]... ID",
+		.summary = "show all about a job",
+		.text = "The status is 1 if there is no such job.\n"
+			"\n"
+			"      --payload     write the bytes of its payload, and nothing else\n"
+			"      --json        one JSON object\n" STORE_HELP "\n"
+			"Example: baton show 17 --payload > payload.bin\n",
+		.run = cmd_show,
+	},
+	{
+		.name = "why",
+		.usage = "[OPTION]... ID",
+		.summary = "say why a job is not running",
+		.text = "One sentence. The status is 1 if there is no such job.\n"
+			"\n"
+			"      --json        one JSON object\n" STORE_HELP "\n"
+			"Example: baton why 17\n",
+		.run = cmd_why,
+	},
+	{
+		.name = "queue",
+		.usage = "[list] [OPTION]...\n"
+			 "       baton queue show|pause|resume QUEUE\n"
+			 "       baton queue set QUEUE KEY=VALUE...",
+		.summary = "show, change, pause and resume queues",
+		.text = "'list' counts what is in each queue, 'show' adds the policy of one,\n"
+			"'set' changes it and makes the queue if it is not there. From a queue that is\n"
+			"paused nothing can be claimed.\n"
+			"\n"
+			"The keys are mode, shards, payload-max, waiting-max, attempts, backoff,\n"
+			"base, cap, lane-attempts, lane-backoff, lane-base, lane-cap, on-retry,\n"
+			"on-dead, dedupe and keep; baton-queue(1) explains them.\n"
+			"\n"
+			"      --json        one JSON object per queue\n" STORE_HELP "\n"
+			"Example: baton queue set mail attempts=3 keep=1d\n",
+		.run = cmd_queue,
+	},
+	{
+		.name = "backup",
+		.usage = "[OPTION]... FILE",
+		.summary = "copy a store while it is in use",
+		.text = "FILE is made, complete and as the store was at one moment, or is not\n"
+			"there at all. Used as a store, its fences are higher than any that were\n"
+			"handed out.\n"
+			"\n"
+			"      --json        one JSON object\n" STORE_HELP "\n"
+			"Example: baton backup monday.db\n",
+		.run = cmd_backup,
+	},
+	{
+		.name = "check",
+		.usage = "[OPTION]...",
+		.summary = "look whether everything in a store fits together",
+		.text = "It prints a sentence for each fault; the status is 1 if there is one.\n"
+			"\n"
+			"      --json        one JSON object per fault\n" STORE_HELP "\n"
+			"Example: baton check --store sqlite:monday.db\n",
+		.run = cmd_check,
 	},
 	{
 		.name = "lock",
@@ -40,15 +264,20 @@ const struct command commands[] = {
 	},
 	{
 		.name = "holders",
-		.usage = "[--fleet PATH] [--json] [-v] [NAMESPACE[/LABEL]]",
-		.summary = "show who holds what on this host",
+		.usage = "[--fleet PATH] [--json] [-v] [NAMESPACE[/LABEL]]\n"
+			 "       baton holders --cluster [--store S] [--json] [-v] "
+			 "[NAMESPACE[/LABEL]]",
+		.summary = "show who holds what on this host, or in a store",
 		.text = "Lists what the processes of a fleet hold, by namespace and label: who\n"
 			"holds it, under which fence, since when and until when. Without such a\n"
 			"fleet nobody holds anything. It changes nothing.\n"
 			"\n"
 			"      --fleet PATH  the fleet's file\n"
+			"      --cluster     what is held in a store instead, by leases\n"
+			"      --store S     sqlite:PATH, instead of $BATON_STORE or of one\n"
+			"                    of this user's own\n"
 			"      --json        one JSON object per line\n"
-			"  -v, --verbose     say on standard error which fleet is used\n",
+			"  -v, --verbose     say on standard error which fleet or store is used\n",
 		.run = cmd_holders,
 	},
 	{

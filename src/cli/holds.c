@@ -10,6 +10,7 @@
 /* What is told to the visitor. */
 struct taking {
 	const struct subject_filter *filter;
+	const struct wall *now;
 	struct holds holds;
 	bool failed;
 };
@@ -21,27 +22,6 @@ static struct baton_str copy(char **end, struct baton_str s)
 		memcpy(at, s.ptr, s.len);
 	*end += s.len;
 	return (struct baton_str){at, s.len};
-}
-
-static struct hold *hold_new(const struct baton_subject *subject,
-                             const struct baton_claim_holder *holder)
-{
-	struct baton_str owner = baton_str_z(holder->owner);
-	struct hold *h = malloc(sizeof *h + subject->space.len + subject->label.len + owner.len);
-	if (!h)
-		return NULL;
-	char *end = h->text;
-	*h = (struct hold){
-		.since = holder->since,
-		.expires = holder->expires,
-		.fence = holder->fence,
-		.incarnation = holder->incarnation,
-		.pid = holder->pid,
-	};
-	h->space = copy(&end, subject->space);
-	h->label = copy(&end, subject->label);
-	h->owner = copy(&end, owner);
-	return h;
 }
 
 static bool has_room(struct holds *holds)
@@ -57,19 +37,41 @@ static bool has_room(struct holds *holds)
 	return true;
 }
 
+bool holds_add(struct holds *holds, const struct hold *hold)
+{
+	if (!has_room(holds))
+		return false;
+	struct hold *h = malloc(sizeof *h + hold->space.len + hold->label.len + hold->owner.len);
+	if (!h)
+		return false;
+	char *end = h->text;
+	*h = *hold;
+	h->space = copy(&end, hold->space);
+	h->label = copy(&end, hold->label);
+	h->owner = copy(&end, hold->owner);
+	holds->items[holds->count++] = h;
+	return true;
+}
+
 static bool take(const struct baton_subject *subject, const struct baton_claim_holder *holder,
                  void *arg)
 {
 	struct taking *t = arg;
 	if (!subject_matches(t->filter, subject->space, subject->label))
 		return true;
-	struct hold *h = has_room(&t->holds) ? hold_new(subject, holder) : NULL;
-	if (!h) {
-		t->failed = true;
-		return false;
-	}
-	t->holds.items[t->holds.count++] = h;
-	return true;
+	const struct hold hold = {
+		.since = holder->since.ns > 0 ? wall_at(t->now, holder->since)
+	                                      : BATON_STORE_TIME_NEVER,
+		.expires = wall_at(t->now, holder->expires),
+		.fence = holder->fence,
+		.incarnation = holder->incarnation,
+		.pid = holder->pid,
+		.space = subject->space,
+		.label = subject->label,
+		.owner = baton_str_z(holder->owner),
+	};
+	t->failed = !holds_add(&t->holds, &hold);
+	return !t->failed;
 }
 
 static int compare_bytes(struct baton_str a, struct baton_str b)
@@ -87,17 +89,22 @@ static int compare(const void *a, const void *b)
 	return order != 0 ? order : compare_bytes(one->label, other->label);
 }
 
-bool holds_take(struct baton_watch *watch, struct baton_mono now,
+void holds_sort(struct holds *holds)
+{
+	if (holds->count > 0)
+		qsort(holds->items, holds->count, sizeof(struct hold *), compare);
+}
+
+bool holds_take(struct baton_watch *watch, const struct wall *now,
                 const struct subject_filter *filter, struct holds *ret)
 {
-	struct taking t = {.filter = filter};
-	baton_watch_each(watch, now, take, &t);
+	struct taking t = {.filter = filter, .now = now};
+	baton_watch_each(watch, now->boot, take, &t);
 	if (t.failed) {
 		holds_done(&t.holds);
 		return false;
 	}
-	if (t.holds.count > 0)
-		qsort(t.holds.items, t.holds.count, sizeof(struct hold *), compare);
+	holds_sort(&t.holds);
 	*ret = t.holds;
 	return true;
 }
@@ -118,21 +125,21 @@ void pid_json(struct json *j, int32_t pid)
 		json_null(j, "pid");
 }
 
-void hold_json(struct json *j, const struct hold *hold, const struct wall *now)
+void hold_json(struct json *j, const struct hold *hold, struct baton_store_time now)
 {
 	char id[BATON_ID_TEXT];
-	bool dated = hold->since.ns > 0;
+	bool dated = hold->since.ms != BATON_STORE_TIME_NEVER.ms;
 	json_bytes(j, "namespace", hold->space);
 	json_bytes(j, "label", hold->label);
 	json_number(j, "fence", hold->fence.v);
 	json_bytes(j, "owner", hold->owner);
 	pid_json(j, hold->pid);
 	json_text(j, "incarnation", baton_id_print(&hold->incarnation, id));
-	json_time(j, "since", dated ? wall_at(now, hold->since) : BATON_STORE_TIME_NEVER);
+	json_time(j, "since", hold->since);
 	json_span(j, "held_ms",
-	          dated ? baton_mono_sub(now->boot, hold->since) : BATON_DURATION_FOREVER);
-	json_time(j, "expires", wall_at(now, hold->expires));
-	json_span(j, "left_ms", baton_mono_sub(hold->expires, now->boot));
+	          dated ? baton_store_time_sub(now, hold->since) : BATON_DURATION_FOREVER);
+	json_time(j, "expires", hold->expires);
+	json_span(j, "left_ms", baton_store_time_sub(hold->expires, now));
 }
 
 const char *owner_show(struct baton_str owner, int32_t pid, char shown[OWNER_SHOWN])

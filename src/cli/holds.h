@@ -9,8 +9,8 @@
 #include "wall.h"
 
 struct hold {
-	struct baton_mono since; /* 0: not known */
-	struct baton_mono expires;
+	struct baton_store_time since; /* or BATON_STORE_TIME_NEVER: not known */
+	struct baton_store_time expires;
 	baton_fence fence;
 	struct baton_id incarnation;
 	int32_t pid; /* 0: not known */
@@ -29,13 +29,19 @@ struct holds {
 /* Takes down who holds what of `filter` now, by namespace and then by label.
  *
  * False: there is not enough memory; *ret is untouched. Freed by holds_done(). */
-bool holds_take(struct baton_watch *watch, struct baton_mono now,
+bool holds_take(struct baton_watch *watch, const struct wall *now,
                 const struct subject_filter *filter, struct holds *ret);
+
+/* Adds a copy of `hold`, with what it points to. False: there is not enough memory. */
+bool holds_add(struct holds *holds, const struct hold *hold);
+
+/* Brings them into that order. */
+void holds_sort(struct holds *holds);
 
 void holds_done(struct holds *holds);
 
 /* Adds the fields of a hold to an object. */
-void hold_json(struct json *j, const struct hold *hold, const struct wall *now);
+void hold_json(struct json *j, const struct hold *hold, struct baton_store_time now);
 
 /* Adds what has just a pid, or null if it is not known. */
 void pid_json(struct json *j, int32_t pid);

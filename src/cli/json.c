@@ -1,6 +1,7 @@
 /* Writes JSON: one object per line, in UTF-8 whatever the names are made of. */
 #include <inttypes.h>
 
+#include "base64.h"
 #include "json.h"
 #include "text.h"
 
@@ -95,6 +96,18 @@ void json_bytes(struct json *j, const char *key, struct baton_str bytes)
 	line_print(&j->line, ",\"%s_hex\":\"", key);
 	for (size_t i = 0; i < bytes.len; i++)
 		line_print(&j->line, "%02x", (unsigned char)bytes.ptr[i]);
+	line_char(&j->line, '"');
+}
+
+void json_base64(struct json *j, const char *key, struct baton_str bytes)
+{
+	begin(j, key);
+	line_char(&j->line, '"');
+	while (bytes.len > 0) {
+		char digits[4];
+		base64_digits(&bytes, digits);
+		line_bytes(&j->line, (struct baton_str){digits, sizeof digits});
+	}
 	line_char(&j->line, '"');
 }
 

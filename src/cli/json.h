@@ -26,6 +26,9 @@ void json_close_list(struct json *j);
  * field `key`_hex follows with all of the bytes in hexadecimal. */
 void json_bytes(struct json *j, const char *key, struct baton_str bytes);
 
+/* The bytes as a string of base64. */
+void json_base64(struct json *j, const char *key, struct baton_str bytes);
+
 void json_text(struct json *j, const char *key, const char *text);
 void json_number(struct json *j, const char *key, uint64_t number);
 void json_bool(struct json *j, const char *key, bool value);

@@ -2,10 +2,11 @@
 #include <stdarg.h>
 
 #include "line.h"
+#include "text.h"
 
 static void line_write(struct line *line)
 {
-	out_print(line->out, "%.*s", (int)line->used, line->bytes);
+	out_bytes(line->out, line->bytes, line->used);
 	line->used = 0;
 }
 
@@ -20,6 +21,22 @@ void line_text(struct line *line, const char *text)
 {
 	for (; *text != '\0'; text++)
 		line_char(line, *text);
+}
+
+void line_shown(struct line *line, struct baton_str s)
+{
+	while (s.len > 0) {
+		struct baton_str character = text_first(s);
+		char shown[TEXT_SHOWN(TEXT_CHARACTER)];
+		line_text(line, text_show(character, "", shown));
+		s = (struct baton_str){s.ptr + character.len, s.len - character.len};
+	}
+}
+
+void line_bytes(struct line *line, struct baton_str s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		line_char(line, s.ptr[i]);
 }
 
 void line_print(struct line *line, const char *format, ...)

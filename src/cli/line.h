@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include <baton.h>
+
 #include "out.h"
 
 #define LINE_MAX_BYTES 8192
@@ -17,6 +19,12 @@ struct line {
 
 void line_char(struct line *line, char c);
 void line_text(struct line *line, const char *text);
+
+/* As text_show(), however long it is. */
+void line_shown(struct line *line, struct baton_str s);
+
+/* The bytes as they are. */
+void line_bytes(struct line *line, struct baton_str s);
 
 /* As printf(), for at most 127 bytes. */
 __attribute__((format(printf, 2, 3))) void line_print(struct line *line, const char *format, ...);

@@ -71,21 +71,27 @@ int option_next(int argc, char **argv, const struct option *options)
 }
 
 /* Keeps an operand. False: it is one too many, and has been complained about. */
-static bool operand_keep(struct operand *operand, const char *command, const char *text)
+static bool operand_keep(struct operands *operands, const char *command, char *text)
 {
 	char shown[SHOWN_MAX];
+	if (operands->count < operands->max) {
+		operands->texts[operands->count++] = text;
+		return true;
+	}
 	show(text, shown);
-	if (!operand->taken)
+	if (operands->max == 0)
 		complain("'%s' takes no argument, but got '%s'", command, shown);
-	else if (operand->text)
+	else if (operands->max == 1)
 		complain("'%s' takes one argument, but got '%s' too", command, shown);
 	else
-		operand->text = text;
-	return operand->text == text;
+		complain("'%s' takes %zu arguments, but got '%s' too", command, operands->max,
+		         shown);
+	return false;
 }
 
-int option_mixed(int argc, char **argv, const struct option *options, struct operand *operand)
+int option_mixed(int argc, char **argv, const struct option *options, struct operands *operands)
 {
+	operands->texts = argv + 1;
 	for (;;) {
 		int before = optind == 0 ? 1 : optind;
 		int option = option_next(argc, argv, options);
@@ -96,16 +102,21 @@ int option_mixed(int argc, char **argv, const struct option *options, struct ope
 		do {
 			if (optind >= argc)
 				return OPTION_END;
-			if (!operand_keep(operand, argv[0], argv[optind++]))
+			if (!operand_keep(operands, argv[0], argv[optind++]))
 				return OPTION_BAD;
 		} while (options_over);
 	}
 }
 
+const char *operand_at(const struct operands *operands, size_t index)
+{
+	return index < operands->count ? operands->texts[index] : NULL;
+}
+
 int option_none(int argc, char **argv)
 {
 	static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
-	struct operand none = {.taken = false};
+	struct operands none = {.max = 0};
 	optind = 0;
 	return option_mixed(argc, argv, options, &none);
 }

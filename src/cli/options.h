@@ -4,6 +4,7 @@
 
 #include <getopt.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #define OPTION_END (-1)
 #define OPTION_BAD '?'
@@ -17,16 +18,20 @@
  * The first call for a command line has optind 0. */
 int option_next(int argc, char **argv, const struct option *options);
 
-/* The one thing besides options that a command may be given. */
-struct operand {
-	bool taken;       /* whether the command takes one                    */
-	const char *text; /* NULL: none has been given so far; it is argv's   */
+/* What a command is given besides options. Begins as {.max = ...}. */
+struct operands {
+	size_t max;   /* how many the command takes                      */
+	size_t count; /* how many have been given so far                 */
+	char **texts; /* they are argv's, moved together at its beginning */
 };
 
-/* As option_next(), for a command whose operand may stand before, among or after its options.
+/* As option_next(), for a command whose operands may stand before, among or after its options.
  *
- * OPTION_END: operand->text has what was given. OPTION_BAD also: one was too many. */
-int option_mixed(int argc, char **argv, const struct option *options, struct operand *operand);
+ * OPTION_END: `operands` has what was given. OPTION_BAD also: one was too many. */
+int option_mixed(int argc, char **argv, const struct option *options, struct operands *operands);
+
+/* The operand of that number, from 0; NULL: it was not given. */
+const char *operand_at(const struct operands *operands, size_t index);
 
 /* Reads the options of a command that has none of its own but --help.
  *

@@ -44,6 +44,13 @@ void out_print(struct out *out, const char *format, ...)
 		out->errnum = errno;
 }
 
+void out_bytes(struct out *out, const void *bytes, size_t len)
+{
+	bool written = len == 0 || fwrite(bytes, 1, len, out->file) == len;
+	if ((!written || fflush(out->file) != 0) && out->errnum == 0)
+		out->errnum = errno;
+}
+
 bool out_is_writable(struct out *out)
 {
 	int flags = fcntl(fileno(out->file), F_GETFL);
@@ -100,9 +107,6 @@ void complain(const char *format, ...)
 	fprintf(stderr, "baton: %s\n", text);
 }
 
-/* The longest character in bytes of UTF-8. */
-#define CHARACTER_MAX 4
-
 const char *show(const char *typed, char shown[SHOWN_MAX])
 {
 	static const char ellipsis[] = "...";
@@ -110,9 +114,9 @@ const char *show(const char *typed, char shown[SHOWN_MAX])
 	size_t spare = 0; /* of it, what leaves room for the ellipsis too */
 	while (*typed != '\0') {
 		struct baton_str character =
-			text_first((struct baton_str){typed, strnlen(typed, CHARACTER_MAX)});
+			text_first((struct baton_str){typed, strnlen(typed, TEXT_CHARACTER)});
 		typed += character.len;
-		if (baton_str_name("character", character.ptr, character.len, CHARACTER_MAX,
+		if (baton_str_name("character", character.ptr, character.len, TEXT_CHARACTER,
 		                   &character) != BATON_OK)
 			character = BATON_STR("?");
 		if (used + character.len >= SHOWN_MAX) {

@@ -3,6 +3,7 @@
 #define CLI_OUT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 struct out {
@@ -16,6 +17,9 @@ struct out out_stdout(void);
 
 /* Writes as printf() does, and hands it on at once, so that it is seen when it happens. */
 __attribute__((format(printf, 2, 3))) void out_print(struct out *out, const char *format, ...);
+
+/* Writes the bytes as they are. */
+void out_bytes(struct out *out, const void *bytes, size_t len);
 
 /* Whether it is open for writing; for a command that does nothing unless it can say so. False:
  * out_finish() says why. */

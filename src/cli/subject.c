@@ -76,7 +76,8 @@ const char *subject_show(struct baton_str space, struct baton_str label, char sh
 {
 	text_show(cut(space, BATON_SPACE_MAX), "/", shown);
 	size_t used = strlen(shown);
-	shown[used++] = '/';
-	text_show(cut(label, BATON_LABEL_MAX), "", shown + used);
+	if (used > 0)
+		shown[used++] = '/';
+	text_show(cut(label, SUBJECT_LABEL_MAX), "", shown + used);
 	return shown;
 }

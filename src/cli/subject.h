@@ -28,10 +28,13 @@ bool subject_filter_parse(const char *text, struct subject_filter *ret);
 bool subject_matches(const struct subject_filter *filter, struct baton_str space,
                      struct baton_str label);
 
-#define SUBJECT_SHOWN TEXT_SHOWN(BATON_SPACE_MAX + 1 + BATON_LABEL_MAX)
+/* The longest label: that of a lease, which may have a lane's name in it. */
+#define SUBJECT_LABEL_MAX BATON_LEASE_SUBJECT_MAX
 
-/* Writes NAMESPACE/LABEL as text_show() does; a slash in the namespace is \x2f. Both may be too
- * long, and are cut then. Returns `shown`. */
+#define SUBJECT_SHOWN TEXT_SHOWN(BATON_SPACE_MAX + 1 + SUBJECT_LABEL_MAX)
+
+/* Writes NAMESPACE/LABEL as text_show() does; a slash in the namespace is \x2f. Without a
+ * namespace it is just the label. Both may be too long, and are cut then. Returns `shown`. */
 const char *subject_show(struct baton_str space, struct baton_str label, char shown[SUBJECT_SHOWN]);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "line.h"
 
-#define TABLE_COLUMNS_MAX 8
+#define TABLE_COLUMNS_MAX 10
 
 struct table_column {
 	const char *title;

@@ -5,12 +5,9 @@
 
 #include "text.h"
 
-/* The longest character in bytes of UTF-8. */
-#define CHARACTER_MAX 4
-
 struct baton_str text_first(struct baton_str s)
 {
-	for (size_t n = 1; n <= s.len && n <= CHARACTER_MAX; n++) {
+	for (size_t n = 1; n <= s.len && n <= TEXT_CHARACTER; n++) {
 		struct baton_str character = {s.ptr, n};
 		if (baton_str_is_utf8(character))
 			return character;
@@ -21,7 +18,7 @@ struct baton_str text_first(struct baton_str s)
 /* The number of a character of valid UTF-8. */
 static uint32_t number_of(struct baton_str character)
 {
-	static const uint8_t lead[CHARACTER_MAX + 1] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+	static const uint8_t lead[TEXT_CHARACTER + 1] = {0, 0x7f, 0x1f, 0x0f, 0x07};
 	uint32_t number = (uint8_t)character.ptr[0] & lead[character.len];
 	for (size_t i = 1; i < character.len; i++)
 		number = number << 6 | ((uint8_t)character.ptr[i] & 0x3f);

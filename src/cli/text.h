@@ -7,6 +7,9 @@
 
 #include <baton.h>
 
+/* The longest character in bytes of UTF-8. */
+#define TEXT_CHARACTER 4
+
 /* The first character of `s`, which is not empty, or else its first byte. */
 struct baton_str text_first(struct baton_str s);
 

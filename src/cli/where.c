@@ -1,10 +1,8 @@
 /* Which fleet a command is about, and what to say when it cannot be had. */
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sysexits.h>
-#include <unistd.h>
 
+#include "denied.h"
 #include "out.h"
 #include "status.h"
 #include "where.h"
@@ -57,31 +55,11 @@ int where_find(struct where *w)
 	return EX_OK;
 }
 
-static bool denies(const char *path, int mode)
-{
-	return faccessat(AT_FDCWD, path, mode, AT_EACCESS) != 0 &&
-	       (errno == EACCES || errno == EPERM || errno == EROFS);
-}
-
-/* Whether it is permission that this user lacks for the fleet's file or its folder. */
-static bool is_denied(const struct where *w)
-{
-	char folder[BATON_FLEET_PATH_MAX + 2];
-	size_t len = strlen(w->path);
-	memcpy(folder, w->path, len + 1);
-	while (len > 1 && folder[len - 1] != '/')
-		len--;
-	folder[len] = '\0';
-	if (faccessat(AT_FDCWD, w->path, F_OK, AT_EACCESS) == 0)
-		return denies(w->path, R_OK | W_OK) || denies(folder, R_OK | X_OK);
-	return denies(w->path, F_OK) || denies(folder, R_OK | W_OK | X_OK);
-}
-
 int where_fail(const struct where *w, enum baton_err e)
 {
 	const char *detail = baton_err_detail();
 	complain("%s", detail[0] != '\0' ? detail : baton_strerror(e));
-	return e == BATON_SYSTEM && is_denied(w) ? EX_NOPERM : status_of(e);
+	return e == BATON_SYSTEM && denied(w->path) ? EX_NOPERM : status_of(e);
 }
 
 int where_absent(const struct where *w)

@@ -17,7 +17,7 @@ static enum baton_err check_name(const char *what, struct baton_str name)
 
 enum baton_err batch_check_queue(struct baton_str name)
 {
-	enum baton_err e = check_name("the queue's name", name);
+	enum baton_err e = check_name("queue's name", name);
 	if (e != BATON_OK || !memchr(name.ptr, '/', name.len))
 		return e;
 	char shown[QUOTE_TEXT];
@@ -76,11 +76,11 @@ enum baton_err batch_check(const struct baton_batch *b)
 {
 	enum baton_err e = batch_check_queue(b->queue);
 	if (e == BATON_OK)
-		e = check_optional("the lane's name", b->lane);
+		e = check_optional("lane's name", b->lane);
 	if (e == BATON_OK)
-		e = check_optional("the group's name", b->group);
+		e = check_optional("group's name", b->group);
 	if (e == BATON_OK)
-		e = check_optional("the source key", b->source);
+		e = check_optional("source key", b->source);
 	if (e == BATON_OK)
 		e = check_kinds(b);
 	if (e == BATON_OK)

@@ -35,7 +35,7 @@ const struct baton_owner *store_asker(const struct baton_store *store,
 static enum baton_err check_subject(struct baton_str s)
 {
 	bool lane = s.len > 5 && memcmp(s.ptr, "lane/", 5) == 0;
-	return baton_str_name("the subject", s.ptr, s.len,
+	return baton_str_name("subject", s.ptr, s.len,
 	                      lane ? BATON_LEASE_SUBJECT_MAX : BATON_NAME_MAX, &s);
 }
 
@@ -58,7 +58,7 @@ enum baton_err baton_lane_subject(struct baton_str queue, struct baton_str lane,
 {
 	enum baton_err e = batch_check_queue(queue);
 	if (e == BATON_OK)
-		e = baton_str_name("the lane's name", lane.ptr, lane.len, BATON_NAME_MAX, &lane);
+		e = baton_str_name("lane's name", lane.ptr, lane.len, BATON_NAME_MAX, &lane);
 	if (e == BATON_OK)
 		snprintf(text, BATON_LEASE_SUBJECT_MAX + 1, "lane/%.*s/%.*s", (int)queue.len,
 		         queue.ptr, (int)lane.len, lane.ptr);
@@ -187,10 +187,10 @@ enum baton_err baton_lease_list(struct baton_store *store, struct baton_str pref
 {
 	enum baton_err e = store_enter(store);
 	if (e == BATON_OK && prefix.len > 0)
-		e = baton_str_name("the prefix", prefix.ptr, prefix.len, BATON_LEASE_SUBJECT_MAX,
+		e = baton_str_name("prefix", prefix.ptr, prefix.len, BATON_LEASE_SUBJECT_MAX,
 		                   &prefix);
 	if (e == BATON_OK && after.len > 0)
-		e = baton_str_name("the last subject", after.ptr, after.len, BATON_LEASE_SUBJECT_MAX,
+		e = baton_str_name("last subject", after.ptr, after.len, BATON_LEASE_SUBJECT_MAX,
 		                   &after);
 	if (e != BATON_OK)
 		return e;

@@ -1,6 +1,7 @@
 /* The queues of a store: what is asked for is checked here, and kept by the backend. */
 #include <baton/queue.h>
 
+#include "base/hash.h"
 #include "queue/batch.h"
 #include "store/store.h"
 
@@ -41,4 +42,9 @@ enum baton_err baton_queue_list(struct baton_store *store, struct baton_str afte
 	if (e == BATON_OK && after.len > 0)
 		e = batch_check_queue(after);
 	return e == BATON_OK ? store->ops->queue_list(store, after, infos, max, ret_count) : e;
+}
+
+uint64_t baton_queue_hash(const struct baton_store *store, struct baton_str name)
+{
+	return hash_bytes(&store->name, name.ptr, name.len);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "base/hash.h"
 #include "base/quote.h"
 
 #define MS INT64_C(1000000)
@@ -41,7 +42,8 @@ static enum baton_err store_init(struct baton_store *s, const struct baton_store
 		.pid = getpid(),
 		.bell = 1,
 	};
-	return owner_make(o->owner, &s->owner);
+	enum baton_err e = baton_id_random(&s->name);
+	return e == BATON_OK ? owner_make(o->owner, &s->owner) : e;
 }
 
 /* Only the part of a name that cannot have a password. */
@@ -101,6 +103,12 @@ struct baton_store_time baton_store_now(const struct baton_store *store)
 const char *baton_store_where(const struct baton_store *store)
 {
 	return store->where;
+}
+
+uint64_t store_lane_hash(struct baton_str lane)
+{
+	static const struct baton_id no_seed;
+	return lane.len > 0 ? hash_bytes(&no_seed, lane.ptr, lane.len) : 0;
 }
 
 enum baton_err store_enter(const struct baton_store *store)

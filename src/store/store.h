@@ -167,6 +167,7 @@ struct baton_store {
 	const struct baton_clock *clock; /* [const] */
 	struct baton_store_hook hook;    /* [const] */
 	struct baton_owner owner;        /* [const] */
+	struct baton_id name; /* [const] random; a backend that lasts gives the one it has kept */
 	struct baton_duration patience;  /* [const] */
 	enum baton_store_sync sync;      /* [const] */
 	int32_t pid;                     /* [const] of the process that opened it */
@@ -198,6 +199,9 @@ void store_done(struct baton_store *store);
 
 /* Puts in front of the detail which batch of a call it is about. Returns `e`. */
 enum baton_err store_name_batch(enum baton_err e, size_t index);
+
+/* The lane as news have it: 0 without one, else the same for all stores. */
+uint64_t store_lane_hash(struct baton_str lane);
 
 /* Wakes those who wait, after a commit that made something ready. */
 void store_ring(struct baton_store *store, const struct baton_store_news *news, size_t count);

@@ -1,8 +1,12 @@
 """What the tests of the real program share."""
+import json
 import os
+import re
 import subprocess
 
 import pytest
+
+PATIENCE = 120      # seconds that something may take that is certain to happen
 
 
 @pytest.fixture
@@ -14,3 +18,89 @@ def baton():
         return subprocess.run([os.environ['BATON_BIN'], *arguments], text=True, check=False,
                               timeout=120, env={**given, **(env or {})}, **options)
     return run
+
+
+class Shop:
+    """The program on a store of its own."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.path = str(folder / 'store.db')
+        self.store = f'sqlite:{self.path}'
+        unwanted = ('NO_COLOR', 'BATON_CLAIM', 'BATON_TOKEN')
+        self.env = {k: v for k, v in os.environ.items() if k not in unwanted}
+        self.env.update(BATON_STORE=self.store, BATON_FLEET=str(folder / 'fleet'), TZ='UTC')
+        self.started = []
+
+    def run(self, *arguments, env=None, **options):
+        """To its end; what it wrote is bytes."""
+        if 'input' not in options:
+            options.setdefault('stdin', subprocess.DEVNULL)
+        options = {'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, **options}
+        return subprocess.run([os.environ['BATON_BIN'], *arguments], check=False, timeout=PATIENCE,
+                              env={**self.env, **(env or {})}, **options)
+
+    def start(self, *arguments, env=None, **options):
+        """Beside the test, which ends it."""
+        options = {'stdin': subprocess.DEVNULL, 'stdout': subprocess.PIPE,
+                   'stderr': subprocess.PIPE, **options}
+        self.started.append(subprocess.Popen([os.environ['BATON_BIN'], *arguments],
+                                             env={**self.env, **(env or {})}, **options))
+        return self.started[-1]
+
+    def ok(self, *arguments, **options):
+        """What it wrote, as it should."""
+        result = self.run(*arguments, **options)
+        assert (result.returncode, result.stderr) == (0, b''), result
+        return result.stdout.decode()
+
+    def objects(self, *arguments, **options):
+        return [json.loads(line) for line in self.ok(*arguments, '--json', **options).splitlines()]
+
+    def object(self, *arguments, **options):
+        found, = self.objects(*arguments, **options)
+        return found
+
+    def refused(self, status, *arguments, **options):
+        """The one line of a command that failed, and wrote nothing else."""
+        result = self.run(*arguments, **options)
+        assert (result.returncode, result.stdout) == (status, b''), result
+        line = re.fullmatch(r'baton: ([^\n]+)\n', result.stderr.decode())
+        assert line, result.stderr
+        return line.group(1)
+
+    def put(self, *arguments, **options):
+        return self.ok('put', *arguments, **options).strip()
+
+    def claim(self, queue, *arguments):
+        """A claim, and what the commands that end it need."""
+        claim = self.object('claim', queue, *arguments)
+        claim['env'] = {'BATON_CLAIM': claim['claim'], 'BATON_TOKEN': claim['token']}
+        return claim
+
+    def states(self, *arguments):
+        return {job['id']: job['state'] for job in self.objects('ls', *arguments)}
+
+    def end(self):
+        for process in self.started:
+            process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream:
+                    stream.close()
+
+
+@pytest.fixture
+def shop(tmp_path):
+    tmp_path.chmod(0o700)
+    shop = Shop(tmp_path)
+    yield shop
+    shop.end()
+
+
+@pytest.fixture
+def as_other():
+    """Options for a process of a user who may do nothing special."""
+    if os.geteuid() != 0:
+        return {}
+    return {'user': 65534, 'group': 65534, 'extra_groups': []}

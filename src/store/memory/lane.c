@@ -126,5 +126,5 @@ uint32_t memory_lane_shard(const struct lane *lane)
 	uint32_t shards = lane->queue->is.policy.shards;
 	if (lane->name.len > 0)
 		return place_of_lane(lane->queue->name, lane->name, shards);
-	return (uint32_t)(lane->first->id % shards);
+	return lane->first ? (uint32_t)(lane->first->id % shards) : 0;
 }

@@ -1,52 +1,20 @@
 /* What a store in memory tells those who wait. */
 #include "store/memory/news.h"
 
-#include "base/digest.h"
-#include "queue/place.h"
 #include "store/memory/lane.h"
 #include "store/memory/queue.h"
 
-static uint64_t first_bytes(struct digest *d)
-{
-	uint8_t out[DIGEST_SIZE];
-	uint64_t number;
-	digest_end(d, out);
-	memcpy(&number, out, sizeof number);
-	return number;
-}
-
-static uint64_t hash_of_queue(const struct memory *m, struct baton_str queue)
-{
-	struct digest d;
-	digest_init(&d);
-	digest_str(&d, baton_str_z(m->store.where));
-	digest_str(&d, queue);
-	return first_bytes(&d);
-}
-
 struct baton_store_news memory_news_of_queue(const struct memory *m, struct baton_str queue)
 {
-	return (struct baton_store_news){.queue = hash_of_queue(m, queue)};
-}
-
-static uint64_t hash_of_lane(struct baton_str lane)
-{
-	struct digest d;
-	digest_init(&d);
-	digest_str(&d, lane);
-	return first_bytes(&d);
+	return (struct baton_store_news){.queue = baton_queue_hash(&m->store, queue)};
 }
 
 struct baton_store_news memory_news_of_lane(const struct memory *m, const struct lane *lane)
 {
-	const struct queue *queue = lane->queue;
-	struct baton_batch_id own;
-	batch_id_print(lane->first ? lane->first->id : 0, &own);
-	struct baton_str name = lane->name.len > 0 ? lane->name : baton_str_z(own.text);
 	return (struct baton_store_news){
-		.queue = hash_of_queue(m, queue->name),
-		.lane = lane->name.len > 0 ? hash_of_lane(lane->name) : 0,
-		.shard = place_of_lane(queue->name, name, queue->is.policy.shards),
+		.queue = baton_queue_hash(&m->store, lane->queue->name),
+		.lane = store_lane_hash(lane->name),
+		.shard = memory_lane_shard(lane),
 	};
 }
 

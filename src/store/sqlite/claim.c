@@ -149,6 +149,7 @@ static enum baton_err pull_lease(struct sqlite_store *s, const struct queue_row 
 /* The fence under which the queue's pulled claims are counted, whose lease had `last`. */
 static enum baton_err pull_base(struct sqlite_store *s, struct queue_row *q, uint64_t last)
 {
+	/* In a copy the floor is above it: others may have gone on counting in the original. */
 	if (q->pulled.granter >= last && q->pulled.granter > s->books.granter_floor)
 		return BATON_OK;
 	q->pulled.counter = 0;

@@ -56,6 +56,9 @@ enum baton_err db_fail(struct db *db, int code, const char *doing)
 		return fail(BATON_STORAGE,
 		            "cannot %s store %s: its file and its folder have to be writable%s",
 		            doing, db->path, why);
+	case SQLITE_CANTOPEN:
+		return fail(BATON_STORAGE, "cannot open store %s: %s", db->path,
+		            errnum != 0 ? strerror(errnum) : text);
 	case SQLITE_CORRUPT:
 		return fail(BATON_STORAGE,
 		            "cannot %s store %s: the file is damaged; baton check says more, and a "
@@ -78,6 +81,9 @@ static enum baton_err check_kind(const char *path, bool existing)
 	}
 	if (!S_ISREG(st.st_mode))
 		return fail(BATON_INVALID, "%s is no store: it is not a file", path);
+	/* Somebody has begun to make it. */
+	if (existing && st.st_size == 0)
+		return fail(BATON_NOT_FOUND, "there is no store %s: the file is empty", path);
 	return BATON_OK;
 }
 

@@ -9,27 +9,18 @@
 
 #include "base/check.h"
 #include "base/fail.h"
-#include "base/hash.h"
 #include "base/mem.h"
 #include "queue/place.h"
 #include "store/sqlite/schema.h"
 
 #define TIDY_EVERY 64 /* transactions */
 
-/* An id of zeros: hashes under it are the same everywhere. */
-static const struct baton_id no_seed;
-
-static uint64_t store_hash(const struct sqlite_store *s, struct baton_str text)
-{
-	return hash_bytes(&s->name, text.ptr, text.len);
-}
-
 void sqlite_tell(struct sqlite_store *s, const struct queue_row *q, struct baton_str lane,
                  uint32_t shard)
 {
 	struct baton_store_news news = {
-		.queue = store_hash(s, queue_row_name(q)),
-		.lane = lane.len > 0 ? hash_bytes(&no_seed, lane.ptr, lane.len) : 0,
+		.queue = baton_queue_hash(&s->base, queue_row_name(q)),
+		.lane = store_lane_hash(lane),
 		.shard = shard,
 	};
 	for (size_t i = 0; i < s->news_count; i++) {
@@ -320,7 +311,7 @@ static enum baton_err read_name(struct sqlite_store *s)
 {
 	struct query q = query_begin(&s->db, SQL_STATE_READ);
 	if (query_row(&q))
-		column_id(&q, 5, &s->name);
+		column_id(&q, 5, &s->base.name);
 	return query_end(&q);
 }
 

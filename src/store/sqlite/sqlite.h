@@ -18,7 +18,6 @@ struct sqlite_store {
 	struct baton_store base; /* first */
 	char path[BATON_STORE_PATH_MAX + 1];
 	struct group group;
-	struct baton_id name; /* [const] of the store */
 
 	/* All of these belong to the leader of the group. */
 	struct db db;

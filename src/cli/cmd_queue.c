@@ -1,0 +1,264 @@
+/* baton queue: shows and changes the queues of a store. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "command.h"
+#include "json.h"
+#include "name.h"
+#include "policy.h"
+#include "store.h"
+#include "suggest.h"
+#include "table.h"
+#include "text.h"
+#include "wall.h"
+
+#define PAGE 100
+#define OPERANDS_MAX 1000
+
+struct request {
+	struct store store;
+	struct out *out;
+	const struct operands *operands; /* the first is the verb, the second the queue */
+	struct baton_str queue;
+};
+
+/* The cells of one row, and the room for their texts. */
+struct row {
+	char name[TEXT_SHOWN(BATON_NAME_MAX)];
+	char mode[24];
+	char numbers[6][24];
+	char oldest[BATON_DURATION_TEXT];
+	const char *cells[TABLE_COLUMNS_MAX];
+};
+
+static const struct table_column columns[] = {
+	{"QUEUE", false}, {"MODE", false}, {"READY", true},  {"DELAYED", true}, {"RUNNING", true},
+	{"DEAD", true},   {"DONE", true},  {"FAILED", true}, {"OLDEST", true},
+};
+#define COLUMNS (sizeof columns / sizeof columns[0])
+
+static void row_fill(struct row *r, const struct baton_queue_info *q)
+{
+	const uint64_t numbers[] = {q->counts.ready, q->counts.delayed, q->counts.running,
+	                            q->counts.dead,  q->counts.done,    q->counts.failed};
+	snprintf(r->mode, sizeof r->mode, "%s%s", policy_mode_name(q->policy.mode),
+	         q->policy.paused ? ", paused" : "");
+	r->cells[0] = text_show(baton_str_z(q->name), "", r->name);
+	r->cells[1] = r->mode;
+	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+		snprintf(r->numbers[i], sizeof r->numbers[i], "%" PRIu64, numbers[i]);
+		r->cells[2 + i] = r->numbers[i];
+	}
+	r->cells[COLUMNS - 1] =
+		q->counts.oldest.ns > 0 ? wall_span(q->counts.oldest, r->oldest) : "-";
+}
+
+static void print_table(struct out *out, const struct baton_queue_info *infos, size_t count,
+                        bool titles)
+{
+	struct table table;
+	struct row row;
+	table_init(&table, out, columns, COLUMNS);
+	for (size_t i = 0; i < count; i++) {
+		row_fill(&row, &infos[i]);
+		table_measure(&table, row.cells);
+	}
+	if (titles)
+		table_titles(&table);
+	for (size_t i = 0; i < count && out->errnum == 0; i++) {
+		row_fill(&row, &infos[i]);
+		table_row(&table, row.cells);
+	}
+}
+
+static void print_json(struct out *out, const struct baton_queue_info *q)
+{
+	struct json json = {.line = {.out = out}};
+	json_open(&json, NULL);
+	json_text(&json, "queue", q->name);
+	json_bool(&json, "paused", q->policy.paused);
+	json_number(&json, "ready", q->counts.ready);
+	json_number(&json, "delayed", q->counts.delayed);
+	json_number(&json, "running", q->counts.running);
+	json_number(&json, "dead", q->counts.dead);
+	json_number(&json, "done", q->counts.done);
+	json_number(&json, "failed", q->counts.failed);
+	json_span(&json, "oldest_ms", q->counts.oldest);
+	json_open(&json, "policy");
+	policy_json(&json, &q->policy);
+	json_close(&json);
+	json_close(&json);
+	json_end(&json);
+}
+
+static int list_into(struct request *r, struct baton_queue_info *infos)
+{
+	char after[BATON_NAME_MAX + 1] = "";
+	size_t count;
+	do {
+		enum baton_err e =
+			baton_queue_list(r->store.handle, baton_str_z(after), infos, PAGE, &count);
+		if (e != BATON_OK)
+			return store_fail(&r->store, e);
+		for (size_t i = 0; r->store.json && i < count; i++)
+			print_json(r->out, &infos[i]);
+		if (!r->store.json && count > 0)
+			print_table(r->out, infos, count, after[0] == '\0');
+		if (count > 0)
+			memcpy(after, infos[count - 1].name, sizeof after);
+	} while (count == PAGE && r->out->errnum == 0);
+	return EX_OK;
+}
+
+static int queue_list(struct request *r)
+{
+	struct baton_queue_info *infos = calloc(PAGE, sizeof *infos);
+	if (!infos) {
+		complain("no memory for the list of queues");
+		return EX_OSERR;
+	}
+	int status = list_into(r, infos);
+	free(infos);
+	return status;
+}
+
+static int no_queue(const struct request *r)
+{
+	char shown[SHOWN_MAX];
+	complain("there is no queue '%s'; 'baton queue list' has those there are",
+	         show(r->queue.ptr, shown));
+	return EXIT_FAILURE;
+}
+
+static int queue_show(struct request *r)
+{
+	struct line line = {.out = r->out};
+	struct baton_queue_info info;
+	enum baton_err e = baton_queue_get(r->store.handle, r->queue, &info);
+	if (e == BATON_NOT_FOUND)
+		return no_queue(r);
+	if (e != BATON_OK)
+		return store_fail(&r->store, e);
+	if (r->store.json) {
+		print_json(r->out, &info);
+		return EX_OK;
+	}
+	print_table(r->out, &info, 1, true);
+	line_end(&line);
+	policy_print(&line, &info.policy);
+	return EX_OK;
+}
+
+static int queue_set(struct request *r)
+{
+	struct baton_queue_info info = {.policy = baton_queue_policy_default()};
+	enum baton_err e = baton_queue_get(r->store.handle, r->queue, &info);
+	if (e != BATON_OK && e != BATON_NOT_FOUND)
+		return store_fail(&r->store, e);
+	for (size_t i = 2; i < r->operands->count; i++) {
+		if (!policy_assign(&info.policy, r->operands->texts[i]))
+			return EX_USAGE;
+	}
+	e = baton_queue_set(r->store.handle, r->queue, &info.policy);
+	return e == BATON_OK ? EX_OK : store_fail(&r->store, e);
+}
+
+static int pause_or_resume(struct request *r, bool paused)
+{
+	enum baton_err e = baton_queue_pause(r->store.handle, r->queue, paused);
+	if (e == BATON_NOT_FOUND)
+		return no_queue(r);
+	return e == BATON_OK ? EX_OK : store_fail(&r->store, e);
+}
+
+static int queue_pause(struct request *r)
+{
+	return pause_or_resume(r, true);
+}
+
+static int queue_resume(struct request *r)
+{
+	return pause_or_resume(r, false);
+}
+
+struct verb {
+	const char *name;
+	enum store_need need;
+	size_t min, max; /* operands, with the verb itself */
+	const char *needs;
+	int (*run)(struct request *r);
+};
+
+static const struct verb verbs[] = {
+	{"list", STORE_EXISTING, 1, 1, "nothing else", queue_list},
+	{"show", STORE_EXISTING, 2, 2, "the name of a queue", queue_show},
+	{"set", STORE_MADE, 3, OPERANDS_MAX, "the name of a queue, and KEY=VALUE", queue_set},
+	{"pause", STORE_EXISTING, 2, 2, "the name of a queue", queue_pause},
+	{"resume", STORE_EXISTING, 2, 2, "the name of a queue", queue_resume},
+};
+#define VERBS (sizeof verbs / sizeof verbs[0])
+
+static const struct verb *verb_find(const char *name)
+{
+	struct suggestion meant = {.typed = name};
+	char shown[SHOWN_MAX];
+	for (size_t i = 0; i < VERBS; i++) {
+		if (strcmp(verbs[i].name, name) == 0)
+			return &verbs[i];
+		suggestion_consider(&meant, verbs[i].name);
+	}
+	show(name, shown);
+	if (meant.nearest)
+		complain("'queue' cannot '%s'; did you mean '%s'?", shown, meant.nearest);
+	else
+		complain("'queue' cannot '%s': list, show, set, pause and resume are known", shown);
+	return NULL;
+}
+
+/* What is given is checked before the store is made. */
+static bool fits(struct request *r, const struct verb *verb)
+{
+	struct baton_queue_policy scratch = baton_queue_policy_default();
+	char shown[SHOWN_MAX];
+	if (r->operands->count < verb->min && r->operands->count > 0) {
+		complain("'queue %s' needs %s", verb->name, verb->needs);
+		return false;
+	}
+	if (r->operands->count > verb->max) {
+		complain("'queue %s' got '%s' too", verb->name,
+		         show(r->operands->texts[verb->max], shown));
+		return false;
+	}
+	if (r->operands->count > 1 && !name_queue(r->operands->texts[1], &r->queue))
+		return false;
+	for (size_t i = 2; i < r->operands->count; i++) {
+		if (!policy_assign(&scratch, r->operands->texts[i]))
+			return false;
+	}
+	return true;
+}
+
+static int run(struct request *r)
+{
+	const struct verb *verb =
+		r->operands->count > 0 ? verb_find(r->operands->texts[0]) : &verbs[0];
+	if (!verb || !fits(r, verb))
+		return EX_USAGE;
+	int status = store_open(&r->store, verb->need);
+	if (status == EX_OK)
+		status = verb->run(r);
+	store_close(&r->store);
+	return status;
+}
+
+int cmd_queue(struct out *out, int argc, char **argv)
+{
+	struct operands operands = {.max = OPERANDS_MAX};
+	struct request request = {.out = out, .operands = &operands};
+	int status;
+	if (!store_reading(&request.store, &operands, out, argc, argv, &status))
+		return status;
+	return run(&request);
+}

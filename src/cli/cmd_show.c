@@ -1,0 +1,162 @@
+/* baton show: all about one job. */
+#include <inttypes.h>
+#include <sysexits.h>
+
+#include "command.h"
+#include "job.h"
+#include "lookup.h"
+#include "name.h"
+#include "reading.h"
+#include "wall.h"
+
+#define OPTION_PAYLOAD STORE_NEXT
+
+struct request {
+	struct store store;
+	struct baton_batch_id id;
+	bool payload;
+};
+
+static void field(struct line *line, const char *name, struct baton_str value)
+{
+	line_print(line, "%-9s ", name);
+	line_shown(line, value);
+	line_end(line);
+}
+
+static void field_number(struct line *line, const char *name, uint64_t value)
+{
+	char text[24];
+	snprintf(text, sizeof text, "%" PRIu64, value);
+	field(line, name, baton_str_z(text));
+}
+
+static void field_time(struct line *line, const char *name, struct baton_store_time t)
+{
+	char text[WALL_TEXT];
+	if (t.ms > 0)
+		field(line, name, baton_str_z(wall_print_ms(t, text)));
+}
+
+static void field_some(struct line *line, const char *name, struct baton_str value)
+{
+	if (value.len > 0)
+		field(line, name, value);
+}
+
+static void print_kind(struct line *line, const struct baton_work_batch *b)
+{
+	if (b->cls == BATON_COMMAND)
+		field(line, "class", BATON_STR("command"));
+	if (b->delivery == BATON_AFTER_COMMIT)
+		field(line, "delivery", BATON_STR("after commit"));
+	if (b->slot == BATON_JOIN)
+		field(line, "join", b->group.len > 0 ? b->group : BATON_STR("the default group"));
+}
+
+static void print_claim(struct line *line, const struct baton_work_info *info)
+{
+	if (info->state != BATON_BATCH_CLAIMED)
+		return;
+	field(line, "claim", info->claim);
+	field_number(line, "fence", info->fence.v);
+	field(line, "owner", baton_str_z(info->owner.id));
+	field_time(line, "claimed", info->claimed_at);
+	field_time(line, "expires", info->expires_at);
+}
+
+static void print_text(struct out *out, const struct request *r, const struct baton_work_info *info)
+{
+	struct line line = {.out = out};
+	field(&line, "id", baton_str_z(info->batch.id.text));
+	field(&line, "queue", info->queue);
+	field_some(&line, "lane", info->lane);
+	field(&line, "state", baton_str_z(job_state_name(info->state)));
+	line_text(&line, "why       ");
+	job_why(&line, info, baton_store_now(r->store.handle));
+	line_end(&line);
+	field_number(&line, "attempt", info->batch.attempt);
+	field_number(&line, "priority", info->batch.priority);
+	print_kind(&line, &info->batch);
+	field_time(&line, "put", info->batch.put_at);
+	field_time(&line, "due", info->due);
+	print_claim(&line, info);
+	field_time(&line, "ended", info->ended_at);
+	field_some(&line, "error", info->error);
+	field_some(&line, "result", info->result);
+	for (size_t i = 0; i < info->batch.count; i++)
+		field(&line, "payload", info->batch.payloads[i]);
+}
+
+static void print_json(struct out *out, const struct baton_work_info *info)
+{
+	struct json json = {.line = {.out = out}};
+	json_open(&json, NULL);
+	job_json(&json, info);
+	json_text(&json, "why", job_why_name(info->why));
+	if (info->ahead.text[0] != '\0')
+		json_text(&json, "ahead", info->ahead.text);
+	else
+		json_null(&json, "ahead");
+	if (info->result.len > 0)
+		json_bytes(&json, "result", info->result);
+	else
+		json_null(&json, "result");
+	job_json_payloads(&json, &info->batch);
+	json_close(&json);
+	json_end(&json);
+}
+
+static int run(struct out *out, struct request *r)
+{
+	struct baton_work_page *page = NULL;
+	int status = store_open(&r->store, STORE_EXISTING);
+	if (status == EX_OK)
+		status = lookup(&r->store, &r->id, &page);
+	if (status != EX_OK)
+		return status;
+	const struct baton_work_info *info = &page->infos[0];
+	if (r->store.json)
+		print_json(out, info);
+	else if (!r->payload)
+		print_text(out, r, info);
+	for (size_t i = 0; r->payload && i < info->batch.count; i++)
+		out_bytes(out, info->batch.payloads[i].ptr, info->batch.payloads[i].len);
+	baton_work_page_free(page);
+	return EX_OK;
+}
+
+static bool take(void *arg, int option, const char *value)
+{
+	struct request *r = arg;
+	if (option == OPTION_PAYLOAD)
+		r->payload = true;
+	else
+		return store_option(&r->store, option, value);
+	return true;
+}
+
+int cmd_show(struct out *out, int argc, char **argv)
+{
+	static const struct option options[] = {
+		STORE_OPTIONS,
+		{"payload", no_argument, NULL, OPTION_PAYLOAD},
+		{0},
+	};
+	struct request request = {.payload = false};
+	struct operands operands = {.max = 1};
+	const struct reading reading = {options, &operands, take, &request};
+	int status;
+	if (!reading_do(&reading, out, argc, argv, &status))
+		return status;
+	if (!name_needed(&operands, 1, argv[0], "the id of a job") ||
+	    !name_job(operands.texts[0], &request.id))
+		return EX_USAGE;
+	if (request.payload && request.store.json) {
+		complain("--payload and --json cannot be together");
+		return EX_USAGE;
+	}
+	status = run(out, &request);
+	store_close(&request.store);
+	return status;
+}

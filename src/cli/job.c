@@ -1,0 +1,213 @@
+/* A job as it is shown, to people and to programs. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "job.h"
+#include "suggest.h"
+#include "wall.h"
+
+static const char *const states[] = {
+	[BATON_BATCH_READY] = "ready", [BATON_BATCH_DELAYED] = "delayed",
+	[BATON_BATCH_RETRY] = "retry", [BATON_BATCH_CLAIMED] = "claimed",
+	[BATON_BATCH_DEAD] = "dead",   [BATON_BATCH_DONE] = "done",
+	[BATON_BATCH_GONE] = "gone",
+};
+
+static const char *const whys[] = {
+	[BATON_WHY_NOTHING] = "claimed", [BATON_WHY_READY] = "ready", [BATON_WHY_PAUSED] = "paused",
+	[BATON_WHY_DELAYED] = "delayed", [BATON_WHY_RETRY] = "retry", [BATON_WHY_BEHIND] = "behind",
+	[BATON_WHY_LANE_HELD] = "held",  [BATON_WHY_DEAD] = "dead",   [BATON_WHY_DONE] = "done",
+};
+
+const char *job_state_name(enum baton_batch_state state)
+{
+	return states[state];
+}
+
+const char *job_why_name(enum baton_why why)
+{
+	return whys[why];
+}
+
+bool job_state_parse(const char *text, enum baton_batch_state *ret)
+{
+	struct suggestion meant = {.typed = text};
+	char shown[SHOWN_MAX];
+	for (int i = BATON_BATCH_READY; i <= BATON_BATCH_DONE; i++) {
+		if (strcmp(states[i], text) == 0) {
+			*ret = (enum baton_batch_state)i;
+			return true;
+		}
+		suggestion_consider(&meant, states[i]);
+	}
+	show(text, shown);
+	if (meant.nearest)
+		complain("unknown state '%s'; did you mean '%s'?", shown, meant.nearest);
+	else
+		complain("unknown state '%s': ready, delayed, retry, claimed, dead and done are "
+		         "known",
+		         shown);
+	return false;
+}
+
+static void payload(struct json *j, struct baton_str bytes)
+{
+	if (baton_str_is_utf8(bytes))
+		json_bytes(j, "payload", bytes);
+	else
+		json_base64(j, "payload_base64", bytes);
+}
+
+void job_json_payloads(struct json *j, const struct baton_work_batch *batch)
+{
+	if (batch->count == 1) {
+		payload(j, batch->payloads[0]);
+		return;
+	}
+	json_open_list(j, "payloads");
+	for (size_t i = 0; i < batch->count; i++) {
+		json_open(j, NULL);
+		payload(j, batch->payloads[i]);
+		json_close(j);
+	}
+	json_close_list(j);
+}
+
+void job_json_batch(struct json *j, const struct baton_work_batch *batch)
+{
+	json_text(j, "id", batch->id.text);
+	json_number(j, "seq", batch->seq);
+	json_number(j, "attempt", batch->attempt);
+	json_number(j, "priority", batch->priority);
+	json_bool(j, "command", batch->cls == BATON_COMMAND);
+	json_bool(j, "after_commit", batch->delivery == BATON_AFTER_COMMIT);
+	json_bool(j, "join", batch->slot == BATON_JOIN);
+	if (batch->group.len > 0)
+		json_bytes(j, "group", batch->group);
+	else
+		json_null(j, "group");
+	json_time(j, "put", batch->put_at);
+}
+
+void job_json_lane(struct json *j, struct baton_str lane)
+{
+	if (lane.len > 0)
+		json_bytes(j, "lane", lane);
+	else
+		json_null(j, "lane");
+}
+
+/* A moment that is not known is 0. */
+static void moment(struct json *j, const char *key, struct baton_store_time t)
+{
+	json_time(j, key, t.ms > 0 ? t : BATON_STORE_TIME_NEVER);
+}
+
+static void claim_json(struct json *j, const struct baton_work_info *info)
+{
+	if (info->state != BATON_BATCH_CLAIMED) {
+		json_null(j, "claim");
+		return;
+	}
+	json_open(j, "claim");
+	json_bytes(j, "id", info->claim);
+	json_number(j, "fence", info->fence.v);
+	json_text(j, "owner", info->owner.id);
+	moment(j, "claimed", info->claimed_at);
+	moment(j, "expires", info->expires_at);
+	json_bool(j, "cancel", info->cancel);
+	json_close(j);
+}
+
+void job_json(struct json *j, const struct baton_work_info *info)
+{
+	job_json_batch(j, &info->batch);
+	json_bytes(j, "queue", info->queue);
+	job_json_lane(j, info->lane);
+	json_text(j, "state", job_state_name(info->state));
+	moment(j, "due", info->due);
+	if (info->error.len > 0)
+		json_bytes(j, "error", info->error);
+	else
+		json_null(j, "error");
+	moment(j, "ended", info->ended_at);
+	claim_json(j, info);
+}
+
+/* "until 2026-02-28 09:05:00 (in 12s)" */
+static void until(struct line *line, struct baton_store_time t, struct baton_store_time now)
+{
+	char when[WALL_TEXT];
+	char left[BATON_DURATION_TEXT];
+	line_print(line, "until %s (in %s)", wall_print(t, when),
+	           wall_span(baton_store_time_sub(t, now), left));
+}
+
+static void tell_error(struct line *line, const struct baton_work_info *info)
+{
+	if (info->error.len == 0)
+		return;
+	line_text(line, ": ");
+	line_shown(line, info->error);
+}
+
+static void tell_claimed(struct line *line, const struct baton_work_info *info,
+                         struct baton_store_time now)
+{
+	bool live = baton_store_time_live(info->expires_at, now);
+	line_print(line,
+	           live ? "is claimed, attempt %" PRIu32 ", by "
+	                : "was claimed, attempt %" PRIu32 ", by ",
+	           info->batch.attempt);
+	line_shown(line, baton_str_z(info->owner.id));
+	line_text(line, " ");
+	if (live)
+		until(line, info->expires_at, now);
+	else
+		line_text(line, "whose time is over: the next who asks gets it");
+	if (info->cancel)
+		line_text(line, "; it is to be cancelled");
+}
+
+void job_why(struct line *line, const struct baton_work_info *info, struct baton_store_time now)
+{
+	char when[WALL_TEXT];
+	line_print(line, "job %s ", info->batch.id.text);
+	switch (info->why) {
+	case BATON_WHY_NOTHING:
+		tell_claimed(line, info, now);
+		break;
+	case BATON_WHY_READY:
+		line_text(line, "is ready: nobody has asked for it yet");
+		break;
+	case BATON_WHY_PAUSED:
+		line_text(line, "is ready, but its queue is paused: 'baton queue resume ");
+		line_shown(line, info->queue);
+		line_text(line, "' goes on");
+		break;
+	case BATON_WHY_DELAYED:
+		line_text(line, "is delayed ");
+		until(line, info->due, now);
+		break;
+	case BATON_WHY_RETRY:
+		line_text(line, "has failed and waits for its next attempt ");
+		until(line, info->due, now);
+		tell_error(line, info);
+		break;
+	case BATON_WHY_BEHIND:
+		line_print(line, "is ready, but job %s comes first in its lane", info->ahead.text);
+		break;
+	case BATON_WHY_LANE_HELD:
+		line_print(line, "is ready, but job %s, which is dead, holds its lane: ",
+		           info->ahead.text);
+		line_text(line, "retry or cancel that one");
+		break;
+	case BATON_WHY_DEAD:
+		line_print(line, "has failed for good at %s", wall_print(info->ended_at, when));
+		tell_error(line, info);
+		break;
+	case BATON_WHY_DONE:
+		line_print(line, "was completed at %s", wall_print(info->ended_at, when));
+		break;
+	}
+}

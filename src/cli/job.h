@@ -1,0 +1,35 @@
+/* A job as it is shown, to people and to programs. */
+#ifndef CLI_JOB_H
+#define CLI_JOB_H
+
+#include <baton.h>
+
+#include "json.h"
+#include "line.h"
+
+/* "ready", "delayed", ... */
+const char *job_state_name(enum baton_batch_state state);
+
+/* The state of that name. False: there is none, as one line on standard error has said. */
+bool job_state_parse(const char *text, enum baton_batch_state *ret);
+
+/* Adds "payload", or "payload_base64" where the bytes are no UTF-8; or, if there are several, the
+ * list "payloads" of objects that have one of these. */
+void job_json_payloads(struct json *j, const struct baton_work_batch *batch);
+
+/* Adds what was put. */
+void job_json_batch(struct json *j, const struct baton_work_batch *batch);
+
+/* Adds the name of a lane, or null. */
+void job_json_lane(struct json *j, struct baton_str lane);
+
+/* Adds all that is known of a job. */
+void job_json(struct json *j, const struct baton_work_info *info);
+
+/* Adds one sentence that says why the job is not running. */
+void job_why(struct line *line, const struct baton_work_info *info, struct baton_store_time now);
+
+/* The reason in one word. */
+const char *job_why_name(enum baton_why why);
+
+#endif

@@ -1,0 +1,226 @@
+/* Putting the lines of a file. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "input.h"
+#include "job.h"
+#include "jobline.h"
+#include "load.h"
+#include "progress.h"
+#include "status.h"
+
+#define LINES 1000                 /* in one transaction, */
+#define BYTES (UINT64_C(16) << 20) /* unless they have more than this */
+
+/* The largest payload as base64, and what else a line may have. */
+#define LINE_BYTES (((size_t)BATON_QUEUE_PAYLOAD_LIMIT / 3 + 1) * 4 + (1u << 20))
+
+/* What has been read and is not stored yet. */
+struct cargo {
+	const struct load *load;
+	struct input in;
+	struct progress progress;
+	struct jobline *jobs;
+	struct baton_batch *batches;
+	struct baton_put *puts;
+	size_t count, max;
+	uint64_t bytes;
+	uint64_t stored, existing; /* jobs so far */
+};
+
+static bool cargo_init(struct cargo *c, const struct load *load)
+{
+	size_t max = load->atomic ? BATON_PUT_MAX : LINES;
+	*c = (struct cargo){
+		.load = load,
+		.progress = progress_begin("lines"),
+		.jobs = calloc(max, sizeof *c->jobs),
+		.batches = calloc(max, sizeof *c->batches),
+		.puts = calloc(max, sizeof *c->puts),
+		.max = max,
+	};
+	return c->jobs && c->batches && c->puts;
+}
+
+static void cargo_empty(struct cargo *c)
+{
+	for (size_t i = 0; i < c->count; i++)
+		jobline_done(&c->jobs[i]);
+	c->count = 0;
+	c->bytes = 0;
+}
+
+static void cargo_done(struct cargo *c)
+{
+	cargo_empty(c);
+	free(c->jobs);
+	free(c->batches);
+	free(c->puts);
+	input_close(&c->in);
+}
+
+static void tell_stored(struct cargo *c, size_t first, size_t count)
+{
+	struct json json = {.line = {.out = c->load->out}};
+	for (size_t i = first; i < first + count; i++) {
+		c->stored++;
+		c->existing += c->puts[i].existing;
+		if (!c->load->json)
+			continue;
+		json_open(&json, NULL);
+		json_number(&json, "line", c->jobs[i].line);
+		json_text(&json, "id", c->puts[i].id.text);
+		json_text(&json, "state", job_state_name(c->puts[i].state));
+		json_bool(&json, "existing", c->puts[i].existing);
+		json_close(&json);
+		json_end(&json);
+	}
+}
+
+/* What holds for the lines before a bad one. */
+static void complain_line(const struct cargo *c, uint64_t line, const char *why)
+{
+	if (c->load->atomic)
+		complain("line %" PRIu64 " of %s: %s; nothing is stored", line, c->in.name, why);
+	else
+		complain("line %" PRIu64 " of %s: %s; the %" PRIu64 " jobs before it are stored",
+		         line, c->in.name, why, c->stored);
+}
+
+/* The line that the failure of a whole put is about, if it says so; else the first one. */
+static uint64_t line_of_failure(const struct cargo *c, const char **why)
+{
+	size_t number = 0;
+	int len = 0;
+	if (sscanf(*why, "batch %zu: %n", &number, &len) == 1 && len > 0 && number >= 1 &&
+	    number <= c->count) {
+		*why += len;
+		return c->jobs[number - 1].line;
+	}
+	return c->jobs[0].line;
+}
+
+/* An answer is about the jobs; anything else about the store. */
+static int put_failed(const struct cargo *c, size_t first, enum baton_err e)
+{
+	const char *why = baton_err_detail();
+	if (e != BATON_INVALID && e != BATON_CONFLICT && e != BATON_FULL)
+		return store_fail(c->load->store, e);
+	uint64_t line = c->load->atomic ? line_of_failure(c, &why) : c->jobs[first].line;
+	complain_line(c, line, why);
+	return status_of(e);
+}
+
+/* Stores a run of jobs in one transaction. If one of them cannot be stored, those before it are, by
+ * halves, and that one is reported. */
+static int store_run(struct cargo *c, size_t first, size_t count)
+{
+	enum baton_err e =
+		baton_work_put(c->load->store->handle, c->batches + first, count, c->puts + first);
+	bool answer = e == BATON_INVALID || e == BATON_CONFLICT || e == BATON_FULL;
+	if (e == BATON_OK) {
+		tell_stored(c, first, count);
+		return EX_OK;
+	}
+	if (!answer || count == 1 || c->load->atomic)
+		return put_failed(c, first, e);
+	int status = store_run(c, first, count / 2);
+	return status == EX_OK ? store_run(c, first + count / 2, count - count / 2) : status;
+}
+
+static int cargo_store(struct cargo *c)
+{
+	for (size_t i = 0; i < c->count; i++) {
+		c->batches[i] = c->jobs[i].batch;
+		c->batches[i].payloads = &c->jobs[i].payload;
+		c->batches[i].count = 1;
+	}
+	int status = c->count > 0 ? store_run(c, 0, c->count) : EX_OK;
+	cargo_empty(c);
+	if (status == EX_OK)
+		progress_step(&c->progress, c->in.line, c->in.read, c->in.size);
+	return status;
+}
+
+static bool is_blank(struct baton_str line)
+{
+	for (size_t i = 0; i < line.len; i++) {
+		if (!strchr(" \t\r", line.ptr[i]) || line.ptr[i] == '\0')
+			return false;
+	}
+	return true;
+}
+
+/* Adds the job of a line, and stores all when there are enough of them. */
+static int cargo_add(struct cargo *c, struct baton_str line)
+{
+	char error[JOBLINE_ERROR];
+	int status = EX_OK;
+	if (c->load->atomic && c->count == c->max) {
+		complain("%s has more than %d jobs, and --atomic can store no more in one "
+		         "transaction; nothing is stored",
+		         c->in.name, BATON_PUT_MAX);
+		return EX_DATAERR;
+	}
+	if (!jobline_parse(line, &c->load->template, &c->jobs[c->count], error)) {
+		uint64_t number = c->in.line;
+		if (!c->load->atomic)
+			status = cargo_store(c);
+		if (status == EX_OK)
+			complain_line(c, number, error);
+		return status == EX_OK ? EX_DATAERR : status;
+	}
+	c->jobs[c->count++].line = c->in.line;
+	c->bytes += line.len;
+	if (!c->load->atomic && (c->count == c->max || c->bytes >= BYTES))
+		status = cargo_store(c);
+	return status;
+}
+
+static int read_lines(struct cargo *c)
+{
+	int status = EX_OK;
+	while (status == EX_OK && c->load->out->errnum == 0) {
+		struct baton_str line;
+		status = input_line(&c->in, LINE_BYTES, &line);
+		if (status != EX_OK || !line.ptr)
+			break;
+		if (!is_blank(line))
+			status = cargo_add(c, line);
+	}
+	/* A line that cannot be read is no reason to forget those before it. */
+	if (c->load->out->errnum == 0 && (status == EX_OK || !c->load->atomic)) {
+		int last = cargo_store(c);
+		status = status == EX_OK ? last : status;
+	}
+	return status;
+}
+
+static void tell_all(const struct cargo *c)
+{
+	if (c->load->json)
+		return;
+	out_print(c->load->out, "%" PRIu64 " jobs put", c->stored - c->existing);
+	if (c->existing > 0)
+		out_print(c->load->out, ", %" PRIu64 " were there already", c->existing);
+	out_print(c->load->out, "\n");
+}
+
+int load_file(const struct load *load, const char *path)
+{
+	struct cargo c;
+	int status = EX_OSERR;
+	if (cargo_init(&c, load))
+		status = input_open(&c.in, path);
+	else
+		complain("no memory for the lines of a file");
+	if (status == EX_OK)
+		status = read_lines(&c);
+	progress_end(&c.progress);
+	if (status == EX_OK)
+		tell_all(&c);
+	cargo_done(&c);
+	return status;
+}

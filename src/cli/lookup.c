@@ -1,0 +1,17 @@
+/* One job that a command looks at. */
+#include <stdlib.h>
+#include <sysexits.h>
+
+#include "lookup.h"
+
+int lookup(const struct store *store, const struct baton_batch_id *id,
+           struct baton_work_page **ret_page)
+{
+	enum baton_err e = baton_work_get(store->handle, id, ret_page);
+	if (e == BATON_NOT_FOUND) {
+		complain("there is no job %s: it was never put, is done, or was cancelled",
+		         id->text);
+		return EXIT_FAILURE;
+	}
+	return e == BATON_OK ? EX_OK : store_fail(store, e);
+}

@@ -1,0 +1,16 @@
+/* One job that a command looks at. */
+#ifndef CLI_LOOKUP_H
+#define CLI_LOOKUP_H
+
+#include <baton.h>
+
+#include "out.h"
+#include "store.h"
+
+/* Finds the job in the store, which is open. EX_OK: *ret_page has just that one, and is freed by
+ * baton_work_page_free(). Else another status after one line on standard error: 1 if there is no
+ * such job. */
+int lookup(const struct store *store, const struct baton_batch_id *id,
+           struct baton_work_page **ret_page);
+
+#endif

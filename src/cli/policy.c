@@ -1,0 +1,246 @@
+/* The policy of a queue as people type it, and as it is shown. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "moment.h"
+#include "number.h"
+#include "out.h"
+#include "policy.h"
+#include "suggest.h"
+
+#define DAY_MS INT64_C(86400000)
+#define KEY_MAX 32
+#define WORDS_MAX 4
+
+enum kind {
+	KIND_WORD = 1, /* one of `words`, which stand for 1, 2, ... */
+	KIND_32,
+	KIND_64,
+	KIND_SPAN /* the limits are milliseconds */
+};
+
+struct key {
+	const char *name;
+	enum kind kind;
+	size_t offset; /* in the policy */
+	uint64_t min, max;
+	const char *words[WORDS_MAX + 1];
+};
+
+#define AT(field) offsetof(struct baton_queue_policy, field)
+
+static const struct key keys[] = {
+	{"mode", KIND_WORD, AT(mode), 0, 0, {"open", "pull", "lane", "runner"}},
+	{"shards", KIND_32, AT(shards), 1, BATON_QUEUE_SHARDS_MAX, {NULL}},
+	{"payload-max", KIND_32, AT(payload_max), 1, BATON_QUEUE_PAYLOAD_LIMIT, {NULL}},
+	{"waiting-max", KIND_64, AT(waiting_max), 0, BATON_QUEUE_WAITING_MAX, {NULL}},
+	{"attempts", KIND_32, AT(retry.attempts), 1, BATON_QUEUE_ATTEMPTS_MAX, {NULL}},
+	{"backoff", KIND_WORD, AT(retry.backoff), 0, 0, {"exponential", "fixed", "none"}},
+	{"base", KIND_SPAN, AT(retry.base), 1, DAY_MS, {NULL}},
+	{"cap", KIND_SPAN, AT(retry.cap), 1, DAY_MS, {NULL}},
+	{"lane-attempts", KIND_32, AT(retry_lane.attempts), 1, BATON_QUEUE_ATTEMPTS_MAX, {NULL}},
+	{"lane-backoff", KIND_WORD, AT(retry_lane.backoff), 0, 0, {"exponential", "fixed", "none"}},
+	{"lane-base", KIND_SPAN, AT(retry_lane.base), 1, DAY_MS, {NULL}},
+	{"lane-cap", KIND_SPAN, AT(retry_lane.cap), 1, DAY_MS, {NULL}},
+	{"on-retry", KIND_WORD, AT(on_retry), 0, 0, {"block", "pass"}},
+	{"on-dead", KIND_WORD, AT(on_dead), 0, 0, {"continue", "hold"}},
+	{"dedupe", KIND_SPAN, AT(dedupe), 1, BATON_QUEUE_SPAN_MAX_MS, {NULL}},
+	{"keep", KIND_SPAN, AT(keep), 0, BATON_QUEUE_SPAN_MAX_MS, {NULL}},
+};
+#define KEYS (sizeof keys / sizeof keys[0])
+
+/* A word's number goes into the policy as it is. */
+static_assert(sizeof(enum baton_queue_mode) == sizeof(uint32_t) &&
+                      sizeof(enum baton_backoff) == sizeof(uint32_t) &&
+                      sizeof(enum baton_on_retry) == sizeof(uint32_t) &&
+                      sizeof(enum baton_on_dead) == sizeof(uint32_t),
+              "the kinds of a policy are as wide as a number of 32 bits");
+
+static void *place(struct baton_queue_policy *policy, const struct key *key)
+{
+	return (char *)policy + key->offset;
+}
+
+static uint32_t number_32(const struct baton_queue_policy *policy, const struct key *key)
+{
+	uint32_t number;
+	memcpy(&number, (const char *)policy + key->offset, sizeof number);
+	return number;
+}
+
+static uint64_t number_64(const struct baton_queue_policy *policy, const struct key *key)
+{
+	uint64_t number;
+	memcpy(&number, (const char *)policy + key->offset, sizeof number);
+	return number;
+}
+
+static struct baton_duration span(const struct baton_queue_policy *policy, const struct key *key)
+{
+	struct baton_duration d;
+	memcpy(&d, (const char *)policy + key->offset, sizeof d);
+	return d;
+}
+
+static const char *word(const struct baton_queue_policy *policy, const struct key *key)
+{
+	return key->words[number_32(policy, key) - 1];
+}
+
+const char *policy_mode_name(enum baton_queue_mode mode)
+{
+	return keys[0].words[mode - 1];
+}
+
+static bool assign_word(struct baton_queue_policy *policy, const struct key *key, const char *value)
+{
+	char known[128] = "";
+	char shown[SHOWN_MAX];
+	for (uint32_t i = 0; key->words[i]; i++) {
+		const uint32_t number = i + 1;
+		if (strcmp(key->words[i], value) == 0) {
+			memcpy(place(policy, key), &number, sizeof number);
+			return true;
+		}
+		size_t used = strlen(known);
+		snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "",
+		         key->words[i]);
+	}
+	complain("%s is '%s': %s are allowed", key->name, show(value, shown), known);
+	return false;
+}
+
+static bool assign_number(struct baton_queue_policy *policy, const struct key *key,
+                          const char *value)
+{
+	char shown[SHOWN_MAX];
+	uint64_t number;
+	if (!number_read(value, key->min, key->max, &number)) {
+		complain("%s is '%s': %" PRIu64 " to %" PRIu64 " are allowed", key->name,
+		         show(value, shown), key->min, key->max);
+		return false;
+	}
+	const uint32_t narrow = (uint32_t)number;
+	if (key->kind == KIND_32)
+		memcpy(place(policy, key), &narrow, sizeof narrow);
+	else
+		memcpy(place(policy, key), &number, sizeof number);
+	return true;
+}
+
+static bool assign_span(struct baton_queue_policy *policy, const struct key *key, const char *value)
+{
+	const struct span_limits limits = {baton_duration_ms((int64_t)key->min),
+	                                   baton_duration_ms((int64_t)key->max)};
+	struct baton_duration d;
+	if (!span_parse(key->name, value, &limits, &d))
+		return false;
+	memcpy(place(policy, key), &d, sizeof d);
+	return true;
+}
+
+static const struct key *key_find(const char *name)
+{
+	char known[256] = "";
+	char shown[SHOWN_MAX];
+	struct suggestion meant = {.typed = name};
+	for (size_t i = 0; i < KEYS; i++) {
+		if (strcmp(keys[i].name, name) == 0)
+			return &keys[i];
+		suggestion_consider(&meant, keys[i].name);
+		size_t used = strlen(known);
+		snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "",
+		         keys[i].name);
+	}
+	show(name, shown);
+	if (meant.nearest)
+		complain("unknown key '%s'; did you mean '%s'? The keys are %s", shown,
+		         meant.nearest, known);
+	else
+		complain("unknown key '%s'; the keys are %s", shown, known);
+	return NULL;
+}
+
+bool policy_assign(struct baton_queue_policy *policy, const char *assignment)
+{
+	char name[KEY_MAX];
+	char shown[SHOWN_MAX];
+	size_t len = strcspn(assignment, "=");
+	if (assignment[len] == '\0' || len >= sizeof name) {
+		complain("'%s' is no KEY=VALUE", show(assignment, shown));
+		return false;
+	}
+	memcpy(name, assignment, len);
+	name[len] = '\0';
+	const struct key *key = key_find(name);
+	if (!key)
+		return false;
+	switch (key->kind) {
+	case KIND_WORD:
+		return assign_word(policy, key, assignment + len + 1);
+	case KIND_32:
+	case KIND_64:
+		return assign_number(policy, key, assignment + len + 1);
+	case KIND_SPAN:
+		return assign_span(policy, key, assignment + len + 1);
+	}
+	return false;
+}
+
+void policy_print(struct line *line, const struct baton_queue_policy *policy)
+{
+	char text[BATON_DURATION_TEXT];
+	for (size_t i = 0; i < KEYS; i++) {
+		line_print(line, "%s=", keys[i].name);
+		switch (keys[i].kind) {
+		case KIND_WORD:
+			line_text(line, word(policy, &keys[i]));
+			break;
+		case KIND_32:
+			line_print(line, "%" PRIu32, number_32(policy, &keys[i]));
+			break;
+		case KIND_64:
+			line_print(line, "%" PRIu64, number_64(policy, &keys[i]));
+			break;
+		case KIND_SPAN:
+			line_text(line, baton_duration_print(span(policy, &keys[i]), text));
+			break;
+		}
+		line_end(line);
+	}
+}
+
+/* The name of a key as a field of JSON. */
+static const char *field_name(const struct key *key, char name[KEY_MAX + 3])
+{
+	snprintf(name, KEY_MAX, "%s%s", key->name, key->kind == KIND_SPAN ? "_ms" : "");
+	for (char *c = name; *c != '\0'; c++)
+		*c = *c == '-' ? '_' : *c;
+	return name;
+}
+
+void policy_json(struct json *j, const struct baton_queue_policy *policy)
+{
+	char name[KEY_MAX + 3];
+	for (size_t i = 0; i < KEYS; i++) {
+		const struct key *key = &keys[i];
+		field_name(key, name);
+		switch (key->kind) {
+		case KIND_WORD:
+			json_text(j, name, word(policy, key));
+			break;
+		case KIND_32:
+			json_number(j, name, number_32(policy, key));
+			break;
+		case KIND_64:
+			json_number(j, name, number_64(policy, key));
+			break;
+		case KIND_SPAN:
+			json_span(j, name, span(policy, key));
+			break;
+		}
+	}
+}
