@@ -368,7 +368,10 @@ static void do_end(struct same *s, const uint32_t *n)
 		end.delay = baton_duration_ms(n[7] % 300);
 	for (int i = 0; i < SIDES; i++) {
 		end.proof = c->proof[i];
-		SAME(s, "end", baton_work_end(s->w[i].store, &end, 1, &answer[i]), BATON_OK);
+		enum baton_err e = baton_work_end(s->w[i].store, &end, 1, &answer[i]);
+		if (e != BATON_OK)
+			same_differ(s, "%s: %s: %s", s->w[i].where, baton_err_name(e),
+			            baton_err_detail());
 	}
 	did(s, ": %s", baton_err_name(answer[0].err));
 	SAME(s, "end", answer[0].err, answer[1].err);

@@ -216,6 +216,22 @@ static void emitted_work_that_is_refused_keeps_the_claim(void **state)
 	assert_int_equal(counts(w, "next").ready, 1);
 }
 
+static void emitted_work_is_put_after_what_is_completed_is_gone(void **state)
+{
+	struct world *w = *state;
+	struct baton_batch b = batch_of("q", "x", NULL);
+	b.source = BATON_STR("key");
+	put_batch(w, &b);
+	advance(w, 86400000);
+	b.priority = 1;
+	const struct baton_work_end e = {.proof = claim(w, "q", 1)->proof,
+	                                 .how = BATON_COMPLETE,
+	                                 .emits = &b,
+	                                 .emit_count = 1};
+	assert_int_equal(end_with(w, &e).err, BATON_OK);
+	assert_string_equal(claim(w, "q", 1)->batches[0].id.text, "2");
+}
+
 static void what_fails_waits_for_its_next_attempt_and_blocks_its_lane(void **state)
 {
 	struct world *w = *state;
@@ -571,6 +587,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(ends_are_each_for_themselves),
 	WORLD_TEST(emitted_work_is_put_with_the_completion),
 	WORLD_TEST(emitted_work_that_is_refused_keeps_the_claim),
+	WORLD_TEST(emitted_work_is_put_after_what_is_completed_is_gone),
 	WORLD_TEST(what_fails_waits_for_its_next_attempt_and_blocks_its_lane),
 	WORLD_TEST(under_pass_others_overtake_what_waits_for_its_next_attempt),
 	WORLD_TEST(a_delay_of_the_failure_counts_instead_of_the_policys),
