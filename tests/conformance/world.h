@@ -8,6 +8,7 @@
 #include <baton/batch.h>
 #include <baton/lease.h>
 #include <baton/queue.h>
+#include <baton/schedule.h>
 #include <baton/store.h>
 #include <baton/work.h>
 
