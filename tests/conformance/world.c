@@ -68,8 +68,18 @@ void world_open(struct world *w, const char *where)
 	memset(&w->dead.boot, 1, sizeof w->dead.boot);
 }
 
+struct baton_store *world_twin(struct world *w)
+{
+	if (strcmp(w->where, "memory:") == 0)
+		return w->store;
+	if (!w->twin)
+		assert_int_equal(open_store(w, &w->twin), BATON_OK);
+	return w->twin;
+}
+
 void world_close(struct world *w)
 {
+	baton_store_close(w->twin);
 	for (size_t i = 0; i < w->claim_count; i++)
 		baton_work_claims_free(w->claims[i]);
 	for (size_t i = 0; i < w->page_count; i++)

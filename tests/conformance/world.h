@@ -24,6 +24,7 @@
 
 struct world {
 	struct baton_store *store;
+	struct baton_store *twin; /* NULL: not asked for yet */
 	struct fake_clock clock;
 	struct fault fault;
 	struct baton_owner other; /* somebody elsewhere            */
@@ -55,6 +56,9 @@ int world_teardown(void **state);
 /* One more store of that kind, empty, on the same clock. */
 void world_open(struct world *w, const char *where);
 void world_close(struct world *w);
+
+/* Another handle on what the store is kept in; the same one, if that can have no other. */
+struct baton_store *world_twin(struct world *w);
 
 void advance(struct world *w, int64_t ms);
 void step_clock(struct world *w, int64_t ms); /* as somebody sets it */
