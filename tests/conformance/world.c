@@ -53,6 +53,11 @@ static void remove_directory(const char *path)
 		rmdir(path);
 }
 
+const char *world_kind(void)
+{
+	return kind;
+}
+
 void world_open(struct world *w, const char *where)
 {
 	memset(w, 0, sizeof *w);

@@ -53,6 +53,9 @@ int world_main(int argc, char **argv, const char *name, const struct CMUnitTest 
 int world_setup(void **state);
 int world_teardown(void **state);
 
+/* What the program was asked to test. */
+const char *world_kind(void);
+
 /* One more store of that kind, empty, on the same clock. */
 void world_open(struct world *w, const char *where);
 void world_close(struct world *w);
