@@ -349,8 +349,9 @@ static void a_long_error_is_cut_where_a_character_ends(void **state)
 	memset(text, 'a', 4095);
 	memcpy(text + 4095, "\xc3\xa9 end", 5);
 	struct baton_batch_id id = put(w, "q", "");
-	const struct baton_work_end e = {
-		.proof = claim(w, "q", 1)->proof, .how = BATON_REJECT, .error = {text, 4100}};
+	const struct baton_work_end e = {.proof = claim(w, "q", 1)->proof,
+	                                 .how = BATON_REJECT,
+	                                 .error = {text, 4100}};
 	end_with(w, &e);
 	free(text);
 	assert_int_equal(look(w, &id)->error.len, 4095);
@@ -454,7 +455,8 @@ static void what_waits_is_cancelled_at_once(void **state)
 	struct world *w = *state;
 	set_attempts(w, "q", 3);
 	struct baton_batch_id ids[] = {put(w, "q", "a"), put_later(w, "q", "b", 1000),
-	                               put(w, "q", "c"), put(w, "q", "d"), {"99"}, {"nonsense"}};
+	                               put(w, "q", "c"), put(w, "q", "d"),
+	                               {"99"},           {"nonsense"}};
 	struct baton_work_end e = {.proof = claim(w, "q", 1)->proof, .how = BATON_ABANDON};
 	end_with(w, &e);
 	struct baton_work_ask ask = {.queue = BATON_STR("q"), .claims = 3, .max = 1};
@@ -468,8 +470,7 @@ static void what_waits_is_cancelled_at_once(void **state)
 	enum baton_cancelled answers[6];
 	assert_int_equal(baton_work_cancel(w->store, ids, 6, answers), BATON_OK);
 	for (int i = 0; i < 6; i++)
-		assert_int_equal(answers[i],
-		                 i < 4 ? BATON_CANCEL_REMOVED : BATON_CANCEL_MISSING);
+		assert_int_equal(answers[i], i < 4 ? BATON_CANCEL_REMOVED : BATON_CANCEL_MISSING);
 	struct baton_queue_counts now = counts(w, "q");
 	assert_int_equal(now.ready + now.delayed + now.running + now.dead, 0);
 	assert_int_equal(cancel(w, &ids[0]), BATON_CANCEL_MISSING);
@@ -548,8 +549,9 @@ static void what_waits_for_its_time_is_revived_at_its_old_place(void **state)
 	assert_int_equal(revive(w, &id), BATON_OK);
 	const struct baton_work_claim *c = claim(w, "q", 1);
 	assert_id(c->batches[0].id, id);
-	const struct baton_work_end e = {
-		.proof = c->proof, .how = BATON_FAIL, .delay = baton_duration_ms(100000)};
+	const struct baton_work_end e = {.proof = c->proof,
+	                                 .how = BATON_FAIL,
+	                                 .delay = baton_duration_ms(100000)};
 	end_with(w, &e);
 	assert_int_equal(revive(w, &id), BATON_OK);
 	c = claim(w, "q", 1);

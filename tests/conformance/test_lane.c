@@ -117,8 +117,10 @@ static void what_was_given_back_can_be_taken_again_at_a_checkpoint(void **state)
 	put_join(w, "q", "x", "");
 	const struct baton_work_claim *first = claim_lane(w, &ask);
 	assert_int_equal(first->count, 2);
-	const struct baton_work_end e = {
-		.proof = first->proof, .how = BATON_ABANDON, .ids = &first->batches[0].id, .count = 1};
+	const struct baton_work_end e = {.proof = first->proof,
+	                                 .how = BATON_ABANDON,
+	                                 .ids = &first->batches[0].id,
+	                                 .count = 1};
 	assert_int_equal(end_with(w, &e).err, BATON_OK);
 	const struct baton_work_claim *again = claim_lane(w, &ask);
 	assert_string_equal(again->batches[0].id.text, "1");

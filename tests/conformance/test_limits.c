@@ -170,7 +170,8 @@ static void claims_have_their_limits(void **state)
 	assert_int_equal(baton_work_renew(w->store, proofs, 1001, baton_duration_ms(1), answers),
 	                 BATON_INVALID);
 	assert_detail("1001 renewals in one call");
-	assert_int_equal(baton_work_renew(w->store, proofs, 1, baton_duration_ms(86400001), answers),
+	assert_int_equal(baton_work_renew(w->store, proofs, 1, baton_duration_ms(86400001),
+	                                  answers),
 	                 BATON_INVALID);
 	free(proofs);
 	free(answers);
@@ -213,7 +214,8 @@ static void ends_have_their_limits(void **state)
 	char *big = calloc(1, (1u << 20) + 1);
 	struct baton_batch bad = batch_of("q/", "", NULL);
 	struct baton_batch_id none;
-	const struct baton_work_end good = {.proof = claim(w, "q", 1)->proof, .how = BATON_COMPLETE};
+	const struct baton_work_end good = {.proof = claim(w, "q", 1)->proof,
+	                                    .how = BATON_COMPLETE};
 	struct baton_work_end e = good;
 	e.how = (enum baton_work_how)6;
 	refuse_end(w, &e, 1, "an end of kind 6: 1 to 5 are allowed");
@@ -256,7 +258,8 @@ static void lists_have_their_limits(void **state)
 	assert_int_equal(baton_work_list(w->store, &f, &page), BATON_INVALID);
 	assert_detail("batches of state 7");
 	struct baton_schedules *schedules;
-	assert_int_equal(baton_schedule_list(w->store, BATON_STR(""), 0, &schedules), BATON_INVALID);
+	assert_int_equal(baton_schedule_list(w->store, BATON_STR(""), 0, &schedules),
+	                 BATON_INVALID);
 	assert_detail("a page of 0 schedules: 1 to 1000 are allowed");
 }
 
@@ -315,18 +318,12 @@ static void a_store_has_a_name_that_is_known(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	WORLD_TEST(names_have_their_limits),
-	WORLD_TEST(kinds_have_their_limits),
-	WORLD_TEST(times_have_their_limits),
-	WORLD_TEST(payloads_have_their_limits),
-	WORLD_TEST(calls_have_their_limits),
-	WORLD_TEST(claims_have_their_limits),
-	WORLD_TEST(lanes_have_their_limits),
-	WORLD_TEST(ends_have_their_limits),
-	WORLD_TEST(lists_have_their_limits),
-	WORLD_TEST(leases_have_their_limits),
-	WORLD_TEST(the_longest_lane_has_a_lease_too),
-	WORLD_TEST(a_store_has_a_name_that_is_known),
+	WORLD_TEST(names_have_their_limits),          WORLD_TEST(kinds_have_their_limits),
+	WORLD_TEST(times_have_their_limits),          WORLD_TEST(payloads_have_their_limits),
+	WORLD_TEST(calls_have_their_limits),          WORLD_TEST(claims_have_their_limits),
+	WORLD_TEST(lanes_have_their_limits),          WORLD_TEST(ends_have_their_limits),
+	WORLD_TEST(lists_have_their_limits),          WORLD_TEST(leases_have_their_limits),
+	WORLD_TEST(the_longest_lane_has_a_lease_too), WORLD_TEST(a_store_has_a_name_that_is_known),
 };
 
 WORLD_MAIN("limits", tests)

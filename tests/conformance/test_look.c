@@ -137,8 +137,9 @@ static void an_error_is_shown_in_full_only_by_a_look(void **state)
 	memset(text, 'e', sizeof text);
 	memcpy(text + 199, "\xc3\xa9", 2);
 	struct baton_batch_id id = put(w, "q", "x");
-	const struct baton_work_end e = {
-		.proof = claim(w, "q", 1)->proof, .how = BATON_REJECT, .error = {text, 300}};
+	const struct baton_work_end e = {.proof = claim(w, "q", 1)->proof,
+	                                 .how = BATON_REJECT,
+	                                 .error = {text, 300}};
 	end_with(w, &e);
 	assert_int_equal(look(w, &id)->error.len, 300);
 	const struct baton_work_filter f = {.max = 1};

@@ -157,8 +157,9 @@ static void claims(struct world *w)
 	                                    .result = BATON_STR("r"),
 	                                    .emits = emits,
 	                                    .emit_count = 2};
-	to_end[1] = (struct baton_work_end){
-		.proof = c->claims[1].proof, .how = BATON_FAIL, .error = BATON_STR("it broke")};
+	to_end[1] = (struct baton_work_end){.proof = c->claims[1].proof,
+	                                    .how = BATON_FAIL,
+	                                    .error = BATON_STR("it broke")};
 	to_end[2] = (struct baton_work_end){.proof = c->claims[2].proof, .how = BATON_REJECT};
 }
 

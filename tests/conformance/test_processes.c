@@ -95,7 +95,8 @@ static int setup(void **state)
 {
 	struct team *t = calloc(1, sizeof *t);
 	const char *tmp = getenv("TMPDIR");
-	snprintf(t->directory, sizeof t->directory, "%s/baton-processes-XXXXXX", tmp ? tmp : "/tmp");
+	snprintf(t->directory, sizeof t->directory, "%s/baton-processes-XXXXXX",
+	         tmp ? tmp : "/tmp");
 	assert_non_null(mkdtemp(t->directory));
 	snprintf(t->where, sizeof t->where, "sqlite:%s/store", t->directory);
 	for (int i = 0; i < MATES; i++)
@@ -230,8 +231,8 @@ static int use_parents_store(int channel, void *arg)
 	struct baton_store *store = arg;
 	struct baton_lease_holder holder;
 	char text[64];
-	snprintf(text, sizeof text, "%s", baton_err_name(baton_lease_inspect(store, BATON_STR("s"),
-	                                                                     &holder)));
+	snprintf(text, sizeof text, "%s",
+	         baton_err_name(baton_lease_inspect(store, BATON_STR("s"), &holder)));
 	channel_send(channel, text);
 	return 0;
 }
@@ -255,7 +256,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			of_puts_with_one_source_key_one_is_stored_and_all_have_its_id, setup, teardown),
+			of_puts_with_one_source_key_one_is_stored_and_all_have_its_id, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(one_of_many_claimants_has_a_batch, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_of_many_claimants_holds_a_subject, setup,
 	                                        teardown),

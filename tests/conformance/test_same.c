@@ -69,7 +69,8 @@ static size_t shrink(struct op *ops, size_t count)
 	for (size_t size = count / 2 > 0 ? count / 2 : 1; size > 0; size /= 2) {
 		for (size_t from = 0; from + size <= count;) {
 			memcpy(fewer, ops, from * sizeof *ops);
-			memcpy(fewer + from, ops + from + size, (count - from - size) * sizeof *ops);
+			memcpy(fewer + from, ops + from + size,
+			       (count - from - size) * sizeof *ops);
 			size_t at = run(fewer, count - size, every(count), false, why);
 			if (at > 0) {
 				memcpy(ops, fewer, at * sizeof *ops);
@@ -89,7 +90,8 @@ static void assert_same(struct op *ops, size_t count, uint64_t seed)
 	size_t at = run(ops, count, LOOK_EVERY, false, why);
 	if (at == 0)
 		return;
-	print_error("they differ after %zu operations, BATON_SEED=%" PRIu64 ": %s\n", at, seed, why);
+	print_error("they differ after %zu operations, BATON_SEED=%" PRIu64 ": %s\n", at, seed,
+	            why);
 	at = shrink(ops, at);
 	run(ops, at, every(at), true, why);
 	fail_msg("the shortest list of operations that was found is above: %s", why);

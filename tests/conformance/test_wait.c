@@ -27,7 +27,8 @@ static struct baton_mono in_ms(struct world *w, int64_t ms)
 /* Begins to wait for an hour at most, and returns once it sleeps. */
 static void start(struct world *w, struct waiter *x, const char *queue)
 {
-	*x = (struct waiter){.w = w, .wait = {.queue = baton_str_z(queue), .until = in_ms(w, 3600000)}};
+	*x = (struct waiter){.w = w,
+	                     .wait = {.queue = baton_str_z(queue), .until = in_ms(w, 3600000)}};
 	assert_int_equal(baton_store_wait(w->store, &x->wait, &x->seen), BATON_OK);
 	assert_int_equal(pthread_create(&x->thread, NULL, run, x), 0);
 	fake_clock_wait_blocked(&w->clock, 1);

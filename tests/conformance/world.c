@@ -330,9 +330,9 @@ enum baton_batch_state complete(struct world *w, const struct baton_work_claim *
 struct baton_work_renewal renew(struct world *w, const struct baton_work_claim *c, int64_t ttl_ms)
 {
 	struct baton_work_renewal answer;
-	assert_int_equal(
-		baton_work_renew(w->store, &c->proof, 1, baton_duration_ms(ttl_ms), &answer),
-		BATON_OK);
+	assert_int_equal(baton_work_renew(w->store, &c->proof, 1, baton_duration_ms(ttl_ms),
+	                                  &answer),
+	                 BATON_OK);
 	return answer;
 }
 
@@ -415,8 +415,8 @@ void set_policy(struct world *w, const char *queue, const struct baton_queue_pol
 void set_attempts(struct world *w, const char *queue, uint32_t attempts)
 {
 	struct baton_queue_policy p = policy(w, queue);
-	p.retry = p.retry_lane = (struct baton_retry){.attempts = attempts,
-	                                              .backoff = BATON_BACKOFF_NONE};
+	p.retry = p.retry_lane =
+		(struct baton_retry){.attempts = attempts, .backoff = BATON_BACKOFF_NONE};
 	set_policy(w, queue, &p);
 }
 

@@ -65,8 +65,9 @@ static enum baton_err lane_read(struct db *db, int64_t lane, struct lane_row *re
 		*ret = (struct lane_row){column_int(&q, 0), column_int(&q, 1), column_int(&q, 2)};
 	enum baton_err e = query_end(&q);
 	if (e == BATON_OK && !found)
-		e = fail(BATON_STORAGE, "store %s is damaged: lane %lld is gone; baton check says more",
-		         db->path, (long long)lane);
+		e = fail(BATON_STORAGE,
+		         "store %s is damaged: lane %lld is gone; baton check says more", db->path,
+		         (long long)lane);
 	return e;
 }
 

@@ -67,7 +67,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bytes_are_hashed_as_they_are),
-		cmocka_unit_test(texts_come_with_their_lengths_and_numbers_with_the_highest_byte_first),
+		cmocka_unit_test(
+			texts_come_with_their_lengths_and_numbers_with_the_highest_byte_first),
 		cmocka_unit_test(borders_count),
 		cmocka_unit_test(digests_are_equal_when_every_byte_is),
 	};

@@ -116,8 +116,16 @@ static void it_is_available_now_after_its_delay_or_at_its_time(void **state)
 static void a_name_is_read_only_as_it_is_written(void **state)
 {
 	(void)state;
-	static const char *const bad[] = {"", "0", "01", "+1", " 1", "1 ", "1x", "-1",
-	                                  "9007199254740992", "99999999999999999999999"};
+	static const char *const bad[] = {"",
+	                                  "0",
+	                                  "01",
+	                                  "+1",
+	                                  " 1",
+	                                  "1 ",
+	                                  "1x",
+	                                  "-1",
+	                                  "9007199254740992",
+	                                  "99999999999999999999999"};
 	struct baton_batch_id id;
 	uint64_t number = 77;
 	batch_id_print(9007199254740991, &id);
@@ -137,8 +145,8 @@ static void a_name_is_read_only_as_it_is_written(void **state)
 static void the_name_of_a_claim_is_two_numbers(void **state)
 {
 	(void)state;
-	static const char *const bad[] = {"", "-", "1", "1-", "-2", "1-2-3", "1 -2", "1-2 ", "a-2",
-	                                  "1-9007199254740992"};
+	static const char *const bad[] = {"",      "-",    "1",    "1-",  "-2",
+	                                  "1-2-3", "1 -2", "1-2 ", "a-2", "1-9007199254740992"};
 	const struct claim_name name = {9007199254740991, 9007199254740991};
 	struct claim_name read = {0, 0};
 	char text[CLAIM_NAME_TEXT];

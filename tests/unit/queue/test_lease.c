@@ -76,7 +76,9 @@ static void every_part_of_a_proof_counts(void **state)
 	(void)state;
 	struct lease_row row = row_of(me, NOW);
 	const struct lease_claimed good = {me, token, 7};
-	const struct lease_claimed wrong[] = {{you, token, 7}, {me, nonce, 7}, {me, token, 8},
+	const struct lease_claimed wrong[] = {{you, token, 7},
+	                                      {me, nonce, 7},
+	                                      {me, token, 8},
 	                                      {me, token, 6}};
 	assert_true(lease_is_proved(&row, &good));
 	for (int i = 0; i < 4; i++)

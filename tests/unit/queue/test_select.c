@@ -31,13 +31,13 @@ static void the_head_decides_what_is_taken(void **state)
 		const char *lane;
 		size_t max, idle, checkpoint;
 	} cases[] = {
-		{"", 9, 0, 0},     {"e", 9, 1, 1},    {"e", 0, 0, 0},     {"E", 9, 1, 0},
-		{"ee", 9, 1, 1},   {"ej", 9, 1, 1},   {"c", 9, 1, 1},     {"C", 9, 1, 0},
-		{"cj", 9, 1, 1},   {"cc", 9, 1, 1},   {"j", 9, 1, 1},     {"jj", 9, 2, 2},
-		{"jjj", 2, 2, 2},  {"jjj", 1, 1, 1},  {"jjj", 0, 0, 0},   {"JJ", 9, 2, 0},
-		{"jJ", 9, 1, 1},   {"Jj", 9, 1, 0},   {"jg", 9, 1, 1},    {"gg", 9, 2, 2},
-		{"jgj", 9, 1, 1},  {"jcj", 9, 1, 1},  {"jej", 9, 1, 1},   {"jjc", 9, 2, 2},
-		{"jje", 9, 2, 2},  {"gj", 9, 1, 1},   {"jjjjj", 9, 5, 5}, {"ecj", 9, 1, 1},
+		{"", 9, 0, 0},    {"e", 9, 1, 1},   {"e", 0, 0, 0},     {"E", 9, 1, 0},
+		{"ee", 9, 1, 1},  {"ej", 9, 1, 1},  {"c", 9, 1, 1},     {"C", 9, 1, 0},
+		{"cj", 9, 1, 1},  {"cc", 9, 1, 1},  {"j", 9, 1, 1},     {"jj", 9, 2, 2},
+		{"jjj", 2, 2, 2}, {"jjj", 1, 1, 1}, {"jjj", 0, 0, 0},   {"JJ", 9, 2, 0},
+		{"jJ", 9, 1, 1},  {"Jj", 9, 1, 0},  {"jg", 9, 1, 1},    {"gg", 9, 2, 2},
+		{"jgj", 9, 1, 1}, {"jcj", 9, 1, 1}, {"jej", 9, 1, 1},   {"jjc", 9, 2, 2},
+		{"jje", 9, 2, 2}, {"gj", 9, 1, 1},  {"jjjjj", 9, 5, 5}, {"ecj", 9, 1, 1},
 	};
 	struct candidate c[CANDIDATES_MAX];
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -79,8 +79,8 @@ static void exact_ids_follow_the_same_rules(void **state)
 		bool mid = select_exact(c, count, seqs, wanted, BATON_CHECKPOINT, true);
 		if (plain != cases[i].plain || pass != cases[i].pass ||
 		    mid != cases[i].pass_checkpoint)
-			fail_msg("%s, %s: %d, %d and %d", cases[i].lane, cases[i].wanted, plain, pass,
-			         mid);
+			fail_msg("%s, %s: %d, %d and %d", cases[i].lane, cases[i].wanted, plain,
+			         pass, mid);
 	}
 }
 
