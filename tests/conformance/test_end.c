@@ -443,8 +443,10 @@ static void every_dead_batch_of_a_lane_holds_it(void **state)
 	set_policy(w, "q", &p);
 	const struct baton_work_claim *c = claim_two(w);
 	end(w, c, BATON_REJECT);
-	put(w, "q", "x");
+	struct baton_batch_id behind = put(w, "q", "x");
+	assert_id(look(w, &behind)->ahead, c->batches[0].id);
 	assert_int_equal(cancel(w, &c->batches[0].id), BATON_CANCEL_REMOVED);
+	assert_id(look(w, &behind)->ahead, c->batches[1].id);
 	assert_null(claim(w, "q", 1));
 	assert_int_equal(cancel(w, &c->batches[1].id), BATON_CANCEL_REMOVED);
 	assert_string_equal(claim(w, "q", 1)->batches[0].id.text, "3");

@@ -1,4 +1,5 @@
 /* Schedules. */
+#include "store/store.h"
 #include "world.h"
 
 #define MINUTE 60000
@@ -71,6 +72,30 @@ static void a_tick_is_put_once_whoever_is_at_it(void **state)
 		assert_int_equal(second, 0);
 	}
 	assert_int_equal(counts(w, "q").ready, 4);
+}
+
+static void who_comes_too_late_with_a_step_puts_nothing(void **state)
+{
+	struct world *w = *state;
+	struct baton_schedule s = schedule_of("s", "* * * * *");
+	struct baton_batch b = batch_of("q", "", NULL);
+	set(w, &s);
+	struct schedule_step step = {.name = s.name,
+	                             .from = {START_MS - 1},
+	                             .last = {START_MS + 1},
+	                             .next = {START_MS + 2},
+	                             .batches = &b,
+	                             .count = 1};
+	assert_int_equal(w->store->ops->schedule_step(w->store, &step), BATON_NOT_HELD);
+	assert_int_equal(next_of(w, "s"), MINUTE);
+	struct baton_queue_info info;
+	assert_int_equal(baton_queue_get(w->store, BATON_STR("q"), &info), BATON_NOT_FOUND);
+	step.from.ms = START_MS;
+	assert_int_equal(w->store->ops->schedule_step(w->store, &step), BATON_OK);
+	assert_int_equal(next_of(w, "s"), 2);
+	step.name = BATON_STR("none");
+	assert_int_equal(w->store->ops->schedule_step(w->store, &step), BATON_NOT_HELD);
+	assert_int_equal(counts(w, "q").ready, 1);
 }
 
 static void missed_ticks_are_put_once_all_or_not_at_all(void **state)
@@ -253,6 +278,7 @@ static void a_schedule_has_its_limits(void **state)
 static const struct CMUnitTest tests[] = {
 	WORLD_TEST(a_tick_puts_a_batch_at_exactly_its_time),
 	WORLD_TEST(a_tick_is_put_once_whoever_is_at_it),
+	WORLD_TEST(who_comes_too_late_with_a_step_puts_nothing),
 	WORLD_TEST(missed_ticks_are_put_once_all_or_not_at_all),
 	WORLD_TEST(more_missed_ticks_than_one_transaction_takes_are_all_put),
 	WORLD_TEST(a_replaced_schedule_goes_on_where_it_was),
