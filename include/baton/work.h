@@ -38,8 +38,9 @@ struct baton_put {
  * BATON_CONFLICT: a source key is there with other content; the detail says which one.
  * BATON_FULL:     the queue has as many waiting as its policy allows; the detail names it.
  * BATON_STORAGE, BATON_BUSY, BATON_NO_MEMORY: as for baton_store_open(). Any thread. */
-BATON_API enum baton_err baton_work_put(struct baton_store *store, const struct baton_batch *batches,
-                                        size_t count, struct baton_put *puts);
+BATON_API enum baton_err baton_work_put(struct baton_store *store,
+                                        const struct baton_batch *batches, size_t count,
+                                        struct baton_put *puts);
 
 /* What names a claim, and proves that it was given: a plain record. */
 struct baton_work_proof {
@@ -155,12 +156,13 @@ enum baton_work_how {
 struct baton_work_end {
 	struct baton_work_proof proof;
 	enum baton_work_how how;
-	const struct baton_batch_id *ids; /* NULL: all of its batches; else these, and the rest goes on */
+	const struct baton_batch_id
+		*ids; /* NULL: all of its batches; else these, and the rest goes on */
 	size_t count;
-	struct baton_str result;     /* COMPLETE: kept if the queue keeps results                */
+	struct baton_str result; /* COMPLETE: kept if the queue keeps results                */
 	const struct baton_batch *emits; /* COMPLETE: put in the same transaction                */
 	size_t emit_count;
-	struct baton_str error;      /* FAIL, REJECT: why; the first BATON_ERROR_MAX bytes are kept */
+	struct baton_str error; /* FAIL, REJECT: why; the first BATON_ERROR_MAX bytes are kept */
 	struct baton_duration delay; /* SNOOZE; FAIL: instead of the policy's, if not 0          */
 };
 
@@ -176,12 +178,13 @@ struct baton_work_ended {
  *
  * BATON_OK: answers[0..count) say what became of each. BATON_INVALID: nothing has changed.
  * Any thread. */
-BATON_API enum baton_err baton_work_end(struct baton_store *store, const struct baton_work_end *ends,
-                                        size_t count, struct baton_work_ended *answers);
+BATON_API enum baton_err baton_work_end(struct baton_store *store,
+                                        const struct baton_work_end *ends, size_t count,
+                                        struct baton_work_ended *answers);
 
 enum baton_cancelled {
 	BATON_CANCEL_REMOVED = 1,
-	BATON_CANCEL_TOLD,   /* it is claimed: its holder is told at the next renewal, and it does not
+	BATON_CANCEL_TOLD, /* it is claimed: its holder is told at the next renewal, and it does not
 	                        come back when that claim ends                                   */
 	BATON_CANCEL_MISSING /* there is none                                                    */
 };
@@ -225,8 +228,8 @@ struct baton_work_info {
 	baton_fence fence;                /* claimed                                           */
 	struct baton_owner owner;         /* claimed                                           */
 	struct baton_store_time claimed_at, expires_at; /* claimed                             */
-	bool cancel;                      /* claimed, and asked to stop                        */
-	enum baton_why why;               /* baton_work_get() only                             */
+	bool cancel;        /* claimed, and asked to stop                        */
+	enum baton_why why; /* baton_work_get() only                             */
 	struct baton_batch_id ahead;
 };
 

@@ -33,7 +33,8 @@ bool fence_next(enum fence_kind kind, uint64_t last, uint64_t floor, uint64_t *r
 /* Where claims are counted: under the fence of whoever grants them. */
 struct fence_base {
 	uint64_t granter;
-	uint64_t counter; /* of the last claim; 0: none so far. More than 2^20 run into what the next
+	uint64_t
+		counter; /* of the last claim; 0: none so far. More than 2^20 run into what the next
 	                     granters would have, which is why they are passed by */
 };
 

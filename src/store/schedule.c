@@ -16,7 +16,7 @@
 #include "store/refuse.h"
 #include "store/store.h"
 
-#define TICKS 64           /* of one schedule in one transaction */
+#define TICKS 64                            /* of one schedule in one transaction */
 #define NAME_MAX_HERE (BATON_NAME_MAX - 40) /* a source key has the name and the tick */
 
 /* An expression and its zone, ready to be asked. */
@@ -66,7 +66,8 @@ static enum baton_err check(const struct baton_schedule *s)
 	enum baton_err e = baton_str_name("the schedule's name", s->name.ptr, s->name.len,
 	                                  NAME_MAX_HERE, &name);
 	if (e == BATON_OK && (unsigned)s->missed > BATON_MISSED_SKIP)
-		e = fail(BATON_INVALID, "missed is %d: %d (once), %d (all) and %d (skip) are allowed",
+		e = fail(BATON_INVALID,
+		         "missed is %d: %d (once), %d (all) and %d (skip) are allowed",
 		         (int)s->missed, BATON_MISSED_ONCE, BATON_MISSED_ALL, BATON_MISSED_SKIP);
 	return e == BATON_OK ? batch_check(&batch) : e;
 }
@@ -133,8 +134,7 @@ enum baton_err baton_schedule_get(struct baton_store *store, struct baton_str na
 
 /* The batches of some ticks; `keys` has room for their source keys. */
 static void batches_make(const struct baton_schedule *s, const struct baton_store_time *ticks,
-                         size_t count, char keys[][BATON_NAME_MAX + 1],
-                         struct baton_batch *batches)
+                         size_t count, char keys[][BATON_NAME_MAX + 1], struct baton_batch *batches)
 {
 	for (size_t i = 0; i < count; i++) {
 		int len = snprintf(keys[i], BATON_NAME_MAX + 1, "schedule %.*s %lld",

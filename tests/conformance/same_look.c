@@ -128,7 +128,8 @@ static void compare_leases(struct same *s)
 	const struct baton_str none = {NULL, 0};
 	size_t count[SIDES];
 	for (int i = 0; i < SIDES; i++)
-		SAME(s, "leases", baton_lease_list(s->w[i].store, none, none, entries[i], 32, &count[i]),
+		SAME(s, "leases",
+		     baton_lease_list(s->w[i].store, none, none, entries[i], 32, &count[i]),
 		     BATON_OK);
 	SAME(s, "leases that are held", count[0], count[1]);
 	for (size_t i = 0; i < count[0] && !s->why[0]; i++) {

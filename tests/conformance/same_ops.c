@@ -20,7 +20,8 @@ static void did(struct same *s, const char *format, ...)
 /* The words of a refusal are the same too. */
 static enum baton_err said(struct same *s, int side, enum baton_err e)
 {
-	snprintf(s->said[side], sizeof s->said[side], "%s", e == BATON_OK ? "" : baton_err_detail());
+	snprintf(s->said[side], sizeof s->said[side], "%s",
+	         e == BATON_OK ? "" : baton_err_detail());
 	return e;
 }
 
@@ -67,7 +68,8 @@ static struct baton_batch make_batch(struct same *s, const uint32_t *n)
 		b.retry = (struct baton_retry){1 + n[9] % 3, BATON_BACKOFF_FIXED,
 		                               baton_duration_ms(50), baton_duration_ms(50)};
 	did(s, " %s/%s%s%s%s%s", pick_queue(n), pick_lane(n[1]), b.slot ? " join" : "",
-	    b.cls ? " command" : "", b.delivery ? " after-commit" : "", b.retry.attempts ? " retry" : "");
+	    b.cls ? " command" : "", b.delivery ? " after-commit" : "",
+	    b.retry.attempts ? " retry" : "");
 	did(s, " priority %u delay %lld at %lld source %.*s", b.priority,
 	    (long long)b.delay.ns / 1000000, (long long)b.at.ms, (int)b.source.len, b.source.ptr);
 	return b;
@@ -255,8 +257,8 @@ static void do_lease(struct same *s, const uint32_t *n)
 	char subject[BATON_LEASE_SUBJECT_MAX + 1];
 	uint32_t lane = named_lane(n);
 	bool pull = n[2] % 3 == 0;
-	struct same_lease *kept = pull ? &s->pulls[n[0] % SAME_QUEUES]
-	                               : &s->lanes[n[0] % SAME_QUEUES][lane];
+	struct same_lease *kept =
+		pull ? &s->pulls[n[0] % SAME_QUEUES] : &s->lanes[n[0] % SAME_QUEUES][lane];
 	enum baton_err answer[SIDES] = {BATON_OK, BATON_OK};
 	struct baton_lease_answer forced[SIDES];
 	baton_lane_subject(baton_str_z(pick_queue(n)), baton_str_z(lanes[lane]), subject);
@@ -298,7 +300,8 @@ static void do_lane_claim(struct same *s, const uint32_t *n)
 		ask.ids = ids;
 		ask.count = n[7] % 7 == 0 ? 0 : 1 + n[8] % 3;
 		for (size_t i = 0; i < ask.count; i++)
-			ids[i] = s->ids[s->id_count - 1 - (n[9] % 6 + i * (n[10] % 3)) % s->id_count];
+			ids[i] = s->ids[s->id_count - 1 -
+			                (n[9] % 6 + i * (n[10] % 3)) % s->id_count];
 	}
 	did(s, " %s/%s %s max %u%s", pick_queue(n), lanes[lane],
 	    ask.at == BATON_IDLE ? "idle" : "checkpoint", ask.max, ask.pass ? " pass" : "");
@@ -368,7 +371,10 @@ static void do_end(struct same *s, const uint32_t *n)
 		end.delay = baton_duration_ms(n[7] % 300);
 	for (int i = 0; i < SIDES; i++) {
 		end.proof = c->proof[i];
-		SAME(s, "end", baton_work_end(s->w[i].store, &end, 1, &answer[i]), BATON_OK);
+		enum baton_err e = baton_work_end(s->w[i].store, &end, 1, &answer[i]);
+		if (e != BATON_OK)
+			same_differ(s, "%s: %s: %s", s->w[i].where, baton_err_name(e),
+			            baton_err_detail());
 	}
 	did(s, ": %s", baton_err_name(answer[0].err));
 	SAME(s, "end", answer[0].err, answer[1].err);
@@ -454,13 +460,20 @@ static const struct {
 	void (*apply)(struct same *s, const uint32_t *n);
 	uint32_t weight;
 } kinds[] = {
-	{"put", do_put, 24},           {"claim", do_claim, 18},
-	{"hold lane", do_hold_lane, 5}, {"hold pull", do_hold_pull, 2},
-	{"lease", do_lease, 3},        {"lane claim", do_lane_claim, 14},
-	{"renew", do_renew, 6},        {"end", do_end, 24},
-	{"cancel", do_cancel, 5},      {"revive", do_revive, 5},
-	{"advance", do_advance, 12},   {"policy", do_policy, 2},
-	{"pause", do_pause, 2},        {"tidy", do_tidy, 1},
+	{"put", do_put, 24},
+	{"claim", do_claim, 18},
+	{"hold lane", do_hold_lane, 5},
+	{"hold pull", do_hold_pull, 2},
+	{"lease", do_lease, 3},
+	{"lane claim", do_lane_claim, 14},
+	{"renew", do_renew, 6},
+	{"end", do_end, 24},
+	{"cancel", do_cancel, 5},
+	{"revive", do_revive, 5},
+	{"advance", do_advance, 12},
+	{"policy", do_policy, 2},
+	{"pause", do_pause, 2},
+	{"tidy", do_tidy, 1},
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 

@@ -379,8 +379,9 @@ static void fences_do_not_go_back_with_the_clock(void **state)
 
 static struct baton_lease hold_pull(struct world *w, const struct baton_owner *owner)
 {
-	const struct baton_lease_ask ask = {
-		.subject = BATON_STR("pull/q"), .owner = owner, .ttl = baton_duration_ms(500)};
+	const struct baton_lease_ask ask = {.subject = BATON_STR("pull/q"),
+	                                    .owner = owner,
+	                                    .ttl = baton_duration_ms(500)};
 	struct baton_lease_answer answer;
 	assert_int_equal(baton_lease_claim(w->store, &ask, 1, &answer), BATON_OK);
 	assert_int_equal(answer.err, BATON_OK);

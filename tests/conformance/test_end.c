@@ -216,6 +216,22 @@ static void emitted_work_that_is_refused_keeps_the_claim(void **state)
 	assert_int_equal(counts(w, "next").ready, 1);
 }
 
+static void emitted_work_is_put_after_what_is_completed_is_gone(void **state)
+{
+	struct world *w = *state;
+	struct baton_batch b = batch_of("q", "x", NULL);
+	b.source = BATON_STR("key");
+	put_batch(w, &b);
+	advance(w, 86400000);
+	b.priority = 1;
+	const struct baton_work_end e = {.proof = claim(w, "q", 1)->proof,
+	                                 .how = BATON_COMPLETE,
+	                                 .emits = &b,
+	                                 .emit_count = 1};
+	assert_int_equal(end_with(w, &e).err, BATON_OK);
+	assert_string_equal(claim(w, "q", 1)->batches[0].id.text, "2");
+}
+
 static void what_fails_waits_for_its_next_attempt_and_blocks_its_lane(void **state)
 {
 	struct world *w = *state;
@@ -333,8 +349,9 @@ static void a_long_error_is_cut_where_a_character_ends(void **state)
 	memset(text, 'a', 4095);
 	memcpy(text + 4095, "\xc3\xa9 end", 5);
 	struct baton_batch_id id = put(w, "q", "");
-	const struct baton_work_end e = {
-		.proof = claim(w, "q", 1)->proof, .how = BATON_REJECT, .error = {text, 4100}};
+	const struct baton_work_end e = {.proof = claim(w, "q", 1)->proof,
+	                                 .how = BATON_REJECT,
+	                                 .error = {text, 4100}};
 	end_with(w, &e);
 	free(text);
 	assert_int_equal(look(w, &id)->error.len, 4095);
@@ -426,8 +443,10 @@ static void every_dead_batch_of_a_lane_holds_it(void **state)
 	set_policy(w, "q", &p);
 	const struct baton_work_claim *c = claim_two(w);
 	end(w, c, BATON_REJECT);
-	put(w, "q", "x");
+	struct baton_batch_id behind = put(w, "q", "x");
+	assert_id(look(w, &behind)->ahead, c->batches[0].id);
 	assert_int_equal(cancel(w, &c->batches[0].id), BATON_CANCEL_REMOVED);
+	assert_id(look(w, &behind)->ahead, c->batches[1].id);
 	assert_null(claim(w, "q", 1));
 	assert_int_equal(cancel(w, &c->batches[1].id), BATON_CANCEL_REMOVED);
 	assert_string_equal(claim(w, "q", 1)->batches[0].id.text, "3");
@@ -438,7 +457,8 @@ static void what_waits_is_cancelled_at_once(void **state)
 	struct world *w = *state;
 	set_attempts(w, "q", 3);
 	struct baton_batch_id ids[] = {put(w, "q", "a"), put_later(w, "q", "b", 1000),
-	                               put(w, "q", "c"), put(w, "q", "d"), {"99"}, {"nonsense"}};
+	                               put(w, "q", "c"), put(w, "q", "d"),
+	                               {"99"},           {"nonsense"}};
 	struct baton_work_end e = {.proof = claim(w, "q", 1)->proof, .how = BATON_ABANDON};
 	end_with(w, &e);
 	struct baton_work_ask ask = {.queue = BATON_STR("q"), .claims = 3, .max = 1};
@@ -452,8 +472,7 @@ static void what_waits_is_cancelled_at_once(void **state)
 	enum baton_cancelled answers[6];
 	assert_int_equal(baton_work_cancel(w->store, ids, 6, answers), BATON_OK);
 	for (int i = 0; i < 6; i++)
-		assert_int_equal(answers[i],
-		                 i < 4 ? BATON_CANCEL_REMOVED : BATON_CANCEL_MISSING);
+		assert_int_equal(answers[i], i < 4 ? BATON_CANCEL_REMOVED : BATON_CANCEL_MISSING);
 	struct baton_queue_counts now = counts(w, "q");
 	assert_int_equal(now.ready + now.delayed + now.running + now.dead, 0);
 	assert_int_equal(cancel(w, &ids[0]), BATON_CANCEL_MISSING);
@@ -532,8 +551,9 @@ static void what_waits_for_its_time_is_revived_at_its_old_place(void **state)
 	assert_int_equal(revive(w, &id), BATON_OK);
 	const struct baton_work_claim *c = claim(w, "q", 1);
 	assert_id(c->batches[0].id, id);
-	const struct baton_work_end e = {
-		.proof = c->proof, .how = BATON_FAIL, .delay = baton_duration_ms(100000)};
+	const struct baton_work_end e = {.proof = c->proof,
+	                                 .how = BATON_FAIL,
+	                                 .delay = baton_duration_ms(100000)};
 	end_with(w, &e);
 	assert_int_equal(revive(w, &id), BATON_OK);
 	c = claim(w, "q", 1);
@@ -571,6 +591,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(ends_are_each_for_themselves),
 	WORLD_TEST(emitted_work_is_put_with_the_completion),
 	WORLD_TEST(emitted_work_that_is_refused_keeps_the_claim),
+	WORLD_TEST(emitted_work_is_put_after_what_is_completed_is_gone),
 	WORLD_TEST(what_fails_waits_for_its_next_attempt_and_blocks_its_lane),
 	WORLD_TEST(under_pass_others_overtake_what_waits_for_its_next_attempt),
 	WORLD_TEST(a_delay_of_the_failure_counts_instead_of_the_policys),

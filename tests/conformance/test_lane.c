@@ -117,8 +117,10 @@ static void what_was_given_back_can_be_taken_again_at_a_checkpoint(void **state)
 	put_join(w, "q", "x", "");
 	const struct baton_work_claim *first = claim_lane(w, &ask);
 	assert_int_equal(first->count, 2);
-	const struct baton_work_end e = {
-		.proof = first->proof, .how = BATON_ABANDON, .ids = &first->batches[0].id, .count = 1};
+	const struct baton_work_end e = {.proof = first->proof,
+	                                 .how = BATON_ABANDON,
+	                                 .ids = &first->batches[0].id,
+	                                 .count = 1};
 	assert_int_equal(end_with(w, &e).err, BATON_OK);
 	const struct baton_work_claim *again = claim_lane(w, &ask);
 	assert_string_equal(again->batches[0].id.text, "1");
@@ -339,6 +341,25 @@ static void fences_grow_along_a_lane_when_a_batch_brings_a_higher_one(void **sta
 	assert_true(second->fence.v > first->fence.v);
 }
 
+static void a_revived_batch_brings_its_last_fence_with_it(void **state)
+{
+	struct world *w = *state;
+	struct baton_batch_id id = put(w, "q", "x");
+	const struct baton_work_claim *c = claim(w, "q", 1);
+	for (int i = 0; i < 9; i++) {
+		end(w, c, BATON_ABANDON);
+		c = claim(w, "q", 1);
+	}
+	end(w, c, BATON_REJECT);
+	assert_int_equal(revive(w, &id), BATON_OK);
+	struct baton_queue_policy p = policy(w, "q");
+	p.mode = BATON_QUEUE_LANE;
+	set_policy(w, "q", &p);
+	struct baton_lease lease = hold_lane(w, "q", "x", NULL);
+	struct baton_lane_ask ask = lane_ask("q", "x", &lease);
+	assert_true(claim_lane(w, &ask)->fence.v > c->fence.v);
+}
+
 static const struct CMUnitTest tests[] = {
 	WORLD_TEST(the_subject_of_a_lane_is_made_of_its_names),
 	WORLD_TEST(the_holder_of_a_lane_gets_its_head),
@@ -358,6 +379,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(a_paused_queue_gives_nothing_to_a_lane_either),
 	WORLD_TEST(claims_of_one_lease_after_the_other_have_growing_fences),
 	WORLD_TEST(fences_grow_along_a_lane_when_a_batch_brings_a_higher_one),
+	WORLD_TEST(a_revived_batch_brings_its_last_fence_with_it),
 };
 
 WORLD_MAIN("lane", tests)

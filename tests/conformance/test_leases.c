@@ -6,14 +6,16 @@
 static struct baton_lease_answer ask(struct world *w, const char *subject,
                                      const struct baton_owner *owner)
 {
-	const struct baton_lease_ask a = {
-		.subject = baton_str_z(subject), .owner = owner, .ttl = baton_duration_ms(1000)};
+	const struct baton_lease_ask a = {.subject = baton_str_z(subject),
+	                                  .owner = owner,
+	                                  .ttl = baton_duration_ms(1000)};
 	struct baton_lease_answer answer;
 	assert_int_equal(baton_lease_claim(w->store, &a, 1, &answer), BATON_OK);
 	return answer;
 }
 
-static struct baton_lease hold(struct world *w, const char *subject, const struct baton_owner *owner)
+static struct baton_lease hold(struct world *w, const char *subject,
+                               const struct baton_owner *owner)
 {
 	struct baton_lease_answer answer = ask(w, subject, owner);
 	assert_int_equal(answer.err, BATON_OK);
@@ -105,8 +107,9 @@ static void who_holds_it_already_yields_to_himself_and_can_adopt_it(void **state
 static void the_same_nonce_gets_the_same_lease_again(void **state)
 {
 	struct world *w = *state;
-	struct baton_lease_ask a = {
-		.subject = BATON_STR("s"), .ttl = baton_duration_ms(1000), .nonce = {{7}}};
+	struct baton_lease_ask a = {.subject = BATON_STR("s"),
+	                            .ttl = baton_duration_ms(1000),
+	                            .nonce = {{7}}};
 	struct baton_lease_answer first, again;
 	assert_int_equal(baton_lease_claim(w->store, &a, 1, &first), BATON_OK);
 	advance(w, 500);
@@ -319,7 +322,7 @@ static void ten_thousand_fit_in_one_call(void **state)
 	struct world *w = *state;
 	struct baton_lease_ask *asks = calloc(10000, sizeof *asks);
 	struct baton_lease_answer *answers = calloc(10000, sizeof *answers);
-	char (*names)[8] = calloc(10000, sizeof *names);
+	char(*names)[8] = calloc(10000, sizeof *names);
 	for (int i = 0; i < 10000; i++) {
 		snprintf(names[i], sizeof names[i], "s%d", i);
 		asks[i].subject = baton_str_z(names[i]);

@@ -140,7 +140,8 @@ static void a_source_key_belongs_to_its_queue_and_lane_or_none(void **state)
 static void a_source_key_with_other_content_is_a_conflict_for_all(void **state)
 {
 	struct world *w = *state;
-	struct baton_batch b[] = {batch_of("q", "lane", NULL), keyed("lane", "key", &other_payload)};
+	struct baton_batch b[] = {batch_of("q", "lane", NULL),
+	                          keyed("lane", "key", &other_payload)};
 	struct baton_batch first = keyed("lane", "key", NULL);
 	struct baton_put puts[2];
 	put_batch(w, &first);

@@ -7,6 +7,7 @@
 
 #define OPS 3000
 #define LOOK_EVERY 8
+#define SHORT 200 /* a list of which everything is looked at after each operation */
 
 void same_open(struct same *s)
 {
@@ -55,6 +56,11 @@ static size_t run(const struct op *ops, size_t count, size_t look_every, bool sh
 	return at;
 }
 
+static size_t every(size_t count)
+{
+	return count > SHORT ? LOOK_EVERY : 1;
+}
+
 /* Drops operations as long as the rest still makes a difference. Returns how many are left. */
 static size_t shrink(struct op *ops, size_t count)
 {
@@ -63,8 +69,9 @@ static size_t shrink(struct op *ops, size_t count)
 	for (size_t size = count / 2 > 0 ? count / 2 : 1; size > 0; size /= 2) {
 		for (size_t from = 0; from + size <= count;) {
 			memcpy(fewer, ops, from * sizeof *ops);
-			memcpy(fewer + from, ops + from + size, (count - from - size) * sizeof *ops);
-			size_t at = run(fewer, count - size, 1, false, why);
+			memcpy(fewer + from, ops + from + size,
+			       (count - from - size) * sizeof *ops);
+			size_t at = run(fewer, count - size, every(count), false, why);
 			if (at > 0) {
 				memcpy(ops, fewer, at * sizeof *ops);
 				count = at;
@@ -83,10 +90,10 @@ static void assert_same(struct op *ops, size_t count, uint64_t seed)
 	size_t at = run(ops, count, LOOK_EVERY, false, why);
 	if (at == 0)
 		return;
-	print_error("they differ after %zu operations, BATON_SEED=%" PRIu64 ": %s\n", at, seed, why);
-	size_t exact = run(ops, at, 1, false, why);
-	at = shrink(ops, exact > 0 ? exact : at);
-	run(ops, at, 1, true, why);
+	print_error("they differ after %zu operations, BATON_SEED=%" PRIu64 ": %s\n", at, seed,
+	            why);
+	at = shrink(ops, at);
+	run(ops, at, every(at), true, why);
 	fail_msg("the shortest list of operations that was found is above: %s", why);
 }
 

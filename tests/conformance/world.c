@@ -53,6 +53,11 @@ static void remove_directory(const char *path)
 		rmdir(path);
 }
 
+const char *world_kind(void)
+{
+	return kind;
+}
+
 void world_open(struct world *w, const char *where)
 {
 	memset(w, 0, sizeof *w);
@@ -68,8 +73,18 @@ void world_open(struct world *w, const char *where)
 	memset(&w->dead.boot, 1, sizeof w->dead.boot);
 }
 
+struct baton_store *world_twin(struct world *w)
+{
+	if (strcmp(w->where, "memory:") == 0)
+		return w->store;
+	if (!w->twin)
+		assert_int_equal(open_store(w, &w->twin), BATON_OK);
+	return w->twin;
+}
+
 void world_close(struct world *w)
 {
+	baton_store_close(w->twin);
 	for (size_t i = 0; i < w->claim_count; i++)
 		baton_work_claims_free(w->claims[i]);
 	for (size_t i = 0; i < w->page_count; i++)
@@ -315,9 +330,9 @@ enum baton_batch_state complete(struct world *w, const struct baton_work_claim *
 struct baton_work_renewal renew(struct world *w, const struct baton_work_claim *c, int64_t ttl_ms)
 {
 	struct baton_work_renewal answer;
-	assert_int_equal(
-		baton_work_renew(w->store, &c->proof, 1, baton_duration_ms(ttl_ms), &answer),
-		BATON_OK);
+	assert_int_equal(baton_work_renew(w->store, &c->proof, 1, baton_duration_ms(ttl_ms),
+	                                  &answer),
+	                 BATON_OK);
 	return answer;
 }
 
@@ -400,8 +415,8 @@ void set_policy(struct world *w, const char *queue, const struct baton_queue_pol
 void set_attempts(struct world *w, const char *queue, uint32_t attempts)
 {
 	struct baton_queue_policy p = policy(w, queue);
-	p.retry = p.retry_lane = (struct baton_retry){.attempts = attempts,
-	                                              .backoff = BATON_BACKOFF_NONE};
+	p.retry = p.retry_lane =
+		(struct baton_retry){.attempts = attempts, .backoff = BATON_BACKOFF_NONE};
 	set_policy(w, queue, &p);
 }
 

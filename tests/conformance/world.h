@@ -8,6 +8,7 @@
 #include <baton/batch.h>
 #include <baton/lease.h>
 #include <baton/queue.h>
+#include <baton/schedule.h>
 #include <baton/store.h>
 #include <baton/work.h>
 
@@ -23,12 +24,13 @@
 
 struct world {
 	struct baton_store *store;
+	struct baton_store *twin; /* NULL: not asked for yet */
 	struct fake_clock clock;
 	struct fault fault;
 	struct baton_owner other; /* somebody elsewhere            */
 	struct baton_owner dead;  /* a process that is known to be */
 	char where[BATON_STORE_PATH_MAX];
-	char directory[200]; /* "": none */
+	char directory[200];                           /* "": none */
 	struct baton_work_claims *claims[CLAIMS_KEPT]; /* freed at the end */
 	size_t claim_count;
 	struct baton_work_page *pages[PAGES_KEPT]; /* freed at the end */
@@ -41,9 +43,9 @@ struct world {
 int world_main(int argc, char **argv, const char *name, const struct CMUnitTest *tests,
                size_t count);
 
-#define WORLD_MAIN(name, tests)                                                            \
-	int main(int argc, char **argv)                                                    \
-	{                                                                                  \
+#define WORLD_MAIN(name, tests)                                                                 \
+	int main(int argc, char **argv)                                                         \
+	{                                                                                       \
 		return world_main(argc, argv, name, tests, sizeof(tests) / sizeof((tests)[0])); \
 	}
 #define WORLD_TEST(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
@@ -51,9 +53,15 @@ int world_main(int argc, char **argv, const char *name, const struct CMUnitTest 
 int world_setup(void **state);
 int world_teardown(void **state);
 
+/* What the program was asked to test. */
+const char *world_kind(void);
+
 /* One more store of that kind, empty, on the same clock. */
 void world_open(struct world *w, const char *where);
 void world_close(struct world *w);
+
+/* Another handle on what the store is kept in; the same one, if that can have no other. */
+struct baton_store *world_twin(struct world *w);
 
 void advance(struct world *w, int64_t ms);
 void step_clock(struct world *w, int64_t ms); /* as somebody sets it */
@@ -111,16 +119,16 @@ void set_policy(struct world *w, const char *queue, const struct baton_queue_pol
 void set_attempts(struct world *w, const char *queue, uint32_t attempts);
 
 #define assert_id(a, b) assert_string_equal((a).text, (b).text)
-#define assert_str(s, z)                                                 \
-	do {                                                             \
-		assert_int_equal((s).len, strlen(z));                    \
-		assert_memory_equal((s).ptr, (z), (s).len);              \
+#define assert_str(s, z)                                    \
+	do {                                                \
+		assert_int_equal((s).len, strlen(z));       \
+		assert_memory_equal((s).ptr, (z), (s).len); \
 	} while (0)
 
 /* The detail has to have these words. */
-#define assert_detail(words)                                                        \
-	do {                                                                        \
-		if (!strstr(baton_err_detail(), (words)))                           \
+#define assert_detail(words)                                                           \
+	do {                                                                           \
+		if (!strstr(baton_err_detail(), (words)))                              \
 			fail_msg("\"%s\" is not in: %s", (words), baton_err_detail()); \
 	} while (0)
 

@@ -144,8 +144,8 @@ enum baton_err memory_batch_event(struct tx *tx, struct batch *b, enum batch_eve
 	b->is.state = next;
 	b->is.holds = next == BATON_BATCH_DEAD && b->lane->name.len > 0 &&
 	              queue->is.policy.on_dead == BATON_ON_DEAD_HOLD;
-	b->is.blocks = next == BATON_BATCH_RETRY &&
-	               queue->is.policy.on_retry == BATON_ON_RETRY_BLOCK;
+	b->is.blocks =
+		next == BATON_BATCH_RETRY && queue->is.policy.on_retry == BATON_ON_RETRY_BLOCK;
 	b->row.gone = next == BATON_BATCH_GONE;
 	return BATON_OK;
 }

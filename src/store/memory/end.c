@@ -12,8 +12,7 @@ static struct claim *claim_proved(const struct tx *tx, const struct baton_work_p
 	struct claim_name name;
 	if (!claim_name_parse(proof->id, &name))
 		return NULL;
-	struct row *row =
-		memory_row_first(&tx->m->claims, memory_hash(tx->m, &name, sizeof name));
+	struct row *row = memory_row_first(&tx->m->claims, memory_hash(tx->m, &name, sizeof name));
 	for (; row; row = memory_row_next(row)) {
 		struct claim *claim = (struct claim *)row;
 		if (claim->name.head == name.head && claim->name.fence == name.fence &&
@@ -63,7 +62,7 @@ enum baton_err memory_renew(struct baton_store *store, const struct baton_work_p
 struct ending {
 	const struct baton_work_end *end;
 	struct queue *queue;
-	struct text *text; /* the result, or the error */
+	struct text *text;   /* the result, or the error */
 	struct batch *first; /* of those that have ended: the one with the lowest number */
 };
 
@@ -89,8 +88,7 @@ static enum baton_err delay_of(const struct ending *e, const struct batch *b,
 	uint64_t bits;
 	enum baton_err err = baton_id_random(&random);
 	memcpy(&bits, random.bytes, sizeof bits);
-	*ret = e->end->delay.ns > 0 ? e->end->delay
-	                            : backoff_delay(retry, b->is.attempts, bits);
+	*ret = e->end->delay.ns > 0 ? e->end->delay : backoff_delay(retry, b->is.attempts, bits);
 	return err;
 }
 
@@ -187,8 +185,7 @@ static struct answer *answer_find(const struct tx *tx, const struct baton_work_p
 	struct claim_name name;
 	if (!claim_name_parse(proof->id, &name))
 		return NULL;
-	struct row *row =
-		memory_row_first(&tx->m->answers, memory_hash(tx->m, &name, sizeof name));
+	struct row *row = memory_row_first(&tx->m->answers, memory_hash(tx->m, &name, sizeof name));
 	for (; row; row = memory_row_next(row)) {
 		struct answer *answer = (struct answer *)row;
 		if (answer->name.head == name.head && answer->name.fence == name.fence &&

@@ -77,8 +77,8 @@ static enum baton_err exact(struct tx *tx, const struct baton_lane_ask *ask,
 	qsort(wanted, ask->count, sizeof(struct batch *), by_seq);
 	for (size_t i = 0; i < ask->count; i++)
 		seqs[i] = wanted[i]->is.seq;
-	bool can = select_exact(ready->candidates, ready->count, seqs, ask->count, ask->at,
-	                        ask->pass);
+	bool can =
+		select_exact(ready->candidates, ready->count, seqs, ask->count, ask->at, ask->pass);
 	return can ? BATON_OK : BATON_YIELD;
 }
 

@@ -67,9 +67,8 @@ static enum lease_verdict judge(const struct tx *tx, const struct lease *lease,
 	};
 	if (!lease)
 		return lease_judge(NULL, &request);
-	request.holder_is_dead =
-		lease_is_live(&lease->is.row, tx->now) &&
-		baton_owner_is_dead(self, &lease->is.row.owner, BATON_REACH_HOST);
+	request.holder_is_dead = lease_is_live(&lease->is.row, tx->now) &&
+	                         baton_owner_is_dead(self, &lease->is.row.owner, BATON_REACH_HOST);
 	return lease_judge(&lease->is.row, &request);
 }
 
@@ -248,7 +247,8 @@ static bool is_listed(const struct tx *tx, const struct lease *lease, struct bat
 {
 	struct baton_str s = lease->subject;
 	return lease_is_live(&lease->is.row, tx->now) && memory_compare(s, after) > 0 &&
-	       s.len >= prefix.len && (prefix.len == 0 || memcmp(s.ptr, prefix.ptr, prefix.len) == 0);
+	       s.len >= prefix.len &&
+	       (prefix.len == 0 || memcmp(s.ptr, prefix.ptr, prefix.len) == 0);
 }
 
 static int by_subject(const void *a, const void *b)

@@ -146,13 +146,11 @@ enum baton_err memory_get(struct baton_store *store, const struct baton_batch_id
 	return hand_over(&tx, e, page, ret_page);
 }
 
-static bool is_listed(const struct tx *tx, const struct batch *b,
-                      const struct baton_work_filter *f)
+static bool is_listed(const struct tx *tx, const struct batch *b, const struct baton_work_filter *f)
 {
 	return (f->queue.len == 0 || baton_str_equal(b->lane->queue->name, f->queue)) &&
 	       (f->lane.len == 0 || baton_str_equal(b->lane->name, f->lane)) &&
-	       (f->state == 0 || b->is.state == f->state) &&
-	       memory_batch_find(tx, b->id) != NULL;
+	       (f->state == 0 || b->is.state == f->state) && memory_batch_find(tx, b->id) != NULL;
 }
 
 static int by_seq(const void *a, const void *b)

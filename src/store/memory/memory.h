@@ -85,16 +85,16 @@ struct batch {
 		uint64_t seq;
 		enum baton_batch_state state;
 		uint32_t attempts;
-		uint64_t fence;               /* of its last claim; 0: none             */
-		struct baton_store_time due;  /* delayed, retry                         */
+		uint64_t fence;                   /* of its last claim; 0: none             */
+		struct baton_store_time due;      /* delayed, retry                         */
 		struct baton_store_time ended_at; /* dead, done                         */
-		struct baton_store_time until; /* done: how long that is kept           */
-		struct claim *claim;          /* claimed                                */
-		bool cancel;                  /* claimed, and asked to stop             */
-		bool holds;                   /* dead, and its lane stands still        */
-		bool blocks;                  /* retry, and those behind it wait too    */
-		struct text *error;           /* of the last attempt, or NULL           */
-		struct text *result;          /* done, or NULL                          */
+		struct baton_store_time until;    /* done: how long that is kept           */
+		struct claim *claim;              /* claimed                                */
+		bool cancel;                      /* claimed, and asked to stop             */
+		bool holds;                       /* dead, and its lane stands still        */
+		bool blocks;                      /* retry, and those behind it wait too    */
+		struct text *error;               /* of the last attempt, or NULL           */
+		struct text *result;              /* done, or NULL                          */
 	} is;
 };
 

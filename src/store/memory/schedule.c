@@ -33,9 +33,9 @@ static struct schedule *add(struct tx *tx, const struct baton_schedule *s)
 {
 	size_t size = s->name.len + s->cron.len + s->zone.len + s->queue.len + s->lane.len +
 	              s->payload.len;
-	struct schedule *new = (struct schedule *)memory_tx_add(
-		tx, &tx->m->schedules, sizeof *new + size,
-		memory_hash(tx->m, s->name.ptr, s->name.len));
+	struct schedule *new =
+		(struct schedule *)memory_tx_add(tx, &tx->m->schedules, sizeof *new + size,
+	                                         memory_hash(tx->m, s->name.ptr, s->name.len));
 	if (!new)
 		return NULL;
 	char *text = (char *)(new + 1);
@@ -57,7 +57,8 @@ enum baton_err memory_schedule_set(struct baton_store *store, const struct baton
 	struct baton_schedule s = *schedule;
 	memory_tx_begin(&tx, store);
 	struct schedule *old = find(tx.m, s.name);
-	if (old && baton_str_equal(old->put.cron, s.cron) && baton_str_equal(old->put.zone, s.zone)) {
+	if (old && baton_str_equal(old->put.cron, s.cron) &&
+	    baton_str_equal(old->put.zone, s.zone)) {
 		s.last = old->is.last;
 		s.next = old->is.next;
 	}
@@ -72,8 +73,7 @@ enum baton_err memory_schedule_remove(struct baton_store *store, struct baton_st
 	struct tx tx;
 	memory_tx_begin(&tx, store);
 	struct schedule *s = find(tx.m, name);
-	enum baton_err e = s ? memory_tx_delete(&tx, &s->row)
-	                     : refuse_schedule(name);
+	enum baton_err e = s ? memory_tx_delete(&tx, &s->row) : refuse_schedule(name);
 	return memory_tx_end(&tx, e);
 }
 
@@ -105,8 +105,8 @@ enum baton_err memory_schedule_list(struct baton_store *store, struct baton_str 
 		memory = schedules_parcel_add(page, &copy);
 		s = name.len > 0 ? NULL : next_after(tx.m, s->put.name);
 	}
-	return memory_tx_end(&tx, memory ? BATON_OK
-	                                 : fail(BATON_NO_MEMORY, "no memory for schedules"));
+	return memory_tx_end(&tx,
+	                     memory ? BATON_OK : fail(BATON_NO_MEMORY, "no memory for schedules"));
 }
 
 enum baton_err memory_schedule_step(struct baton_store *store, const struct schedule_step *step)

@@ -9,7 +9,12 @@
 #include "store/parcel.h"
 #include "store/sqlite/claims.h"
 
-enum { FLAG_COMMAND = 1, FLAG_AFTER_COMMIT = 2, FLAG_JOIN = 4, FLAG_MANY = 8 };
+enum {
+	FLAG_COMMAND = 1,
+	FLAG_AFTER_COMMIT = 2,
+	FLAG_JOIN = 4,
+	FLAG_MANY = 8
+};
 #define PRIORITY_SHIFT 4
 #define SHARD_SHIFT 8
 
@@ -120,8 +125,9 @@ enum baton_err batch_need(struct db *db, int64_t seq, struct batch_row *ret)
 	bool found;
 	enum baton_err e = batch_load(db, seq, ret, &found);
 	if (e == BATON_OK && !found)
-		e = fail(BATON_STORAGE, "store %s is damaged: batch %lld is gone; baton check says more",
-		         db->path, (long long)seq);
+		e = fail(BATON_STORAGE,
+		         "store %s is damaged: batch %lld is gone; baton check says more", db->path,
+		         (long long)seq);
 	return e;
 }
 

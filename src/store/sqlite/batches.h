@@ -67,10 +67,10 @@ enum baton_err batch_store(struct db *db, const struct batch_row *row,
 
 /* What happened to a batch that did not go the straight way. */
 struct trouble {
-	uint32_t attempts; /* that failed                                      */
-	uint64_t fence;    /* of its last claim                                */
+	uint32_t attempts;           /* that failed                                      */
+	uint64_t fence;              /* of its last claim                                */
 	struct baton_store_time due; /* while it waits outside of the ready ones; 0: it does not */
-	bool cancel;       /* somebody wants it cancelled                      */
+	bool cancel;                 /* somebody wants it cancelled                      */
 	size_t error_len;
 	char error[BATON_ERROR_MAX];
 };
@@ -89,8 +89,9 @@ enum baton_err batch_state(struct db *db, const struct batch_row *b, struct bato
 /* How often it may be tried. */
 struct baton_retry batch_row_retry(const struct batch_row *b, const struct baton_queue_policy *p);
 
-#define RUN(db, sql, ...) run_numbers((db), (sql), (const int64_t[]){__VA_ARGS__}, \
-	                              sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
+#define RUN(db, sql, ...)                                        \
+	run_numbers((db), (sql), (const int64_t[]){__VA_ARGS__}, \
+	            sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
 
 /* Runs a statement with numbers for parameters. */
 enum baton_err run_numbers(struct db *db, enum sql sql, const int64_t *numbers, size_t count);
@@ -98,8 +99,8 @@ enum baton_err run_numbers(struct db *db, enum sql sql, const int64_t *numbers, 
 /* The first column of the row that it finds, or 0. */
 enum baton_err find_number(struct db *db, enum sql sql, const int64_t *numbers, size_t count,
                            int64_t *ret);
-#define FIND(db, sql, ret, ...)                                                          \
-	find_number((db), (sql), (const int64_t[]){__VA_ARGS__},                         \
+#define FIND(db, sql, ret, ...)                                  \
+	find_number((db), (sql), (const int64_t[]){__VA_ARGS__}, \
 	            sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (ret))
 
 #endif

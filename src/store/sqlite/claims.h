@@ -13,8 +13,8 @@ struct claim_row {
 	int64_t owner;
 	int64_t queue;
 	struct baton_store_time claimed_at, expires_at;
-	bool offered; /* it has expired, and its work can be taken  */
-	bool tried;   /* some of its batches have had trouble before */
+	bool offered;     /* it has expired, and its work can be taken  */
+	bool tried;       /* some of its batches have had trouble before */
 	uint64_t granter; /* the fence that it was granted under */
 	int64_t lane;     /* 0: none */
 	int64_t *seqs;    /* its batches, in order; the scratch's */

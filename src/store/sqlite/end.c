@@ -295,9 +295,8 @@ static enum baton_err end_one(struct sqlite_store *s, const struct baton_work_en
 	if (e != BATON_OK || !known)
 		return e;
 	answer->err = BATON_OK;
-	if (end->emit_count > 0)
-		e = put_all(s, end->emits, end->emit_count, NULL);
-	return e == BATON_OK ? end_claim(s, &c, end, &parts, answer) : e;
+	e = end_claim(s, &c, end, &parts, answer);
+	return e == BATON_OK ? put_all(s, end->emits, end->emit_count, NULL) : e;
 }
 
 /* What an end emits may be refused after some of it was put, so such an end is undone alone. */

@@ -158,8 +158,8 @@ struct due {
 	int64_t due, seq, kind;
 };
 
-static enum baton_err list_due(struct sqlite_store *s, const struct queue_row *row, struct due **ret,
-                               size_t *ret_count)
+static enum baton_err list_due(struct sqlite_store *s, const struct queue_row *row,
+                               struct due **ret, size_t *ret_count)
 {
 	struct query q = query_begin(&s->db, SQL_LATER_DUE);
 	struct due *list = NULL;

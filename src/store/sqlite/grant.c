@@ -51,8 +51,9 @@ static enum baton_err payload_read(struct sqlite_store *s, struct arena *a, int6
 	}
 	enum baton_err e = query_end(&q);
 	if (e == BATON_OK && !found)
-		e = fail(BATON_STORAGE, "store %s is damaged: batch %lld is gone; baton check says more",
-		         s->path, (long long)seq);
+		e = fail(BATON_STORAGE,
+		         "store %s is damaged: batch %lld is gone; baton check says more", s->path,
+		         (long long)seq);
 	return e == BATON_OK ? bad : e;
 }
 
@@ -269,8 +270,8 @@ static enum baton_err pick_from(struct sqlite_store *s, const struct candidates 
 		n = c->count;
 	size_t next = 0;
 	for (size_t i = 0; i < n; i++) {
-		if (scan->wanted && (next == scan->wanted_count ||
-		                     c->items[i].seq != scan->wanted[next]))
+		if (scan->wanted &&
+		    (next == scan->wanted_count || c->items[i].seq != scan->wanted[next]))
 			continue;
 		next++;
 		if (!pick_add(s, p, (int64_t)c->items[i].seq, c->tried[i]))

@@ -57,8 +57,7 @@ static enum baton_err why_lost(struct sqlite_store *s, const struct claim_row *c
 	if (!baton_store_time_live(c->expires_at, s->now))
 		return BATON_OK;
 	enum baton_err e = owner_load(&s->db, c->owner, &owner);
-	bool dead = e == BATON_OK &&
-	            baton_owner_is_dead(&s->base.owner, &owner, BATON_REACH_HOST);
+	bool dead = e == BATON_OK && baton_owner_is_dead(&s->base.owner, &owner, BATON_REACH_HOST);
 	*ret = dead ? BATON_STR("its owner died") : BATON_STR("");
 	return e;
 }
@@ -118,7 +117,7 @@ static enum baton_err claim_lane(struct sqlite_store *s, struct grant *g,
 	struct claim_row *claims;
 	struct pick p = {.count = 0};
 	size_t count;
-	bool free;
+	bool free = false;
 	enum baton_err e = claims_of_lane(s, lane, &claims, &count);
 	if (e == BATON_OK)
 		e = clear_lane(s, g, ask, claims, &count, &free);

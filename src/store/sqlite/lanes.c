@@ -127,8 +127,9 @@ static enum baton_err lane_read(struct db *db, int64_t lane, struct lane_row *re
 		                         (uint32_t)column_int(&q, 3)};
 	enum baton_err e = query_end(&q);
 	if (e == BATON_OK && !found)
-		e = fail(BATON_STORAGE, "store %s is damaged: lane %lld is gone; baton check says more",
-		         db->path, (long long)lane);
+		e = fail(BATON_STORAGE,
+		         "store %s is damaged: lane %lld is gone; baton check says more", db->path,
+		         (long long)lane);
 	return e;
 }
 

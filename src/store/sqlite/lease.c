@@ -121,8 +121,7 @@ static enum baton_err take(struct sqlite_store *s, const struct baton_lease_ask 
 static enum baton_err extend(struct sqlite_store *s, const struct baton_lease_ask *ask,
                              struct stored_lease *l)
 {
-	l->row.expires_at =
-		lease_extended(l->row.expires_at, s->now, store_ttl(ask->ttl), false);
+	l->row.expires_at = lease_extended(l->row.expires_at, s->now, store_ttl(ask->ttl), false);
 	return lease_save(&s->db, ask->subject, l);
 }
 

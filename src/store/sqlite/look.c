@@ -74,7 +74,7 @@ static enum baton_err trouble_fill(const struct view *v, int64_t seq, struct bat
 	info->batch.attempt = t.attempts + (claimed || info->state == BATON_BATCH_DONE);
 	info->cancel = claimed && t.cancel;
 	return arena_copy(v->a, (struct baton_str){t.error, len}, &info->error) ? BATON_OK
-	                                                                       : no_memory();
+	                                                                        : no_memory();
 }
 
 static enum baton_err claim_fill(const struct view *v, const struct batch_row *b,
@@ -165,9 +165,9 @@ static enum baton_err why_fill(const struct view *v, const struct batch_row *b,
                                const struct queue_row *row, struct baton_work_info *info)
 {
 	static const enum baton_why whys[] = {
-		[BATON_BATCH_READY] = BATON_WHY_READY,     [BATON_BATCH_DELAYED] = BATON_WHY_DELAYED,
-		[BATON_BATCH_RETRY] = BATON_WHY_RETRY,     [BATON_BATCH_CLAIMED] = BATON_WHY_NOTHING,
-		[BATON_BATCH_DEAD] = BATON_WHY_DEAD,       [BATON_BATCH_DONE] = BATON_WHY_DONE,
+		[BATON_BATCH_READY] = BATON_WHY_READY, [BATON_BATCH_DELAYED] = BATON_WHY_DELAYED,
+		[BATON_BATCH_RETRY] = BATON_WHY_RETRY, [BATON_BATCH_CLAIMED] = BATON_WHY_NOTHING,
+		[BATON_BATCH_DEAD] = BATON_WHY_DEAD,   [BATON_BATCH_DONE] = BATON_WHY_DONE,
 	};
 	info->why = whys[info->state];
 	if (info->why != BATON_WHY_READY)
@@ -292,7 +292,8 @@ static enum baton_err list_into(const struct view *v, const struct baton_work_fi
 		                       : infos[count].state == f->state;
 	}
 	enum baton_err e = query_end(&q);
-	page->pub = (struct baton_work_page){.infos = infos, .count = count, .next = more ? next : 0};
+	page->pub =
+		(struct baton_work_page){.infos = infos, .count = count, .next = more ? next : 0};
 	return e == BATON_OK ? bad : e;
 }
 
@@ -384,8 +385,7 @@ enum baton_err sqlite_next_due(struct baton_store *store, struct baton_str queue
 	struct sqlite_store *s = (struct sqlite_store *)store;
 	int64_t due = INT64_MAX;
 	pthread_mutex_lock(&s->read_mu);
-	enum baton_err e =
-		queue.len > 0 ? due_of_named(s, queue, &due) : due_of_all(s, &due);
+	enum baton_err e = queue.len > 0 ? due_of_named(s, queue, &due) : due_of_all(s, &due);
 	pthread_mutex_unlock(&s->read_mu);
 	if (e == BATON_OK && due == INT64_MAX)
 		return BATON_NOT_FOUND;

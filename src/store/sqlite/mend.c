@@ -63,8 +63,7 @@ static enum baton_err leave_dead(struct sqlite_store *s, const struct named *n)
 static enum baton_err leave_later(struct sqlite_store *s, const struct named *n)
 {
 	int64_t lane = 0, kind;
-	enum baton_err e =
-		FIND(&s->db, SQL_LATER_HAS, &kind, n->q->id, n->due.ms, n->b.seq);
+	enum baton_err e = FIND(&s->db, SQL_LATER_HAS, &kind, n->q->id, n->due.ms, n->b.seq);
 	if (e == BATON_OK)
 		e = RUN(&s->db, SQL_LATER_DROP, n->q->id, n->due.ms, n->b.seq);
 	n->q->tally.delayed--;
@@ -174,8 +173,7 @@ static enum baton_err revive_dead(struct sqlite_store *s, struct named *n)
 static enum baton_err revive_later(struct sqlite_store *s, struct named *n)
 {
 	int64_t kind;
-	enum baton_err e =
-		FIND(&s->db, SQL_LATER_HAS, &kind, n->q->id, n->due.ms, n->b.seq);
+	enum baton_err e = FIND(&s->db, SQL_LATER_HAS, &kind, n->q->id, n->due.ms, n->b.seq);
 	return e == BATON_OK ? later_end(s, n->q, &n->b, n->due, (enum later_kind)kind) : e;
 }
 

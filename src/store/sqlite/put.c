@@ -47,8 +47,8 @@ static enum baton_err source_look(struct sqlite_store *s, const struct source *s
 		ret->id = column_int(&q, 0);
 		ret->same = content.len == KEY_SIZE &&
 		            memcmp(content.ptr, source->content, KEY_SIZE) == 0;
-		ret->found = baton_store_time_live((struct baton_store_time){column_int(&q, 2)},
-		                                   s->now);
+		ret->found =
+			baton_store_time_live((struct baton_store_time){column_int(&q, 2)}, s->now);
 	}
 	enum baton_err e = query_end(&q);
 	if (e != BATON_OK || ret->id == 0)

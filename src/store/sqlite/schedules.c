@@ -74,7 +74,8 @@ enum baton_err sqlite_schedule_list(struct baton_store *store, struct baton_str 
 	struct sqlite_store *s = (struct sqlite_store *)store;
 	bool memory = true;
 	pthread_mutex_lock(&s->read_mu);
-	struct query q = query_begin(&s->read, name.len > 0 ? SQL_SCHEDULE_READ : SQL_SCHEDULE_LIST);
+	struct query q =
+		query_begin(&s->read, name.len > 0 ? SQL_SCHEDULE_READ : SQL_SCHEDULE_LIST);
 	query_text(&q, name.len > 0 ? name : after);
 	if (name.len == 0)
 		query_int(&q, (int64_t)max);

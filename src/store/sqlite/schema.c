@@ -19,9 +19,9 @@ static const char *const steps[] = {
 	" lane INTEGER NOT NULL,"          /* of the last lane                      */
 	" granter_floor INTEGER NOT NULL," /* all fences are above these            */
 	" plain_floor INTEGER NOT NULL,"
-	" copied INTEGER NOT NULL,"  /* 1: a copy that nobody has opened yet         */
-	" swept INTEGER NOT NULL,"   /* how far `finished` has been looked through   */
-	" name BLOB NOT NULL);"      /* of the store: 16 random bytes                */
+	" copied INTEGER NOT NULL," /* 1: a copy that nobody has opened yet         */
+	" swept INTEGER NOT NULL,"  /* how far `finished` has been looked through   */
+	" name BLOB NOT NULL);"     /* of the store: 16 random bytes                */
 	"CREATE TABLE lease("
 	" subject TEXT PRIMARY KEY, held INTEGER NOT NULL, owner TEXT NOT NULL,"
 	" token BLOB NOT NULL, nonce BLOB NOT NULL, fence INTEGER NOT NULL,"

@@ -3,17 +3,16 @@
 #define SQLITE_SQL_H
 
 #define SQL_LEASE_COLUMNS "held, owner, token, nonce, fence, counter, claimed_at, expires_at"
-#define SQL_QUEUE_COLUMNS                                                                        \
+#define SQL_QUEUE_COLUMNS                                                                          \
 	"id, name, mode, shards, paused, payload_max, waiting_max, attempts, backoff, base, cap, " \
 	"lane_attempts, lane_backoff, lane_base, lane_cap, on_retry, on_dead, dedupe, keep, "      \
 	"granter, counter, ready, delayed, running, dead, done, failed, mixed"
 #define SQL_BATCH_COLUMNS "seq, queue, flags, put_at, due, born, lane, grp, retry, payload"
-#define SQL_CLAIM_COLUMNS                                                                \
+#define SQL_CLAIM_COLUMNS                                                                     \
 	"head, fence, token, owner, queue, claimed_at, expires_at, offered, tried, granter, " \
 	"lane, batches"
 
-#define SQL_SCHEDULE_COLUMNS \
-	"name, cron, zone, missed, queue, lane, priority, payload, last, next"
+#define SQL_SCHEDULE_COLUMNS "name, cron, zone, missed, queue, lane, priority, payload, last, next"
 
 #define SQL_RUNNER_COLUMNS \
 	"number, name, slot, endpoint, labels, owner, weight, ttl, since"
@@ -120,8 +119,8 @@
 	X(CLAIM_OF_SINGLE, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE head = ?")               \
 	X(CLAIM_OF_LANE, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE lane = ? ORDER BY head")   \
 	X(CLAIM_BUSY, "SELECT 1 FROM claim WHERE lane = ? AND offered = 0 LIMIT 1")                \
-	X(CLAIM_RENEW, "UPDATE claim SET expires_at = ?, offered = 0 "                            \
-	               "WHERE head = ? AND fence = ?")                                            \
+	X(CLAIM_RENEW, "UPDATE claim SET expires_at = ?, offered = 0 "                             \
+	               "WHERE head = ? AND fence = ?")                                             \
 	X(CLAIM_TRY, "UPDATE claim SET tried = 1 WHERE head = ? AND fence = ?")                    \
 	X(CLAIM_REST, "UPDATE claim SET batches = ? WHERE head = ? AND fence = ?")                 \
 	X(CLAIM_OFFER, "UPDATE claim SET offered = 1 WHERE head = ? AND fence = ?")                \

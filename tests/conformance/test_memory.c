@@ -1,0 +1,211 @@
+/* Every allocation is failed in turn: all of a call is done then, or nothing of it. */
+#include <stdlib.h>
+
+#include "world.h"
+
+/* What can be seen of the queue, in numbers. */
+struct picture {
+	struct baton_queue_counts counts;
+	bool queue;
+	size_t batches;
+	size_t held;
+};
+
+static struct picture picture_of(struct world *w)
+{
+	static struct baton_lease_entry entries[8];
+	struct baton_queue_info info;
+	struct picture p = {.batches = 0};
+	const struct baton_work_filter f = {.max = 100};
+	struct baton_work_page *page;
+	fault_arm(&w->fault, 0);
+	p.queue = baton_queue_get(w->store, BATON_STR("q"), &info) == BATON_OK;
+	if (p.queue)
+		p.counts = info.counts;
+	assert_int_equal(baton_work_list(w->store, &f, &page), BATON_OK);
+	p.batches = page->count;
+	baton_work_page_free(page);
+	assert_int_equal(baton_lease_list(w->store, BATON_STR(""), BATON_STR(""), entries, 8,
+	                                  &p.held),
+	                 BATON_OK);
+	return p;
+}
+
+static bool equal(const struct picture *a, const struct picture *b)
+{
+	return a->queue == b->queue && a->batches == b->batches && a->held == b->held &&
+	       a->counts.ready == b->counts.ready && a->counts.delayed == b->counts.delayed &&
+	       a->counts.running == b->counts.running && a->counts.dead == b->counts.dead &&
+	       a->counts.done == b->counts.done && a->counts.failed == b->counts.failed;
+}
+
+/* Prepares a store, and does it with the allocation `n` failing. False: there are not so many. */
+static bool fail_one(unsigned n, void (*prepare)(struct world *w),
+                     enum baton_err (*scenario)(struct world *w))
+{
+	struct world *w = malloc(sizeof *w);
+	world_open(w, world_kind());
+	prepare(w);
+	struct picture before = picture_of(w);
+	fault_arm(&w->fault, n);
+	enum baton_err e = scenario(w);
+	bool fired = fault_fired(&w->fault);
+	struct picture after = picture_of(w);
+	assert_sound(w);
+	assert_true(e == BATON_OK || (e == BATON_NO_MEMORY && fired));
+	assert_int_equal(equal(&before, &after), e != BATON_OK);
+	world_close(w);
+	free(w);
+	return fired;
+}
+
+static void fail_each(void (*prepare)(struct world *w), enum baton_err (*scenario)(struct world *w))
+{
+	unsigned n = 1;
+	while (fail_one(n, prepare, scenario))
+		n++;
+}
+
+static enum baton_err put_some(struct world *w)
+{
+	static const struct baton_str many[] = {{"a", 1}, {"bc", 2}};
+	struct baton_batch b[] = {batch_of("q", "x", many), batch_of("q", "", NULL),
+	                          batch_of("q", "y", NULL)};
+	struct baton_put puts[3];
+	b[0].count = 2;
+	b[1].source = BATON_STR("key");
+	b[2].delay = baton_duration_ms(100);
+	return baton_work_put(w->store, b, 3, puts);
+}
+
+static enum baton_err claim_some(struct world *w)
+{
+	struct baton_work_claims *claims = NULL;
+	const struct baton_work_ask ask = {.queue = BATON_STR("q"), .claims = 10, .max = 10};
+	enum baton_err e = baton_work_claim(w->store, &ask, &claims);
+	assert_true(e == BATON_OK || !claims);
+	keep_claims(w, claims);
+	return e;
+}
+
+static struct baton_lease lease;
+
+static enum baton_err claim_lane_some(struct world *w)
+{
+	struct baton_lane_ask ask = lane_ask("q", "x", &lease);
+	return try_lane(w, &ask, NULL);
+}
+
+static struct baton_work_end to_end[3];
+
+static enum baton_err end_some(struct world *w)
+{
+	struct baton_work_ended answers[3];
+	enum baton_err e = baton_work_end(w->store, to_end, 3, answers);
+	for (int i = 0; i < 3 && e == BATON_OK; i++)
+		assert_int_equal(answers[i].err, BATON_OK);
+	return e;
+}
+
+static enum baton_err hold_some(struct world *w)
+{
+	const struct baton_lease_ask asks[] = {{.subject = BATON_STR("a")},
+	                                       {.subject = BATON_STR("lane/q/x")}};
+	struct baton_lease_answer answers[2];
+	return baton_lease_claim(w->store, asks, 2, answers);
+}
+
+static void nothing(struct world *w)
+{
+	(void)w;
+}
+
+static void work(struct world *w)
+{
+	assert_int_equal(put_some(w), BATON_OK);
+	put_join(w, "q", "z", "");
+	put_join(w, "q", "z", "");
+}
+
+static void lost_claims(struct world *w)
+{
+	work(w);
+	assert_int_equal(claim_some(w), BATON_OK);
+	advance(w, 30000);
+}
+
+static void a_lane(struct world *w)
+{
+	work(w);
+	lease = hold_lane(w, "q", "x", NULL);
+}
+
+/* Three claims, whose ends are in to_end. */
+static void claims(struct world *w)
+{
+	static struct baton_batch emits[2];
+	struct baton_queue_policy p = policy(w, "q");
+	p.keep = baton_duration_s(60);
+	set_policy(w, "q", &p);
+	work(w);
+	const struct baton_work_ask ask = {.queue = BATON_STR("q"), .claims = 3, .max = 1};
+	const struct baton_work_claims *c = claim_many(w, &ask);
+	emits[0] = batch_of("q", "new", NULL);
+	emits[1] = batch_of("p", "", NULL);
+	to_end[0] = (struct baton_work_end){.proof = c->claims[0].proof,
+	                                    .how = BATON_COMPLETE,
+	                                    .result = BATON_STR("r"),
+	                                    .emits = emits,
+	                                    .emit_count = 2};
+	to_end[1] = (struct baton_work_end){.proof = c->claims[1].proof,
+	                                    .how = BATON_FAIL,
+	                                    .error = BATON_STR("it broke")};
+	to_end[2] = (struct baton_work_end){.proof = c->claims[2].proof, .how = BATON_REJECT};
+}
+
+static void a_put_is_whole_or_nothing(void **state)
+{
+	(void)state;
+	fail_each(nothing, put_some);
+}
+
+static void a_claim_is_whole_or_nothing(void **state)
+{
+	(void)state;
+	fail_each(work, claim_some);
+}
+
+static void a_claim_of_what_was_lost_is_whole_or_nothing(void **state)
+{
+	(void)state;
+	fail_each(lost_claims, claim_some);
+}
+
+static void a_claim_of_a_lane_is_whole_or_nothing(void **state)
+{
+	(void)state;
+	fail_each(a_lane, claim_lane_some);
+}
+
+static void an_end_is_whole_or_nothing(void **state)
+{
+	(void)state;
+	fail_each(claims, end_some);
+}
+
+static void a_lease_claim_is_whole_or_nothing(void **state)
+{
+	(void)state;
+	fail_each(nothing, hold_some);
+}
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(a_put_is_whole_or_nothing),
+	cmocka_unit_test(a_claim_is_whole_or_nothing),
+	cmocka_unit_test(a_claim_of_what_was_lost_is_whole_or_nothing),
+	cmocka_unit_test(a_claim_of_a_lane_is_whole_or_nothing),
+	cmocka_unit_test(an_end_is_whole_or_nothing),
+	cmocka_unit_test(a_lease_claim_is_whole_or_nothing),
+};
+
+WORLD_MAIN("memory", tests)

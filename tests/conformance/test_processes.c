@@ -1,0 +1,269 @@
+/* Several processes on one store: they are started before the store is opened, since a file that
+ * was opened is not for a forked child, and do what they are told. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <baton/lease.h>
+#include <baton/store.h>
+#include <baton/work.h>
+
+#include "support/child.h"
+#include "support/harness.h"
+
+#define MATES 4
+#define ROUNDS 20
+
+struct team {
+	char directory[200];
+	char where[256];
+	struct child mates[MATES];
+};
+
+static void say_put(int channel, struct baton_store *store, const char *key)
+{
+	static const struct baton_str payload = {"p", 1};
+	char text[64];
+	struct baton_put put = {.existing = false};
+	const struct baton_batch b = {.queue = BATON_STR("q"),
+	                              .lane = baton_str_z(key),
+	                              .source = baton_str_z(key),
+	                              .payloads = &payload,
+	                              .count = 1};
+	enum baton_err e = baton_work_put(store, &b, 1, &put);
+	snprintf(text, sizeof text, "%d %d %s", e, put.existing, put.id.text);
+	channel_send(channel, text);
+}
+
+static void say_claim(int channel, struct baton_store *store)
+{
+	struct baton_work_claims *claims = NULL;
+	const struct baton_work_ask ask = {.queue = BATON_STR("q"), .claims = 1, .max = 1};
+	enum baton_err e = baton_work_claim(store, &ask, &claims);
+	char text[64];
+	snprintf(text, sizeof text, "%d %zu", e, claims ? claims->count : 0);
+	baton_work_claims_free(claims);
+	channel_send(channel, text);
+}
+
+static void say_hold(int channel, struct baton_store *store, const char *subject)
+{
+	const struct baton_lease_ask ask = {.subject = baton_str_z(subject)};
+	struct baton_lease_answer answer = {.err = BATON_OK};
+	enum baton_err e = baton_lease_claim(store, &ask, 1, &answer);
+	char text[64];
+	snprintf(text, sizeof text, "%d %d %" PRIu64, e, answer.err, answer.lease.fence.v);
+	channel_send(channel, text);
+}
+
+static int mate(int channel, void *arg)
+{
+	const struct baton_store_options options = {.where = baton_str_z(arg)};
+	struct baton_store *store = NULL;
+	char command[64];
+	while (channel_receive(channel, command, sizeof command)) {
+		if (strcmp(command, "open") == 0)
+			channel_send(channel, baton_store_open(&options, &store) == BATON_OK
+			                              ? "open"
+			                              : baton_err_detail());
+		else if (strncmp(command, "put ", 4) == 0)
+			say_put(channel, store, command + 4);
+		else if (strcmp(command, "claim") == 0)
+			say_claim(channel, store);
+		else
+			say_hold(channel, store, command + 5);
+	}
+	baton_store_close(store);
+	return 0;
+}
+
+static void answer_of(struct team *t, int i, char text[64])
+{
+	assert_true(channel_receive(t->mates[i].channel, text, 64));
+}
+
+static void ask_all(struct team *t, const char *command)
+{
+	for (int i = 0; i < MATES; i++)
+		channel_send(t->mates[i].channel, command);
+}
+
+static int setup(void **state)
+{
+	struct team *t = calloc(1, sizeof *t);
+	const char *tmp = getenv("TMPDIR");
+	snprintf(t->directory, sizeof t->directory, "%s/baton-processes-XXXXXX",
+	         tmp ? tmp : "/tmp");
+	assert_non_null(mkdtemp(t->directory));
+	snprintf(t->where, sizeof t->where, "sqlite:%s/store", t->directory);
+	for (int i = 0; i < MATES; i++)
+		child_start(&t->mates[i], mate, t->where);
+	char text[64];
+	ask_all(t, "open");
+	for (int i = 0; i < MATES; i++) {
+		answer_of(t, i, text);
+		assert_string_equal(text, "open");
+	}
+	*state = t;
+	return 0;
+}
+
+/* Whoever was killed has been reaped already. */
+static int teardown(void **state)
+{
+	struct team *t = *state;
+	struct baton_store *store = NULL;
+	uint64_t faults = 1;
+	for (int i = 0; i < MATES; i++) {
+		if (t->mates[i].pid == 0)
+			continue;
+		child_hang_up(&t->mates[i]);
+		assert_int_equal(child_reap(&t->mates[i]), 0);
+	}
+	const struct baton_store_options options = {.where = baton_str_z(t->where)};
+	assert_int_equal(baton_store_open(&options, &store), BATON_OK);
+	assert_int_equal(baton_store_check(store, NULL, NULL, &faults), BATON_OK);
+	assert_int_equal(faults, 0);
+	baton_store_close(store);
+	static const char *const ends[] = {"", "-wal", "-shm", "-turn"};
+	for (int i = 0; i < 4; i++) {
+		char path[300];
+		snprintf(path, sizeof path, "%s/store%s", t->directory, ends[i]);
+		unlink(path);
+	}
+	rmdir(t->directory);
+	free(t);
+	return 0;
+}
+
+static void of_puts_with_one_source_key_one_is_stored_and_all_have_its_id(void **state)
+{
+	struct team *t = *state;
+	for (int round = 0; round < ROUNDS; round++) {
+		char command[64], text[64], first[64] = "";
+		int stored = 0;
+		snprintf(command, sizeof command, "put key%d", round);
+		ask_all(t, command);
+		for (int i = 0; i < MATES; i++) {
+			answer_of(t, i, text);
+			assert_int_equal(text[0], '0');
+			stored += text[2] == '0';
+			if (i == 0)
+				snprintf(first, sizeof first, "%s", text + 4);
+			assert_string_equal(text + 4, first);
+		}
+		assert_int_equal(stored, 1);
+	}
+}
+
+static void one_of_many_claimants_has_a_batch(void **state)
+{
+	struct team *t = *state;
+	char text[64];
+	for (int round = 0; round < ROUNDS; round++) {
+		char command[64];
+		int given = 0;
+		snprintf(command, sizeof command, "put key%d", round);
+		channel_send(t->mates[0].channel, command);
+		answer_of(t, 0, text);
+		ask_all(t, "claim");
+		for (int i = 0; i < MATES; i++) {
+			answer_of(t, i, text);
+			assert_int_equal(text[0], '0');
+			given += text[2] == '1';
+		}
+		assert_int_equal(given, 1);
+	}
+}
+
+static void one_of_many_claimants_holds_a_subject(void **state)
+{
+	struct team *t = *state;
+	for (int round = 0; round < ROUNDS; round++) {
+		char command[64], text[64];
+		int held = 0;
+		snprintf(command, sizeof command, "hold s%d", round);
+		ask_all(t, command);
+		for (int i = 0; i < MATES; i++) {
+			answer_of(t, i, text);
+			assert_int_equal(text[0], '0');
+			held += text[2] == '0';
+		}
+		assert_int_equal(held, 1);
+	}
+}
+
+static uint64_t hold(struct team *t, int i, const char *subject)
+{
+	char command[64], text[64];
+	snprintf(command, sizeof command, "hold %s", subject);
+	channel_send(t->mates[i].channel, command);
+	answer_of(t, i, text);
+	assert_true(strncmp(text, "0 0 ", 4) == 0);
+	return strtoull(text + 4, NULL, 10);
+}
+
+static void a_holder_that_was_killed_is_replaced_at_once(void **state)
+{
+	struct team *t = *state;
+	char text[64];
+	uint64_t first = hold(t, 0, "s");
+	channel_send(t->mates[1].channel, "hold s");
+	answer_of(t, 1, text);
+	assert_true(strncmp(text, "0 1 ", 4) == 0);
+	kill(t->mates[0].pid, SIGKILL);
+	child_await_end(&t->mates[0]);
+	uint64_t second = hold(t, 1, "s");
+	assert_true(second > first);
+	assert_int_equal(child_reap(&t->mates[0]), 128 + SIGKILL);
+	t->mates[0].pid = 0;
+	kill(t->mates[1].pid, SIGKILL);
+	assert_int_equal(child_reap(&t->mates[1]), 128 + SIGKILL);
+	t->mates[1].pid = 0;
+	assert_true(hold(t, 2, "s") > second);
+}
+
+static int use_parents_store(int channel, void *arg)
+{
+	struct baton_store *store = arg;
+	struct baton_lease_holder holder;
+	char text[64];
+	snprintf(text, sizeof text, "%s",
+	         baton_err_name(baton_lease_inspect(store, BATON_STR("s"), &holder)));
+	channel_send(channel, text);
+	return 0;
+}
+
+static void a_forked_child_cannot_use_its_parents_handle(void **state)
+{
+	(void)state;
+	const struct baton_store_options options = {.where = BATON_STR("memory:")};
+	struct baton_store *store;
+	struct child c;
+	char text[64];
+	assert_int_equal(baton_store_open(&options, &store), BATON_OK);
+	child_start(&c, use_parents_store, store);
+	assert_true(channel_receive(c.channel, text, sizeof text));
+	assert_string_equal(text, "BATON_GONE");
+	assert_int_equal(child_reap(&c), 0);
+	baton_store_close(store);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			of_puts_with_one_source_key_one_is_stored_and_all_have_its_id, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(one_of_many_claimants_has_a_batch, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_of_many_claimants_holds_a_subject, setup,
+	                                        teardown),
+		cmocka_unit_test_setup_teardown(a_holder_that_was_killed_is_replaced_at_once, setup,
+	                                        teardown),
+		cmocka_unit_test(a_forked_child_cannot_use_its_parents_handle),
+	};
+	return cmocka_run_group_tests_name("processes", tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+/* The policy of a queue. */
+#include <stdio.h>
+#include <string.h>
+
+#include <baton/policy.h>
+
+#include "support/harness.h"
+
+static struct baton_queue_policy good;
+
+static void refuse(const char *words)
+{
+	assert_int_equal(baton_queue_policy_check(&good), BATON_INVALID);
+	if (!strstr(baton_err_detail(), words))
+		fail_msg("\"%s\" is not in: %s", words, baton_err_detail());
+	good = baton_queue_policy_default();
+}
+
+static void allow(void)
+{
+	assert_int_equal(baton_queue_policy_check(&good), BATON_OK);
+	good = baton_queue_policy_default();
+}
+
+static void the_default_is_what_the_manual_says(void **state)
+{
+	(void)state;
+	struct baton_queue_policy p = baton_queue_policy_default();
+	assert_int_equal(baton_queue_policy_check(&p), BATON_OK);
+	assert_int_equal(p.mode, BATON_QUEUE_OPEN);
+	assert_int_equal(p.shards, 16);
+	assert_int_equal(p.payload_max, 1048576);
+	assert_int_equal(p.waiting_max, 0);
+	assert_int_equal(p.retry.attempts, 20);
+	assert_int_equal(p.retry.backoff, BATON_BACKOFF_EXPONENTIAL);
+	assert_int_equal(p.retry.base.ns, baton_duration_s(1).ns);
+	assert_int_equal(p.retry.cap.ns, baton_duration_s(3600).ns);
+	assert_int_equal(p.retry_lane.attempts, 5);
+	assert_int_equal(p.retry_lane.cap.ns, baton_duration_s(30).ns);
+	assert_int_equal(p.on_retry, BATON_ON_RETRY_BLOCK);
+	assert_int_equal(p.on_dead, BATON_ON_DEAD_CONTINUE);
+	assert_int_equal(p.dedupe.ns, baton_duration_s(86400).ns);
+	assert_int_equal(p.keep.ns, 0);
+	assert_false(p.paused);
+}
+
+static void numbers_have_their_limits(void **state)
+{
+	(void)state;
+	good = baton_queue_policy_default();
+	good.mode = (enum baton_queue_mode)0;
+	refuse("mode is 0: 1 to 4 are allowed");
+	good.mode = (enum baton_queue_mode)5;
+	refuse("mode is 5");
+	good.shards = 0;
+	refuse("shards is 0: 1 to 4096 are allowed");
+	good.shards = 4097;
+	refuse("shards is 4097");
+	good.shards = 4096;
+	allow();
+	good.payload_max = 0;
+	refuse("payload_max is 0: 1 to 67108864 are allowed");
+	good.payload_max = (1u << 26) + 1;
+	refuse("payload_max is 67108865");
+	good.payload_max = 1u << 26;
+	allow();
+	good.waiting_max = BATON_QUEUE_WAITING_MAX + 1;
+	refuse("waiting_max is 1000000000001: 0 to 1000000000000 are allowed");
+	good.on_retry = (enum baton_on_retry)3;
+	refuse("on_retry is 3: 1 to 2 are allowed");
+	good.on_dead = (enum baton_on_dead)0;
+	refuse("on_dead is 0: 1 to 2 are allowed");
+}
+
+static void spans_have_their_limits(void **state)
+{
+	(void)state;
+	good = baton_queue_policy_default();
+	good.dedupe.ns = 0;
+	refuse("dedupe is 0: 1ms to 365d are allowed");
+	good.dedupe = baton_duration_ms(BATON_QUEUE_SPAN_MAX_MS + 1);
+	refuse("dedupe is");
+	good.dedupe = baton_duration_ms(BATON_QUEUE_SPAN_MAX_MS);
+	allow();
+	good.keep.ns = -1;
+	refuse("keep is -1ns: 0 to 365d are allowed");
+	good.keep = baton_duration_ms(BATON_QUEUE_SPAN_MAX_MS + 1);
+	refuse("keep is");
+}
+
+static void retries_have_their_limits(void **state)
+{
+	(void)state;
+	good = baton_queue_policy_default();
+	good.retry.attempts = 0;
+	refuse("attempts is 0: 1 to 1000000 are allowed");
+	good.retry_lane.attempts = 1000001;
+	refuse("attempts is 1000001");
+	good.retry.backoff = (enum baton_backoff)4;
+	refuse("backoff is 4: 1 to 3 are allowed");
+	good.retry.base.ns = 0;
+	refuse("base is 0: 1ms to 1d are allowed");
+	good.retry.base = good.retry.cap = baton_duration_ms(86400001);
+	refuse("base is");
+	good.retry.cap = baton_duration_ms(999);
+	refuse("cap is 999ms: 1s to 1d are allowed");
+	good.retry.cap = baton_duration_ms(86400001);
+	refuse("cap is");
+	good.retry = (struct baton_retry){.attempts = 1, .backoff = BATON_BACKOFF_NONE};
+	allow();
+	good.retry = (struct baton_retry){1, BATON_BACKOFF_FIXED, baton_duration_ms(1), {0}};
+	allow();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_default_is_what_the_manual_says),
+		cmocka_unit_test(numbers_have_their_limits),
+		cmocka_unit_test(spans_have_their_limits),
+		cmocka_unit_test(retries_have_their_limits),
+	};
+	return cmocka_run_group_tests_name("policy", tests, NULL, NULL);
+}
