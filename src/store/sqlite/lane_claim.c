@@ -115,7 +115,7 @@ static enum baton_err claim_lane(struct sqlite_store *s, struct grant *g,
 	struct claim_row *claims;
 	struct pick p = {.count = 0};
 	size_t count;
-	bool free;
+	bool free = false;
 	enum baton_err e = claims_of_lane(s, lane, &claims, &count);
 	if (e == BATON_OK)
 		e = clear_lane(s, g, ask, claims, &count, &free);
