@@ -39,10 +39,12 @@ static enum baton_err copy_to(struct sqlite_store *s, const char *path,
 	enum baton_err e = db_open(&to, path, false, s->db.patience_ms);
 	if (e == BATON_OK) {
 		pthread_mutex_lock(&s->read_mu);
-		e = db_exec(&s->read, "BEGIN; SELECT 1 FROM state");
+		e = db_begin(&s->read, SQL_BEGIN_READ);
+		if (e == BATON_OK)
+			e = db_exec(&s->read, "SELECT 1 FROM state");
 		if (e == BATON_OK)
 			e = copy_pages(s, &to, progress);
-		sqlite3_exec(s->read.handle, "COMMIT", NULL, NULL, NULL);
+		db_rollback(&s->read);
 		pthread_mutex_unlock(&s->read_mu);
 	}
 	if (e == BATON_OK)

@@ -235,3 +235,23 @@ enum baton_err query_run(struct query *q)
 		;
 	return query_end(q);
 }
+
+void db_rollback(struct db *db)
+{
+	if (sqlite3_get_autocommit(db->handle))
+		return;
+	sqlite3_step(db->stmts[SQL_ROLLBACK]);
+	sqlite3_reset(db->stmts[SQL_ROLLBACK]);
+}
+
+/* The way back is prepared first: who has no memory for it would keep the lock. */
+enum baton_err db_begin(struct db *db, enum sql begin)
+{
+	struct query back = query_begin(db, SQL_ROLLBACK);
+	enum baton_err e = query_end(&back);
+	if (e != BATON_OK)
+		return e;
+	db_rollback(db);
+	struct query q = query_begin(db, begin);
+	return query_run(&q);
+}

@@ -32,6 +32,12 @@ void db_close(struct db *db);
 /* Runs statements that return nothing. */
 enum baton_err db_exec(struct db *db, const char *sql);
 
+/* Begins a transaction with SQL_BEGIN or SQL_BEGIN_READ. Not BATON_OK: none is open. */
+enum baton_err db_begin(struct db *db, enum sql begin);
+
+/* Ends the transaction, if one is open, and undoes what it did. */
+void db_rollback(struct db *db);
+
 /* The first column of the first row. */
 enum baton_err db_number(struct db *db, const char *sql, int64_t *ret);
 

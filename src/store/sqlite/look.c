@@ -220,7 +220,7 @@ static enum baton_err get_into(const struct view *v, uint64_t number, struct pag
 static enum baton_err read_begin(struct sqlite_store *s)
 {
 	pthread_mutex_lock(&s->read_mu);
-	enum baton_err e = db_exec(&s->read, "BEGIN");
+	enum baton_err e = db_begin(&s->read, SQL_BEGIN_READ);
 	if (e != BATON_OK)
 		pthread_mutex_unlock(&s->read_mu);
 	return e;
@@ -228,7 +228,7 @@ static enum baton_err read_begin(struct sqlite_store *s)
 
 static void read_end(struct sqlite_store *s)
 {
-	sqlite3_exec(s->read.handle, "COMMIT", NULL, NULL, NULL);
+	db_rollback(&s->read);
 	pthread_mutex_unlock(&s->read_mu);
 }
 

@@ -225,12 +225,12 @@ enum baton_err schema_open(struct db *db, struct baton_store_time now)
 	if (e != BATON_OK || (version == VERSION && copied == 0))
 		return e;
 	db->waited_us = 0;
-	e = db_exec(db, "BEGIN IMMEDIATE");
+	e = db_begin(db, SQL_BEGIN);
 	if (e != BATON_OK)
 		return e;
 	e = settle(db, now);
 	if (e == BATON_OK)
-		return db_exec(db, "COMMIT");
-	sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
+		e = db_exec(db, "COMMIT");
+	db_rollback(db);
 	return e;
 }

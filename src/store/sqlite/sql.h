@@ -19,6 +19,7 @@
 
 #define SQL_TABLE(X)                                                                               \
 	X(BEGIN, "BEGIN IMMEDIATE")                                                                \
+	X(BEGIN_READ, "BEGIN")                                                                     \
 	X(COMMIT, "COMMIT")                                                                        \
 	X(ROLLBACK, "ROLLBACK")                                                                    \
 	X(SAVE, "SAVEPOINT one")                                                                   \

@@ -37,27 +37,6 @@ static enum baton_err simple(struct db *db, enum sql sql)
 	return query_run(&q);
 }
 
-enum baton_err sqlite_save_begin(struct sqlite_store *s, struct books_mark *mark)
-{
-	enum baton_err e = books_mark(&s->books, mark);
-	if (e == BATON_OK)
-		e = simple(&s->db, SQL_SAVE);
-	if (e != BATON_OK)
-		books_mark_done(&s->books, mark);
-	return e;
-}
-
-enum baton_err sqlite_save_end(struct sqlite_store *s, const struct books_mark *mark,
-                               enum baton_err e)
-{
-	struct books_mark kept = *mark;
-	if (e != BATON_OK && simple(&s->db, SQL_SAVE_BACK) == BATON_OK)
-		books_back(&s->books, mark);
-	enum baton_err ended = simple(&s->db, SQL_SAVE_KEEP);
-	books_mark_done(&s->books, &kept);
-	return e == BATON_OK ? ended : e;
-}
-
 /* Whether it is an answer, which leaves the transaction in order, or a failure, after which nobody
  * knows what has been written. */
 static bool is_answer(enum baton_err e)
@@ -84,6 +63,33 @@ static bool is_answer(enum baton_err e)
 	return false;
 }
 
+enum baton_err sqlite_save_begin(struct sqlite_store *s, struct books_mark *mark)
+{
+	enum baton_err e = books_mark(&s->books, mark);
+	if (e == BATON_OK)
+		e = simple(&s->db, SQL_SAVE);
+	if (e != BATON_OK)
+		books_mark_done(&s->books, mark);
+	return e;
+}
+
+enum baton_err sqlite_save_end(struct sqlite_store *s, const struct books_mark *mark,
+                               enum baton_err e)
+{
+	struct books_mark kept = *mark;
+	enum baton_err ended = BATON_OK;
+	if (is_answer(e) && e != BATON_OK) {
+		ended = simple(&s->db, SQL_SAVE_BACK);
+		if (ended == BATON_OK)
+			books_back(&s->books, mark);
+	}
+	/* After a failure the whole transaction is undone. */
+	if (is_answer(e) && ended == BATON_OK)
+		ended = simple(&s->db, SQL_SAVE_KEEP);
+	books_mark_done(&s->books, &kept);
+	return ended == BATON_OK ? e : ended;
+}
+
 static void request_fail(struct request *r, enum baton_err e)
 {
 	const char *detail = baton_err_detail();
@@ -95,7 +101,7 @@ static void request_fail(struct request *r, enum baton_err e)
 
 static void rollback(struct sqlite_store *s)
 {
-	sqlite3_exec(s->db.handle, "ROLLBACK", NULL, NULL, NULL);
+	db_rollback(&s->db);
 	books_forget(&s->books);
 	s->news_count = 0;
 }
@@ -117,7 +123,7 @@ static enum baton_err begin(struct sqlite_store *s, bool renews)
 	s->db.waited_us = 0;
 	s->news_count = 0;
 	turn_wait(&s->turn, renews);
-	enum baton_err e = simple(&s->db, SQL_BEGIN);
+	enum baton_err e = db_begin(&s->db, SQL_BEGIN);
 	turn_pass(&s->turn);
 	if (e != BATON_OK)
 		return e;

@@ -44,7 +44,6 @@ static const char *watched;
 static struct picture live, taken;
 static unsigned armed;
 static bool fired;
-static struct disk_counts counted;
 
 static void need(bool condition, const char *what)
 {
@@ -172,8 +171,6 @@ static int on_close(sqlite3_file *file)
 static int on_read(sqlite3_file *file, void *to, int len, sqlite3_int64 offset)
 {
 	struct handle *h = of(file);
-	if (h->kept)
-		counted.reads++;
 	return h->real->pMethods->xRead(h->real, to, len, offset);
 }
 
@@ -183,10 +180,8 @@ static int on_write(sqlite3_file *file, const void *from, int len, sqlite3_int64
 	if (h->kept)
 		event();
 	int code = h->real->pMethods->xWrite(h->real, from, len, offset);
-	if (code == SQLITE_OK && h->kept) {
-		counted.writes++;
+	if (code == SQLITE_OK && h->kept)
 		change_add(h->kept, offset, from, (size_t)len);
-	}
 	return code;
 }
 
@@ -207,10 +202,8 @@ static int on_sync(sqlite3_file *file, int flags)
 	if (h->kept)
 		event();
 	int code = h->real->pMethods->xSync(h->real, flags);
-	if (code == SQLITE_OK && h->kept) {
-		counted.syncs++;
+	if (code == SQLITE_OK && h->kept)
 		kept_sync(h->kept);
-	}
 	return code;
 }
 
@@ -339,7 +332,6 @@ void disk_watch(const char *path)
 	picture_clear(&taken);
 	armed = 0;
 	fired = false;
-	counted = (struct disk_counts){0, 0, 0};
 }
 
 void disk_arm(unsigned n)
@@ -413,9 +405,4 @@ void disk_image(bool picture, enum disk_fate fate, struct rng *rng, const char *
 		write_out(&image.files[i], to);
 	}
 	picture_clear(&image);
-}
-
-struct disk_counts disk_counts(void)
-{
-	return counted;
 }

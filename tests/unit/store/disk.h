@@ -7,7 +7,6 @@
 #define STORE_DISK_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "support/rng.h"
 
@@ -32,11 +31,5 @@ bool disk_fired(void);
 /* Writes what a power failure would leave now, or would have left when the picture was taken:
  * `path` becomes `to`, and likewise the files beside it. */
 void disk_image(bool picture, enum disk_fate fate, struct rng *rng, const char *to);
-
-/* How many pages were read and written since disk_watch(). */
-struct disk_counts {
-	uint64_t reads, writes, syncs;
-};
-struct disk_counts disk_counts(void);
 
 #endif

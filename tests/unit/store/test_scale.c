@@ -1,0 +1,213 @@
+/* What a put, a claim and a completion cost does not depend on how much is stored. Counted, not
+ * timed: the steps of SQLite's machine, the pages that are looked at, and those that are written. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sqlite3.h>
+
+#include "store/sqlite/sqlite.h"
+#include "support/skips.h"
+#include "support/soak.h"
+#include "world.h"
+
+#define ROUNDS 100
+#define PUT_MAX 10000
+#define CLAIM_MAX 1000
+
+/* How much there is of everything. */
+struct amounts {
+	size_t front;  /* in the lane before all the others */
+	size_t lanes;  /* with one batch each               */
+	size_t single; /* without a lane                    */
+	size_t delayed;
+	size_t dead;
+	size_t claimed;
+};
+
+struct cost {
+	uint64_t steps, pages, written;
+};
+
+static int now_and_reset(sqlite3 *db, int what)
+{
+	int value = 0, highest;
+	assert_int_equal(sqlite3_db_status(db, what, &value, &highest, 1), SQLITE_OK);
+	return value;
+}
+
+/* Since the last call. */
+static struct cost spent(struct baton_store *store)
+{
+	sqlite3 *db = ((struct sqlite_store *)store)->db.handle;
+	struct cost c = {.steps = 0};
+	for (sqlite3_stmt *s = NULL; (s = sqlite3_next_stmt(db, s));)
+		c.steps += (uint64_t)sqlite3_stmt_status(s, SQLITE_STMTSTATUS_VM_STEP, 1);
+	c.pages = (uint64_t)now_and_reset(db, SQLITE_DBSTATUS_CACHE_HIT) +
+	          (uint64_t)now_and_reset(db, SQLITE_DBSTATUS_CACHE_MISS);
+	c.written = (uint64_t)now_and_reset(db, SQLITE_DBSTATUS_CACHE_WRITE);
+	return c;
+}
+
+static void add(struct cost *to, struct cost c)
+{
+	to->steps += c.steps;
+	to->pages += c.pages;
+	to->written += c.written;
+}
+
+/* A `lane` that begins with '#' is another one for each batch. */
+static void put_many(struct baton_store *store, const char *queue, const char *lane, size_t count,
+                     int64_t delay_ms)
+{
+	static struct baton_batch batches[PUT_MAX];
+	static struct baton_put puts[PUT_MAX];
+	static char lanes[PUT_MAX][32];
+	static char bytes[150];
+	static const struct baton_str payload = {bytes, sizeof bytes};
+	for (size_t done = 0; done < count;) {
+		size_t n = 0;
+		for (; n < PUT_MAX && done < count; n++, done++) {
+			snprintf(lanes[n], sizeof lanes[n], lane[0] == '#' ? "%s %zu" : "%s", lane,
+			         done);
+			batches[n] = (struct baton_batch){.queue = baton_str_z(queue),
+			                                  .lane = baton_str_z(lanes[n]),
+			                                  .delay = baton_duration_ms(delay_ms),
+			                                  .payloads = &payload,
+			                                  .count = 1};
+		}
+		assert_ok(baton_work_put(store, batches, n, puts));
+	}
+}
+
+static struct baton_work_claims *claim_many(struct baton_store *store, const char *queue,
+                                            size_t count)
+{
+	struct baton_work_claims *claims = NULL;
+	const struct baton_work_ask ask = {.queue = baton_str_z(queue),
+	                                   .ttl = baton_duration_ms(1000000),
+	                                   .claims = (uint32_t)count,
+	                                   .max = 1};
+	assert_ok(baton_work_claim(store, &ask, &claims));
+	assert_non_null(claims);
+	assert_int_equal(claims->count, count);
+	return claims;
+}
+
+static void reject_many(struct baton_store *store, size_t count)
+{
+	static struct baton_work_end ends[CLAIM_MAX];
+	static struct baton_work_ended answers[CLAIM_MAX];
+	while (count > 0) {
+		size_t n = count < CLAIM_MAX ? count : CLAIM_MAX;
+		struct baton_work_claims *claims = claim_many(store, "q", n);
+		for (size_t i = 0; i < n; i++)
+			ends[i] = (struct baton_work_end){.proof = claims->claims[i].proof,
+			                                  .how = BATON_REJECT};
+		assert_ok(baton_work_end(store, ends, n, answers));
+		baton_work_claims_free(claims);
+		count -= n;
+	}
+}
+
+static void leave_claimed(struct baton_store *store, size_t count)
+{
+	while (count > 0) {
+		size_t n = count < CLAIM_MAX ? count : CLAIM_MAX;
+		baton_work_claims_free(claim_many(store, "q", n));
+		count -= n;
+	}
+}
+
+static void make(struct baton_store *store, const struct amounts *a)
+{
+	put_many(store, "q", "", a->dead, 0);
+	reject_many(store, a->dead);
+	put_many(store, "q", "", a->claimed, 0);
+	leave_claimed(store, a->claimed);
+	put_many(store, "q", "", a->delayed, 1000000);
+	put_many(store, "q", "front", a->front, 0);
+	put_many(store, "q", "# lane", a->lanes, 0);
+	put_many(store, "q", "", a->single, 0);
+}
+
+/* What of a life. */
+enum part {
+	PUT,
+	CLAIM,
+	COMPLETE,
+	PARTS
+};
+
+static void live(struct baton_store *store, const char *lane, struct cost costs[PARTS])
+{
+	memset(costs, 0, PARTS * sizeof *costs);
+	spent(store);
+	for (int i = 0; i < ROUNDS; i++) {
+		put_many(store, "q", lane, 1, 0);
+		add(&costs[PUT], spent(store));
+		struct baton_work_claims *claims = claim_many(store, "q", 1);
+		add(&costs[CLAIM], spent(store));
+		assert_ok(complete(store, &claims->claims[0], NULL));
+		add(&costs[COMPLETE], spent(store));
+		baton_work_claims_free(claims);
+	}
+}
+
+static void measure(struct world *w, const struct amounts *a, struct cost ret[4][PARTS])
+{
+	static const char *const lanes[] = {"", "front", "# lane", "of its own"};
+	world_remove(w->path);
+	w->sync = BATON_STORE_RELAXED;
+	world_open(w);
+	make(w->store, a);
+	for (size_t i = 0; i < 2; i++)
+		live(w->store, lanes[i], ret[i]);
+	struct baton_work_claims *front = claim_many(w->store, "q", 1);
+	for (size_t i = 2; i < 4; i++)
+		live(w->store, lanes[i], ret[i]);
+	baton_work_claims_free(front);
+	assert_sound(w->store);
+	world_close(w);
+	world_remove(w->path);
+}
+
+static void show(const char *what, const struct cost c[PARTS])
+{
+	print_message("# %s: steps %d %d %d, pages %d %d %d, written %d %d %d\n", what,
+	              (int)c[0].steps, (int)c[1].steps, (int)c[2].steps, (int)c[0].pages,
+	              (int)c[1].pages, (int)c[2].pages, (int)c[0].written, (int)c[1].written,
+	              (int)c[2].written);
+}
+
+static void the_cost_of_a_life_does_not_grow(void **state)
+{
+	const struct amounts few = {200, 200, 400, 50, 50, 100};
+	const size_t n = soak_scale(1, 50);
+	const struct amounts many = {100000 * n, 20000 * n, 80000 * n,
+	                             20000 * n,  20000 * n, 5000 * n};
+	static struct cost less[4][PARTS], more[4][PARTS];
+	measure(*state, &few, less);
+	measure(*state, &many, more);
+	for (size_t i = 0; i < 4; i++) {
+		show("few ", less[i]);
+		show("many", more[i]);
+	}
+	for (size_t i = 0; i < 4; i++) {
+		for (size_t part = 0; part < PARTS; part++) {
+			assert_true(more[i][part].steps * 10 <= less[i][part].steps * 13);
+			assert_true(more[i][part].written * 10 <= less[i][part].written * 13);
+			/* A level more of every tree. */
+			assert_true(more[i][part].pages <= less[i][part].pages * 2);
+		}
+	}
+}
+
+int main(void)
+{
+	skips_repair();
+	const struct CMUnitTest tests[] = {
+		WORLD_TEST(the_cost_of_a_life_does_not_grow),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
