@@ -1,6 +1,5 @@
 /* Bytes as text that JSON can hold: base64 of RFC 4648, with its padding. */
 #include <stdint.h>
-#include <string.h>
 
 #include "base64.h"
 
@@ -20,10 +19,17 @@ void base64_digits(struct baton_str *s, char digits[4])
 
 static bool digit_value(char c, uint32_t *ret)
 {
-	const char *at = c != '\0' ? strchr(alphabet, c) : NULL;
-	if (at)
-		*ret = (uint32_t)(at - alphabet);
-	return at != NULL;
+	if (c >= 'A' && c <= 'Z')
+		*ret = (uint32_t)(c - 'A');
+	else if (c >= 'a' && c <= 'z')
+		*ret = (uint32_t)(c - 'a') + 26;
+	else if (c >= '0' && c <= '9')
+		*ret = (uint32_t)(c - '0') + 52;
+	else if (c == '+' || c == '/')
+		*ret = c == '+' ? 62 : 63;
+	else
+		return false;
+	return true;
 }
 
 /* Four digits, of which the last `padding` are '='. */
