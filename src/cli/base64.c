@@ -1,5 +1,6 @@
 /* Bytes as text that JSON can hold: base64 of RFC 4648, with its padding. */
 #include <stdint.h>
+#include <string.h>
 
 #include "base64.h"
 
@@ -11,8 +12,9 @@ void base64_digits(struct baton_str *s, char digits[4])
 	uint32_t bits = 0;
 	for (size_t i = 0; i < 3; i++)
 		bits = bits << 8 | (i < n ? (uint8_t)s->ptr[i] : 0);
-	for (size_t i = 0; i < 4; i++)
-		digits[i] = i <= n ? alphabet[bits >> (18 - 6 * i) & 0x3f] : '=';
+	memset(digits, '=', 4);
+	for (size_t i = 0; i <= n; i++)
+		digits[i] = alphabet[bits >> (18 - 6 * i) & 0x3f];
 	s->ptr += n;
 	s->len -= n;
 }
