@@ -12,18 +12,26 @@ void base64_digits(struct baton_str *s, char digits[4])
 	uint32_t bits = 0;
 	for (size_t i = 0; i < 3; i++)
 		bits = bits << 8 | (i < n ? (uint8_t)s->ptr[i] : 0);
-	for (size_t i = 0; i < 4; i++)
-		digits[i] = i <= n ? alphabet[bits >> (18 - 6 * i) & 0x3f] : '=';
+	memset(digits, '=', 4);
+	for (size_t i = 0; i <= n; i++)
+		digits[i] = alphabet[bits >> (18 - 6 * i) & 0x3f];
 	s->ptr += n;
 	s->len -= n;
 }
 
 static bool digit_value(char c, uint32_t *ret)
 {
-	const char *at = c != '\0' ? strchr(alphabet, c) : NULL;
-	if (at)
-		*ret = (uint32_t)(at - alphabet);
-	return at != NULL;
+	if (c >= 'A' && c <= 'Z')
+		*ret = (uint32_t)(c - 'A');
+	else if (c >= 'a' && c <= 'z')
+		*ret = (uint32_t)(c - 'a') + 26;
+	else if (c >= '0' && c <= '9')
+		*ret = (uint32_t)(c - '0') + 52;
+	else if (c == '+' || c == '/')
+		*ret = c == '+' ? 62 : 63;
+	else
+		return false;
+	return true;
 }
 
 /* Four digits, of which the last `padding` are '='. */

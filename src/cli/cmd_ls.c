@@ -70,8 +70,9 @@ static void note_fill(struct row *r, const struct baton_work_info *info)
 			error.len--;
 	}
 	text_show(error, "", r->note);
+	size_t used = strlen(r->note);
 	if (long_error)
-		strcat(r->note, "...");
+		snprintf(r->note + used, sizeof r->note - used, "...");
 }
 
 static void row_fill(struct row *r, const struct baton_work_info *info)

@@ -206,8 +206,8 @@ const struct command commands[] = {
 			 "       baton queue set QUEUE KEY=VALUE...",
 		.summary = "show, change, pause and resume queues",
 		.text = "'list' counts what is in each queue, 'show' adds the policy of one,\n"
-			"'set' changes it and makes the queue if it is not there. From a queue that is\n"
-			"paused nothing can be claimed.\n"
+			"'set' changes it and makes the queue if it is not there. From a queue\n"
+			"that is paused nothing can be claimed.\n"
 			"\n"
 			"The keys are mode, shards, payload-max, waiting-max, attempts, backoff,\n"
 			"base, cap, lane-attempts, lane-backoff, lane-base, lane-cap, on-retry,\n"

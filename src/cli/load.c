@@ -92,14 +92,15 @@ static void complain_line(const struct cargo *c, uint64_t line, const char *why)
 /* The line that the failure of a whole put is about, if it says so; else the first one. */
 static uint64_t line_of_failure(const struct cargo *c, const char **why)
 {
-	size_t number = 0;
-	int len = 0;
-	if (sscanf(*why, "batch %zu: %n", &number, &len) == 1 && len > 0 && number >= 1 &&
-	    number <= c->count) {
-		*why += len;
-		return c->jobs[number - 1].line;
-	}
-	return c->jobs[0].line;
+	static const char before[] = "batch ";
+	char *rest = NULL;
+	uint64_t number = 0;
+	if (strncmp(*why, before, strlen(before)) == 0)
+		number = strtoull(*why + strlen(before), &rest, 10);
+	if (number < 1 || number > c->count || strncmp(rest, ": ", 2) != 0)
+		return c->jobs[0].line;
+	*why = rest + 2;
+	return c->jobs[number - 1].line;
 }
 
 /* An answer is about the jobs; anything else about the store. */

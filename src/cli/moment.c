@@ -24,10 +24,10 @@ static bool take_digits(struct reader *r, int digits, int64_t *ret)
 {
 	int64_t number = 0;
 	for (int i = 0; i < digits; i++) {
-		char c = r->rest.len > 0 ? r->rest.ptr[0] : '\0';
+		const char *digit = r->rest.ptr;
 		if (!take_char(r, "0123456789"))
 			return false;
-		number = 10 * number + (c - '0');
+		number = 10 * number + (*digit - '0');
 	}
 	*ret = number;
 	return true;

@@ -217,8 +217,8 @@ void policy_print(struct line *line, const struct baton_queue_policy *policy)
 static const char *field_name(const struct key *key, char name[KEY_MAX + 3])
 {
 	snprintf(name, KEY_MAX, "%s%s", key->name, key->kind == KIND_SPAN ? "_ms" : "");
-	for (char *c = name; *c != '\0'; c++)
-		*c = *c == '-' ? '_' : *c;
+	for (char *c = strchr(name, '-'); c; c = strchr(c, '-'))
+		*c = '_';
 	return name;
 }
 

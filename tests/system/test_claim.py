@@ -1,6 +1,7 @@
 """baton claim, renew, complete, fail, abandon and snooze."""
 import os
 import re
+import select
 import shutil
 import subprocess
 
@@ -8,17 +9,19 @@ import pytest
 
 OK, NO, USAGE, DATA, UNAVAILABLE, IO_ERROR, TEMPORARY = 0, 1, 64, 65, 69, 74, 75
 ENDS = [['renew'], ['complete'], ['fail', '--error', 'e'], ['abandon'], ['snooze', '1']]
+PATIENCE = 60       # seconds that something may take that is certain to happen
 LINE = re.compile(r'(\d+-\d+)\t([0-9a-f]{32})\t(.*)\n')
 
 
 def lines_until(stream, wanted):
     """The lines of a process up to the first one with `wanted` in it, which is certain to come."""
-    read = []
-    while not read or wanted not in read[-1]:
-        line = stream.readline().decode()
-        assert line, read
-        read.append(line)
-    return read
+    read = b''
+    while not read.endswith(b'\n') or wanted not in read.decode().splitlines()[-1]:
+        assert select.select([stream], [], [], PATIENCE)[0], f'silence after {read}'
+        got = os.read(stream.fileno(), 1)
+        assert got, f'ended after {read}'
+        read += got
+    return read.decode().splitlines()
 
 
 def test_a_line_has_claim_token_and_payload(shop):
