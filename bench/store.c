@@ -97,30 +97,64 @@ static const struct queue_kind *const baton = &jobs_baton, *const hundred = &job
 				      *const plainjob = &jobs_plainjob;
 
 static const struct contestant contestants[] = {
-	{.name = "baton", .about = "this library's store, one job a call, 64 callers",
-         .role = ROLE_SUBJECT, .setup = our_setup, .run = our_run, .sample = our_sample,
-         .teardown = our_teardown, .arg = &baton},
-	{.name = "bare SQLite", .role = ROLE_FLOOR,
+	{.name = "baton",
+         .about = "this library's store, one job a call, 64 callers",
+         .role = ROLE_SUBJECT,
+         .setup = our_setup,
+         .run = our_run,
+         .sample = our_sample,
+         .teardown = our_teardown,
+         .arg = &baton},
+	{.name = "bare SQLite",
+         .role = ROLE_FLOOR,
          .about = "the same rows written by hand, 100 jobs a commit, one thread",
-         .setup = life_setup, .run = life_run, .teardown = life_teardown, .arg = &hundred},
-	{.name = "bare SQLite, singly", .role = ROLE_RIVAL,
-         .about = "the same, every job with commits of its own", .setup = life_setup,
-         .run = life_run, .teardown = life_teardown, .arg = &single},
-	{.name = "beanstalkd", .role = ROLE_RIVAL,
+         .setup = life_setup,
+         .run = life_run,
+         .teardown = life_teardown,
+         .arg = &hundred},
+	{.name = "bare SQLite, singly",
+         .role = ROLE_RIVAL,
+         .about = "the same, every job with commits of its own",
+         .setup = life_setup,
+         .run = life_run,
+         .teardown = life_teardown,
+         .arg = &single},
+	{.name = "beanstalkd",
+         .role = ROLE_RIVAL,
          .about = "`beanstalkd -b DIR -f0` on a unix socket, 64 connections",
-         .setup = life_setup, .run = life_run, .teardown = life_teardown, .arg = &beanstalkd},
-	{.name = "plainjob", .role = ROLE_RIVAL,
+         .setup = life_setup,
+         .run = life_run,
+         .teardown = life_teardown,
+         .arg = &beanstalkd},
+	{.name = "plainjob",
+         .role = ROLE_RIVAL,
          .about = "a queue for Node.js on better-sqlite3, with synchronous=FULL",
-         .setup = life_setup, .run = life_run, .teardown = life_teardown, .arg = &plainjob},
+         .setup = life_setup,
+         .run = life_run,
+         .teardown = life_teardown,
+         .arg = &plainjob},
 };
 
 static const struct bench_case cases[] = {
-	{.name = "life/64", .group = "full life", .label = "put, claim, complete",
-         .threads = CALLERS, .ops = 25, .goal = {[ROLE_FLOOR] = 1 / 0.7, [ROLE_RIVAL] = 0.1}},
-	{.name = "wait", .group = "latency", .label = "put to claimed elsewhere", .threads = 1,
-         .samples = 50, .load = &waits[0]},
-	{.name = "renew", .group = "latency", .label = "renewal beside a writer", .threads = 1,
-         .samples = 50, .load = &waits[1], .p99_goal_ns = 50e6},
+	{.name = "life/64",
+         .group = "full life",
+         .label = "put, claim, complete",
+         .threads = CALLERS,
+         .ops = 25,
+         .goal = {[ROLE_FLOOR] = 1 / 0.7, [ROLE_RIVAL] = 0.1}},
+	{.name = "wait",
+         .group = "latency",
+         .label = "put to claimed elsewhere",
+         .threads = 1,
+         .samples = 50,
+         .load = &waits[0]},
+	{.name = "renew",
+         .group = "latency",
+         .label = "renewal beside a writer",
+         .threads = 1,
+         .samples = 50,
+         .load = &waits[1],
+         .p99_goal_ns = 50e6},
 };
 
 static const char about[] =
@@ -138,7 +172,8 @@ static size_t facts(struct fact *ret, size_t max)
 	                                    "log, 100 a commit"};
 	size_t count = 0;
 	for (; count < 3 && count < max; count++)
-		ret[count] = (struct fact){names[count], "bytes", jobs_log_bytes(counts[count]), NAN};
+		ret[count] =
+			(struct fact){names[count], "bytes", jobs_log_bytes(counts[count]), NAN};
 	return count;
 }
 

@@ -20,7 +20,20 @@ static const char tables[] =
 	"CREATE INDEX claim_expires ON claim(expires);"
 	"CREATE TABLE finished(seq INTEGER PRIMARY KEY, fence INTEGER, token BLOB, until INTEGER);";
 
-enum step { PUT, PUT_READY, FIND, TAKE, READ, CLAIM, PROVE, FREE, FINISH, FORGET, COUNT, STEPS };
+enum step {
+	PUT,
+	PUT_READY,
+	FIND,
+	TAKE,
+	READ,
+	CLAIM,
+	PROVE,
+	FREE,
+	FINISH,
+	FORGET,
+	COUNT,
+	STEPS
+};
 
 static const char *const texts[STEPS] = {
 	[PUT] = "INSERT INTO job VALUES(?1, 1, 1700000000000, ?2)",
@@ -31,7 +44,8 @@ static const char *const texts[STEPS] = {
 	[CLAIM] = "INSERT INTO claim VALUES(?1, 1785000000000000, randomblob(16), 1700000000000)",
 	[PROVE] = "SELECT token FROM claim WHERE seq = ?1",
 	[FREE] = "DELETE FROM claim WHERE seq = ?1",
-	[FINISH] = "INSERT INTO finished VALUES(?1, 1785000000000000, randomblob(16), 1700000000000)",
+	[FINISH] =
+		"INSERT INTO finished VALUES(?1, 1785000000000000, randomblob(16), 1700000000000)",
 	[FORGET] = "DELETE FROM job WHERE seq = ?1",
 	[COUNT] = "UPDATE counter SET seq = ?1, ready = ready + 1, done = done + 1",
 };
@@ -63,8 +77,9 @@ static void *bare_open(unsigned group)
 	check(b, sqlite3_open(path, &b->db), SQLITE_OK);
 	check(b, sqlite3_exec(b->db, tables, NULL, NULL, NULL), SQLITE_OK);
 	for (int i = 0; i < STEPS; i++)
-		check(b, sqlite3_prepare_v3(b->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT,
-		                            &b->stmts[i], NULL),
+		check(b,
+		      sqlite3_prepare_v3(b->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT,
+		                         &b->stmts[i], NULL),
 		      SQLITE_OK);
 	sqlite3_bind_blob(b->stmts[PUT], 2, payload, sizeof payload, SQLITE_STATIC);
 	return b;

@@ -29,7 +29,8 @@ static int server_connect(const struct server *s)
 	if (fd < 0)
 		err(1, "socket");
 	/* It takes a moment until it listens. */
-	for (int i = 0; connect(fd, (const struct sockaddr *)&s->address, sizeof s->address) != 0; i++) {
+	for (int i = 0; connect(fd, (const struct sockaddr *)&s->address, sizeof s->address) != 0;
+	     i++) {
 		if (i > 2000 || kill(s->pid, 0) != 0)
 			errx(1, "beanstalkd does not answer");
 		usleep(1000);

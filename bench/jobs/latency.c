@@ -69,7 +69,8 @@ static void claim_on(struct baton_store *store, struct shared *shared)
 		if (e == BATON_NOT_FOUND || !claims)
 			continue;
 		shared->at_ns = arena_now();
-		struct baton_work_end end = {.proof = claims->claims[0].proof, .how = BATON_COMPLETE};
+		struct baton_work_end end = {.proof = claims->claims[0].proof,
+		                             .how = BATON_COMPLETE};
 		must(baton_work_end(store, &end, 1, &ended));
 		baton_work_claims_free(claims);
 		word_set(&shared->claimed, atomic_load(&shared->claimed) + 1);
@@ -80,8 +81,7 @@ static void waiter_main(void *arg)
 {
 	const struct pair *p = arg;
 	const struct baton_wakeup_interest interest = {
-		baton_queue_hash(jobs_store(p->folder, BATON_STORE_SAFE, NULL),
-	                               BATON_STR("bench")),
+		baton_queue_hash(jobs_store(p->folder, BATON_STORE_SAFE, NULL), BATON_STR("bench")),
 		BATON_WAKEUP_ANY_SHARD};
 	struct baton_fleet *fleet = arena_join(p->fleet, "waiter", 0);
 	struct listening l = {.store = jobs_store(p->folder, BATON_STORE_SAFE, NULL)};
@@ -197,8 +197,9 @@ static void lives_at_once(struct baton_store *store, unsigned count)
 	struct baton_work_ask ask = {.queue = BATON_STR("bench"), .claims = count, .max = 1};
 	struct baton_work_claims *claims = NULL;
 	for (unsigned i = 0; i < count; i++)
-		batches[i] = (struct baton_batch){
-			.queue = BATON_STR("bench"), .payloads = &bytes, .count = 1};
+		batches[i] = (struct baton_batch){.queue = BATON_STR("bench"),
+		                                  .payloads = &bytes,
+		                                  .count = 1};
 	must(baton_work_put(store, batches, count, puts));
 	must(baton_work_claim(store, &ask, &claims));
 	if (!claims || claims->count != count)

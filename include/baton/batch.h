@@ -13,10 +13,10 @@
 
 BATON_BEGIN
 
-#define BATON_PUT_MAX 10000      /* batches in one put                             */
-#define BATON_PAYLOADS_MAX 10000 /* payloads in one batch                          */
-#define BATON_JOIN_MAX 10000     /* batches in one claim                           */
-#define BATON_ERROR_MAX 4096     /* bytes of an error that are kept                */
+#define BATON_PUT_MAX 10000         /* batches in one put                             */
+#define BATON_PAYLOADS_MAX 10000    /* payloads in one batch                          */
+#define BATON_JOIN_MAX 10000        /* batches in one claim                           */
+#define BATON_ERROR_MAX 4096        /* bytes of an error that are kept                */
 #define BATON_RESULT_MAX (1u << 20) /* bytes of a result                           */
 #define BATON_PRIORITY_MAX 9
 
@@ -52,13 +52,15 @@ struct baton_batch_id {
 
 /* What is put. Zeros mean what is said; everything is borrowed for the time of the call. */
 struct baton_batch {
-	struct baton_str queue; /* 1 to BATON_NAME_MAX bytes of UTF-8, no control characters, no '/' */
-	struct baton_str lane;  /* the same, '/' allowed; empty: none                              */
+	struct baton_str
+		queue; /* 1 to BATON_NAME_MAX bytes of UTF-8, no control characters, no '/' */
+	struct baton_str lane; /* the same, '/' allowed; empty: none                              */
 	enum baton_batch_class cls;         /* 0: work       */
 	enum baton_batch_delivery delivery; /* 0: earliest   */
 	enum baton_batch_slot slot;         /* 0: exclusive  */
 	struct baton_str group;             /* of a join; empty: the default one */
-	uint32_t priority; /* between the lanes of a queue, to BATON_PRIORITY_MAX; higher first    */
+	uint32_t
+		priority; /* between the lanes of a queue, to BATON_PRIORITY_MAX; higher first    */
 	struct baton_duration delay; /* invisible for so long; at most a year                     */
 	struct baton_store_time at;  /* or until then; 0: not said                                */
 	struct baton_str source;     /* makes the put safe to repeat; empty: none                 */

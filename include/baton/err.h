@@ -7,21 +7,21 @@
 BATON_BEGIN
 
 /* name, number, meaning. The numbers are part of the ABI and are never reused. */
-#define BATON_ERR_TABLE(X)                             \
-	X(OK, 0, "success")                            \
-	X(YIELD, 1, "someone else comes first")        \
-	X(NOT_HELD, 2, "not held by the one who asks") \
-	X(TIMEOUT, 3, "timed out")                     \
-	X(CANCELLED, 4, "cancelled")                   \
-	X(INVALID, 5, "invalid argument")              \
-	X(FULL, 6, "a limit has been reached")         \
-	X(NO_MEMORY, 7, "out of memory")               \
-	X(SYSTEM, 8, "a system call failed")           \
-	X(BUSY, 9, "somebody else is in the way")       \
-	X(GONE, 10, "what was joined is gone")         \
-	X(STALE, 11, "a newer one was here")           \
+#define BATON_ERR_TABLE(X)                                \
+	X(OK, 0, "success")                               \
+	X(YIELD, 1, "someone else comes first")           \
+	X(NOT_HELD, 2, "not held by the one who asks")    \
+	X(TIMEOUT, 3, "timed out")                        \
+	X(CANCELLED, 4, "cancelled")                      \
+	X(INVALID, 5, "invalid argument")                 \
+	X(FULL, 6, "a limit has been reached")            \
+	X(NO_MEMORY, 7, "out of memory")                  \
+	X(SYSTEM, 8, "a system call failed")              \
+	X(BUSY, 9, "somebody else is in the way")         \
+	X(GONE, 10, "what was joined is gone")            \
+	X(STALE, 11, "a newer one was here")              \
 	X(CONFLICT, 12, "it is there with other content") \
-	X(NOT_FOUND, 13, "there is no such thing")     \
+	X(NOT_FOUND, 13, "there is no such thing")        \
 	X(STORAGE, 14, "the store failed")
 
 enum baton_err {

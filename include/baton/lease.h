@@ -29,7 +29,8 @@ BATON_BEGIN
 
 /* What is asked for. */
 struct baton_lease_ask {
-	struct baton_str subject; /* 1 to BATON_NAME_MAX bytes of UTF-8 without control characters */
+	struct baton_str
+		subject; /* 1 to BATON_NAME_MAX bytes of UTF-8 without control characters */
 	const struct baton_owner *owner; /* NULL: baton_store_owner()                          */
 	struct baton_duration ttl;       /* 0: 30 s; else 1 ms to 1 day, finer ones rounded up */
 	struct baton_id nonce; /* zeros: none; the same one again gets the same answer again   */

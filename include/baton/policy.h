@@ -14,7 +14,7 @@ BATON_BEGIN
 
 #define BATON_QUEUE_SHARDS 16
 #define BATON_QUEUE_SHARDS_MAX 4096
-#define BATON_QUEUE_PAYLOAD_MAX (1u << 20)  /* bytes of one payload, when nothing is said */
+#define BATON_QUEUE_PAYLOAD_MAX (1u << 20)   /* bytes of one payload, when nothing is said */
 #define BATON_QUEUE_PAYLOAD_LIMIT (1u << 26) /* the most that a queue can allow            */
 #define BATON_QUEUE_ATTEMPTS 20
 #define BATON_QUEUE_ATTEMPTS_LANE 5

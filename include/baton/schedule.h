@@ -18,7 +18,7 @@
 
 BATON_BEGIN
 
-#define BATON_CRON_MAX 1024 /* bytes of an expression */
+#define BATON_CRON_MAX 1024      /* bytes of an expression */
 #define BATON_SCHEDULES_MAX 1000 /* in one page */
 
 /* What becomes of ticks that nobody put in time. */
@@ -33,17 +33,22 @@ enum baton_missed {
 
 /* A record. What it points to is borrowed. */
 struct baton_schedule {
-	struct baton_str name; /* 1 to BATON_NAME_MAX - 40 bytes of UTF-8, no control characters   */
-	struct baton_str cron; /* five fields, or six that begin with the seconds; or @daily, ...  */
-	struct baton_str zone; /* such as Europe/Berlin; empty: UTC                                */
+	struct baton_str
+		name; /* 1 to BATON_NAME_MAX - 40 bytes of UTF-8, no control characters   */
+	struct baton_str
+		cron; /* five fields, or six that begin with the seconds; or @daily, ...  */
+	struct baton_str
+		zone; /* such as Europe/Berlin; empty: UTC                                */
 	enum baton_missed missed; /* 0: once                                                      */
 	struct baton_str queue;   /* where its batches go, as in a put                            */
 	struct baton_str lane;    /* empty: none                                                  */
 	uint32_t priority;
 	struct baton_str payload;
-	struct baton_store_time last; /* the last tick that was put, or when it was made; not read by
+	struct baton_store_time
+		last; /* the last tick that was put, or when it was made; not read by
 	                                 baton_schedule_set()                                     */
-	struct baton_store_time next; /* BATON_STORE_TIME_NEVER: none comes; not read either       */
+	struct baton_store_time
+		next; /* BATON_STORE_TIME_NEVER: none comes; not read either       */
 };
 
 /* Makes the schedule, or replaces the one of that name. A replaced one with the same expression and

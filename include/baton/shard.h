@@ -129,7 +129,7 @@ BATON_API enum baton_err baton_shard_list(struct baton_store *store, struct bato
 struct baton_tick {
 	const struct baton_work_end *ends; /* claims that have ended, to BATON_CLAIMS_MAX */
 	size_t end_count;
-	struct baton_work_ended *ended; /* room for the answers to them               */
+	struct baton_work_ended *ended;   /* room for the answers to them               */
 	const struct baton_shard *shards; /* where it wants work from                 */
 	size_t shard_count;
 	struct baton_shard_answer *owned; /* room for the answers to them             */

@@ -48,14 +48,15 @@ struct baton_store_hook {
 
 struct baton_store_options {
 	struct baton_str where; /* "memory:" or "sqlite:PATH"                                  */
-	struct baton_str owner; /* what others are told about this process; "": its program and pid */
-	enum baton_store_sync sync;       /* 0: BATON_STORE_SAFE                                */
-	struct baton_duration patience;   /* for another process's write lock; 0: 5 s           */
-	bool existing;                    /* refuse to make a new store                         */
-	const struct baton_alloc *alloc;  /* NULL: the C library's                              */
-	const struct baton_clock *clock;  /* NULL: baton_clock_awake(); its wall() is the store's
+	struct baton_str
+		owner; /* what others are told about this process; "": its program and pid */
+	enum baton_store_sync sync;      /* 0: BATON_STORE_SAFE                                */
+	struct baton_duration patience;  /* for another process's write lock; 0: 5 s           */
+	bool existing;                   /* refuse to make a new store                         */
+	const struct baton_alloc *alloc; /* NULL: the C library's                              */
+	const struct baton_clock *clock; /* NULL: baton_clock_awake(); its wall() is the store's
 	                                     clock                                              */
-	struct baton_store_hook hook;     /* zeros: none                                        */
+	struct baton_store_hook hook;    /* zeros: none                                        */
 };
 
 /* Opens the store, which is made if it is not there.
@@ -86,9 +87,9 @@ BATON_API const char *baton_store_where(const struct baton_store *store);
 
 /* What is waited for. */
 struct baton_store_wait {
-	struct baton_str queue;   /* "": of any queue                                           */
-	struct baton_mono until;  /* on the store's clock                                       */
-	const uint32_t *cancel;   /* NULL, or a word that ends the wait once it is not 0;
+	struct baton_str queue;  /* "": of any queue                                           */
+	struct baton_mono until; /* on the store's clock                                       */
+	const uint32_t *cancel;  /* NULL, or a word that ends the wait once it is not 0;
 	                             whoever sets it calls baton_store_poke()                   */
 };
 
@@ -133,8 +134,7 @@ BATON_API enum baton_err baton_store_check(struct baton_store *store,
  * Calls that change something do a little of it themselves.
  *
  * BATON_OK: *ret_count (may be NULL) were forgotten. */
-BATON_API enum baton_err baton_store_tidy(struct baton_store *store, size_t max,
-                                          size_t *ret_count);
+BATON_API enum baton_err baton_store_tidy(struct baton_store *store, size_t max, size_t *ret_count);
 
 BATON_END
 

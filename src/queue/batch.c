@@ -63,7 +63,8 @@ static enum baton_err check_time(const struct baton_batch *b)
 	if (b->at.ms < 0)
 		return fail(BATON_INVALID, "the time is before 1970");
 	if (b->at.ms > 0 && b->delay.ns > 0)
-		return fail(BATON_INVALID, "both a delay and a time are given: only one is allowed");
+		return fail(BATON_INVALID,
+		            "both a delay and a time are given: only one is allowed");
 	return BATON_OK;
 }
 

@@ -5,16 +5,16 @@
 #include <baton/batch.h>
 
 enum batch_event {
-	EVENT_PUT = 1,      /* ready at once                                       */
-	EVENT_PUT_LATER,    /* with a delay                                        */
-	EVENT_DUE,          /* its time has come                                   */
-	EVENT_CLAIM,        /* also of what was claimed by one who lost it         */
-	EVENT_COMPLETE,     /* and nothing is kept                                 */
-	EVENT_KEEP,         /* completed, and its result is kept                   */
-	EVENT_FAIL,         /* and there is another attempt                        */
-	EVENT_DIE,          /* failed, or lost, for the last time                  */
-	EVENT_ABANDON,      /* given back, or lost with its owner                  */
-	EVENT_SNOOZE,       /* given back for later                                */
+	EVENT_PUT = 1,   /* ready at once                                       */
+	EVENT_PUT_LATER, /* with a delay                                        */
+	EVENT_DUE,       /* its time has come                                   */
+	EVENT_CLAIM,     /* also of what was claimed by one who lost it         */
+	EVENT_COMPLETE,  /* and nothing is kept                                 */
+	EVENT_KEEP,      /* completed, and its result is kept                   */
+	EVENT_FAIL,      /* and there is another attempt                        */
+	EVENT_DIE,       /* failed, or lost, for the last time                  */
+	EVENT_ABANDON,   /* given back, or lost with its owner                  */
+	EVENT_SNOOZE,    /* given back for later                                */
 	EVENT_CANCEL,
 	EVENT_ABANDON_CANCELLED, /* given back, failed or lost after somebody cancelled it */
 	EVENT_REVIVE,

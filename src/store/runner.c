@@ -85,8 +85,7 @@ static void copy(char to[BATON_NAME_MAX + 1], struct baton_str s)
 static enum baton_err row_make(struct baton_store *store, const struct baton_runner_ask *ask,
                                struct runner_row *row)
 {
-	*row = (struct runner_row){
-		.owner = store->owner, .weight = ask->weight, .ttl = ask->ttl};
+	*row = (struct runner_row){.owner = store->owner, .weight = ask->weight, .ttl = ask->ttl};
 	copy(row->name, ask->name);
 	copy(row->endpoint, ask->endpoint);
 	copy(row->labels, ask->labels);
@@ -102,8 +101,7 @@ static enum baton_err make_way(struct baton_store *store, const struct runner_ro
 		return BATON_YIELD;
 	while (!beats_stop(&store->beats, other->slot, seen))
 		seen = beats_read(&store->beats, other->slot);
-	enum baton_err e =
-		store->ops->runner_remove(store, other->number, RUNNER_TAKEN);
+	enum baton_err e = store->ops->runner_remove(store, other->number, RUNNER_TAKEN);
 	return e == BATON_NOT_HELD ? BATON_OK : e;
 }
 
@@ -270,7 +268,8 @@ static enum baton_err check_tick(const struct baton_tick *tick)
 	for (size_t i = 0; i < tick->shard_count && e == BATON_OK; i++) {
 		claims += tick->shards[i].claims;
 		if (tick->shards[i].max > BATON_JOIN_MAX)
-			e = fail(BATON_INVALID, "%" PRIu32 " batches in one claim: at most %d are allowed",
+			e = fail(BATON_INVALID,
+			         "%" PRIu32 " batches in one claim: at most %d are allowed",
 			         tick->shards[i].max, BATON_JOIN_MAX);
 	}
 	if (e == BATON_OK && claims > BATON_CLAIMS_MAX)
@@ -285,7 +284,7 @@ enum baton_err baton_runner_tick(struct baton_runner *runner, const struct baton
 	enum baton_err e = store_enter(runner->store);
 	if (e == BATON_OK)
 		e = check_tick(tick);
-	return e == BATON_OK ? runner->store->ops->tick(runner->store, runner->number, tick,
-	                                                ret_claims)
-	                     : e;
+	return e == BATON_OK
+	               ? runner->store->ops->tick(runner->store, runner->number, tick, ret_claims)
+	               : e;
 }

@@ -52,8 +52,9 @@ static enum baton_err unknown_kind(struct baton_str where)
 	char shown[QUOTE_TEXT];
 	const char *colon = where.len > 0 ? memchr(where.ptr, ':', where.len) : NULL;
 	size_t len = colon ? (size_t)(colon - where.ptr) + 1 : where.len;
-	return fail(BATON_INVALID, "the store is called %s: \"memory:\" and \"sqlite:PATH\" are "
-	                           "known",
+	return fail(BATON_INVALID,
+	            "the store is called %s: \"memory:\" and \"sqlite:PATH\" are "
+	            "known",
 	            quote((struct baton_str){where.ptr, len}, shown));
 }
 
@@ -72,9 +73,10 @@ enum baton_err baton_store_open(const struct baton_store_options *o, struct bato
 	if (!has_prefix(o->where, file))
 		return memory_open(&store, ret_store);
 	if (path.len == 0 || path.len > BATON_STORE_PATH_MAX || memchr(path.ptr, '\0', path.len))
-		return fail(BATON_INVALID,
-		            "the path of the store has %zu bytes: 1 to %d without a NUL are allowed",
-		            path.len, BATON_STORE_PATH_MAX);
+		return fail(
+			BATON_INVALID,
+			"the path of the store has %zu bytes: 1 to %d without a NUL are allowed",
+			path.len, BATON_STORE_PATH_MAX);
 	return sqlite_open(&store, store.where + file.len, o->existing, ret_store);
 }
 
@@ -200,8 +202,9 @@ enum baton_err baton_store_backup(struct baton_store *store, const char *path,
 	if (e != BATON_OK)
 		return e;
 	if (len == 0 || len > BATON_STORE_PATH_MAX)
-		return fail(BATON_INVALID, "the path of the copy has %zu bytes: 1 to %d are allowed",
-		            len, BATON_STORE_PATH_MAX);
+		return fail(BATON_INVALID,
+		            "the path of the copy has %zu bytes: 1 to %d are allowed", len,
+		            BATON_STORE_PATH_MAX);
 	return store->ops->backup(store, path, progress);
 }
 

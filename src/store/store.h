@@ -168,13 +168,13 @@ struct baton_store {
 	struct baton_store_hook hook;    /* [const] */
 	struct baton_owner owner;        /* [const] */
 	struct baton_id name; /* [const] random; a backend that lasts gives the one it has kept */
-	struct baton_duration patience;  /* [const] */
-	enum baton_store_sync sync;      /* [const] */
-	int32_t pid;                     /* [const] of the process that opened it */
-	char where[BATON_STORE_PATH_MAX + 16]; /* [const] */
+	struct baton_duration patience;             /* [const] */
+	enum baton_store_sync sync;                 /* [const] */
+	int32_t pid;                                /* [const] of the process that opened it */
+	char where[BATON_STORE_PATH_MAX + 16];      /* [const] */
 	char beats_path[BATON_STORE_PATH_MAX + 16]; /* [const] "": memory of this process */
 	pthread_mutex_t beats_mu;
-	struct beats beats; /* [beats_mu] until it is open, then [const] */
+	struct beats beats;    /* [beats_mu] until it is open, then [const] */
 	_Atomic uint32_t bell; /* [atomic] counts what may have made something ready; a futex */
 };
 

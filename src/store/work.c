@@ -76,7 +76,8 @@ enum baton_err baton_lane_claim(struct baton_store *store, const struct baton_la
 	if (e == BATON_OK)
 		e = check_count("ids", ask->count, BATON_JOIN_MAX);
 	if (e == BATON_OK && (unsigned)ask->at - 1 >= BATON_CHECKPOINT)
-		e = fail(BATON_INVALID, "the boundary is %d: %d (idle) and %d (checkpoint) are allowed",
+		e = fail(BATON_INVALID,
+		         "the boundary is %d: %d (idle) and %d (checkpoint) are allowed",
 		         (int)ask->at, BATON_IDLE, BATON_CHECKPOINT);
 	return e == BATON_OK ? store->ops->lane_claim(store, ask, ret_claims) : e;
 }

@@ -7,8 +7,9 @@
 
 static struct baton_runner *enlist(struct world *w, const char *name)
 {
-	struct baton_runner_ask ask = {
-		.name = baton_str_z(name), .weight = 1, .ttl = baton_duration_s(TTL_S)};
+	struct baton_runner_ask ask = {.name = baton_str_z(name),
+	                               .weight = 1,
+	                               .ttl = baton_duration_s(TTL_S)};
 	struct baton_runner *r = NULL;
 	assert_int_equal(baton_runner_register(w->store, &ask, &r, NULL), BATON_OK);
 	return r;
@@ -18,9 +19,8 @@ static struct baton_runner_info seen(struct world *w, const struct baton_runner 
 {
 	struct baton_runner_info info;
 	size_t count;
-	assert_int_equal(
-		baton_runner_list(w->store, baton_runner_number(r) - 1, &info, 1, &count),
-		BATON_OK);
+	assert_int_equal(baton_runner_list(w->store, baton_runner_number(r) - 1, &info, 1, &count),
+	                 BATON_OK);
 	assert_int_equal(count, 1);
 	return info;
 }
@@ -92,8 +92,9 @@ static void a_second_runner_of_one_name_yields_unless_it_replaces(void **state)
 {
 	struct world *w = *state;
 	struct baton_runner *first = enlist(w, "one"), *second = NULL;
-	struct baton_runner_ask ask = {
-		.name = BATON_STR("one"), .weight = 1, .ttl = baton_duration_s(TTL_S)};
+	struct baton_runner_ask ask = {.name = BATON_STR("one"),
+	                               .weight = 1,
+	                               .ttl = baton_duration_s(TTL_S)};
 	struct baton_runner_info other;
 	assert_int_equal(baton_runner_register(w->store, &ask, &second, &other), BATON_YIELD);
 	assert_int_equal(other.number, baton_runner_number(first));

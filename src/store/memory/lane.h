@@ -25,8 +25,8 @@ void memory_lane_restored(struct row *batch);
 
 /* What the line of a lane is. */
 struct line {
-	struct batch *first; /* NULL: nothing is in it                                         */
-	struct batch *dead;  /* the first of those that hold the lane, or NULL                 */
+	struct batch *first;   /* NULL: nothing is in it                                         */
+	struct batch *dead;    /* the first of those that hold the lane, or NULL                 */
 	struct batch *claimed; /* the first that is, or NULL                                   */
 	bool free; /* `first` can be claimed, after recovering the claim that it may be under  */
 };

@@ -25,8 +25,8 @@ int memory_compare(struct baton_str a, struct baton_str b)
 static void memory_close(struct baton_store *store)
 {
 	struct memory *m = (struct memory *)store;
-	struct table *const tables[] = {&m->queues, &m->lanes,   &m->batches, &m->claims,
-	                                &m->sources, &m->answers, &m->leases,  &m->texts,
+	struct table *const tables[] = {&m->queues,    &m->lanes,   &m->batches, &m->claims,
+	                                &m->sources,   &m->answers, &m->leases,  &m->texts,
 	                                &m->schedules, &m->runners};
 	for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
 		memory_table_done(tables[i]);

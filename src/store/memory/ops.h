@@ -62,7 +62,7 @@ enum baton_err memory_runner_next(struct baton_store *store, uint64_t after,
 enum baton_err memory_shard_change(struct baton_store *store, const struct shard_change *change);
 enum baton_err memory_shard_list(struct baton_store *store, struct baton_str queue, uint32_t first,
                                  struct baton_shard_answer *answers, size_t count);
-enum baton_err memory_tick(struct baton_store *store, uint64_t runner, const struct baton_tick *tick,
-                           struct baton_work_claims **ret_claims);
+enum baton_err memory_tick(struct baton_store *store, uint64_t runner,
+                           const struct baton_tick *tick, struct baton_work_claims **ret_claims);
 
 #endif

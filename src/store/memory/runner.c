@@ -50,7 +50,8 @@ static enum baton_err add(struct tx *tx, struct runner_row *row)
 	while (row->slot < BEATS_MAX && slot_is_taken(tx->m, row->slot))
 		row->slot++;
 	if (row->slot == BEATS_MAX)
-		return fail(BATON_FULL, "there are %d runners: no more can be registered", BEATS_MAX);
+		return fail(BATON_FULL, "there are %d runners: no more can be registered",
+		            BEATS_MAX);
 	struct runner *r = (struct runner *)memory_tx_add(tx, &tx->m->runners, sizeof *r, 0);
 	if (!r)
 		return BATON_NO_MEMORY;
@@ -185,8 +186,9 @@ static struct baton_shard_answer answer_of(const struct lease *shard, uint64_t r
 {
 	uint64_t has = shard ? shard->is.runner : 0;
 	enum baton_err e = has == 0 ? BATON_NOT_HELD : has == runner ? BATON_OK : BATON_YIELD;
-	return (struct baton_shard_answer){
-		.err = e, .fence = {shard ? shard->is.row.fence : 0}, .runner = has};
+	return (struct baton_shard_answer){.err = e,
+	                                   .fence = {shard ? shard->is.row.fence : 0},
+	                                   .runner = has};
 }
 
 static enum baton_err take_shard(struct tx *tx, struct queue *queue, struct lease *shard,
@@ -206,8 +208,8 @@ static enum baton_err change_one(struct tx *tx, const struct runner *r,
 	char text[SHARD_TEXT];
 	struct queue *queue;
 	enum baton_err e = shard_queue(tx, &c->shards[i], &queue);
-	struct lease *shard = memory_lease_make(
-		tx, shard_subject(c->shards[i].queue, c->shards[i].number, text));
+	struct lease *shard =
+		memory_lease_make(tx, shard_subject(c->shards[i].queue, c->shards[i].number, text));
 	if (e != BATON_OK || !shard)
 		return e == BATON_OK ? BATON_NO_MEMORY : e;
 	if (c->take && shard->is.runner == 0)
@@ -246,8 +248,8 @@ enum baton_err memory_shard_list(struct baton_store *store, struct baton_str que
 	if (e == BATON_OK && count > 0)
 		e = check_number(q, first + (uint32_t)count - 1);
 	for (size_t i = 0; i < count && e == BATON_OK; i++) {
-		const struct lease *shard = memory_lease_find(
-			tx.m, shard_subject(queue, first + (uint32_t)i, text));
+		const struct lease *shard =
+			memory_lease_find(tx.m, shard_subject(queue, first + (uint32_t)i, text));
 		answers[i] = answer_of(shard, shard ? shard->is.runner : 0);
 	}
 	return memory_tx_end(&tx, e);
@@ -280,8 +282,8 @@ static enum baton_err tick_claims(struct tx *tx, const struct runner *r,
 	return e;
 }
 
-enum baton_err memory_tick(struct baton_store *store, uint64_t runner, const struct baton_tick *tick,
-                           struct baton_work_claims **ret_claims)
+enum baton_err memory_tick(struct baton_store *store, uint64_t runner,
+                           const struct baton_tick *tick, struct baton_work_claims **ret_claims)
 {
 	struct tx tx;
 	size_t claims = 0;
@@ -290,8 +292,7 @@ enum baton_err memory_tick(struct baton_store *store, uint64_t runner, const str
 	for (size_t i = 0; i < tick->shard_count; i++)
 		claims += tick->shards[i].claims;
 	const struct runner *r = runner_find(tx.m, runner);
-	enum baton_err e =
-		r ? check_shards(&tx, tick->shards, tick->shard_count) : BATON_NOT_HELD;
+	enum baton_err e = r ? check_shards(&tx, tick->shards, tick->shard_count) : BATON_NOT_HELD;
 	if (e == BATON_OK)
 		e = memory_end_all(&tx, tick->ends, tick->end_count, tick->ended);
 	if (e == BATON_OK) {

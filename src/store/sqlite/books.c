@@ -297,7 +297,9 @@ enum baton_err books_queue_make(struct books *b, struct db *db, struct baton_str
 
 enum baton_err books_mark(const struct books *b, struct books_mark *ret)
 {
-	*ret = (struct books_mark){.seq = b->seq, .lane = b->lane, .count = b->count,
+	*ret = (struct books_mark){.seq = b->seq,
+	                           .lane = b->lane,
+	                           .count = b->count,
 	                           .owner_count = b->owner_count};
 	memcpy(ret->owners, b->owners, sizeof b->owners);
 	if (b->count == 0)

@@ -37,7 +37,7 @@ struct books {
 	int64_t version; /* of the file when they were loaded */
 	int64_t seq, lane, swept;
 	uint64_t granter_floor, plain_floor;
-	bool changed;             /* seq, lane or swept */
+	bool changed;              /* seq, lane or swept */
 	struct queue_row **queues; /* a block each, so that a row stays where it is */
 	size_t count, cap;
 	uint32_t turn; /* which shard gets the next work without a lane */

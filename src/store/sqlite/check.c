@@ -85,7 +85,8 @@ static void tell(struct report *r, const char *sentence)
 static enum baton_err check_file(struct sqlite_store *s, struct report *r)
 {
 	sqlite3_stmt *stmt = NULL;
-	int code = sqlite3_prepare_v2(s->read.handle, "PRAGMA integrity_check(100)", -1, &stmt, NULL);
+	int code =
+		sqlite3_prepare_v2(s->read.handle, "PRAGMA integrity_check(100)", -1, &stmt, NULL);
 	if (code == SQLITE_OK)
 		code = sqlite3_step(stmt);
 	while (code == SQLITE_ROW) {

@@ -63,7 +63,8 @@ static enum baton_err folder_sync(const char *path)
 		slash[1] = '\0';
 	AUTO(fd_closep) int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || fsync(fd) != 0)
-		return fail(BATON_STORAGE, "cannot sync the folder of %s: %s", path, strerror(errno));
+		return fail(BATON_STORAGE, "cannot sync the folder of %s: %s", path,
+		            strerror(errno));
 	return BATON_OK;
 }
 
@@ -82,7 +83,8 @@ enum baton_err sqlite_backup(struct baton_store *store, const char *path,
 	enum baton_err e = copy_to(s, part, progress);
 	if (e == BATON_OK && link(part, path) != 0)
 		e = errno == EEXIST
-		            ? fail(BATON_INVALID, "%s is there already: a copy replaces nothing", path)
+		            ? fail(BATON_INVALID, "%s is there already: a copy replaces nothing",
+		                   path)
 		            : fail(BATON_STORAGE, "cannot make %s: %s", path, strerror(errno));
 	unlink(part);
 	return e == BATON_OK ? folder_sync(path) : e;

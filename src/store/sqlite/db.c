@@ -165,8 +165,8 @@ void query_blob(struct query *q, const void *bytes, size_t len)
 {
 	q->at++;
 	if (q->code == SQLITE_OK)
-		note(q, sqlite3_bind_blob64(q->stmt, q->at, len > 0 ? bytes : "", len,
-		                            SQLITE_STATIC));
+		note(q,
+		     sqlite3_bind_blob64(q->stmt, q->at, len > 0 ? bytes : "", len, SQLITE_STATIC));
 }
 
 void query_null(struct query *q)

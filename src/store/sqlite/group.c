@@ -8,7 +8,12 @@
 
 #include "base/fail.h"
 
-enum { WAITING, ASLEEP, LEADER, DONE };
+enum {
+	WAITING,
+	ASLEEP,
+	LEADER,
+	DONE
+};
 
 void group_init(struct group *g, void (*commit)(void *store, struct request *list), void *store)
 {

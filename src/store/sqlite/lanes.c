@@ -57,9 +57,9 @@ static enum baton_err strays_list(struct sqlite_store *s, const struct queue_row
 	query_int(&q, runner ? pool_open(row) : pool_shard(row, row->policy.shards - 1));
 	query_int(&q, GATHER_MAX);
 	while (count < GATHER_MAX && query_row(&q))
-		list[count++] = (struct stray){column_int(&q, 0), column_int(&q, 1),
-		                               column_int(&q, 2), column_int(&q, 3),
-		                               column_int(&q, 4) != 0};
+		list[count++] =
+			(struct stray){column_int(&q, 0), column_int(&q, 1), column_int(&q, 2),
+		                       column_int(&q, 3), column_int(&q, 4) != 0};
 	*ret = list;
 	*ret_count = count;
 	return query_end(&q);

@@ -101,7 +101,7 @@ static const char *const steps[] = {
 
 	/* Runners, and the shards of queues that they own. */
 	"ALTER TABLE state ADD COLUMN runner INTEGER NOT NULL DEFAULT 0;" /* the last number */
-	"ALTER TABLE queue ADD COLUMN mixed INTEGER NOT NULL DEFAULT 0;" /* some heads are still
+	"ALTER TABLE queue ADD COLUMN mixed INTEGER NOT NULL DEFAULT 0;"  /* some heads are still
 	                                                                    where another mode had
 	                                                                    them */
 	"ALTER TABLE lane ADD COLUMN shard INTEGER NOT NULL DEFAULT 0;"
@@ -201,7 +201,8 @@ static enum baton_err begin_anew(struct db *db, struct baton_store_time now)
 	query_int(&claims, now.ms);
 	if (e == BATON_OK)
 		e = query_run(&claims);
-	return e == BATON_OK ? db_exec(db, "DELETE FROM runner; UPDATE shard SET runner = NULL") : e;
+	return e == BATON_OK ? db_exec(db, "DELETE FROM runner; UPDATE shard SET runner = NULL")
+	                     : e;
 }
 
 static enum baton_err settle(struct db *db, struct baton_store_time now)
@@ -219,7 +220,7 @@ enum baton_err schema_open(struct db *db, struct baton_store_time now)
 	enum baton_err e = check_kind(db, &version);
 	if (e == BATON_OK)
 		e = db_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; "
-			        "PRAGMA secure_delete=FAST");
+		                "PRAGMA secure_delete=FAST");
 	if (e == BATON_OK && version == VERSION)
 		e = db_number(db, "SELECT copied FROM state", &copied);
 	if (e != BATON_OK || (version == VERSION && copied == 0))

@@ -15,9 +15,9 @@ enum baton_err shard_load(struct db *db, int64_t queue, uint32_t number, struct 
 	query_int(&q, number);
 	*ret = (struct shard_row){.runner = 0};
 	if (query_row(&q))
-		*ret = (struct shard_row){
-			(uint64_t)column_int(&q, 0),
-			{(uint64_t)column_int(&q, 1), (uint64_t)column_int(&q, 2)}};
+		*ret = (struct shard_row){(uint64_t)column_int(&q, 0),
+		                          {(uint64_t)column_int(&q, 1),
+		                           (uint64_t)column_int(&q, 2)}};
 	return query_end(&q);
 }
 
@@ -58,15 +58,17 @@ static struct baton_shard_answer answer_of(const struct shard_row *row, uint64_t
 	enum baton_err e = row->runner == 0        ? BATON_NOT_HELD
 	                   : row->runner == runner ? BATON_OK
 	                                           : BATON_YIELD;
-	return (struct baton_shard_answer){
-		.err = e, .fence = {row->base.granter}, .runner = row->runner};
+	return (struct baton_shard_answer){.err = e,
+	                                   .fence = {row->base.granter},
+	                                   .runner = row->runner};
 }
 
 static enum baton_err take(struct sqlite_store *s, struct queue_row *q, uint32_t number,
                            uint64_t runner, struct shard_row *row)
 {
 	uint64_t fence;
-	if (!fence_next(FENCE_GRANTER, fence_granter_last(&row->base), s->books.granter_floor, &fence))
+	if (!fence_next(FENCE_GRANTER, fence_granter_last(&row->base), s->books.granter_floor,
+	                &fence))
 		return fail(BATON_FULL, "the fences of queue %s have reached their end", q->name);
 	*row = (struct shard_row){runner, {fence, 0}};
 	CHECK(s->full);
@@ -157,8 +159,7 @@ struct tick_args {
 
 /* Work of one shard, if the runner has it. */
 static enum baton_err tick_shard(struct sqlite_store *s, struct grant *g, uint64_t runner,
-                                 const struct baton_shard *shard,
-                                 struct baton_shard_answer *answer)
+                                 const struct baton_shard *shard, struct baton_shard_answer *answer)
 {
 	struct shard_row row;
 	enum baton_err e = shard_queue(s, shard, &g->q);
@@ -217,8 +218,8 @@ static enum baton_err tick_run(void *store, void *args)
 	return e == BATON_OK ? tick_claims(s, &runner, a) : e;
 }
 
-enum baton_err sqlite_tick(struct baton_store *store, uint64_t runner, const struct baton_tick *tick,
-                           struct baton_work_claims **ret_claims)
+enum baton_err sqlite_tick(struct baton_store *store, uint64_t runner,
+                           const struct baton_tick *tick, struct baton_work_claims **ret_claims)
 {
 	struct tick_args args = {runner, tick, NULL};
 	enum baton_err e = sqlite_write_fences((struct sqlite_store *)store, tick_run, &args);

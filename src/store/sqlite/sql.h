@@ -14,8 +14,7 @@
 
 #define SQL_SCHEDULE_COLUMNS "name, cron, zone, missed, queue, lane, priority, payload, last, next"
 
-#define SQL_RUNNER_COLUMNS \
-	"number, name, slot, endpoint, labels, owner, weight, ttl, since"
+#define SQL_RUNNER_COLUMNS "number, name, slot, endpoint, labels, owner, weight, ttl, since"
 
 #define SQL_TABLE(X)                                                                               \
 	X(BEGIN, "BEGIN IMMEDIATE")                                                                \
@@ -69,8 +68,9 @@
 	X(HEAD_DROP, "DELETE FROM head WHERE pool = ? AND rank = ? AND seq = ?")                   \
 	X(HEAD_LIST, "SELECT rank, seq, lane, tried FROM head WHERE pool = ? "                     \
 	             "ORDER BY rank, seq LIMIT ?")                                                 \
-	X(HEAD_STRAY, "SELECT pool, rank, seq, lane, tried FROM head WHERE pool >= ? AND pool <= ? " \
-	              "LIMIT ?")                                                                   \
+	X(HEAD_STRAY,                                                                              \
+	  "SELECT pool, rank, seq, lane, tried FROM head WHERE pool >= ? AND pool <= ? "           \
+	  "LIMIT ?")                                                                               \
 	X(HEAD_ANY, "SELECT 1 FROM head WHERE pool = ? LIMIT 1")                                   \
 	X(HEAD_OLDEST, "SELECT min(seq) FROM head WHERE pool = ? AND rank = ?")                    \
 	X(LANE_FIND, "SELECT id FROM lane WHERE queue = ? AND name = ?")                           \
@@ -140,8 +140,8 @@
 	X(FINISHED_ADD, "INSERT OR REPLACE INTO finished(head, fence, token, state, until) "       \
 	                "VALUES(iif(EXISTS(SELECT 1 FROM finished WHERE head = ?1), -?2, ?1), "    \
 	                "?2, ?3, ?4, ?5)")                                                         \
-	X(FINISHED_READ, "SELECT token, state, until FROM finished WHERE head IN (?1, -?2) "  \
-	                 "AND fence = ?2")  \
+	X(FINISHED_READ, "SELECT token, state, until FROM finished WHERE head IN (?1, -?2) "       \
+	                 "AND fence = ?2")                                                         \
 	X(FINISHED_NEXT, "SELECT head, until FROM finished WHERE head > ? "                        \
 	                 "ORDER BY head LIMIT ?")                                                  \
 	X(FINISHED_DROP, "DELETE FROM finished WHERE head = ?")                                    \

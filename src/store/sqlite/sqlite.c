@@ -226,8 +226,8 @@ static void commit(void *store, struct request *list)
 	}
 }
 
-enum baton_err sqlite_write(struct sqlite_store *s,
-                            enum baton_err (*run)(void *store, void *args), void *args)
+enum baton_err sqlite_write(struct sqlite_store *s, enum baton_err (*run)(void *store, void *args),
+                            void *args)
 {
 	struct request r = {.run = run, .args = args};
 	return group_do(&s->group, &r);

@@ -31,14 +31,14 @@ struct sqlite_store {
 	uint64_t transactions;
 
 	pthread_mutex_t read_mu;
-	struct db read; /* [read_mu] */
-	uint64_t version; /* [read_mu] */
+	struct db read;       /* [read_mu] */
+	uint64_t version;     /* [read_mu] */
 	int64_t version_seen; /* [read_mu] */
 };
 
 /* Does `run` in a transaction of the group. */
-enum baton_err sqlite_write(struct sqlite_store *s,
-                            enum baton_err (*run)(void *store, void *args), void *args);
+enum baton_err sqlite_write(struct sqlite_store *s, enum baton_err (*run)(void *store, void *args),
+                            void *args);
 
 /* The same, before those that do not renew. */
 enum baton_err sqlite_write_first(struct sqlite_store *s,
@@ -120,8 +120,8 @@ enum baton_err sqlite_runner_next(struct baton_store *store, uint64_t after,
 enum baton_err sqlite_shard_change(struct baton_store *store, const struct shard_change *change);
 enum baton_err sqlite_shard_list(struct baton_store *store, struct baton_str queue, uint32_t first,
                                  struct baton_shard_answer *answers, size_t count);
-enum baton_err sqlite_tick(struct baton_store *store, uint64_t runner, const struct baton_tick *tick,
-                           struct baton_work_claims **ret_claims);
+enum baton_err sqlite_tick(struct baton_store *store, uint64_t runner,
+                           const struct baton_tick *tick, struct baton_work_claims **ret_claims);
 enum baton_err sqlite_backup(struct baton_store *store, const char *path,
                              const struct baton_store_progress *progress);
 enum baton_err sqlite_check(struct baton_store *store,

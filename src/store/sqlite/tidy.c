@@ -6,7 +6,6 @@
 
 #define OWNER_KEPT_MS INT64_C(3600000)
 
-
 struct tidy_args {
 	size_t max, count;
 };

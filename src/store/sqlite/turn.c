@@ -10,12 +10,17 @@
 #define PAUSE_US 100
 #define PATIENCE_US 50000 /* with somebody in the door who may be stopped */
 
-enum byte { BYTE_DOOR, BYTE_RENEWERS };
+enum byte {
+	BYTE_DOOR,
+	BYTE_RENEWERS
+};
 
 static struct flock lock_of(enum byte byte, short type)
 {
-	return (struct flock){
-		.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1};
+	return (struct flock){.l_type = type,
+	                      .l_whence = SEEK_SET,
+	                      .l_start = (off_t)byte,
+	                      .l_len = 1};
 }
 
 void turn_open(struct turn *t, const char *path)

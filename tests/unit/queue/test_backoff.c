@@ -12,8 +12,8 @@ struct delay_case {
 	int64_t ns;
 };
 
-#define EXPONENTIAL(base_ns, cap_ns)                                                  \
-	{                                                                             \
+#define EXPONENTIAL(base_ns, cap_ns)                                                       \
+	{                                                                                  \
 		.backoff = BATON_BACKOFF_EXPONENTIAL, .base = {base_ns}, .cap = { cap_ns } \
 	}
 
