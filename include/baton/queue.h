@@ -16,13 +16,14 @@
 BATON_BEGIN
 
 struct baton_queue_counts {
-	uint64_t ready; /* batches that wait, in lanes that are busy too */
+	uint64_t ready;   /* batches that wait, in lanes that are busy too */
 	uint64_t delayed; /* for their time or their next attempt           */
 	uint64_t running; /* claimed                                        */
 	uint64_t dead;
 	uint64_t done;   /* completed since the queue was made             */
 	uint64_t failed; /* attempts that failed since then                */
-	struct baton_duration oldest; /* the age of the oldest ready head; 0 without one */
+	struct baton_duration
+		oldest; /* the age of the first head of a priority, the highest; 0 without one */
 };
 
 struct baton_queue_info {

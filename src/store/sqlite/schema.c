@@ -173,10 +173,22 @@ static enum baton_err settle(struct db *db, struct baton_store_time now)
 	return e == BATON_OK ? raise_floors(db, now) : e;
 }
 
+/* All of it is of one moment, since another process may be making the store just now. */
+static enum baton_err look_at_kind(struct db *db, int64_t *ret_version)
+{
+	enum baton_err e = db_exec(db, "BEGIN");
+	if (e != BATON_OK)
+		return e;
+	e = check_kind(db, ret_version);
+	sqlite3_exec(db->handle, "COMMIT", NULL, NULL, NULL);
+	return e;
+}
+
 enum baton_err schema_open(struct db *db, struct baton_store_time now)
 {
 	int64_t version, copied = 0;
-	enum baton_err e = check_kind(db, &version);
+	db->waited_us = 0;
+	enum baton_err e = look_at_kind(db, &version);
 	if (e == BATON_OK)
 		e = db_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL");
 	if (e == BATON_OK && version == VERSION)
