@@ -85,7 +85,7 @@ static const char *const steps[] = {
 	"CREATE TABLE source("
 	" hash BLOB PRIMARY KEY, id INTEGER NOT NULL, content BLOB NOT NULL,"
 	" until INTEGER NOT NULL,"
-	" look INTEGER NOT NULL) WITHOUT ROWID;" /* when it may be forgotten, if its batch is gone */
+	" look INTEGER NOT NULL) WITHOUT ROWID;" /* when it may be forgotten */
 	"CREATE INDEX source_look ON source(look);"
 	"CREATE TABLE finished("
 	" head INTEGER NOT NULL, fence INTEGER NOT NULL, token BLOB NOT NULL,"
