@@ -30,7 +30,10 @@ static void every_answer_has_its_number_its_name_and_its_meaning(void **state)
 		{BATON_BUSY, 9, "BATON_BUSY", "a stopped process is in the way"},
 		{BATON_GONE, 10, "BATON_GONE", "what was joined is gone"},
 		{BATON_STALE, 11, "BATON_STALE", "a newer one was here"},
-		{(enum baton_err)12, 12, "BATON_UNKNOWN", "unknown error"},
+		{BATON_CONFLICT, 12, "BATON_CONFLICT", "it is there with other content"},
+		{BATON_NOT_FOUND, 13, "BATON_NOT_FOUND", "there is no such thing"},
+		{BATON_STORAGE, 14, "BATON_STORAGE", "the store failed"},
+		{(enum baton_err)15, 15, "BATON_UNKNOWN", "unknown error"},
 		{(enum baton_err) - 1, -1, "BATON_UNKNOWN", "unknown error"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
