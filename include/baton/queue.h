@@ -20,9 +20,11 @@ struct baton_queue_counts {
 	uint64_t delayed; /* for their time or their next attempt           */
 	uint64_t running; /* claimed                                        */
 	uint64_t dead;
-	uint64_t done;                /* completed since the queue was made             */
-	uint64_t failed;              /* attempts that failed since then                */
-	struct baton_duration oldest; /* the age of the oldest ready head; 0 without one */
+	uint64_t done;   /* completed since the queue was made */
+	uint64_t failed; /* attempts that failed since then    */
+
+	/* The age of the first head of each priority, the highest of them; 0 without one. */
+	struct baton_duration oldest;
 };
 
 struct baton_queue_info {
@@ -51,8 +53,8 @@ BATON_API enum baton_err baton_queue_list(struct baton_store *store, struct bato
                                           struct baton_queue_info *infos, size_t max,
                                           size_t *ret_count);
 
-/* What baton_store_news has as the `queue` of news about that queue, whether it is there or not: what
- * a process listens for that waits for its work. Any thread. */
+/* What baton_store_news has as the `queue` of news about that queue, whether it is there or not:
+ * what a process listens for that waits for its work. Any thread. */
 BATON_API uint64_t baton_queue_hash(const struct baton_store *store, struct baton_str name);
 
 BATON_END

@@ -108,8 +108,8 @@ BATON_API void baton_store_poke(struct baton_store *store);
 
 /* Writes a complete copy of the store, as it was at one moment, to a new file, while others go on.
  * `progress` (may be NULL) is told how many of how many pages are done; false ends it.
- * Whoever opens the copy first ends every lease and claim in it, and its fences begin above all that
- * the original has handed out, also since: those who hold something of the original can renew,
+ * Whoever opens the copy first ends every lease and claim in it, and its fences begin above all
+ * that the original has handed out, also since: those who hold something of the original can renew,
  * release or end nothing in the copy, and work that was claimed is claimed again, which counts an
  * attempt. That takes a clock that is not behind the original's by more than 2^20 leases of one
  * subject.

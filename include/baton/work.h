@@ -28,7 +28,7 @@ BATON_BEGIN
 struct baton_put {
 	struct baton_batch_id id;
 	enum baton_batch_state state;
-	bool existing; /* its source key was there already, with the same content: nothing was put */
+	bool existing; /* its source key was there, with the same content: nothing was put */
 };
 
 /* Puts all of them, or none. Queues that are not there are made.

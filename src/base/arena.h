@@ -19,7 +19,7 @@ void arena_init(struct arena *a, const struct baton_alloc *alloc);
 /* Gives everything back. Fine for a zeroed arena, and twice. */
 void arena_done(struct arena *a);
 
-/* count * size zero bytes, aligned for every basic type. NULL: no memory. Never NULL for 0 bytes. */
+/* count * size zero bytes, aligned for every basic type; of 0 bytes too. NULL: no memory. */
 void *arena_take(struct arena *a, size_t count, size_t size);
 
 /* A copy of the bytes, with a terminator after them. False: no memory. */

@@ -19,8 +19,8 @@ enum fence_kind {
 	FENCE_PLAIN        /* of everything else                                                */
 };
 
-/* Subjects that begin with "lane/" or "pull/" are granters, and those that begin with a byte 1, which
- * no user can name: a store may keep its shards so. */
+/* Subjects that begin with "lane/" or "pull/" are granters, and those that begin with a byte 1,
+ * which no user can name: a store may keep its shards so. */
 enum fence_kind fence_kind_of(struct baton_str subject);
 
 /* The least fence that a store which was made, or came back from a copy, at `now` may hand out:

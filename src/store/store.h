@@ -3,8 +3,8 @@
  * The public functions check what they are given, and hand it to the backend's operation of the
  * same name. So a backend sees names, counts, spans and kinds that are within their limits; what
  * zeros stand for it gets from store_asker(), store_ttl() and batch_filled(). It loads what is
- * there, has the functions of `queue` decide, and writes what they decided, in one transaction. The headers say what each
- * operation does and answers; here is only what they do not say.
+ * there, has the functions of `queue` decide, and writes what they decided, in one transaction. The
+ * headers say what each operation does and answers; here is only what they do not say.
  *
  * On any result but BATON_OK nothing has been written, and the detail says why. */
 #ifndef STORE_STORE_H

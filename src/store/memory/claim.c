@@ -66,7 +66,7 @@ static enum baton_err recover_all(struct tx *tx, struct lane *lane)
 	}
 }
 
-/* The row under which the claims of the queue are counted: under the fence of whoever held it last. */
+/* The row under which the queue's claims are counted, with the fence of whoever held it last. */
 static enum baton_err open_granter(struct tx *tx, struct baton_str queue, struct lease **ret)
 {
 	char text[SUBJECT_MAX + 1];

@@ -16,8 +16,8 @@ uint64_t memory_queue_waiting(const struct queue *queue);
 /* The mode becomes `mode`, which it may be already. */
 enum baton_err memory_queue_use(struct tx *tx, struct queue *queue, enum baton_queue_mode mode);
 
-/* The queue, if that mode's way of claiming is open. BATON_BUSY: it is not. BATON_NOT_FOUND: there is
- * no such queue. */
+/* The queue, if that mode's way of claiming is open. BATON_BUSY: it is not. BATON_NOT_FOUND: there
+ * is no such queue. */
 enum baton_err memory_queue_enter(const struct memory *m, struct baton_str name,
                                   enum baton_queue_mode mode, struct queue **ret);
 

@@ -81,8 +81,8 @@ enum baton_err trouble_save(struct db *db, int64_t seq, const struct trouble *t)
 
 void trouble_error(struct trouble *t, struct baton_str error);
 
-/* What the batch is at `now`, and when it is due if it waits for that. BATON_BATCH_GONE: it was done,
- * and has been kept for long enough. */
+/* What the batch is at `now`, and when it is due if it waits for that. BATON_BATCH_GONE: it was
+ * done, and has been kept for long enough. */
 enum baton_err batch_state(struct db *db, const struct batch_row *b, struct baton_store_time now,
                            enum baton_batch_state *ret, struct baton_store_time *ret_due);
 

@@ -10,8 +10,8 @@
 
 #define PAGE 32
 
-/* Ends a claim that was offered; but one that is live again, after the clock was set back, is offered
- * no more. */
+/* Ends a claim that was offered; but one that is live again, after the clock was set back, is
+ * offered no more. */
 static enum baton_err end_offered(struct sqlite_store *s, struct grant *g, struct claim_row *c,
                                   bool *ret_live)
 {
@@ -56,8 +56,8 @@ struct head {
 	bool tried;
 };
 
-/* A batch without a lane whose claim has expired. *ret_over: it cannot be had, since that was its last
- * attempt, or somebody had cancelled it, or the claim is live again. */
+/* A batch without a lane whose claim has expired. *ret_over: it cannot be had, since that was its
+ * last attempt, or somebody had cancelled it, or the claim is live again. */
 static enum baton_err recover_single(struct sqlite_store *s, struct grant *g, int64_t seq,
                                      bool *ret_over)
 {

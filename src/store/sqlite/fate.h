@@ -50,8 +50,8 @@ bool leaver_fail(struct leaver *l, struct baton_str error);
 enum baton_err claim_recover(struct sqlite_store *s, struct queue_row *q, struct claim_row *c,
                              struct baton_str why);
 
-/* Ends a claim that was not offered, and makes its work ready again: as claim_recover(), or, if `why`
- * is empty, as if it had not been claimed. */
+/* Ends a claim that was not offered, and makes its work ready again: as claim_recover(), or, if
+ * `why` is empty, as if it had not been claimed. */
 enum baton_err claim_return(struct sqlite_store *s, struct queue_row *q, struct claim_row *c,
                             struct baton_str why);
 

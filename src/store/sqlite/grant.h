@@ -52,7 +52,7 @@ enum baton_err grant_pick(struct sqlite_store *s, int64_t lane, const struct cla
 enum baton_err grant_give(struct sqlite_store *s, struct grant *g, const struct pick *p,
                           int64_t lane);
 
-/* Gives what begins in the pool, until there are `limit` claims in all, of at most `max` batches. */
+/* Gives what begins in the pool, until there are `limit` claims in all, of `max` batches each. */
 enum baton_err grant_heads(struct sqlite_store *s, struct grant *g, int64_t pool, size_t limit,
                            size_t max);
 

@@ -48,8 +48,8 @@ static inline int64_t head_pool(const struct queue_row *q, uint32_t shard)
 	return q->policy.mode == BATON_QUEUE_RUNNER ? pool_shard(q, shard) : pool_open(q);
 }
 
-/* The queue's mode changes: its heads are moved to where the new one looks for them, a thousand at a
- * time, whenever something is claimed from it. */
+/* The queue's mode changes: its heads are moved to where the new one looks for them, a thousand
+ * at a time, whenever something is claimed from it. */
 enum baton_err heads_mode(struct sqlite_store *s, struct queue_row *q, enum baton_queue_mode mode);
 enum baton_err heads_gather(struct sqlite_store *s, struct queue_row *q);
 

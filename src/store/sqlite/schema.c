@@ -89,7 +89,7 @@ static const char *const steps[] = {
 	"CREATE TABLE source("
 	" hash BLOB PRIMARY KEY, id INTEGER NOT NULL, content BLOB NOT NULL,"
 	" until INTEGER NOT NULL,"
-	" look INTEGER NOT NULL) WITHOUT ROWID;" /* when it may be forgotten, if its batch is gone */
+	" look INTEGER NOT NULL) WITHOUT ROWID;" /* when it may be forgotten */
 	"CREATE INDEX source_look ON source(look);"
 	"CREATE TABLE finished("
 	" head INTEGER PRIMARY KEY, fence INTEGER NOT NULL, token BLOB NOT NULL,"
@@ -181,8 +181,8 @@ static enum baton_err take_steps(struct db *db, int64_t version, struct baton_st
 	return db_exec(db, stamp);
 }
 
-/* The first to open a copy ends all leases, claims and registrations in it, and raises all fences above those that
- * the original may have handed out since. */
+/* The first to open a copy ends all leases, claims and registrations in it, and raises all fences
+ * above those that the original may have handed out since. */
 static enum baton_err begin_anew(struct db *db, struct baton_store_time now)
 {
 	int64_t copied;
@@ -214,10 +214,22 @@ static enum baton_err settle(struct db *db, struct baton_store_time now)
 	return e == BATON_OK ? begin_anew(db, now) : e;
 }
 
+/* All of it is of one moment, since another process may be making the store just now. */
+static enum baton_err look_at_kind(struct db *db, int64_t *ret_version)
+{
+	enum baton_err e = db_exec(db, "BEGIN");
+	if (e != BATON_OK)
+		return e;
+	e = check_kind(db, ret_version);
+	sqlite3_exec(db->handle, "COMMIT", NULL, NULL, NULL);
+	return e;
+}
+
 enum baton_err schema_open(struct db *db, struct baton_store_time now)
 {
 	int64_t version, copied = 0;
-	enum baton_err e = check_kind(db, &version);
+	db->waited_us = 0;
+	enum baton_err e = look_at_kind(db, &version);
 	if (e == BATON_OK)
 		e = db_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; "
 		                "PRAGMA secure_delete=FAST");
