@@ -24,7 +24,9 @@ void sqlite_tell(struct sqlite_store *s, const struct queue_row *q, struct baton
 		.shard = shard,
 	};
 	for (size_t i = 0; i < s->news_count; i++) {
-		if (memcmp(&s->news[i], &news, sizeof news) == 0)
+		const struct baton_store_news *known = &s->news[i];
+		if (known->queue == news.queue && known->lane == news.lane &&
+		    known->shard == news.shard)
 			return;
 	}
 	if (s->news_count < NEWS_MAX)

@@ -74,9 +74,8 @@ static void picture_clear(struct picture *p)
 
 static void change_add(struct kept *k, int64_t offset, const void *bytes, size_t len)
 {
-	struct change *c = malloc(sizeof *c + len);
-	need(c, "malloc");
-	c->next = NULL;
+	struct change *c = calloc(1, sizeof *c + len);
+	need(c, "calloc");
 	c->offset = offset;
 	c->len = len;
 	if (len > 0)

@@ -6,12 +6,16 @@
 #include <unistd.h>
 
 #include "support/child.h"
+#include "support/rng.h"
 #include "support/skips.h"
+#include "support/soak.h"
 #include "support/strike.h"
 #include "world.h"
 
 /* More than the moments of the life below. */
 #define MOMENTS_MAX 5000
+
+#define STRIDE_DAILY 7
 
 #define STEPS 4 /* put, claim, complete, lease */
 
@@ -129,12 +133,20 @@ static bool kill_at(struct world *w, unsigned moment)
 	return code != 0;
 }
 
+/* Every moment, or daily those of a sample. */
+static unsigned next_moment(struct rng *rng)
+{
+	return 1 + (unsigned)rng_below(rng, soak_scale(STRIDE_DAILY, 1));
+}
+
 static void kill_at_each(struct world *w, const char *original)
 {
+	struct rng rng = rng_seed_from_env();
 	unsigned moment = 0;
 	bool killed = true;
 	while (killed) {
-		assert_true(++moment < MOMENTS_MAX);
+		moment += next_moment(&rng);
+		assert_true(moment < MOMENTS_MAX);
 		if (original)
 			world_copy(original, w->path);
 		else
@@ -186,8 +198,9 @@ static int keep_open(int channel, void *arg)
 static void others_who_have_the_store_open_go_on(void **state)
 {
 	struct world *w = *state;
+	struct rng rng = rng_seed_from_env();
 	bool killed = true;
-	for (unsigned moment = 1; killed; moment++) {
+	for (unsigned moment = 1; killed; moment += next_moment(&rng)) {
 		struct child other;
 		char message[8];
 		world_remove(w->path);

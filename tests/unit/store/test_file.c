@@ -28,7 +28,7 @@ static void run_sql(const char *path, const char *sql)
 
 static char *read_all(const char *path, size_t *ret_size)
 {
-	struct stat st;
+	struct stat st = {.st_size = 0};
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0 && fstat(fd, &st) == 0);
 	char *bytes = malloc((size_t)st.st_size + 1);

@@ -11,7 +11,7 @@
 #include "world.h"
 
 #define OPS_MAX 4000
-#define OPS_DAILY 150
+#define OPS_DAILY 60
 #define HELD_MAX 64
 
 /* Few, so that what is in the log gets into the file often. */

@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include "support/child.h"
+#include "support/rng.h"
 #include "support/skips.h"
+#include "support/soak.h"
 #include "support/strike.h"
 #include "world.h"
 
@@ -261,6 +263,7 @@ static void who_copies_may_be_killed_at_any_moment(void **state)
 {
 	struct world *w = *state;
 	struct copier c = {.w = w};
+	struct rng rng = rng_seed_from_env();
 	int code = 128 + SIGKILL;
 	unsigned copies = 0, moment = 0;
 	world_file(w, "copy", c.path);
@@ -269,7 +272,8 @@ static void who_copies_may_be_killed_at_any_moment(void **state)
 	world_close(w);
 	while (code != 0) {
 		struct baton_store *copy = NULL;
-		assert_true(++moment < MOMENTS_MAX);
+		moment += 1 + (unsigned)rng_below(&rng, soak_scale(5, 1));
+		assert_true(moment < MOMENTS_MAX);
 		world_remove(c.path);
 		code = strike_kill(moment, copy_it, &c);
 		if (code == CHILD_SKIP)

@@ -1,6 +1,6 @@
 /* What a put, a claim and a completion cost does not depend on how much is stored. Counted, not
- * timed: the steps of SQLite's machine, the pages that are looked at, and those that are written.
- */
+ * timed: the steps of SQLite's machine, the pages that are looked at, and those that are
+ * written. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

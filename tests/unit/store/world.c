@@ -23,8 +23,10 @@ int world_setup(void **state)
 	/* In memory if there is room: what is synced a thousand times need not get to a disk. */
 	bool small = soak_scale(1, 0) && access("/dev/shm", W_OK) == 0;
 	snprintf(w->folder, sizeof w->folder, "%s/baton-store-XXXXXX", small ? "/dev/shm" : "/tmp");
-	if (!mkdtemp(w->folder))
+	if (!mkdtemp(w->folder)) {
+		free(w);
 		return -1;
+	}
 	world_file(w, "store", w->path);
 	fake_clock_init(&w->clock, (struct baton_mono){1000000000});
 	*state = w;
