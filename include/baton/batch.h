@@ -52,21 +52,21 @@ struct baton_batch_id {
 
 /* What is put. Zeros mean what is said; everything is borrowed for the time of the call. */
 struct baton_batch {
-	struct baton_str
-		queue; /* 1 to BATON_NAME_MAX bytes of UTF-8, no control characters, no '/' */
-	struct baton_str lane; /* the same, '/' allowed; empty: none                              */
-	enum baton_batch_class cls;         /* 0: work       */
-	enum baton_batch_delivery delivery; /* 0: earliest   */
-	enum baton_batch_slot slot;         /* 0: exclusive  */
-	struct baton_str group;             /* of a join; empty: the default one */
-	uint32_t
-		priority; /* between the lanes of a queue, to BATON_PRIORITY_MAX; higher first    */
-	struct baton_duration delay; /* invisible for so long; at most a year                     */
-	struct baton_store_time at;  /* or until then; 0: not said                                */
-	struct baton_str source;     /* makes the put safe to repeat; empty: none                 */
-	struct baton_retry retry;    /* zeros: the queue's                                        */
-	const struct baton_str *payloads; /* any bytes, also empty ones                           */
-	size_t count;                     /* 1 to BATON_PAYLOADS_MAX                              */
+	/* 1 to BATON_NAME_MAX bytes of UTF-8 without control characters and '/'. */
+	struct baton_str queue;
+	struct baton_str lane;              /* as that, '/' allowed; empty: none           */
+	enum baton_batch_class cls;         /* 0: work                                     */
+	enum baton_batch_delivery delivery; /* 0: earliest                                 */
+	enum baton_batch_slot slot;         /* 0: exclusive                                */
+	uint32_t priority;                  /* between the lanes of a queue, to
+	                                       BATON_PRIORITY_MAX; higher first            */
+	struct baton_str group;             /* of a join; empty: the default one           */
+	struct baton_duration delay;        /* invisible for so long; at most a year       */
+	struct baton_store_time at;         /* or until then; 0: not said                  */
+	struct baton_str source;            /* makes the put safe to repeat; empty: none   */
+	struct baton_retry retry;           /* zeros: the queue's                          */
+	const struct baton_str *payloads;   /* any bytes, also empty ones                  */
+	size_t count;                       /* 1 to BATON_PAYLOADS_MAX                     */
 };
 
 /* Where in a run somebody asks for work. */

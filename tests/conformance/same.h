@@ -61,12 +61,8 @@ uint32_t same_kind(uint64_t lot);
 /* Says that they differ, unless something else was said before. */
 void same_differ(struct same *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-#define SAME(s, what, a, b)                                                             \
-	do {                                                                            \
-		long long first_ = (long long)(a), second_ = (long long)(b);            \
-		if (first_ != second_)                                                  \
-			same_differ((s), "%s: %lld and %lld", (what), first_, second_); \
-	} while (0)
+void same_number(struct same *s, const char *what, long long a, long long b);
+#define SAME(s, what, a, b) same_number((s), (what), (long long)(a), (long long)(b))
 
 void same_text(struct same *s, const char *what, struct baton_str a, struct baton_str b);
 

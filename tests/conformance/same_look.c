@@ -13,6 +13,12 @@ void same_differ(struct same *s, const char *format, ...)
 	va_end(args);
 }
 
+void same_number(struct same *s, const char *what, long long a, long long b)
+{
+	if (a != b)
+		same_differ(s, "%s: %lld and %lld", what, a, b);
+}
+
 void same_text(struct same *s, const char *what, struct baton_str a, struct baton_str b)
 {
 	if (!baton_str_equal(a, b))
@@ -89,7 +95,8 @@ static void compare_list(struct same *s, const struct baton_work_filter *filter)
 			SAME(s, "next", page[0]->next, page[1]->next);
 			f.after = page[0]->next;
 		}
-		for (size_t i = 0; !s->why[0] && i < page[0]->count; i++)
+		bool both = page[0] && page[1];
+		for (size_t i = 0; !s->why[0] && both && i < page[0]->count; i++)
 			compare_info(s, &page[0]->infos[i], &page[1]->infos[i]);
 		for (int i = 0; i < SIDES; i++)
 			baton_work_page_free(page[i]);

@@ -14,8 +14,8 @@ def test_jobs_are_listed_in_order(shop):
     titles, *rows = [re.split(r'\s{2,}', line.strip()) for line in shop.ok('ls').splitlines()]
     assert titles == ['ID', 'QUEUE', 'LANE', 'STATE', 'ATTEMPT', 'PUT', 'DUE', 'NOTE']
     assert [row[:5] for row in rows] == [
-        ['1', 'mail', 'ada', 'ready', '1'], ['2', 'mail', '-', 'delayed', '1'],
-        ['3', 'print', '-', 'retry', '2']]
+        ['1', 'mail', 'ada', 'ready', '0'], ['2', 'mail', '-', 'delayed', '0'],
+        ['3', 'print', '-', 'retry', '1']]
     assert rows[1][6] == '2099-01-01 00:00:00'
     assert rows[2][7] == 'no\\x09route'
 
@@ -108,7 +108,7 @@ def test_everything_about_a_job_is_shown(shop):
     shop.put('mail', '--lane', 'l', '--join=g', '--after-commit', 'a\033[1m\n')
     shown = dict(line.split(None, 1) for line in shop.ok('show', '1').splitlines())
     assert {k: shown[k] for k in shown if k != 'put'} == {
-        'id': '1', 'queue': 'mail', 'lane': 'l', 'state': 'ready', 'attempt': '1', 'priority': '0',
+        'id': '1', 'queue': 'mail', 'lane': 'l', 'state': 'ready', 'attempt': '0', 'priority': '0',
         'why': 'job 1 is ready: nobody has asked for it yet', 'delivery': 'after commit',
         'join': 'g', 'payload': 'a\\x1b[1m\\x0a'}
     claim = shop.claim('mail', '--owner', 'ada')
@@ -187,6 +187,6 @@ def test_dead_jobs_come_back_at_the_end_of_their_lane(shop):
     result = shop.run('retry', '1', '2', '9')
     assert (result.returncode, result.stdout) == (NO, b'1 ready\n2 unchanged\n9 missing\n')
     assert [job['id'] for job in shop.objects('ls', 'mail')] == ['2', '1']
-    assert shop.object('show', '1')['attempt'] == 1
+    assert shop.object('show', '1')['attempt'] == 0
     assert shop.objects('cancel', '1', '2') == [{'id': '1', 'answer': 'removed'},
                                                {'id': '2', 'answer': 'removed'}]

@@ -1,4 +1,5 @@
 /* Renewing and ending claims of a store in memory. */
+#include "base/check.h"
 #include "base/digest.h"
 #include "base/utf8.h"
 #include "queue/backoff.h"
@@ -198,6 +199,7 @@ static struct answer *answer_find(const struct tx *tx, const struct baton_work_p
 /* Keeps what is answered, for whoever completes it again. */
 static enum baton_err remember(struct tx *tx, const struct claim *claim, const struct ending *e)
 {
+	CHECK(e->first);
 	struct answer *answer = NULL;
 	uint64_t hash = memory_hash(tx->m, &claim->name, sizeof claim->name);
 	answer = (struct answer *)memory_tx_add(tx, &tx->m->answers, sizeof *answer, hash);
@@ -217,6 +219,7 @@ static enum baton_err end_claim(struct tx *tx, const struct baton_work_end *end,
 	if (!e.text)
 		return BATON_NO_MEMORY;
 	enum baton_err err = end_batches(tx, &e, claim);
+	CHECK(err != BATON_OK || e.first); /* a claim has batches, and so has a list of them */
 	if (err == BATON_OK && end->emit_count > 0)
 		err = memory_put_all(tx, end->emits, end->emit_count, NULL);
 	if (err == BATON_OK && end->how == BATON_COMPLETE && claim->is.count == 0)

@@ -103,8 +103,8 @@ static enum baton_err choose(struct tx *tx, const struct baton_lane_ask *ask,
 static enum baton_err claim_work(struct tx *tx, struct queue *queue,
                                  const struct baton_lane_ask *ask, const struct take *take)
 {
-	struct batch **batches;
-	size_t count;
+	struct batch **batches = NULL;
+	size_t count = 0;
 	enum baton_err e = memory_due_see(tx, queue);
 	if (e != BATON_OK)
 		return e;

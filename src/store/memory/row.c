@@ -21,7 +21,7 @@ void memory_table_done(struct table *t)
 		newer = row->newer;
 		memory_row_free(t->alloc, row);
 	}
-	mem_free(t->alloc, t->buckets, t->bucket_count, sizeof *t->buckets);
+	mem_free(t->alloc, t->buckets, t->bucket_count, sizeof(struct row *));
 	t->oldest = t->newest = NULL;
 	t->buckets = NULL;
 	t->bucket_count = 0;
@@ -36,7 +36,7 @@ static bool make_room(struct table *t)
 	struct row **buckets = mem_new(t->alloc, count, sizeof(struct row *));
 	if (!buckets)
 		return t->bucket_count > 0;
-	mem_free(t->alloc, t->buckets, t->bucket_count, sizeof *t->buckets);
+	mem_free(t->alloc, t->buckets, t->bucket_count, sizeof(struct row *));
 	t->buckets = buckets;
 	t->bucket_count = count;
 	for (struct row *row = t->oldest; row; row = row->newer) {

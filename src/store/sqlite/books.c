@@ -26,7 +26,7 @@ void books_forget(struct books *b)
 void books_done(struct books *b)
 {
 	books_forget(b);
-	mem_free(b->alloc, b->queues, b->cap, sizeof *b->queues);
+	mem_free(b->alloc, b->queues, b->cap, sizeof(struct queue_row *));
 	b->queues = NULL;
 	b->cap = 0;
 }
@@ -210,7 +210,8 @@ static struct queue_row *row_new(struct books *b)
 {
 	if (b->count == b->cap) {
 		size_t cap = b->cap ? b->cap * 2 : 16;
-		void *more = mem_resize(b->alloc, b->queues, b->cap, cap, sizeof *b->queues);
+		void *more =
+			mem_resize(b->alloc, b->queues, b->cap, cap, sizeof(struct queue_row *));
 		if (!more)
 			return NULL;
 		b->queues = more;

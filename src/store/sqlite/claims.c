@@ -79,32 +79,42 @@ enum baton_err claim_of_single(struct sqlite_store *s, int64_t seq, struct claim
 	return load(s, &q, ret, ret_found);
 }
 
+struct claim_rows {
+	struct claim_row *rows; /* the scratch's */
+	size_t count, cap;
+};
+
+/* Room for one more. */
+static enum baton_err rows_grow(struct sqlite_store *s, struct claim_rows *list)
+{
+	if (list->count < list->cap)
+		return BATON_OK;
+	size_t cap = list->cap ? list->cap * 2 : 4;
+	struct claim_row *rows = arena_take(&s->scratch, cap, sizeof *rows);
+	if (!rows)
+		return fail_memory(cap * sizeof *rows, "claims");
+	if (list->count > 0)
+		memcpy(rows, list->rows, list->count * sizeof *rows);
+	list->rows = rows;
+	list->cap = cap;
+	return BATON_OK;
+}
+
 enum baton_err claims_of_lane(struct sqlite_store *s, int64_t lane, struct claim_row **ret_rows,
                               size_t *ret_count)
 {
-	struct claim_row *rows = NULL;
-	size_t count = 0, cap = 0;
+	struct claim_rows list = {.count = 0};
 	enum baton_err bad = BATON_OK;
 	struct query q = query_begin(&s->db, SQL_CLAIM_OF_LANE);
 	query_int(&q, lane);
 	while (bad == BATON_OK && query_row(&q)) {
-		if (count == cap) {
-			size_t more = cap ? cap * 2 : 4;
-			struct claim_row *bigger = arena_take(&s->scratch, more, sizeof *bigger);
-			if (!bigger) {
-				bad = fail_memory(more * sizeof *bigger, "claims");
-				break;
-			}
-			if (count > 0)
-				memcpy(bigger, rows, count * sizeof *rows);
-			rows = bigger;
-			cap = more;
-		}
-		bad = row_read(&q, &s->scratch, &rows[count++]);
+		bad = rows_grow(s, &list);
+		if (bad == BATON_OK)
+			bad = row_read(&q, &s->scratch, &list.rows[list.count++]);
 	}
 	enum baton_err e = query_end(&q);
-	*ret_rows = rows;
-	*ret_count = count;
+	*ret_rows = list.rows;
+	*ret_count = list.count;
 	return e == BATON_OK ? bad : e;
 }
 

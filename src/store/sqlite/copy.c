@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/fail.h"
 #include "store/sqlite/sqlite.h"
 
@@ -29,14 +28,25 @@ static enum baton_err copy_pages(struct sqlite_store *s, struct db *to,
 	sqlite3_backup_finish(b);
 	if (!go_on)
 		return fail(BATON_CANCELLED, "the copy was stopped");
-	return code == SQLITE_DONE ? BATON_OK : db_fail(to, code, "write to");
+	return code == SQLITE_DONE ? BATON_OK : db_fail(to, code, "copy to");
 }
 
-static enum baton_err copy_to(struct sqlite_store *s, const char *path,
+/* Whoever opens it first is told that it is a copy. */
+static enum baton_err stamp(struct db *to)
+{
+	int code = sqlite3_exec(to->handle,
+	                        "PRAGMA journal_mode=DELETE; PRAGMA synchronous=EXTRA;"
+	                        "UPDATE state SET copied = 1",
+	                        NULL, NULL, NULL);
+	return code == SQLITE_OK ? BATON_OK : db_fail(to, code, "copy to");
+}
+
+static enum baton_err copy_to(struct sqlite_store *s, const char *part, const char *path,
                               const struct baton_store_progress *progress)
 {
 	struct db to;
-	enum baton_err e = db_open(&to, path, false, s->db.patience_ms);
+	enum baton_err e = db_open(&to, part, false, s->db.patience_ms);
+	to.path = path; /* what people are told */
 	if (e == BATON_OK) {
 		pthread_mutex_lock(&s->read_mu);
 		e = db_begin(&s->read, SQL_BEGIN_READ);
@@ -48,8 +58,7 @@ static enum baton_err copy_to(struct sqlite_store *s, const char *path,
 		pthread_mutex_unlock(&s->read_mu);
 	}
 	if (e == BATON_OK)
-		e = db_exec(&to, "PRAGMA journal_mode=DELETE; PRAGMA synchronous=EXTRA;"
-		                 "UPDATE state SET copied = 1");
+		e = stamp(&to);
 	db_close(&to);
 	return e;
 }
@@ -61,10 +70,22 @@ static enum baton_err folder_sync(const char *path)
 	char *slash = strrchr(folder, '/');
 	if (slash)
 		slash[1] = '\0';
-	AUTO(fd_closep) int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fsync(fd) != 0)
-		return fail(BATON_STORAGE, "cannot sync the folder of %s: %s", path,
-		            strerror(errno));
+	int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int errnum = fd >= 0 && fsync(fd) == 0 ? 0 : errno;
+	if (fd >= 0)
+		close(fd);
+	if (errnum == 0)
+		return BATON_OK;
+	return fail(BATON_STORAGE, "cannot sync the folder of %s: %s", path, strerror(errnum));
+}
+
+/* An empty file for the copy, whose name is completed. */
+static enum baton_err part_make(char *part, const char *path)
+{
+	int fd = mkstemp(part);
+	if (fd < 0)
+		return fail(BATON_STORAGE, "cannot make %s: %s", path, strerror(errno));
+	close(fd);
 	return BATON_OK;
 }
 
@@ -76,11 +97,10 @@ enum baton_err sqlite_backup(struct baton_store *store, const char *path,
 	snprintf(part, sizeof part, "%s.XXXXXX", path);
 	if (access(path, F_OK) == 0)
 		return fail(BATON_INVALID, "%s is there already: a copy replaces nothing", path);
-	int fd = mkstemp(part);
-	if (fd < 0)
-		return fail(BATON_STORAGE, "cannot make %s: %s", path, strerror(errno));
-	close(fd);
-	enum baton_err e = copy_to(s, part, progress);
+	enum baton_err e = part_make(part, path);
+	if (e != BATON_OK)
+		return e;
+	e = copy_to(s, part, path, progress);
 	if (e == BATON_OK && link(part, path) != 0)
 		e = errno == EEXIST
 		            ? fail(BATON_INVALID, "%s is there already: a copy replaces nothing",

@@ -57,13 +57,18 @@ static enum baton_err payload_read(struct sqlite_store *s, struct arena *a, int6
 	return e == BATON_OK ? bad : e;
 }
 
+/* What the batches of a claim have in common. */
+struct common {
+	struct batch_row row; /* of the last one that was given      */
+	uint64_t fence;       /* the highest that any of them had before */
+};
+
 /* One batch, as its claimant gets it. */
-static enum baton_err batch_give(struct sqlite_store *s, struct grant *g, int64_t seq, bool tried,
-                                 struct batch_row *row, struct baton_work_batch *out,
-                                 uint64_t *ret_last)
+static enum baton_err batch_give(struct sqlite_store *s, struct arena *a, int64_t seq, bool tried,
+                                 struct baton_work_batch *out, struct common *common)
 {
 	struct trouble t = {.attempts = 0};
-	struct arena *a = &g->parcel->arena;
+	struct batch_row *row = &common->row;
 	enum baton_err e = payload_read(s, a, seq, row, out);
 	if (e == BATON_OK && tried)
 		e = trouble_load(&s->db, seq, &t);
@@ -79,7 +84,7 @@ static enum baton_err batch_give(struct sqlite_store *s, struct grant *g, int64_
 	out->priority = row->priority;
 	out->attempt = t.attempts + 1;
 	out->put_at = row->put_at;
-	*ret_last = t.fence;
+	common->fence = t.fence > common->fence ? t.fence : common->fence;
 	return BATON_OK;
 }
 
@@ -121,25 +126,21 @@ enum baton_err grant_give(struct sqlite_store *s, struct grant *g, const struct 
 	struct arena *a = &g->parcel->arena;
 	struct baton_work_claim *out = &g->claims[g->count];
 	struct baton_work_batch *batches = arena_take(a, p->count, sizeof *batches);
-	struct batch_row row;
-	uint64_t last = 0;
+	struct common common = {.fence = 0};
+	CHECK(s->full && p->count > 0);
 	if (!batches)
 		return no_memory();
 	for (size_t i = 0; i < p->count; i++) {
-		uint64_t fence;
-		enum baton_err e =
-			batch_give(s, g, p->seqs[i], p->tried[i], &row, &batches[i], &fence);
+		enum baton_err e = batch_give(s, a, p->seqs[i], p->tried[i], &batches[i], &common);
 		if (e != BATON_OK)
 			return e;
-		last = fence > last ? fence : last;
 	}
-	CHECK(s->full);
-	if (!fence_of_claim(&g->base, last, &out->fence.v))
+	if (!fence_of_claim(&g->base, common.fence, &out->fence.v))
 		return refuse_fence(queue_row_name(g->q));
 	out->batches = batches;
 	out->count = p->count;
 	if (!arena_copy(a, queue_row_name(g->q), &out->queue) ||
-	    !arena_copy(a, batch_row_lane(&row), &out->lane))
+	    !arena_copy(a, batch_row_lane(&common.row), &out->lane))
 		return no_memory();
 	enum baton_err e = claim_write(s, g, p, lane, out);
 	if (e == BATON_OK)
@@ -211,50 +212,58 @@ static bool is_enough(const struct candidates *c, const struct scan *scan)
 }
 
 /* The numbers of a line, a few at a time, because what they stand for is read in between. */
-static enum baton_err line_page(struct sqlite_store *s, int64_t lane, int64_t after, size_t max,
-                                int64_t *seqs, bool *tried, size_t *ret_count)
+struct line_page {
+	size_t max, count;
+	int64_t seqs[PAGE];
+	bool tried[PAGE];
+};
+
+static enum baton_err line_page(struct sqlite_store *s, int64_t lane, int64_t after,
+                                struct line_page *p)
 {
 	struct query q = query_begin(&s->db, SQL_LINE_PAGE);
-	size_t count = 0;
+	p->count = 0;
 	query_int(&q, lane);
 	query_int(&q, after);
-	query_int(&q, (int64_t)max);
-	while (count < max && query_row(&q)) {
-		seqs[count] = column_int(&q, 0);
-		tried[count++] = column_int(&q, 1) != 0;
+	query_int(&q, (int64_t)p->max);
+	while (p->count < p->max && query_row(&q)) {
+		p->seqs[p->count] = column_int(&q, 0);
+		p->tried[p->count++] = column_int(&q, 1) != 0;
 	}
-	*ret_count = count;
 	return query_end(&q);
+}
+
+/* Adds a batch of the line. *ret_end: it, and so all behind it, waits for its next attempt. */
+static enum baton_err candidate_look(struct sqlite_store *s, int64_t seq, bool tried,
+                                     struct candidates *c, bool *ret_end)
+{
+	struct batch_row b;
+	enum baton_err e = is_blocked(s, seq, tried, ret_end);
+	if (e != BATON_OK || *ret_end)
+		return e;
+	e = batch_need(&s->db, seq, &b);
+	return e == BATON_OK && !candidates_add(s, c, &b, tried) ? no_memory() : e;
 }
 
 static enum baton_err candidates_load(struct sqlite_store *s, int64_t lane,
                                       const struct claim_row *claims, size_t claim_count,
                                       const struct scan *scan, struct candidates *c)
 {
-	int64_t seqs[PAGE] = {0}, after = 0;
-	bool tried[PAGE];
-	size_t count = PAGE, want = scan->max == 1 && !scan->wanted ? 1 : PAGE;
-	while (count > 0) {
-		enum baton_err e = line_page(s, lane, after, want, seqs, tried, &count);
-		for (size_t i = 0; i < count && e == BATON_OK; i++) {
-			struct batch_row b;
-			bool blocked;
-			after = seqs[i];
-			if (is_claimed(claims, claim_count, seqs[i]))
+	struct line_page p = {.max = scan->max == 1 && !scan->wanted ? 1 : PAGE};
+	int64_t after = 0;
+	bool end = false;
+	do {
+		enum baton_err e = line_page(s, lane, after, &p);
+		for (size_t i = 0; i < p.count && e == BATON_OK && !end; i++) {
+			after = p.seqs[i];
+			if (is_claimed(claims, claim_count, after))
 				continue;
-			e = is_blocked(s, seqs[i], tried[i], &blocked);
-			if (e == BATON_OK && blocked)
-				return BATON_OK;
-			if (e == BATON_OK)
-				e = batch_need(&s->db, seqs[i], &b);
-			if (e == BATON_OK && !candidates_add(s, c, &b, tried[i]))
-				e = no_memory();
-			if (e == BATON_OK && is_enough(c, scan))
-				return BATON_OK;
+			e = candidate_look(s, after, p.tried[i], c, &end);
+			end = end || is_enough(c, scan);
 		}
 		if (e != BATON_OK)
 			return e;
-	}
+	} while (p.count > 0 && !end);
 	return BATON_OK;
 }
 
@@ -263,6 +272,8 @@ static enum baton_err pick_from(struct sqlite_store *s, const struct candidates 
                                 const struct scan *scan, struct pick *p)
 {
 	size_t n = 0;
+	if (c->count == 0)
+		return BATON_OK;
 	if (!scan->wanted)
 		n = select_prefix(c->items, c->count, scan->at, scan->max);
 	else if (select_exact(c->items, c->count, scan->wanted, scan->wanted_count, scan->at,

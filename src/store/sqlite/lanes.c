@@ -182,7 +182,7 @@ enum baton_err lane_settle(struct sqlite_store *s, struct queue_row *q, int64_t 
 {
 	struct lane_row row;
 	struct batch_row b;
-	int64_t first;
+	int64_t first = 0;
 	bool tried = false, open = false;
 	enum baton_err e = lane_read(&s->db, lane, &row);
 	if (e == BATON_OK)

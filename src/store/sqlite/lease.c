@@ -128,7 +128,7 @@ static enum baton_err extend(struct sqlite_store *s, const struct baton_lease_as
 static enum baton_err claim_one(struct sqlite_store *s, const struct baton_lease_ask *ask,
                                 struct baton_lease_answer *answer)
 {
-	struct stored_lease l;
+	struct stored_lease l = {.counter = 0};
 	bool found;
 	const struct baton_owner *asker = store_asker(&s->base, ask->owner);
 	enum baton_err e = lease_load(&s->db, ask->subject, &l, &found);

@@ -197,7 +197,7 @@ static enum baton_err get_into(const struct view *v, uint64_t number, struct pag
 {
 	struct baton_work_info *info = arena_take(v->a, 1, sizeof *info);
 	struct queue_row row;
-	struct batch_row b;
+	struct batch_row b = {.lane_len = 0};
 	int64_t seq;
 	if (!info)
 		return no_memory();

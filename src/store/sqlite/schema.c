@@ -217,11 +217,10 @@ static enum baton_err settle(struct db *db, struct baton_store_time now)
 /* All of it is of one moment, since another process may be making the store just now. */
 static enum baton_err look_at_kind(struct db *db, int64_t *ret_version)
 {
-	enum baton_err e = db_exec(db, "BEGIN");
-	if (e != BATON_OK)
-		return e;
-	e = check_kind(db, ret_version);
-	sqlite3_exec(db->handle, "COMMIT", NULL, NULL, NULL);
+	enum baton_err e = db_begin(db, SQL_BEGIN_READ);
+	if (e == BATON_OK)
+		e = check_kind(db, ret_version);
+	db_rollback(db);
 	return e;
 }
 

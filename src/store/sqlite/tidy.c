@@ -32,7 +32,7 @@ static enum baton_err numbers(struct sqlite_store *s, enum sql sql, int64_t limi
 static enum baton_err tidy_done(struct sqlite_store *s, struct tidy_args *a)
 {
 	int64_t *seqs;
-	size_t count;
+	size_t count = 0;
 	enum baton_err e = numbers(s, SQL_DONE_OLD, s->now.ms, a->max - a->count, &seqs, &count);
 	for (size_t i = 0; i < count && e == BATON_OK; i++) {
 		e = RUN(&s->db, SQL_DONE_DROP, seqs[i]);
@@ -48,7 +48,7 @@ static enum baton_err tidy_done(struct sqlite_store *s, struct tidy_args *a)
 static enum baton_err tidy_owners(struct sqlite_store *s, struct tidy_args *a)
 {
 	int64_t *ids;
-	size_t count;
+	size_t count = 0;
 	enum baton_err e = numbers(s, SQL_OWNER_OLD, s->now.ms - OWNER_KEPT_MS, a->max - a->count,
 	                           &ids, &count);
 	for (size_t i = 0; i < count && e == BATON_OK; i++, a->count++)

@@ -180,7 +180,7 @@ uint64_t next_fence(struct baton_store *store, const char *subject)
 {
 	struct baton_str name = baton_str_z(subject);
 	struct baton_lease_answer answer;
-	struct baton_lease l;
+	struct baton_lease l = {.fence = {0}};
 	assert_ok(baton_lease_force(store, &name, 1, &answer));
 	assert_ok(lease(store, subject, &l));
 	return l.fence.v;
