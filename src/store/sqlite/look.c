@@ -196,7 +196,7 @@ static enum baton_err payload_fill(const struct view *v, int64_t seq, struct bat
 static enum baton_err get_into(const struct view *v, uint64_t number, struct page_parcel *page)
 {
 	struct baton_work_info *info = arena_take(v->a, 1, sizeof *info);
-	struct queue_row row;
+	struct queue_row row = {.id = 0};
 	struct batch_row b = {.lane_len = 0};
 	int64_t seq;
 	if (!info)
