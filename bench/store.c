@@ -140,7 +140,7 @@ static const struct bench_case cases[] = {
          .group = "full life",
          .label = "put, claim, complete",
          .threads = CALLERS,
-         .ops = 25,
+         .ops = 10,
          .goal = {[ROLE_FLOOR] = 1 / 0.7, [ROLE_RIVAL] = 0.1}},
 	{.name = "wait",
          .group = "latency",
