@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/check.h"
 #include "base/fail.h"
@@ -336,12 +337,28 @@ static enum baton_err beats_place(struct sqlite_store *s)
 	            strlen(real), BATON_STORE_PATH_MAX);
 }
 
+#define AGAIN_US 500
+
+/* Where several make one new file at once, SQLite tells some of them that it is busy without having
+ * waited: it cannot wait for a lock with another one in hand. So all of it is tried again. */
+static enum baton_err schema_wait(struct sqlite_store *s)
+{
+	enum baton_err e = schema_open(&s->db, baton_store_now(&s->base));
+	int64_t waited_us = s->db.waited_us;
+	while (e == BATON_BUSY && waited_us < s->db.patience_ms * 1000) {
+		usleep(AGAIN_US);
+		e = schema_open(&s->db, baton_store_now(&s->base));
+		waited_us += s->db.waited_us + AGAIN_US;
+	}
+	return e;
+}
+
 static enum baton_err open_both(struct sqlite_store *s, bool existing)
 {
 	int64_t patience_ms = s->base.patience.ns / 1000000;
 	enum baton_err e = db_open(&s->db, s->path, existing, patience_ms);
 	if (e == BATON_OK)
-		e = schema_open(&s->db, baton_store_now(&s->base));
+		e = schema_wait(s);
 	if (e == BATON_OK)
 		e = read_name(s);
 	if (e == BATON_OK)
