@@ -10,7 +10,7 @@
 #include "support/soak.h"
 #include "world.h"
 
-#define STRIDE_DAILY 7 /* the longest way from one failure to the next */
+#define STRIDE_DAILY 28 /* the longest way from one failure to the next */
 #define REPEATED 8     /* how often a call that failed is made again */
 
 static sqlite3_mem_methods real;
@@ -323,7 +323,7 @@ static void opening_is_whole_or_nothing(void **state)
 	struct world *w = *state;
 	sqlite3_int64 used = sqlite3_memory_used();
 	bool reached = true;
-	for (unsigned n = 1; reached; n += soak_scale(3, 1)) {
+	for (unsigned n = 1; reached; n += soak_scale(11, 1)) {
 		struct baton_store *store = NULL;
 		world_remove(w->path);
 		arm(n);
