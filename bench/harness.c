@@ -273,8 +273,8 @@ static enum verdict judge_p99(const struct match *m, const struct outcome *out, 
 	return judge(quantile_of(r->samples, r->sample_count, 0.99), m->c->p99_goal_ns);
 }
 
-/* Sorts the latencies and judges the subject's. Where not even the rival whom the case names is as
- * fast as the goal, the machine is too slow to tell. */
+/* Sorts the latencies and judges the subject's. Where the rival whom the case names misses the goal
+ * too, the machine is too slow to tell. */
 static void finish(const struct match *m, struct outcome *out)
 {
 	out->p99_verdict = VERDICT_NONE;
@@ -286,7 +286,7 @@ static void finish(const struct match *m, struct outcome *out)
 	out->p99_verdict = judge_p99(m, out, ROLE_SUBJECT);
 	enum verdict rival =
 		m->c->against[ROLE_RIVAL] ? judge_p99(m, out, ROLE_RIVAL) : VERDICT_MET;
-	if (out->p99_verdict == VERDICT_MISSED && rival != VERDICT_MET && rival != VERDICT_NONE)
+	if (out->p99_verdict == VERDICT_MISSED && rival == VERDICT_MISSED)
 		out->p99_verdict = VERDICT_LIMITED;
 }
 
