@@ -63,18 +63,24 @@ enum baton_err books_open(struct books *b, struct db *db)
 	return load(b, db);
 }
 
+/* What changes with every transaction, in the order of the columns. */
+static void counts_bind(struct query *q, const struct queue_row *row)
+{
+	query_int(q, (int64_t)row->pulled.granter);
+	query_int(q, (int64_t)row->pulled.counter);
+	query_int(q, row->tally.ready);
+	query_int(q, row->tally.delayed);
+	query_int(q, row->tally.running);
+	query_int(q, row->tally.dead);
+	query_int(q, row->tally.done);
+	query_int(q, row->tally.failed);
+	query_int(q, row->mixed);
+}
+
 static enum baton_err write_counts(struct db *db, const struct queue_row *row)
 {
 	struct query q = query_begin(db, SQL_QUEUE_COUNT);
-	query_int(&q, (int64_t)row->pulled.granter);
-	query_int(&q, (int64_t)row->pulled.counter);
-	query_int(&q, row->tally.ready);
-	query_int(&q, row->tally.delayed);
-	query_int(&q, row->tally.running);
-	query_int(&q, row->tally.dead);
-	query_int(&q, row->tally.done);
-	query_int(&q, row->tally.failed);
-	query_int(&q, row->mixed);
+	counts_bind(&q, row);
 	query_int(&q, row->id);
 	return query_run(&q);
 }
@@ -193,15 +199,7 @@ enum baton_err books_queue_write(struct db *db, const struct queue_row *row)
 	query_int(&q, p->on_dead);
 	query_int(&q, p->dedupe.ns);
 	query_int(&q, p->keep.ns);
-	query_int(&q, (int64_t)row->pulled.granter);
-	query_int(&q, (int64_t)row->pulled.counter);
-	query_int(&q, row->tally.ready);
-	query_int(&q, row->tally.delayed);
-	query_int(&q, row->tally.running);
-	query_int(&q, row->tally.dead);
-	query_int(&q, row->tally.done);
-	query_int(&q, row->tally.failed);
-	query_int(&q, row->mixed);
+	counts_bind(&q, row);
 	return query_run(&q);
 }
 

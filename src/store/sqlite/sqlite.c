@@ -11,7 +11,6 @@
 #include "base/check.h"
 #include "base/fail.h"
 #include "base/mem.h"
-#include "queue/place.h"
 #include "store/sqlite/schema.h"
 
 #define TIDY_EVERY 64 /* transactions */
