@@ -19,3 +19,4 @@ for await (const line of createInterface({ input: process.stdin })) {
     }
     process.stdout.write('done\n');
 }
+process.exit(0); // timers of its queue would keep it alive

@@ -3,26 +3,16 @@
 
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fail.h"
 
-enum {
-	WAITING,
-	ASLEEP,
-	LEADER,
-	DONE
-};
-
 void group_init(struct group *g, void (*commit)(void *store, struct request *list), void *store)
 {
+	*g = (struct group){.tail = &g->head, .number = 1, .commit = commit, .store = store};
 	pthread_mutex_init(&g->mu, NULL);
-	g->head = NULL;
-	g->tail = &g->head;
-	g->leading = false;
-	g->commit = commit;
-	g->store = store;
 }
 
 void group_done(struct group *g)
@@ -30,47 +20,66 @@ void group_done(struct group *g)
 	pthread_mutex_destroy(&g->mu);
 }
 
-/* Pairs with the load in request_wait(): what was written before is seen by the one who waits. */
-static void request_set(struct request *r, uint32_t state)
+/* Pairs with await(): what was written before is seen by those who wait. */
+static void announce(uint32_t *word, uint32_t value, int sleepers)
 {
-	uint32_t before = __atomic_exchange_n(&r->state, state, __ATOMIC_ACQ_REL);
-	if (before == ASLEEP)
-		syscall(SYS_futex, &r->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+	if (sleepers > 0)
+		syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, sleepers, NULL, NULL, 0);
 }
 
-static uint32_t request_wait(struct request *r)
+/* Until the word has that value or a later one. */
+static void await(uint32_t *word, uint32_t value)
 {
-	uint32_t state = __atomic_load_n(&r->state, __ATOMIC_ACQUIRE);
-	while (state == WAITING || state == ASLEEP) {
-		if (state == WAITING &&
-		    !__atomic_compare_exchange_n(&r->state, &state, ASLEEP, false, __ATOMIC_ACQ_REL,
-		                                 __ATOMIC_ACQUIRE))
-			continue;
-		syscall(SYS_futex, &r->state, FUTEX_WAIT_PRIVATE, ASLEEP, NULL, NULL, 0);
-		state = __atomic_load_n(&r->state, __ATOMIC_ACQUIRE);
+	for (;;) {
+		uint32_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+		if ((int32_t)(seen - value) >= 0)
+			return;
+		syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
 	}
-	return state;
 }
 
-static void append_locked(struct group *g, struct request *r)
+static void add_locked(struct group *g, struct request *r)
 {
-	r->next = NULL;
-	*g->tail = r;
-	g->tail = &r->next;
-}
-
-static void prepend_locked(struct group *g, struct request *r)
-{
-	r->next = g->head;
-	g->head = r;
-	if (!r->next)
+	if (r->first) {
+		r->next = g->head;
+		g->head = r;
+		if (!r->next)
+			g->tail = &r->next;
+	} else {
+		r->next = NULL;
+		*g->tail = r;
 		g->tail = &r->next;
+	}
+	g->size++;
 }
 
-static struct request *take_all(struct group *g)
+static uint32_t size_of(struct group *g)
+{
+	pthread_mutex_lock(&g->mu);
+	uint32_t size = g->size;
+	pthread_mutex_unlock(&g->mu);
+	return size;
+}
+
+/* Those whom the last commit has let go are about to come back: as long as more of them do, they
+ * get the processor first. So they are in this batch and not in the next one. */
+static void gather(struct group *g)
+{
+	uint32_t before = 0;
+	for (uint32_t size = size_of(g); before < size && size < g->previous; size = size_of(g)) {
+		before = size;
+		sched_yield();
+	}
+}
+
+static struct request *take_all(struct group *g, uint32_t *ret_number)
 {
 	pthread_mutex_lock(&g->mu);
 	struct request *list = g->head;
+	*ret_number = g->number++;
+	g->previous = g->size;
+	g->size = 0;
 	g->head = NULL;
 	g->tail = &g->head;
 	pthread_mutex_unlock(&g->mu);
@@ -80,40 +89,43 @@ static struct request *take_all(struct group *g)
 static void pass_on(struct group *g)
 {
 	pthread_mutex_lock(&g->mu);
-	struct request *next = g->head;
+	struct request *next = g->size > 0 ? g->leader : NULL;
 	g->leading = next != NULL;
 	pthread_mutex_unlock(&g->mu);
 	if (next)
-		request_set(next, LEADER);
+		announce(&next->leads, 1, 1);
 }
 
-static void lead(struct group *g, struct request *own)
+static void lead(struct group *g)
 {
-	struct request *list = take_all(g);
+	uint32_t number;
+	gather(g);
+	struct request *list = take_all(g, &number);
+	bool alone = !list->next;
 	g->commit(g->store, list);
+	announce(&g->done[number % 2], number, alone ? 0 : INT_MAX);
 	pass_on(g);
-	while (list) {
-		struct request *r = list;
-		list = r->next; /* read before it is done: then it may be gone */
-		if (r != own)
-			request_set(r, DONE);
-	}
 }
 
 enum baton_err group_do(struct group *g, struct request *r)
 {
-	r->state = WAITING;
+	r->leads = 0;
 	r->detail[0] = '\0';
 	pthread_mutex_lock(&g->mu);
-	if (r->first)
-		prepend_locked(g, r);
-	else
-		append_locked(g, r);
-	bool leads = !g->leading;
+	bool begins = g->size == 0;
+	if (begins)
+		g->leader = r;
+	add_locked(g, r);
+	uint32_t number = g->number;
+	bool now = !g->leading;
 	g->leading = true;
 	pthread_mutex_unlock(&g->mu);
-	if (leads || request_wait(r) == LEADER)
-		lead(g, r);
+	if (begins && !now)
+		await(&r->leads, 1);
+	if (begins)
+		lead(g);
+	else
+		await(&g->done[number % 2], number);
 	if (r->err != BATON_OK && r->detail[0])
 		fail_detail("%s", r->detail);
 	return r->err;

@@ -1,7 +1,7 @@
 /* Merges what several threads want to write into one commit.
  *
- * There is no thread of its own: whoever comes while nobody is at work leads, and does his own
- * request and those that came meanwhile; then he makes one of those that came since the leader. */
+ * There is no thread of its own. Requests that come while somebody is at work gather in a batch; the
+ * first of them leads: when it is their turn he does all of them in one commit. */
 #ifndef SQLITE_GROUP_H
 #define SQLITE_GROUP_H
 
@@ -19,15 +19,23 @@ struct request {
 	bool first;  /* goes before the others: a renewal */
 	bool fences; /* may hand out a fence */
 	struct request *next;
-	uint32_t state; /* [atomic] a futex */
+	uint32_t leads; /* [atomic] a futex, for the first of a batch: it is its turn */
 	enum baton_err err;
 	char detail[512]; /* of a failure, for the caller's thread */
 };
 
 struct group {
 	pthread_mutex_t mu;
-	struct request *head, **tail; /* [mu] those that wait */
-	bool leading;                 /* [mu] */
+	struct request *head, **tail; /* [mu] the batch that gathers */
+	struct request *leader;       /* [mu] its first, which will do it */
+	uint32_t size;                /* [mu] how many they are */
+	uint32_t number;              /* [mu] of that batch */
+	uint32_t previous;            /* [mu] the size of the one before */
+	bool leading;                 /* [mu] somebody is at work */
+
+	/* [atomic] futexes: the numbers of the last even and the last odd batch that were done. */
+	uint32_t done[2];
+
 	/* Does all of them in one transaction and sets their err and detail. [const] */
 	void (*commit)(void *store, struct request *list);
 	void *store; /* [const] */
