@@ -19,6 +19,7 @@ void books_forget(struct books *b)
 		mem_free(b->alloc, b->queues[i], 1, sizeof **b->queues);
 	b->count = 0;
 	b->owner_count = 0;
+	b->asker_number = 0;
 	b->loaded = false;
 	b->changed = false;
 }
@@ -316,6 +317,7 @@ void books_back(struct books *b, const struct books_mark *mark)
 	b->seq = mark->seq;
 	b->lane = mark->lane;
 	b->owner_count = mark->owner_count;
+	b->asker_number = 0;
 	memcpy(b->owners, mark->owners, sizeof b->owners);
 	while (b->count > mark->count) {
 		b->count--;

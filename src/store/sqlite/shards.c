@@ -185,11 +185,10 @@ static enum baton_err tick_claims(struct sqlite_store *s, const struct runner_ro
                                   struct tick_args *a)
 {
 	const struct baton_tick *t = a->tick;
-	struct grant g = {.ttl = BATON_DURATION_FOREVER};
-	size_t claims = 0;
+	struct grant g = {.asker = &runner->owner, .ttl = BATON_DURATION_FOREVER};
+	enum baton_err e = BATON_OK;
 	for (size_t i = 0; i < t->shard_count; i++)
-		claims += t->shards[i].claims;
-	enum baton_err e = grant_open(s, &g, claims, &runner->owner);
+		g.max += t->shards[i].claims;
 	for (size_t i = 0; i < t->shard_count && e == BATON_OK; i++)
 		e = tick_shard(s, &g, runner->number, &t->shards[i], &t->owned[i]);
 	if (e == BATON_OK)

@@ -71,7 +71,6 @@
 	X(HEAD_STRAY,                                                                              \
 	  "SELECT pool, rank, seq, lane, tried FROM head WHERE pool >= ? AND pool <= ? "           \
 	  "LIMIT ?")                                                                               \
-	X(HEAD_ANY, "SELECT 1 FROM head WHERE pool = ? LIMIT 1")                                   \
 	X(HEAD_OLDEST, "SELECT min(seq) FROM head WHERE pool = ? AND rank = ?")                    \
 	X(LANE_FIND, "SELECT id FROM lane WHERE queue = ? AND name = ?")                           \
 	X(LANE_READ, "SELECT held, head, rank, shard FROM lane WHERE id = ?")                      \

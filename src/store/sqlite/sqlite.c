@@ -145,7 +145,7 @@ static enum baton_err run_once(struct sqlite_store *s, struct request *list)
 	for (struct request *r = list; r && e == BATON_OK; r = r->next) {
 		s->now = baton_store_now(&s->base);
 		enum baton_err own = r->run(s, r->args);
-		arena_done(&s->scratch);
+		arena_reset(&s->scratch);
 		if (is_answer(own))
 			request_fail(r, own);
 		else
@@ -153,7 +153,7 @@ static enum baton_err run_once(struct sqlite_store *s, struct request *list)
 	}
 	if (e == BATON_OK && ++s->transactions % TIDY_EVERY == 0) {
 		e = tidy_little(s);
-		arena_done(&s->scratch);
+		arena_done(&s->scratch); /* what a large request took, too */
 	}
 	if (e == BATON_OK)
 		e = books_write(&s->books, &s->db, s->now);
