@@ -271,6 +271,7 @@ static void sqlite_close(struct baton_store *store)
 	db_close(&s->db);
 	db_close(&s->read);
 	turn_close(&s->turn);
+	arena_done(&s->scratch);
 	books_done(&s->books);
 	group_done(&s->group);
 	pthread_mutex_destroy(&s->read_mu);
