@@ -55,9 +55,11 @@ enum baton_err memory_queue_enter(const struct memory *m, struct baton_str name,
 enum baton_err memory_queue_use(struct tx *tx, struct queue *queue, enum baton_queue_mode mode)
 {
 	enum baton_err e = memory_tx_save(tx, &queue->row);
-	if (e == BATON_OK)
-		queue->is.policy.mode = mode;
-	return e;
+	if (e != BATON_OK)
+		return e;
+	fence_reach_mode(&queue->is.reach, queue->is.policy.mode, mode);
+	queue->is.policy.mode = mode;
+	return BATON_OK;
 }
 
 static enum baton_err queue_change(struct tx *tx, struct baton_str name,
@@ -80,6 +82,8 @@ static enum baton_err queue_change(struct tx *tx, struct baton_str name,
 		return BATON_NO_MEMORY;
 	if (queue->is.policy.paused && !policy->paused)
 		tx->news[tx->news_count++] = memory_news_of_queue(tx->m, queue->name);
+	if (!only_paused)
+		fence_reach_mode(&queue->is.reach, queue->is.policy.mode, policy->mode);
 	if (only_paused)
 		queue->is.policy.paused = policy->paused;
 	else
