@@ -81,9 +81,11 @@ struct store_ops {
 	                             struct baton_str after, struct baton_lease_entry *entries,
 	                             size_t max, size_t *ret_count);
 
-	/* `only_paused`: of the policy nothing but that counts, and the queue has to exist. */
+	/* Changes these fields, which policy_change() checks. `existing`: BATON_NOT_FOUND for a
+	 * queue that is not there; else it is made. */
 	enum baton_err (*queue_set)(struct baton_store *store, struct baton_str name,
-	                            const struct baton_queue_policy *policy, bool only_paused);
+	                            const struct baton_queue_policy *policy, uint32_t fields,
+	                            bool existing);
 	enum baton_err (*queue_list)(struct baton_store *store, struct baton_str after,
 	                             struct baton_queue_info *infos, size_t max, size_t *ret_count);
 	enum baton_err (*queue_get)(struct baton_store *store, struct baton_str name,
