@@ -6,7 +6,9 @@
  * there, has the functions of `queue` decide, and writes what they decided, in one transaction. The
  * headers say what each operation does and answers; here is only what they do not say.
  *
- * On any result but BATON_OK nothing has been written, and the detail says why. */
+ * On any result but BATON_OK nothing has been written, and the detail says why; but if the disk
+ * fails in the middle of a sync nobody can know, the call answers BATON_STORAGE, and all of its
+ * work may be found later. */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 

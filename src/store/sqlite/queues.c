@@ -106,8 +106,9 @@ enum baton_err sqlite_queue_list(struct baton_store *store, struct baton_str aft
 {
 	struct sqlite_store *s = (struct sqlite_store *)store;
 	size_t count = 0;
-	enum baton_err e = BATON_OK;
-	pthread_mutex_lock(&s->read_mu);
+	enum baton_err e = sqlite_read_begin(s);
+	if (e != BATON_OK)
+		return e;
 	while (count < max && e == BATON_OK) {
 		struct queue_row row;
 		struct query q = query_begin(&s->read, SQL_QUEUE_LIST);
@@ -125,7 +126,7 @@ enum baton_err sqlite_queue_list(struct baton_store *store, struct baton_str aft
 		after = baton_str_z(infos[count].name);
 		count++;
 	}
-	pthread_mutex_unlock(&s->read_mu);
+	sqlite_read_end(s);
 	if (e == BATON_OK)
 		*ret_count = count;
 	return e;
@@ -137,16 +138,18 @@ enum baton_err sqlite_queue_get(struct baton_store *store, struct baton_str name
 	struct sqlite_store *s = (struct sqlite_store *)store;
 	struct queue_row row;
 	struct baton_duration age = {0};
-	pthread_mutex_lock(&s->read_mu);
+	enum baton_err e = sqlite_read_begin(s);
+	if (e != BATON_OK)
+		return e;
 	struct query q = query_begin(&s->read, SQL_QUEUE_READ);
 	query_text(&q, name);
 	bool found = query_row(&q);
 	if (found)
 		queue_row_read(&q, &row);
-	enum baton_err e = query_end(&q);
+	e = query_end(&q);
 	if (e == BATON_OK && found)
 		e = oldest(s, &row, &age);
-	pthread_mutex_unlock(&s->read_mu);
+	sqlite_read_end(s);
 	if (e != BATON_OK)
 		return e;
 	if (!found)
