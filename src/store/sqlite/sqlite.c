@@ -108,8 +108,8 @@ static void rollback(struct sqlite_store *s)
 	s->news_count = 0;
 }
 
-/* What is written to a file that is no longer where the others look for it is lost, and what is read
- * from it is old. */
+/* What is written to a file that is no longer where the others look for it is lost, and what is
+ * read from it is old. */
 static enum baton_err check_place(const struct sqlite_store *s, const struct db *db)
 {
 	int moved = 0;
