@@ -441,15 +441,13 @@ static void walk_modes(struct world *w, int from, int to, bool through_open)
 
 static void fences_grow_along_a_lane_when_the_mode_of_its_queue_changes(void **state)
 {
-	struct world *w = *state;
 	for (int from = 0; from < 3; from++) {
 		for (int to = 0; to < 3; to++) {
 			for (int open = 0; open < 2 && from != to; open++) {
 				world_teardown(state);
 				world_setup(state);
-				w = *state;
-				walk_modes(w, from, to, open == 1);
-				assert_sound(w);
+				walk_modes(*state, from, to, open == 1);
+				assert_sound(*state);
 			}
 		}
 	}

@@ -96,7 +96,7 @@ enum baton_err memory_queue_set(struct baton_store *store, struct baton_str name
                                 bool existing)
 {
 	struct tx tx;
-	struct baton_queue_policy next;
+	struct baton_queue_policy next = *policy;
 	memory_tx_begin(&tx, store);
 	const struct queue *queue = memory_queue_find(tx.m, name);
 	enum baton_err e = queue || !existing ? policy_next(name, queue, policy, fields, &next)

@@ -64,7 +64,8 @@ static void sweep(const char *path)
 	DIR *dir = opendir(folder);
 	if (!dir)
 		return;
-	for (struct dirent *d = readdir(dir); d; d = readdir(dir)) {
+	/* cppcheck-suppress readdirCalled */
+	for (struct dirent *d; (d = readdir(dir));) {
 		if (strncmp(d->d_name, base, len) == 0 && is_mark(d->d_name + len))
 			sweep_one(dirfd(dir), d->d_name);
 	}
