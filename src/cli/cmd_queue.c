@@ -22,6 +22,7 @@ struct request {
 	struct out *out;
 	const struct operands *operands; /* the first is the verb, the second the queue */
 	struct baton_str queue;
+	struct policy_change change;
 };
 
 /* The cells of one row, and the room for their texts. */
@@ -153,15 +154,8 @@ static int queue_show(struct request *r)
 
 static int queue_set(struct request *r)
 {
-	struct baton_queue_info info = {.policy = baton_queue_policy_default()};
-	enum baton_err e = baton_queue_get(r->store.handle, r->queue, &info);
-	if (e != BATON_OK && e != BATON_NOT_FOUND)
-		return store_fail(&r->store, e);
-	for (size_t i = 2; i < r->operands->count; i++) {
-		if (!policy_assign(&info.policy, r->operands->texts[i]))
-			return EX_USAGE;
-	}
-	e = baton_queue_set(r->store.handle, r->queue, &info.policy);
+	enum baton_err e =
+		baton_queue_change(r->store.handle, r->queue, &r->change.policy, r->change.fields);
 	return e == BATON_OK ? EX_OK : store_fail(&r->store, e);
 }
 
@@ -220,7 +214,6 @@ static const struct verb *verb_find(const char *name)
 /* What is given is checked before the store is made. */
 static bool fits(struct request *r, const struct verb *verb)
 {
-	struct baton_queue_policy scratch = baton_queue_policy_default();
 	char shown[SHOWN_MAX];
 	if (r->operands->count < verb->min && r->operands->count > 0) {
 		complain("'queue %s' needs %s", verb->name, verb->needs);
@@ -234,7 +227,7 @@ static bool fits(struct request *r, const struct verb *verb)
 	if (r->operands->count > 1 && !name_queue(r->operands->texts[1], &r->queue))
 		return false;
 	for (size_t i = 2; i < r->operands->count; i++) {
-		if (!policy_assign(&scratch, r->operands->texts[i]))
+		if (!policy_assign(&r->change, r->operands->texts[i]))
 			return false;
 	}
 	return true;

@@ -76,6 +76,8 @@ static void counts_bind(struct query *q, const struct queue_row *row)
 	query_int(q, row->tally.done);
 	query_int(q, row->tally.failed);
 	query_int(q, row->mixed);
+	query_int(q, (int64_t)row->reach.top);
+	query_int(q, (int64_t)row->reach.floor);
 }
 
 static enum baton_err write_counts(struct db *db, const struct queue_row *row)
@@ -171,6 +173,7 @@ void queue_row_read(const struct query *q, struct queue_row *ret)
 		.tally = {column_int(q, 21), column_int(q, 22), column_int(q, 23),
 	                  column_int(q, 24), column_int(q, 25), column_int(q, 26)},
 		.mixed = column_int(q, 27) != 0,
+		.reach = {(uint64_t)column_int(q, 28), (uint64_t)column_int(q, 29)},
 	};
 	memcpy(ret->name, name.ptr, ret->len);
 }

@@ -21,6 +21,7 @@ struct queue_row {
 	size_t len;
 	struct baton_queue_policy policy;
 	struct fence_base pulled; /* where its pulled claims are counted */
+	struct fence_reach reach; /* how far the fences of its claims have come */
 	struct tally tally;
 	bool mixed;   /* some heads are still where another mode had them */
 	bool changed; /* the tally, or where claims are counted */

@@ -122,14 +122,16 @@ enum baton_err sqlite_check(struct baton_store *store,
 {
 	struct sqlite_store *s = (struct sqlite_store *)store;
 	struct report r = {report, arg, 0};
-	pthread_mutex_lock(&s->read_mu);
-	enum baton_err e = db_begin(&s->read, SQL_BEGIN_READ);
+	enum baton_err e = sqlite_read_begin(s);
+	if (e != BATON_OK)
+		return e;
+	e = db_begin(&s->read, SQL_BEGIN_READ);
 	if (e == BATON_OK)
 		e = check_file(s, &r);
 	if (e == BATON_OK && r.faults == 0)
 		e = check_rules(s, &r);
 	db_rollback(&s->read);
-	pthread_mutex_unlock(&s->read_mu);
+	sqlite_read_end(s);
 	if (e == BATON_OK)
 		*ret_faults = r.faults;
 	return e;

@@ -151,7 +151,7 @@ enum baton_err grant_give(struct sqlite_store *s, struct grant *g, const struct 
 		e = batch_give(s, a, p->seqs[i], p->tried[i], &batches[i], &common);
 	if (e != BATON_OK)
 		return e;
-	if (!fence_of_claim(&g->base, common.fence, &out->fence.v))
+	if (!fence_of_claim(&g->base, &g->q->reach, common.fence, &out->fence.v))
 		return refuse_fence(queue_row_name(g->q));
 	out->batches = batches;
 	out->count = p->count;

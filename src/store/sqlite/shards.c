@@ -132,12 +132,14 @@ enum baton_err sqlite_shard_list(struct baton_store *store, struct baton_str que
 	struct sqlite_store *s = (struct sqlite_store *)store;
 	struct queue_row row = {.id = 0};
 	char shown[QUOTE_TEXT];
-	pthread_mutex_lock(&s->read_mu);
+	enum baton_err e = sqlite_read_begin(s);
+	if (e != BATON_OK)
+		return e;
 	struct query q = query_begin(&s->read, SQL_QUEUE_READ);
 	query_text(&q, queue);
 	if (query_row(&q))
 		queue_row_read(&q, &row);
-	enum baton_err e = query_end(&q);
+	e = query_end(&q);
 	if (e == BATON_OK && row.id == 0)
 		e = fail(BATON_NOT_FOUND, "there is no queue %s", quote(queue, shown));
 	if (e == BATON_OK && count > 0)
@@ -147,7 +149,7 @@ enum baton_err sqlite_shard_list(struct baton_store *store, struct baton_str que
 		e = shard_load(&s->read, row.id, first + (uint32_t)i, &shard);
 		answers[i] = answer_of(&shard, shard.runner);
 	}
-	pthread_mutex_unlock(&s->read_mu);
+	sqlite_read_end(s);
 	return e;
 }
 
