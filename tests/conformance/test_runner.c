@@ -363,6 +363,9 @@ static void shards_and_ticks_have_their_limits(void **state)
 	assert_int_equal(baton_shard_take(r, shards, 1, answers), BATON_INVALID);
 	assert_detail("queue \"q\" has the shards 0 to 0: there is no 1");
 	assert_int_equal(baton_shard_list(w->store, BATON_STR("q"), 0, answers, 2), BATON_INVALID);
+	assert_int_equal(baton_shard_list(w->store, BATON_STR("q"), UINT32_MAX, answers, 2),
+	                 BATON_INVALID);
+	assert_detail("queue \"q\" has the shards 0 to 0: there is no 4294967296");
 	shards[0] = shard("q", 0);
 	shards[0].max = 10001;
 	assert_int_equal(baton_runner_tick(r, &t, &claims), BATON_INVALID);

@@ -1,4 +1,6 @@
 /* Shards in an SQLite file, and the ticks of those who own them. */
+#include <inttypes.h>
+
 #include "base/check.h"
 #include "base/fail.h"
 #include "base/quote.h"
@@ -36,12 +38,12 @@ static enum baton_err shard_save(struct sqlite_store *s, int64_t queue, uint32_t
 	return query_run(&q);
 }
 
-static enum baton_err check_number(const struct queue_row *q, uint32_t number)
+static enum baton_err check_number(const struct queue_row *q, uint64_t number)
 {
 	char shown[QUOTE_TEXT];
 	if (number < q->policy.shards)
 		return BATON_OK;
-	return fail(BATON_INVALID, "queue %s has the shards 0 to %u: there is no %u",
+	return fail(BATON_INVALID, "queue %s has the shards 0 to %u: there is no %" PRIu64,
 	            quote(queue_row_name(q), shown), q->policy.shards - 1, number);
 }
 
@@ -143,7 +145,7 @@ enum baton_err sqlite_shard_list(struct baton_store *store, struct baton_str que
 	if (e == BATON_OK && row.id == 0)
 		e = fail(BATON_NOT_FOUND, "there is no queue %s", quote(queue, shown));
 	if (e == BATON_OK && count > 0)
-		e = check_number(&row, first + (uint32_t)count - 1);
+		e = check_number(&row, (uint64_t)first + count - 1);
 	for (size_t i = 0; i < count && e == BATON_OK; i++) {
 		struct shard_row shard;
 		e = shard_load(&s->read, row.id, first + (uint32_t)i, &shard);
