@@ -89,12 +89,12 @@ struct baton_guardian_source {
 };
 
 struct baton_guardian_ask {
-	const char *fleet;              /* its file; NULL: that of baton_fleet_default() */
-	struct baton_str owner;         /* what others are told about who holds */
-	struct baton_subject *subject;  /* without NUL bytes: the command is told */
-	struct baton_duration ttl;      /* renewed at each third of it; 0 or less: none, which is not
+	const char *fleet;             /* its file; NULL: that of baton_fleet_default() */
+	struct baton_str owner;        /* what others are told about who holds */
+	struct baton_subject *subject; /* without NUL bytes: the command is told */
+	struct baton_duration ttl;     /* renewed at each third of it; 0 or less: none, which is not
 	                                   possible with a source */
-	struct baton_duration wait;     /* for the subject; 0 or less: not at all */
+	struct baton_duration wait;    /* for the subject; 0 or less: not at all */
 	struct baton_duration at_least; /* the subject is kept for that long from when it is held */
 	struct baton_duration grace;    /* from SIGTERM to SIGKILL; 0: BATON_GUARDIAN_GRACE_MS. At
 	                                   most a quarter of the ttl is left for it if a source

@@ -15,7 +15,7 @@
 
 struct hold_ask {
 	const struct baton_guardian_source *source; /* NULL: a claim in the fleet */
-	const char *fleet; /* NULL: that of baton_fleet_default() */
+	const char *fleet;                          /* NULL: that of baton_fleet_default() */
 	struct baton_str owner;
 	struct baton_subject *subject;
 	struct baton_duration ttl;
@@ -30,13 +30,14 @@ struct hold {
 	struct baton_fleet *fleet; /* without a source */
 	struct baton_claim claim;  /* without a source */
 	struct renewer renewer;    /* of what a source gave */
-	const char *beside;        /* the file beside which the latch lies; after a take, borrowed */
+	const char *beside; /* the file beside which the latch lies; after a take, borrowed */
 	baton_fence fence;
 	struct baton_duration ttl;
 	struct baton_duration grace;
 	struct baton_mono since; /* when it was asked for, at the earliest */
 	struct baton_mono next;  /* when to look after it again; never: it is not held */
-	struct baton_mono limit; /* what runs under it is killed then; never: it has no such limit */
+	struct baton_mono
+		limit; /* what runs under it is killed then; never: it has no such limit */
 };
 
 #define HOLD_NONE ((struct hold){.renewer = RENEWER_NONE, .limit = BATON_MONO_NEVER})

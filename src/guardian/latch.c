@@ -47,7 +47,7 @@ static enum baton_err folder_check(const char *folder, int fd, const struct stat
 	if (fstat(fd, &st) != 0)
 		return fail_errno(errno, "the folder '%.200s' cannot be looked at", folder);
 	/* Beside a file that a group shares, whoever of it was the first has made the folder. */
-	bool shared = (file->st_mode & 0777) == 0660 && (st.st_mode & 0777) == 0770 &&
+	bool shared = (file->st_mode & 060) == 060 && (st.st_mode & 0777) == 0770 &&
 	              st.st_gid == file->st_gid;
 	if (st.st_uid != geteuid() && st.st_uid != 0 && st.st_uid != file->st_uid && !shared)
 		return fail(BATON_INVALID,
@@ -63,7 +63,8 @@ static enum baton_err folder_check(const char *folder, int fd, const struct stat
 	if (((mode == 0770 || others) &&
 	     fchown(fd, geteuid() == 0 ? file->st_uid : (uid_t)-1, file->st_gid) != 0) ||
 	    fchmod(fd, (st.st_mode & 07000) | mode) != 0)
-		return fail_errno(errno, "the folder '%.200s' cannot be shared as the file beside it is",
+		return fail_errno(errno,
+		                  "the folder '%.200s' cannot be shared as the file beside it is",
 		                  folder);
 	return BATON_OK;
 }
@@ -74,7 +75,8 @@ enum baton_err latch_name(struct latch *l, const char *beside, const struct bato
 	struct stat st;
 	int length = snprintf(folder, sizeof folder, "%s.locks", beside);
 	if (length < 0 || (size_t)length + 1 + sizeof digits > sizeof l->path)
-		return fail(BATON_INVALID, "'%.80s...' is too long for a file with locks beside it", beside);
+		return fail(BATON_INVALID, "'%.80s...' is too long for a file with locks beside it",
+		            beside);
 	if (stat(beside, &st) != 0)
 		return fail_errno(errno, "'%.200s' cannot be looked at", beside);
 	if (mkdir(folder, 0700) != 0 && errno != EEXIST)

@@ -134,8 +134,8 @@ bool renewer_stop(struct renewer *r, struct baton_mono until)
 	r->stop = true;
 	pthread_cond_broadcast(&r->changed);
 	while (!r->done && baton_mono_live(until, now_boot()))
-		wait_for(r, shorter(baton_mono_sub(until, now_boot()),
-		                    baton_duration_ms(SLICE_MS)));
+		wait_for(r,
+		         shorter(baton_mono_sub(until, now_boot()), baton_duration_ms(SLICE_MS)));
 	bool done = r->done;
 	pthread_mutex_unlock(&r->mu);
 	if (done)

@@ -23,8 +23,9 @@ struct renewer {
 	bool stop;              /* [mu] it is to be given back */
 	bool done;              /* [mu] it was, and the thread ends */
 	bool lost;              /* [mu] */
-	struct baton_mono sent; /* [mu] just before the last renewal that went well; set by the thread */
-	char why[RENEWER_WHY];  /* [mu] why the one after it did not; "" if there is none */
+	struct baton_mono
+		sent; /* [mu] just before the last renewal that went well; set by the thread */
+	char why[RENEWER_WHY]; /* [mu] why the one after it did not; "" if there is none */
 };
 
 #define RENEWER_NONE ((struct renewer){.mu = PTHREAD_MUTEX_INITIALIZER})
