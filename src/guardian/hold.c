@@ -154,12 +154,14 @@ static enum baton_err keep_claim(struct hold *h, struct baton_mono now)
 /* The renewer keeps it; here is only what must happen in time whatever becomes of that. */
 static enum baton_err keep_tenure(struct hold *h, struct baton_mono now)
 {
-	struct baton_mono sent;
-	enum baton_err e = renewer_look(&h->renewer, &sent);
-	h->limit = limit_of(h, sent);
+	struct renewer_news news;
+	renewer_look(&h->renewer, &news);
+	h->limit = limit_of(h, news.sent);
 	struct baton_mono end = end_of(h);
-	if (!baton_mono_live(end, now))
-		e = BATON_NOT_HELD;
+	enum baton_err e = news.lost ? BATON_NOT_HELD : BATON_OK;
+	if (e == BATON_OK && !baton_mono_live(end, now))
+		e = fail(BATON_NOT_HELD, "it could not be renewed in time%s%s",
+		         news.why[0] ? ": " : "", news.why);
 	h->next = baton_mono_add(now, baton_duration_ms(LOOK_MS));
 	if (end.ns < h->next.ns)
 		h->next = end;

@@ -46,7 +46,8 @@ static void wait_for(struct renewer *r, struct baton_duration d)
 
 static struct baton_duration until_due(const struct renewer *r, struct baton_mono now)
 {
-	struct baton_mono due = baton_mono_add(r->sent, (struct baton_duration){r->ttl.ns / 3});
+	struct baton_mono due =
+		baton_mono_add(r->news.sent, (struct baton_duration){r->ttl.ns / 3});
 	return baton_mono_sub(due, now);
 }
 
@@ -63,13 +64,14 @@ static struct baton_duration ask(struct renewer *r)
 	else if (source->look)
 		e = source->look(source->arg);
 	pthread_mutex_lock(&r->mu);
-	r->lost = e == BATON_NOT_HELD;
+	r->news.lost = e == BATON_NOT_HELD;
 	if (due && e == BATON_OK) {
-		r->sent = now;
-		r->why[0] = '\0';
+		r->news.sent = now;
+		r->news.why[0] = '\0';
 	} else if (due && e != BATON_NOT_HELD) {
 		const char *detail = baton_err_detail();
-		snprintf(r->why, sizeof r->why, "%s", detail[0] ? detail : baton_strerror(e));
+		snprintf(r->news.why, sizeof r->news.why, "%s",
+		         detail[0] ? detail : baton_strerror(e));
 		return shorter((struct baton_duration){r->ttl.ns / RETRY_PART},
 		               baton_duration_ms(RETRY_MS));
 	}
@@ -82,8 +84,8 @@ static void *live(void *arg)
 	pthread_mutex_lock(&r->mu);
 	struct baton_duration pause = shorter(until_due(r, now_boot()), baton_duration_ms(LOOK_MS));
 	while (!r->stop) {
-		wait_for(r, r->lost ? baton_duration_ms(LOOK_MS) : pause);
-		if (!r->stop && !r->lost)
+		wait_for(r, r->news.lost ? baton_duration_ms(LOOK_MS) : pause);
+		if (!r->stop && !r->news.lost)
 			pause = ask(r);
 	}
 	pthread_mutex_unlock(&r->mu);
@@ -100,9 +102,8 @@ enum baton_err renewer_start(struct renewer *r, const struct baton_guardian_sour
 {
 	r->source = source;
 	r->ttl = ttl;
-	r->sent = sent;
-	r->stop = r->done = r->lost = false;
-	r->why[0] = '\0';
+	r->stop = r->done = false;
+	r->news = (struct renewer_news){.sent = sent};
 	pthread_condattr_t attr;
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -116,14 +117,11 @@ enum baton_err renewer_start(struct renewer *r, const struct baton_guardian_sour
 	return fail_errno(errnum, "no thread for the guardian");
 }
 
-enum baton_err renewer_look(struct renewer *r, struct baton_mono *ret_sent)
+void renewer_look(struct renewer *r, struct renewer_news *ret)
 {
 	pthread_mutex_lock(&r->mu);
-	*ret_sent = r->sent;
-	enum baton_err e = r->lost ? BATON_NOT_HELD : BATON_OK;
-	fail_detail("%s", r->why);
+	*ret = r->news;
 	pthread_mutex_unlock(&r->mu);
-	return e;
 }
 
 bool renewer_stop(struct renewer *r, struct baton_mono until)

@@ -12,6 +12,13 @@
 
 #define RENEWER_WHY 256
 
+/* What became of it so far. */
+struct renewer_news {
+	struct baton_mono sent; /* just before the last renewal that went well */
+	bool lost;
+	char why[RENEWER_WHY]; /* a renewal since then failed; "": none has */
+};
+
 /* Begins as RENEWER_NONE. Stays where it is while the thread runs. */
 struct renewer {
 	const struct baton_guardian_source *source; /* [const] while it runs */
@@ -19,13 +26,10 @@ struct renewer {
 	pthread_t thread;                           /* [guardian] */
 	bool runs;                                  /* [guardian] there is one to be joined */
 	pthread_mutex_t mu;
-	pthread_cond_t changed; /* `stop` or `done`; on CLOCK_MONOTONIC */
-	bool stop;              /* [mu] it is to be given back */
-	bool done;              /* [mu] it was, and the thread ends */
-	bool lost;              /* [mu] */
-	struct baton_mono
-		sent; /* [mu] just before the last renewal that went well; set by the thread */
-	char why[RENEWER_WHY]; /* [mu] why the one after it did not; "" if there is none */
+	pthread_cond_t changed;   /* `stop` or `done`; on CLOCK_MONOTONIC */
+	bool stop;                /* [mu] it is to be given back */
+	bool done;                /* [mu] it was, and the thread ends */
+	struct renewer_news news; /* [mu] written by the thread */
 };
 
 #define RENEWER_NONE ((struct renewer){.mu = PTHREAD_MUTEX_INITIALIZER})
@@ -35,10 +39,8 @@ struct renewer {
 enum baton_err renewer_start(struct renewer *r, const struct baton_guardian_source *source,
                              struct baton_duration ttl, struct baton_mono sent);
 
-/* BATON_OK, or BATON_NOT_HELD: it is lost. In both cases *ret_sent is when the last renewal that
- * went well was sent, and the error detail says why the one after that did not, if so. Never
- * waits for the source. */
-enum baton_err renewer_look(struct renewer *r, struct baton_mono *ret_sent);
+/* Never waits for the source. */
+void renewer_look(struct renewer *r, struct renewer_news *ret);
 
 /* Has it given back, and waits for that until `until`, on baton_clock_boot(). False: the source does
  * not answer. True if none runs. */
