@@ -179,9 +179,9 @@ def test_who_waits_for_a_holder_that_dies_goes_on(start):
 
 
 def test_the_lease_is_renewed_while_the_command_runs(start, cluster, store):
-    holder = running(start, '--ttl', '600ms', 'x')
+    holder = running(start, '--ttl', '3s', 'x')
     seen = {lease(store, 'lock/x')}
-    wait_until(lambda: seen.add(lease(store, 'lock/x')) or len(seen) > 4)
+    wait_until(lambda: seen.add(lease(store, 'lock/x')) or len(seen) > 2)
     assert {fence for fence, _ in seen} == {holder.fence}
     assert cluster('-n', 'x', 'true').returncode == YIELDED
     assert done(holder, input='') == 0
@@ -246,9 +246,9 @@ def test_who_waits_for_what_is_left_running_keeps_the_lease(start, store):
     os.kill(guardian_of(process), signal.SIGKILL)
     assert done(process) == SOFTWARE
     old, _ = lease(store, 'lock/x')
-    waiting = start('--ttl', '600ms', 'x', *says_if_alive(process.daemon))
+    waiting = start('--ttl', '3s', 'x', *says_if_alive(process.daemon))
     seen = set()
-    wait_until(lambda: seen.add(lease(store, 'lock/x')) or len(seen) > 4)
+    wait_until(lambda: seen.add(lease(store, 'lock/x')) or len(seen) > 2)
     assert len({fence for fence, _ in seen if fence != old}) == 1
     os.kill(process.daemon, signal.SIGKILL)
     done(waiting)
@@ -294,9 +294,9 @@ def test_a_name_is_kept_for_at_least_so_long(cluster, baton):
 
 
 def test_a_name_that_is_kept_is_renewed(cluster, store):
-    assert cluster('--at-least', '1h', '--ttl', '600ms', 'x', 'true').returncode == 0
+    assert cluster('--at-least', '1h', '--ttl', '3s', 'x', 'true').returncode == 0
     seen = set()
-    wait_until(lambda: seen.add(lease(store, 'lock/x')) or len(seen) > 4)
+    wait_until(lambda: seen.add(lease(store, 'lock/x')) or len(seen) > 2)
     guardian = int(HELD.fullmatch(cluster('-n', 'x', 'true').stderr).group(3))
     pidfd = descriptor(guardian)
     os.kill(guardian, signal.SIGTERM)
@@ -349,7 +349,7 @@ TROUBLES = [locked, removed, unwritable]
 @pytest.mark.parametrize('trouble', TROUBLES)
 @pytest.mark.parametrize('then', [GOES_ON, DEAF], ids=['heeds SIGTERM', 'is deaf'])
 def test_a_store_that_fails_ends_the_command_and_its_daemons(start, cluster, store, trouble, then):
-    process = with_daemon(start, '--ttl', '1500ms', 'x', then=then)
+    process = with_daemon(start, '--ttl', '3s', 'x', then=then)
     assert process.stdout.readline() == 'on\n'
     guardian = guardian_of(process)
     [command] = [c for c in children(guardian) if c != process.daemon]
@@ -366,7 +366,7 @@ def test_a_store_that_fails_ends_the_command_and_its_daemons(start, cluster, sto
 
 
 def test_why_it_could_not_be_renewed_is_said(start, store):
-    process = running(start, '--ttl', '1500ms', 'x')
+    process = running(start, '--ttl', '3s', 'x')
     removed(store, guardian_of(process))
     assert done(process) == LOST
     assert f'in time: store {store} was removed or replaced while it was open' in process.err
@@ -385,7 +385,7 @@ def test_a_command_has_ended_before_others_can_have_the_lease(start, store):
 
 
 def test_a_guardian_that_is_stopped_past_its_ttl_ends_the_command_when_it_wakes(start, cluster):
-    holder = running(start, '--ttl', '200ms', 'x')
+    holder = running(start, '--ttl', '3s', 'x')
     guardian = guardian_of(holder)
     os.kill(guardian, signal.SIGSTOP)
 
