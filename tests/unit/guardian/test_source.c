@@ -15,6 +15,7 @@
 #include <baton/clock.h>
 
 #include "base/fail.h"
+#include "guardian/renewer.h"
 #include "scratch.h"
 #include "support/harness.h"
 #include "support/skips.h"
@@ -39,6 +40,7 @@ struct fake {
 	char beside[96];
 	char fifo[96]; /* the command is told each renewal here */
 	atomic_int takes, renewals, looks, releases;
+	atomic_llong renewed_ns; /* when the last renewal was asked for */
 };
 
 struct world {
@@ -101,6 +103,7 @@ static enum baton_err give(enum answer answer, bool first)
 static enum baton_err renew(void *arg)
 {
 	struct fake *f = arg;
+	atomic_store(&f->renewed_ns, now_boot().ns);
 	enum baton_err e = give(f->renew, atomic_fetch_add(&f->renewals, 1) == 0);
 	int fd = open(f->fifo, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (fd >= 0 && write(fd, e == BATON_OK ? "o" : "x", 1) < 0)
@@ -234,6 +237,25 @@ static void it_is_renewed_again_and_again(void **state)
 	assert_int_equal(w->fake->releases, 1);
 }
 
+static void a_renewal_counts_from_before_it_was_asked_for(void **state)
+{
+	struct world *w = *state;
+	struct renewer renewer = RENEWER_NONE;
+	struct baton_mono began = now_boot();
+	struct renewer_news news = {.sent = began};
+	assert_int_equal(renewer_start(&renewer, &w->source, baton_duration_ms(30), began),
+	                 BATON_OK);
+	while (news.sent.ns == began.ns) {
+		sched_yield();
+		renewer_look(&renewer, &news);
+	}
+	assert_true(renewer_stop(&renewer, BATON_MONO_NEVER));
+	renewer_look(&renewer, &news);
+	assert_false(news.lost);
+	assert_true(news.sent.ns <= w->fake->renewed_ns);
+	assert_int_equal(w->fake->releases, 1);
+}
+
 static void a_renewal_that_fails_is_repeated(void **state)
 {
 	struct world *w = *state;
@@ -248,6 +270,7 @@ static void without_renewals_even_who_ignores_it_is_ended(void **state)
 {
 	struct world *w = *state;
 	w->ask.ttl = baton_duration_ms(1500);
+	w->ask.grace = baton_duration_s(HOUR); /* more than there is */
 	w->fake->renew = ANSWER_ERROR;
 	assert_int_equal(run(w, ENDLESS), BATON_OK);
 	assert_int_equal(w->end.how, BATON_GUARDIAN_LOST);
@@ -361,6 +384,7 @@ int main(void)
 		TEST(an_error_of_the_source_is_the_callers),
 		TEST(what_comes_from_a_source_has_a_ttl),
 		TEST(it_is_renewed_again_and_again),
+		TEST(a_renewal_counts_from_before_it_was_asked_for),
 		TEST(a_renewal_that_fails_is_repeated),
 		TEST(without_renewals_even_who_ignores_it_is_ended),
 		TEST(a_source_that_never_answers_again_keeps_nobody_alive),
