@@ -16,10 +16,10 @@
  *	                           command from starting for as long as it lives
  *	the subject is lost        the guardian ends the command and all that descend from it
  *
- * The subject is a claim in a fleet, or what a source gives, such as a lease in a store that several
- * hosts share. What comes from a source always has a time limit, and may be out of reach at any
- * moment: unless it can be renewed, the command and all that descend from it are ended before it
- * expires.
+ * The subject is a claim in a fleet, or what a source gives, such as a lease in a store that
+ * several hosts share. What comes from a source always has a time limit, and may be out of reach at
+ * any moment: unless it can be renewed, the command and all that descend from it are ended before
+ * it expires.
  */
 #ifndef BATON_GUARDIAN_H
 #define BATON_GUARDIAN_H
@@ -56,29 +56,30 @@ struct baton_guardian_tenure {
 
 /* Where a subject comes from that is not claimed in a fleet.
  *
- * All are called in the guardian, a process forked from the caller: what cannot go through a fork is
- * opened by take() and closed by release(). `arg` is the guardian's copy of what it is in the
+ * All are called in the guardian, a process forked from the caller: what cannot go through a fork
+ * is opened by take() and closed by release(). `arg` is the guardian's copy of what it is in the
  * caller. */
 struct baton_guardian_source {
 	/* Takes it for the ttl of the ask; waits for it if `until`, on baton_clock_boot(), is later
 	 * than now, but makes one attempt in any case.
 	 *
 	 * BATON_OK: *ret_tenure. BATON_YIELD: somebody else has it, and `until` was no later than
-	 * the beginning; BATON_TIMEOUT: than now. *ret_holder says who, with `why`. Anything else is
-	 * what baton_guardian_run() answers, with its detail. Unless BATON_OK nothing is open. */
+	 * the beginning; BATON_TIMEOUT: than now. *ret_holder says who, with `why`. Anything else
+	 * is what baton_guardian_run() answers, with its detail. Unless BATON_OK nothing is
+	 * open. */
 	enum baton_err (*take)(void *arg, struct baton_mono until,
 	                       struct baton_guardian_tenure *ret_tenure,
 	                       struct baton_claim_holder *ret_holder);
 
-	/* Makes it last for the ttl from now. Called by another thread than take(), at each third of
-	 * the ttl; it may take as long as it wants, the guardian acts in time all the same.
+	/* Makes it last for the ttl from now. Called by another thread than take(), at each third
+	 * of the ttl; it may take as long as it wants, the guardian acts in time all the same.
 	 *
 	 * BATON_NOT_HELD: it is lost. Anything else but BATON_OK: it is not known; it is called
 	 * again soon. */
 	enum baton_err (*renew)(void *arg);
 
-	/* Looks whether it is still held, and changes nothing; now and then between two renewals, by
-	 * the same thread. Answers as renew(). May be NULL. */
+	/* Looks whether it is still held, and changes nothing; now and then between two renewals,
+	 * by the same thread. Answers as renew(). May be NULL. */
 	enum baton_err (*look)(void *arg);
 
 	/* Gives it back, if it is held, and closes what take() has opened. Called once after each

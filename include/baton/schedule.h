@@ -52,7 +52,8 @@ struct baton_schedule {
 		next; /* BATON_STORE_TIME_NEVER: none comes; not read either       */
 };
 
-/* The first ticks of an expression that come after the moment, in their order. An empty zone is UTC.
+/* The first ticks of an expression that come after the moment, in their order. An empty zone is
+ * UTC.
  *
  * BATON_OK: *ret_count of them; fewer than `max` if no more come. BATON_INVALID: a bad expression
  * or zone; the detail says what and where. BATON_NO_MEMORY, BATON_SYSTEM: the zone's file cannot be

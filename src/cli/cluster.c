@@ -35,7 +35,7 @@ static struct baton_mono now_boot(void)
 	return clock->now(clock);
 }
 
-/* Waits for the end of the holder, if that can be seen here, at most for `ms`. True: it has ended. */
+/* Waits for the end of the holder, if that can be seen here, at most for `ms`. True: it ended. */
 static bool wait_for_end(const struct baton_owner *self, const struct baton_owner *holder, int ms)
 {
 	bool near = holder->pid > 0 && holder->pid_ns == self->pid_ns &&

@@ -224,8 +224,8 @@ const struct command commands[] = {
 			 "       baton schedule set NAME CRON --queue Q [OPTION]... [PAYLOAD|-]\n"
 			 "       baton schedule tick",
 		.summary = "put jobs again and again, at certain times",
-		.text = "'set' makes a schedule, or replaces the one of that name; 'show' adds the\n"
-			"next ticks of one. 'tick' puts what is due now and prints how many jobs\n"
+		.text = "'set' makes a schedule, or replaces the one of that name; 'show' adds\n"
+			"the next ticks of one. 'tick' puts what is due now and prints how many jobs\n"
 			"that were; each tick is put once, however many call it.\n"
 			"\n"
 			"CRON is one word, in quotes: minute, hour, day of the month, month and\n"
@@ -283,9 +283,9 @@ const struct command commands[] = {
 			"      --ttl D         lose it when this host does not renew it for D\n"
 			"      --at-least D    keep it for D from the start, in the background\n"
 			"      --fleet PATH    hold it among those who use this file\n"
-			"      --cluster       hold it in a store instead, by a lease of 30s, or of\n"
-			"                      what --ttl says; the command is ended before the\n"
-			"                      lease is over if it cannot be renewed\n"
+			"      --cluster       hold it in a store instead, by a lease of 30s, or\n"
+			"                      of --ttl; if that cannot be renewed, the command\n"
+			"                      is ended before it is over\n"
 			"      --store S       sqlite:PATH, instead of $BATON_STORE or of one of\n"
 			"                      this user's own\n"
 			"  -v, --verbose       say when it is held\n"

@@ -22,8 +22,8 @@ struct verbs {
 	size_t count;
 };
 
-/* The verb that the operands begin with. NULL: there is none, or it has too few or too many of them,
- * as one line on standard error has said. */
+/* The verb that the operands begin with. NULL: there is none, or it has too few or too many of
+ * them, as one line on standard error has said. */
 const struct verb *verb_choose(const struct verbs *verbs, const struct operands *operands);
 
 #endif

@@ -1,7 +1,8 @@
 /* The process that holds a subject and parents the command that runs meanwhile.
  *
- * One loop, in one thread, that never waits for a store: it waits for the patron, for its children and for the time, turns what it
- * finds into events, and does what entering the next phase asks for. */
+ * One loop, in one thread, that never waits for a store: it waits for the patron, for its children
+ * and for the time, turns what it finds into events, and does what entering the next phase asks
+ * for. */
 #include "guardian/guardian.h"
 
 #include <errno.h>
@@ -431,9 +432,9 @@ static void watch_over(struct guardian *g)
 	}
 }
 
-/* Tells the patron last, so that the subject is free when it hears that all is over; unless a source
- * does not answer: then the subject is free when this process is gone, which such a source may
- * delay, or when its time is over, and the patron does not wait for that. */
+/* Tells the patron last, so that the subject is free when it hears that all is over; unless a
+ * source does not answer: then the subject is free when this process is gone, which such a source
+ * may delay, or when its time is over, and the patron does not wait for that. */
 static void take_leave(struct guardian *g)
 {
 	brood_done(&g->brood);

@@ -15,9 +15,9 @@
  * with the fleet's file; looking costs less than a microsecond. */
 #define LOOK_MS 100
 
-/* How much of the ttl is left when all that runs is killed, at most; and how much of it there is for
- * the time from SIGTERM to SIGKILL, at most. The first third is over when it is renewed; in what is
- * left a store that does not answer has its chance. */
+/* How much of the ttl is left when all that runs is killed, at most; and how much of it there is
+ * for the time from SIGTERM to SIGKILL, at most. The first third is over when it is renewed; in
+ * what is left a store that does not answer has its chance. */
 #define MARGIN_MS 500
 #define MARGIN_PART 20
 #define GRACE_PART 4

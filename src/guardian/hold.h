@@ -45,8 +45,8 @@ struct hold {
 /* Joins the fleet, unless it has, and claims the subject; or takes it from the source. In a fleet a
  * stopped process may be in the way for 2 seconds.
  *
- * Answers as baton_fleet_join() and baton_claim_wait(), or as the source; *ret_holder as there. Unless BATON_OK
- * nothing is held, and hold_done() is fine all the same. */
+ * Answers as baton_fleet_join() and baton_claim_wait(), or as the source; *ret_holder as there.
+ * Unless BATON_OK nothing is held, and hold_done() is fine all the same. */
 enum baton_err hold_take(struct hold *h, const struct hold_ask *ask,
                          struct baton_claim_holder *ret_holder);
 

@@ -42,8 +42,8 @@ enum baton_err renewer_start(struct renewer *r, const struct baton_guardian_sour
 /* Never waits for the source. */
 void renewer_look(struct renewer *r, struct renewer_news *ret);
 
-/* Has it given back, and waits for that until `until`, on baton_clock_boot(). False: the source does
- * not answer. True if none runs. */
+/* Has it given back, and waits for that until `until`, on baton_clock_boot(). False: the source
+ * does not answer. True if none runs. */
 bool renewer_stop(struct renewer *r, struct baton_mono until);
 
 /* Waits, as long as it takes, for one that was stopped. Nothing happens if none runs. */

@@ -116,7 +116,8 @@ def lock():
     def start(*arguments, ignored=None, **options):
         options = {'stdin': subprocess.PIPE, 'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE,
                    'preexec_fn': lambda: locks.hear_signals(but=ignored), **options}
-        process = subprocess.Popen([locks.BATON, 'lock', *map(str, arguments)], text=True, **options)
+        process = subprocess.Popen([locks.BATON, 'lock', *map(str, arguments)], text=True,
+                                   **options)
         started.append(process)
         return process
     yield start

@@ -10,7 +10,8 @@ import pytest
 
 from locks import (
     BATON, BOUND, FORMER, GOES_ON, HELD, LOST, RUN, SOFTWARE, USAGE, WITNESS, YIELDED, children,
-    descriptor, done, ends, guardian_of, lead_a_group, lives, says_if_alive, wait_until, with_daemon)
+    descriptor, done, ends, guardian_of, lead_a_group, lives, says_if_alive, wait_until,
+    with_daemon)
 
 LESSEE = os.environ['BATON_LESSEE']
 NO, DATA, IO_ERROR = 1, 65, 74
@@ -58,7 +59,8 @@ def holders(baton):
 def lease(store, subject):
     """The fence and the end of the lease, as the store has them."""
     with sqlite3.connect(store) as db:
-        row = db.execute('SELECT fence, expires_at FROM lease WHERE subject = ?', [subject]).fetchone()
+        row = db.execute('SELECT fence, expires_at FROM lease WHERE subject = ?',
+                         [subject]).fetchone()
     db.close()
     return row
 
