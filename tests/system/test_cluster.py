@@ -466,6 +466,9 @@ def test_behind_a_locked_store_nothing_runs(start, cluster, store):
     result = cluster('-n', 'x', 'echo', 'ran')
     assert (result.returncode, result.stdout) == (YIELDED, '')
     assert 'has kept store' in result.stderr
+    result = cluster('-w', '100ms', 'x', 'echo', 'ran')
+    assert (result.returncode, result.stdout) == (YIELDED, '')
+    assert 'locked for more than 1000 ms' in result.stderr
     waiting = start('x', 'echo', 'ran')
     guardian_of(waiting)
     mend()
