@@ -46,7 +46,7 @@ static enum baton_err copy_to(struct sqlite_store *s, const char *part, const ch
                               const struct baton_store_progress *progress)
 {
 	struct db to;
-	enum baton_err e = db_open(&to, part, false, s->db.patience_ms);
+	enum baton_err e = db_open(&to, part, false, &s->db.patience);
 	to.path = path; /* what people are told */
 	if (e == BATON_OK)
 		e = sqlite_read_begin(s);

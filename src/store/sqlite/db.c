@@ -6,10 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <baton/store.h>
+
 #include "base/check.h"
 #include "base/fail.h"
 
 #define PAUSE_US 150
+#define NAME_SIZE (BATON_STORE_PATH_MAX + 32)
 
 static const char *const texts[SQL_END] = {
 #define SQL_TEXT(name, text) [SQL_##name] = (text),
@@ -17,17 +20,26 @@ static const char *const texts[SQL_END] = {
 #undef SQL_TEXT
 };
 
+bool db_pause(struct db *db, int64_t us)
+{
+	const struct baton_clock *clock = db->patience.clock;
+	struct baton_mono now = clock->now(clock);
+	if (db->paused_us == 0)
+		db->since = now;
+	if (db->paused_us >= db->patience.ms * 1000 ||
+	    baton_mono_sub(now, db->since).ns >= baton_duration_ms(db->patience.ms).ns)
+		return false;
+	usleep((useconds_t)us);
+	db->paused_us += us;
+	return true;
+}
+
 /* SQLite's own waits longer and longer between two looks, up to 100 ms; a renewal beside a busy
  * writer would come too late. */
 static int on_busy(void *arg, int tries)
 {
-	struct db *db = arg;
 	(void)tries;
-	if (db->waited_us >= db->patience_ms * 1000)
-		return 0;
-	usleep(PAUSE_US);
-	db->waited_us += PAUSE_US;
-	return 1;
+	return db_pause(arg, PAUSE_US);
 }
 
 enum baton_err db_fail(struct db *db, int code, const char *doing)
@@ -44,7 +56,7 @@ enum baton_err db_fail(struct db *db, int code, const char *doing)
 	case SQLITE_LOCKED:
 		return fail(BATON_BUSY,
 		            "another process has kept store %s locked for more than %lld ms",
-		            db->path, (long long)db->patience_ms);
+		            db->path, (long long)db->patience.ms);
 	case SQLITE_NOTADB:
 		return fail(BATON_INVALID, "%s is no store: it is not an SQLite file", db->path);
 	case SQLITE_FULL:
@@ -87,15 +99,26 @@ static enum baton_err check_kind(const char *path, bool existing)
 	return BATON_OK;
 }
 
-enum baton_err db_open(struct db *db, const char *path, bool existing, int64_t patience_ms)
+/* SQLite takes some names for something else than a file: it does not if they begin with a dot. */
+static const char *plain(const char *path, char name[NAME_SIZE])
 {
-	*db = (struct db){.path = path, .patience_ms = patience_ms};
+	if (path[0] == '/')
+		return path;
+	snprintf(name, NAME_SIZE, "./%s", path);
+	return name;
+}
+
+enum baton_err db_open(struct db *db, const char *path, bool existing,
+                       const struct db_patience *patience)
+{
+	char name[NAME_SIZE];
+	*db = (struct db){.path = path, .patience = *patience};
 	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
 	enum baton_err e = check_kind(path, existing);
 	if (e != BATON_OK)
 		return e;
-	int code = sqlite3_open_v2(path, &db->handle, flags | (existing ? 0 : SQLITE_OPEN_CREATE),
-	                           NULL);
+	int code = sqlite3_open_v2(plain(path, name), &db->handle,
+	                           flags | (existing ? 0 : SQLITE_OPEN_CREATE), NULL);
 	if (code != SQLITE_OK)
 		return db_fail(db, code, "open");
 	sqlite3_busy_handler(db->handle, on_busy, db);

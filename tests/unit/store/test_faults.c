@@ -280,6 +280,36 @@ static void a_locked_store_can_be_opened(void **state)
 	assert_int_equal(child_reap(&locker), 0);
 }
 
+/* Whoever looks at it again finds that a second has passed. */
+static struct baton_mono hurry(const struct baton_clock *self)
+{
+	struct fake_clock *c = (struct fake_clock *)self;
+	fake_clock_advance(c, baton_duration_s(1));
+	return c->now;
+}
+
+static void the_clock_says_when_a_lock_was_waited_for_long_enough(void **state)
+{
+	struct world *w = *state;
+	struct child locker;
+	char message[8];
+	w->patience = baton_duration_s(10);
+	world_open(w);
+	child_start(&locker, keep_lock, w);
+	assert_true(channel_receive(locker.channel, message, sizeof message));
+	w->clock.clock.now = hurry;
+	struct baton_mono begin = w->clock.now;
+	for (int i = 1; i <= 2; i++) { /* each has all of it */
+		assert_int_equal(put_some(w->store, "q", "", 1), BATON_BUSY);
+		assert_detail("locked for more than 10000 ms");
+		assert_int_equal(baton_mono_sub(w->clock.now, begin).ns,
+		                 baton_duration_s(11 * i).ns);
+	}
+	child_hang_up(&locker);
+	assert_int_equal(child_reap(&locker), 0);
+	assert_ok(put_some(w->store, "q", "", 1));
+}
+
 #define CALLERS 4
 
 /* How often a transaction was begun; the first one waits until the others have gathered. */
@@ -357,6 +387,7 @@ int main(void)
 		WORLD_TEST(a_lock_that_is_kept_for_too_long_is_told),
 		WORLD_TEST(those_who_gather_wait_for_the_lock_together),
 		WORLD_TEST(a_locked_store_can_be_opened),
+		WORLD_TEST(the_clock_says_when_a_lock_was_waited_for_long_enough),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
