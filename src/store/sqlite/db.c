@@ -99,6 +99,34 @@ static enum baton_err check_kind(const char *path, bool existing)
 	return BATON_OK;
 }
 
+/* Where the first page says how it is written, and what it says there in a copy; a store that is in
+ * use has another number before it has a log. */
+#define HEADER_MODES 18
+#define HEADER_SIZE 20
+#define MODE_COPY 1
+
+/* The log of a store that was here before would be taken for that of a copy that has come in its
+ * place. The file is read through SQLite: who closes it otherwise ends the locks of this process. */
+static enum baton_err check_log(struct db *db)
+{
+	struct stat st;
+	sqlite3_file *file = NULL;
+	unsigned char header[HEADER_SIZE];
+	char log[NAME_SIZE];
+	snprintf(log, sizeof log, "%s-wal", db->path);
+	if (stat(log, &st) != 0 || st.st_size == 0)
+		return BATON_OK;
+	sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+	if (!file || !file->pMethods ||
+	    file->pMethods->xRead(file, header, sizeof header, 0) != SQLITE_OK ||
+	    header[HEADER_MODES] != MODE_COPY || header[HEADER_MODES + 1] != MODE_COPY)
+		return BATON_OK;
+	return fail(BATON_INVALID,
+	            "%s is a copy, but %s is of the store that was there before: remove it first, "
+	            "or put back that store",
+	            db->path, log);
+}
+
 /* SQLite takes some names for something else than a file: it does not if they begin with a dot. */
 static const char *plain(const char *path, char name[NAME_SIZE])
 {
@@ -122,7 +150,7 @@ enum baton_err db_open(struct db *db, const char *path, bool existing,
 	if (code != SQLITE_OK)
 		return db_fail(db, code, "open");
 	sqlite3_busy_handler(db->handle, on_busy, db);
-	return BATON_OK;
+	return check_log(db);
 }
 
 void db_close(struct db *db)
