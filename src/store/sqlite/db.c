@@ -42,6 +42,24 @@ static int on_busy(void *arg, int tries)
 	return db_pause(arg, PAUSE_US);
 }
 
+/* Where nothing can be written, SQLite opens the file all the same, and then misses the others. */
+static bool is_readonly(const struct db *db, int code)
+{
+	return (code & 0xff) == SQLITE_READONLY ||
+	       ((code & 0xff) == SQLITE_CANTOPEN && db->handle &&
+	        sqlite3_db_readonly(db->handle, "main") == 1);
+}
+
+static enum baton_err fail_readonly(const struct db *db, const char *doing)
+{
+	char why[256] = "";
+	if (access(db->path, W_OK) != 0)
+		snprintf(why, sizeof why, " (%s)", strerror(errno));
+	return fail(BATON_STORAGE,
+	            "cannot %s store %s: its file and its folder have to be writable%s", doing,
+	            db->path, why);
+}
+
 enum baton_err db_fail(struct db *db, int code, const char *doing)
 {
 	const char *text = db->handle ? sqlite3_errmsg(db->handle) : sqlite3_errstr(code);
@@ -49,6 +67,8 @@ enum baton_err db_fail(struct db *db, int code, const char *doing)
 	char why[256] = "";
 	if (errnum != 0 && (code & 0xff) != SQLITE_BUSY)
 		snprintf(why, sizeof why, " (%s)", strerror(errnum));
+	if (is_readonly(db, code))
+		return fail_readonly(db, doing);
 	switch (code & 0xff) {
 	case SQLITE_NOMEM:
 		return fail(BATON_NO_MEMORY, "no memory to %s store %s", doing, db->path);
@@ -64,10 +84,6 @@ enum baton_err db_fail(struct db *db, int code, const char *doing)
 		            "cannot %s store %s: there is no room left on its disk; nothing was "
 		            "changed",
 		            doing, db->path);
-	case SQLITE_READONLY:
-		return fail(BATON_STORAGE,
-		            "cannot %s store %s: its file and its folder have to be writable%s",
-		            doing, db->path, why);
 	case SQLITE_CANTOPEN:
 		return fail(BATON_STORAGE, "cannot open store %s: %s", db->path,
 		            errnum != 0 ? strerror(errnum) : text);

@@ -85,6 +85,22 @@ static void lease_until_full(struct baton_store *store)
 	need(says("there is no room left on its disk; nothing was changed"), "full");
 }
 
+static int use_a_disk_that_cannot_be_written(int channel, void *arg)
+{
+	struct world *w = arg;
+	struct baton_store *store = NULL;
+	(void)channel;
+	if (!mount_small(w))
+		return CHILD_SKIP;
+	need(world_try_open(w, w->path, &store) == BATON_OK, "open");
+	baton_store_close(store);
+	if (mount("none", w->folder, NULL, MS_REMOUNT | MS_RDONLY, NULL) != 0)
+		return CHILD_SKIP;
+	need(world_try_open(w, w->path, &store) == BATON_STORAGE, "open what cannot be written");
+	need(says("its file and its folder have to be writable (Read-only file system)"), "told");
+	return 0;
+}
+
 static int use_a_full_disk(int channel, void *arg)
 {
 	struct world *w = arg;
@@ -129,6 +145,11 @@ static void run_in_child(struct world *w, int (*body)(int channel, void *arg))
 	if (code == CHILD_SKIP)
 		skip();
 	assert_int_equal(code, 0);
+}
+
+static void a_disk_that_cannot_be_written_is_told(void **state)
+{
+	run_in_child(*state, use_a_disk_that_cannot_be_written);
 }
 
 static void a_full_disk_is_told_and_is_no_harm(void **state)
@@ -382,6 +403,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(a_full_disk_is_told_and_is_no_harm),
 		WORLD_TEST(a_store_cannot_be_made_on_a_full_disk),
+		WORLD_TEST(a_disk_that_cannot_be_written_is_told),
 		WORLD_TEST(writes_that_fail_change_nothing),
 		WORLD_TEST(syncs_that_fail_lose_nothing),
 		WORLD_TEST(a_lock_that_is_kept_for_too_long_is_told),
