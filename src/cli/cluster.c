@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cluster.h"
+#include "denied.h"
 
 /* Between two attempts, longer and longer. */
 #define PAUSE_FIRST_MS 10
@@ -246,4 +247,14 @@ int cluster_ready(struct cluster *c, const struct baton_subject *subject)
 		.take = take, .renew = renew, .look = look, .release = release, .arg = c};
 	int status = store_find(&c->store, STORE_MADE);
 	return status == EX_OK ? make_absolute(&c->store) : status;
+}
+
+int cluster_fail(const struct cluster *c, enum baton_err e)
+{
+	char locks[BATON_STORE_PATH_MAX + 8];
+	snprintf(locks, sizeof locks, "%s.locks", store_path(&c->store));
+	if (e != BATON_SYSTEM || !denied(locks))
+		return store_fail(&c->store, e);
+	complain("%s; this user may not use it", baton_err_detail());
+	return EX_NOPERM;
 }

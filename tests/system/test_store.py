@@ -166,6 +166,19 @@ def test_a_store_that_may_only_be_read_is_no_use(shop, public, as_other, command
     assert f'store {public}/store.db' in line
 
 
+def test_a_folder_of_locked_files_that_is_of_somebody_else_is_named(shop, public, as_other):
+    where = f'sqlite:{public}/store.db'
+    shop.ok('lock', '--cluster', '--store', where, 'x', 'true')
+    os.chmod(public, 0o777)
+    os.chmod(f'{public}/store.db', 0o666)
+    os.chmod(f'{public}/store.db.locks', 0o700)
+    assert shop.refused(PERMISSION, 'lock', '--cluster', '--store', where, 'x', 'true',
+                        **as_other) == (
+        f"the folder '{public}/store.db.locks' cannot be opened: Permission denied; "
+        'this user may not use it')
+    assert shop.ok('holders', '--cluster', '--store', where) == ''
+
+
 def test_a_folder_that_may_not_be_written_is_named(shop, public, as_other):
     env = {'BATON_STORE': '', 'XDG_STATE_HOME': public}
     assert shop.refused(PERMISSION, 'put', 'q', 'x', env=env, **as_other) == (
