@@ -57,6 +57,11 @@ def test_a_bad_name_is_explained(shop, command, where, line):
     assert shop.refused(USAGE, *command, env={'BATON_STORE': where}) == line
 
 
+def test_an_empty_name_is_explained(shop):
+    assert shop.refused(USAGE, 'ls', '--store', '') == (
+        "'' is no store: a file is given as 'sqlite:PATH'")
+
+
 def test_an_option_comes_before_the_environment(shop):
     other = f'sqlite:{shop.folder}/other.db'
     shop.ok('put', 'q', 'x', '--store', other)
