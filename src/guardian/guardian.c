@@ -46,7 +46,6 @@ struct guardian {
 	struct hold hold;
 	struct latch latch;
 	struct brood brood;
-	struct inherited inherited;
 	int signals;        /* where SIGCHLD and SIGTERM arrive */
 	bool alone;         /* the patron has died, or knows all that it waited for */
 	bool begun;         /* the command was started */
@@ -144,19 +143,23 @@ static enum baton_err fork_command(struct guardian *g)
 static enum baton_err settle(struct guardian *g)
 {
 	sigset_t all, heard;
+	struct inherited inherited = {.alloc = baton_alloc_libc()};
 	sigfillset(&all);
 	sigemptyset(&heard);
 	sigaddset(&heard, SIGCHLD);
 	sigaddset(&heard, SIGTERM);
 	if (sigprocmask(SIG_SETMASK, &all, NULL) != 0)
 		return fail_errno(errno, "the guardian cannot block signals");
-	enum baton_err e = inherited_list(&g->inherited, g->birth->socket);
+	enum baton_err e = inherited_list(&inherited, g->birth->socket);
 	if (e == BATON_OK)
 		e = brood_prepare();
 	if (e == BATON_OK)
 		e = fork_command(g);
 	if (e != BATON_OK)
 		return e;
+	/* Before anything is opened: whoever closes a file that a source has opened anew takes its
+	 * locks of fcntl(2) away. */
+	inherited_close(&inherited);
 	prctl(PR_SET_NAME, "baton-guardian", 0, 0, 0);
 	/* A group of its own: what the terminal or a shell does to the patron's group is for the
 	 * command, and must not end the one who has to clean up after it. */
@@ -216,7 +219,6 @@ static void enter_running(struct guardian *g)
 	brood_start(&g->brood, g->latch.fd, fence);
 	g->begun = true;
 	say(g, &(struct post){.kind = POST_BEGUN});
-	inherited_close(&g->inherited);
 }
 
 static void enter_withdrawn(struct guardian *g)
@@ -459,7 +461,6 @@ void guardian_live(const struct guardian_birth *birth)
 		.hold = HOLD_NONE,
 		.latch = LATCH_NONE,
 		.brood = BROOD_NONE,
-		.inherited = {.alloc = baton_alloc_libc()},
 		.until = baton_mono_add(now_boot(), birth->ask->wait),
 		.signals = -1,
 	};

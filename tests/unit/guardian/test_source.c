@@ -41,6 +41,7 @@ struct fake {
 	char fifo[96]; /* the command is told each renewal here */
 	atomic_int takes, renewals, looks, releases;
 	atomic_llong renewed_ns; /* when the last renewal was asked for */
+	int locked;              /* the guardian's descriptor of `beside`, which it has locked */
 };
 
 struct world {
@@ -65,6 +66,7 @@ static enum baton_err take(void *arg, struct baton_mono until,
 {
 	struct fake *f = arg;
 	struct baton_mono now = now_boot();
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
 	atomic_fetch_add(&f->takes, 1);
 	if (f->take == BATON_YIELD) {
 		*ret_holder = (struct baton_claim_holder){.why = BATON_CLAIM_HELD, .pid = 7};
@@ -73,6 +75,9 @@ static enum baton_err take(void *arg, struct baton_mono until,
 	}
 	if (f->take != BATON_OK)
 		return fail(f->take, "the source is dry");
+	f->locked = open(f->beside, O_RDWR | O_CLOEXEC);
+	if (fcntl(f->locked, F_SETLK, &lock) != 0)
+		return fail(BATON_SYSTEM, "the source cannot be locked");
 	*ret_tenure = (struct baton_guardian_tenure){
 		.fence = {FENCE},
 		.sent = {now.ns - f->late_ns},
@@ -100,22 +105,38 @@ static enum baton_err give(enum answer answer, bool first)
 	return BATON_SYSTEM;
 }
 
+static void tell(const struct fake *f, const char *letter)
+{
+	int fd = open(f->fifo, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	(void)!write(fd, letter, 1);
+	close(fd);
+}
+
+/* A lock of an open file conflicts with those of its own process too, so it can be asked for. */
+static bool is_locked(int fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
 static enum baton_err renew(void *arg)
 {
 	struct fake *f = arg;
 	atomic_store(&f->renewed_ns, now_boot().ns);
 	enum baton_err e = give(f->renew, atomic_fetch_add(&f->renewals, 1) == 0);
-	int fd = open(f->fifo, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	if (fd >= 0 && write(fd, e == BATON_OK ? "o" : "x", 1) < 0)
-		e = BATON_SYSTEM;
-	close(fd);
+	if (e == BATON_OK && f->locked > 0 && !is_locked(f->locked))
+		e = fail(BATON_STORAGE, "the lock is gone");
+	tell(f, e == BATON_OK ? "o" : "x");
 	return e;
 }
 
 static enum baton_err look(void *arg)
 {
 	struct fake *f = arg;
-	return give(f->look, atomic_fetch_add(&f->looks, 1) == 0);
+	enum baton_err e = give(f->look, atomic_fetch_add(&f->looks, 1) == 0);
+	if (e != BATON_OK)
+		tell(f, "l");
+	return e;
 }
 
 static void release(void *arg)
@@ -237,6 +258,17 @@ static void it_is_renewed_again_and_again(void **state)
 	assert_int_equal(w->fake->releases, 1);
 }
 
+static void what_the_caller_has_open_costs_the_source_no_lock(void **state)
+{
+	struct world *w = *state;
+	int fd = open(w->fake->beside, O_RDWR);
+	assert_true(fd >= 0);
+	w->ask.ttl = baton_duration_s(3);
+	assert_int_equal(run(w, "[ \"$(head -c 1 <>\"$0\")\" = o ] && exit 3"), BATON_OK);
+	assert_int_equal(w->end.code, 3);
+	close(fd);
+}
+
 static void a_renewal_counts_from_before_it_was_asked_for(void **state)
 {
 	struct world *w = *state;
@@ -269,7 +301,7 @@ static void a_renewal_that_fails_is_repeated(void **state)
 static void without_renewals_even_who_ignores_it_is_ended(void **state)
 {
 	struct world *w = *state;
-	w->ask.ttl = baton_duration_ms(1500);
+	w->ask.ttl = baton_duration_s(3);
 	w->ask.grace = baton_duration_s(HOUR); /* more than there is */
 	w->fake->renew = ANSWER_ERROR;
 	assert_int_equal(run(w, ENDLESS), BATON_OK);
@@ -322,11 +354,15 @@ static void a_loss_is_seen_long_before_the_next_renewal(void **state)
 static void a_look_that_fails_changes_nothing(void **state)
 {
 	struct world *w = *state;
-	w->ask.ttl = baton_duration_ms(3600);
 	w->fake->look = ANSWER_ERROR;
-	assert_int_equal(run(w, "[ \"$(head -c 1 <>\"$0\")\" = o ] && exit 3"), BATON_OK);
+	assert_int_equal(run(w, "[ \"$(head -c 2 <>\"$0\")\" = ll ] && exit 3"), BATON_OK);
 	assert_int_equal(w->end.code, 3);
-	assert_true(w->fake->looks > 0);
+}
+
+static void a_source_need_not_be_looked_at(void **state)
+{
+	struct world *w = *state;
+	w->ask.ttl = baton_duration_s(3);
 	w->source.look = NULL;
 	assert_int_equal(run(w, "[ \"$(head -c 1 <>\"$0\")\" = o ] && exit 3"), BATON_OK);
 	assert_int_equal(w->end.code, 3);
@@ -384,6 +420,7 @@ int main(void)
 		TEST(an_error_of_the_source_is_the_callers),
 		TEST(what_comes_from_a_source_has_a_ttl),
 		TEST(it_is_renewed_again_and_again),
+		TEST(what_the_caller_has_open_costs_the_source_no_lock),
 		TEST(a_renewal_counts_from_before_it_was_asked_for),
 		TEST(a_renewal_that_fails_is_repeated),
 		TEST(without_renewals_even_who_ignores_it_is_ended),
@@ -391,6 +428,7 @@ int main(void)
 		TEST(what_is_lost_ends_the_command),
 		TEST(a_loss_is_seen_long_before_the_next_renewal),
 		TEST(a_look_that_fails_changes_nothing),
+		TEST(a_source_need_not_be_looked_at),
 		TEST(what_was_given_too_late_starts_nothing),
 		TEST(a_source_that_does_not_take_it_back_keeps_no_status),
 		TEST(what_was_offered_to_who_does_not_answer_is_taken_anew),
