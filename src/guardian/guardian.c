@@ -31,6 +31,9 @@
 /* How often it tries the latch again, and kills what has been forked since: nobody tells. */
 #define RETRY_MS 20
 
+/* How often it looks, while it waits for the end, at a clock that goes on while the host sleeps. */
+#define SLICE_MS 100
+
 /* How long the subject is kept for a patron that does not say that the command may begin, because
  * it is stopped: others want it meanwhile. */
 #define OFFER_MS 1000
@@ -405,6 +408,9 @@ static void wait_for_something(const struct guardian *g)
 	bool retries = g->phase == PHASE_LATCHING || g->phase == PHASE_KILLING;
 	if (retries && baton_duration_ms(RETRY_MS).ns < left.ns)
 		left = baton_duration_ms(RETRY_MS);
+	/* ppoll() does not count the time for which the host sleeps, but it is of the grace. */
+	if (g->phase == PHASE_ENDING && baton_duration_ms(SLICE_MS).ns < left.ns)
+		left = baton_duration_ms(SLICE_MS);
 	if (left.ns < 0)
 		left.ns = 0;
 	struct timespec timeout = {.tv_sec = left.ns / 1000000000, .tv_nsec = left.ns % 1000000000};
