@@ -29,6 +29,7 @@ enum answer {
 	ANSWER_LOST,
 	ANSWER_ERROR,
 	ANSWER_ERROR_ONCE,
+	ANSWER_ERROR_THEN_SILENT,
 	ANSWER_NEVER
 };
 
@@ -36,12 +37,14 @@ enum answer {
 struct fake {
 	enum answer renew, look, release;
 	enum baton_err take;
+	bool silent;     /* it does not say why it fails */
 	int64_t late_ns; /* how long before now it says that it was asked for */
 	char beside[96];
 	char fifo[96]; /* the command is told each renewal here */
 	atomic_int takes, renewals, looks, releases;
 	atomic_llong renewed_ns; /* when the last renewal was asked for */
-	int locked;              /* the guardian's descriptor of `beside`, which it has locked */
+	bool locks;              /* it locks `beside` as long as it has it */
+	int locked;              /* the guardian's descriptor for that */
 };
 
 struct world {
@@ -74,9 +77,10 @@ static enum baton_err take(void *arg, struct baton_mono until,
 		return baton_mono_live(until, now) ? BATON_TIMEOUT : BATON_YIELD;
 	}
 	if (f->take != BATON_OK)
-		return fail(f->take, "the source is dry");
-	f->locked = open(f->beside, O_RDWR | O_CLOEXEC);
-	if (fcntl(f->locked, F_SETLK, &lock) != 0)
+		return f->silent ? f->take : fail(f->take, "the source is dry");
+	if (f->locks)
+		f->locked = open(f->beside, O_RDWR | O_CLOEXEC);
+	if (f->locks && fcntl(f->locked, F_SETLK, &lock) != 0)
 		return fail(BATON_SYSTEM, "the source cannot be locked");
 	*ret_tenure = (struct baton_guardian_tenure){
 		.fence = {FENCE},
@@ -96,6 +100,8 @@ static enum baton_err give(enum answer answer, bool first)
 		return BATON_NOT_HELD;
 	case ANSWER_ERROR_ONCE:
 		return first ? fail(BATON_STORAGE, "the source is blocked") : BATON_OK;
+	case ANSWER_ERROR_THEN_SILENT:
+		return first ? fail(BATON_STORAGE, "the source is blocked") : BATON_STORAGE;
 	case ANSWER_ERROR:
 		return fail(BATON_STORAGE, "the source is blocked");
 	case ANSWER_NEVER:
@@ -124,7 +130,7 @@ static enum baton_err renew(void *arg)
 	struct fake *f = arg;
 	atomic_store(&f->renewed_ns, now_boot().ns);
 	enum baton_err e = give(f->renew, atomic_fetch_add(&f->renewals, 1) == 0);
-	if (e == BATON_OK && f->locked > 0 && !is_locked(f->locked))
+	if (e == BATON_OK && f->locks && !is_locked(f->locked))
 		e = fail(BATON_STORAGE, "the lock is gone");
 	tell(f, e == BATON_OK ? "o" : "x");
 	return e;
@@ -239,6 +245,16 @@ static void an_error_of_the_source_is_the_callers(void **state)
 	assert_int_equal(w->fake->releases, 0);
 }
 
+static void a_source_that_does_not_say_why_is_not_told_by_older_words(void **state)
+{
+	struct world *w = *state;
+	w->fake->take = BATON_STORAGE;
+	w->fake->silent = true;
+	fail_detail("%s", "older words");
+	assert_int_equal(run(w, "exit 3"), BATON_STORAGE);
+	assert_string_equal(baton_err_detail(), "");
+}
+
 static void what_comes_from_a_source_has_a_ttl(void **state)
 {
 	struct world *w = *state;
@@ -263,6 +279,7 @@ static void what_the_caller_has_open_costs_the_source_no_lock(void **state)
 	struct world *w = *state;
 	int fd = open(w->fake->beside, O_RDWR);
 	assert_true(fd >= 0);
+	w->fake->locks = true;
 	w->ask.ttl = baton_duration_s(3);
 	assert_int_equal(run(w, "[ \"$(head -c 1 <>\"$0\")\" = o ] && exit 3"), BATON_OK);
 	assert_int_equal(w->end.code, 3);
@@ -311,6 +328,18 @@ static void without_renewals_even_who_ignores_it_is_ended(void **state)
 	/* Nothing of it lives: its latch can be had. */
 	w->fake->renew = ANSWER_WELL;
 	assert_int_equal(run(w, "exit 3"), BATON_OK);
+}
+
+static void what_is_told_is_why_the_last_renewal_failed(void **state)
+{
+	struct world *w = *state;
+	w->ask.ttl = baton_duration_s(3);
+	w->ask.grace = baton_duration_ms(20);
+	w->fake->renew = ANSWER_ERROR_THEN_SILENT;
+	assert_int_equal(run(w, "exec sleep 1000"), BATON_OK);
+	assert_int_equal(w->end.how, BATON_GUARDIAN_LOST);
+	assert_string_equal(baton_err_detail(),
+	                    "it could not be renewed in time: the store failed");
 }
 
 static void a_source_that_never_answers_again_keeps_nobody_alive(void **state)
@@ -418,12 +447,14 @@ int main(void)
 		TEST(its_latch_lies_beside_what_the_source_says),
 		TEST(who_yields_is_told_who_holds_it),
 		TEST(an_error_of_the_source_is_the_callers),
+		TEST(a_source_that_does_not_say_why_is_not_told_by_older_words),
 		TEST(what_comes_from_a_source_has_a_ttl),
 		TEST(it_is_renewed_again_and_again),
 		TEST(what_the_caller_has_open_costs_the_source_no_lock),
 		TEST(a_renewal_counts_from_before_it_was_asked_for),
 		TEST(a_renewal_that_fails_is_repeated),
 		TEST(without_renewals_even_who_ignores_it_is_ended),
+		TEST(what_is_told_is_why_the_last_renewal_failed),
 		TEST(a_source_that_never_answers_again_keeps_nobody_alive),
 		TEST(what_is_lost_ends_the_command),
 		TEST(a_loss_is_seen_long_before_the_next_renewal),
