@@ -286,8 +286,12 @@ static enum baton_err sqlite_version(struct baton_store *store, uint64_t *ret)
 static void sqlite_close(struct baton_store *store)
 {
 	struct sqlite_store *s = (struct sqlite_store *)store;
-	db_close(&s->db);
-	db_close(&s->read);
+	/* In a forked child SQLite would undo, in the memory that it shares with others, what the
+	 * parent is at. */
+	if (store_enter(store) == BATON_OK) {
+		db_close(&s->db);
+		db_close(&s->read);
+	}
 	turn_close(&s->turn);
 	arena_done(&s->scratch);
 	books_done(&s->books);

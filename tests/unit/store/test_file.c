@@ -415,6 +415,27 @@ static void what_may_not_be_written_or_read_is_told(void **state)
 	assert_sound(w->store);
 }
 
+/* Whether SQLite was left alone shows in what it keeps in memory. */
+static int close_parents_store(int channel, void *arg)
+{
+	sqlite3_int64 before = sqlite3_memory_used();
+	(void)channel;
+	baton_store_close(arg);
+	return sqlite3_memory_used() == before ? 0 : 1;
+}
+
+static void a_forked_child_closes_nothing_of_its_parents(void **state)
+{
+	struct world *w = *state;
+	struct child c;
+	world_open(w);
+	assert_ok(put_some(w->store, "q", "", 1));
+	child_start(&c, close_parents_store, w->store);
+	assert_int_equal(child_reap(&c), 0);
+	assert_ok(put_some(w->store, "q", "", 1));
+	assert_sound(w->store);
+}
+
 int main(void)
 {
 	skips_repair();
@@ -432,6 +453,7 @@ int main(void)
 		WORLD_TEST(flipped_bytes_crash_nobody),
 		WORLD_TEST(a_file_that_was_cut_is_noticed),
 		WORLD_TEST(what_may_not_be_written_or_read_is_told),
+		WORLD_TEST(a_forked_child_closes_nothing_of_its_parents),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
