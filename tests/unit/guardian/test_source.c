@@ -158,6 +158,7 @@ static int setup(void **state)
 	struct world *w = calloc(1, sizeof *w);
 	if (!w)
 		return -1;
+	*state = w;
 	w->fake = mmap(NULL, sizeof *w->fake, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 	               -1, 0);
 	strcpy(w->folder, "/tmp/baton-source-XXXXXX");
@@ -180,7 +181,6 @@ static int setup(void **state)
 		.ttl = baton_duration_s(HOUR),
 		.argv = w->argv,
 	};
-	*state = w;
 	return 0;
 }
 
