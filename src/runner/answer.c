@@ -1,0 +1,220 @@
+/* What a runner makes of the store's answers. */
+#include <stdio.h>
+
+#include "base/check.h"
+#include "runner/state.h"
+
+#define DYING_MS 10 /* how soon to look again at a runner that is about to be gone */
+
+static void registered(struct core *c, const struct core_answer *a, struct baton_mono now)
+{
+	char owner[BATON_NAME_MAX + 1];
+	if (a->err == BATON_OK) {
+		c->number = a->number;
+		c->sent = a->sent;
+		c->told = c->stopping;
+		c->doubt = false;
+		c->weight = c->stopping ? 0 : c->o.weight;
+		c->survey_at = now;
+		c->sight_count = 0;
+		c->hungry = true;
+		core_renewed(c, now);
+	} else if (a->err == BATON_YIELD) {
+		snprintf(owner, sizeof owner, "%s", a->other.name);
+		snprintf(c->why, sizeof c->why, "a runner '%s' is there already, as process %d",
+		         owner, (int)a->other.owner.pid);
+		c->done = true;
+	} else if (a->err == BATON_INVALID || a->err == BATON_FULL) {
+		snprintf(c->why, sizeof c->why, "%s", a->why);
+		c->done = true;
+	} else {
+		core_failed(c, a->err, a->why, now);
+	}
+}
+
+static struct served *served_of(struct core *c, const struct baton_shard *shard)
+{
+	size_t i = 0;
+	while (i < c->o.serve_count &&
+	       !baton_str_equal(c->served[i].serve->queue, shard->queue))
+		i++;
+	CHECK(i < c->o.serve_count && shard->number < c->served[i].count);
+	return &c->served[i];
+}
+
+/* Whose the shards are that were to be taken or given. Detached meanwhile, nothing is used. */
+static void changed(struct core *c, const struct core_answer *a, bool take)
+{
+	for (size_t i = 0; i < c->request.shard_count; i++) {
+		struct served *s = served_of(c, &c->request.shards[i]);
+		uint32_t number = c->request.shards[i].number;
+		bool mine = a->err == BATON_OK && take && c->answers[i].err == BATON_OK;
+		if (!take && a->err != BATON_OK)
+			continue;
+		s->owners[number] = mine ? c->number : c->answers[i].runner;
+		s->shards[number].is = !mine      ? SHARD_NOT_MINE
+		                       : c->stale ? SHARD_DROPPED
+		                                  : SHARD_MINE;
+		c->hungry = c->hungry || mine;
+	}
+}
+
+/* Its emits were refused: what the handler did is not recorded, so it failed. */
+static void fail_instead(struct core *c, struct run *r, enum baton_err err)
+{
+	if (r->end.drop)
+		r->end.drop(r->end.hold);
+	r->end = (struct core_end){
+		.how = BATON_FAIL,
+		.error = err == BATON_FULL
+		                 ? BATON_STR("the queue of its follow-up work is full")
+		                 : BATON_STR("its follow-up work has a source key that is there "
+		                             "with other content"),
+	};
+	run_again(c, r);
+}
+
+static void count_end(struct core *c, const struct run *r)
+{
+	if (r->end.how == BATON_COMPLETE)
+		c->counts.completed++;
+	else if (r->end.how == BATON_FAIL || r->end.how == BATON_REJECT)
+		c->counts.failed++;
+	else
+		c->counts.returned++;
+}
+
+static void end_answered(struct core *c, size_t i)
+{
+	struct run *r = &c->runs.all[c->end_runs[i]];
+	enum baton_err e = c->ended[i].err;
+	if (e == BATON_CONFLICT || e == BATON_FULL) {
+		fail_instead(c, r, e);
+		return;
+	}
+	if (e == BATON_OK)
+		count_end(c, r);
+	else
+		c->counts.refused++;
+	run_drop(c, r);
+}
+
+/* Without an answer it is sent again: the store says the same as it has said, or would have. */
+static void ticked(struct core *c, struct core_answer *a)
+{
+	bool asked = c->request.claims > 0;
+	for (size_t i = 0; i < c->request.end_count; i++) {
+		if (a->err == BATON_OK)
+			end_answered(c, i);
+		else
+			run_again(c, &c->runs.all[c->end_runs[i]]);
+	}
+	c->doubt = c->doubt || (a->err != BATON_OK && asked);
+	c->hungry = c->hungry || (a->err != BATON_OK && asked);
+	if (a->err != BATON_OK)
+		return;
+	c->counts.ticks++;
+	if (asked)
+		c->empty = !a->claims;
+	if (a->claims && a->claims->count == c->request.claims)
+		c->hungry = true;
+	runs_add(c, a->claims);
+	a->claims = NULL;
+	if (c->stale || c->stopping)
+		runs_stop_new(c);
+}
+
+static void left(struct core *c, const struct core_answer *a)
+{
+	if (a->err != BATON_OK && a->err != BATON_NOT_HELD)
+		return;
+	c->number = 0;
+	if (c->stopping)
+		c->done = true;
+}
+
+static void surveyed(struct core *c, const struct core_answer *a, struct baton_mono now)
+{
+	struct baton_duration soon = baton_duration_ms(DYING_MS);
+	c->survey_at = baton_mono_add(now, a->survey->dying ? soon : c->o.beat);
+	survey_take_in(c, a->survey, a->sent, now);
+}
+
+static void apply(struct core *c, struct core_answer *a, struct baton_mono now)
+{
+	switch (c->request.kind) {
+	case CORE_REGISTER:
+		registered(c, a, now);
+		break;
+	case CORE_SURVEY:
+		if (a->err == BATON_OK)
+			surveyed(c, a, now);
+		break;
+	case CORE_TAKE_OVER:
+		c->take_over = false;
+		c->counts.takeovers += a->err == BATON_OK;
+		core_look_around(c);
+		break;
+	case CORE_TAKE:
+	case CORE_GIVE:
+		changed(c, a, c->request.kind == CORE_TAKE);
+		break;
+	case CORE_TICK:
+		ticked(c, a);
+		break;
+	case CORE_SETTLE:
+		c->doubt = a->err != BATON_OK;
+		break;
+	case CORE_TELL:
+		c->told = a->err == BATON_OK;
+		break;
+	case CORE_LEAVE:
+		left(c, a);
+		break;
+	case CORE_PROVE:
+	case CORE_PROBE:
+		break;
+	}
+}
+
+/* What the answer says about the store and the registration. */
+static void judge(struct core *c, const struct core_answer *a, struct baton_mono now)
+{
+	bool renewal = c->request.kind == CORE_PROVE || c->request.kind == CORE_PROBE;
+	switch (a->err) {
+	case BATON_OK:
+		if (renewal || c->detached)
+			core_renewed(c, now);
+		break;
+	case BATON_NOT_HELD:
+		if (c->request.kind == CORE_LEAVE && c->detached)
+			core_renewed(c, now);
+		else if (c->request.kind != CORE_TAKE_OVER && c->request.kind != CORE_LEAVE)
+			core_lost(c, now);
+		break;
+	case BATON_NOT_FOUND:
+	case BATON_INVALID:
+		/* A queue is not what it was at the last look. */
+		core_look_around(c);
+		break;
+	default:
+		baton_detach_suspect(c->o.detach);
+		if (renewal || c->detached)
+			core_failed(c, a->err, a->why, now);
+		else
+			c->prove_at = now;
+		c->tried = c->tried || (c->stopping && c->detached);
+		break;
+	}
+}
+
+void core_answered(struct core *c, struct baton_mono now, struct core_answer *answer)
+{
+	CHECK(c->asked);
+	c->asked = false;
+	apply(c, answer, now);
+	if (c->request.kind != CORE_REGISTER)
+		judge(c, answer, now);
+	core_notice(c, now);
+	core_time(c, now);
+}
