@@ -7,6 +7,7 @@
 #include <baton/batch.h>
 #include <baton/claim.h>
 #include <baton/clock.h>
+#include <baton/detach.h>
 #include <baton/err.h>
 #include <baton/fleet.h>
 #include <baton/gate.h>
