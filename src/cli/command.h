@@ -45,6 +45,7 @@ int cmd_show(struct out *out, int argc, char **argv);
 int cmd_snooze(struct out *out, int argc, char **argv);
 int cmd_watch(struct out *out, int argc, char **argv);
 int cmd_why(struct out *out, int argc, char **argv);
+int cmd_work(struct out *out, int argc, char **argv);
 
 /* Writes the overview that `baton --help` shows. */
 void help_overview(struct out *out);

@@ -54,6 +54,35 @@ const struct command commands[] = {
 		.run = cmd_put,
 	},
 	{
+		.name = "work",
+		.usage = "QUEUE... [OPTION]... -- COMMAND [ARGUMENT]...",
+		.summary = "execute a command for each job of queues",
+		.text = "Runs until it is asked to end (SIGTERM, SIGINT). Several may share the\n"
+			"queues: each job is given to one of them, and a lane is never in two.\n"
+			"The payload is on the command's standard input; what it writes to its\n"
+			"standard output is the result. Status 0 completes the job, 65 is dead at\n"
+			"once, anything else fails and is tried again later.\n"
+			"\n"
+			"  -j, --jobs N       so many commands at once; 4 for each processor\n"
+			"                     unless it is said\n"
+			"      --timeout D    a command that takes longer is ended\n"
+			"      --grace D      from SIGTERM to SIGKILL; 5s unless it is said\n"
+			"      --join M       so many jobs for a command, where they may be joined\n"
+			"      --lines        payloads as lines of JSON, as several always are\n"
+			"      --once         one job, or several joined, and no more\n"
+			"      --until-empty  end when nothing is ready any more\n"
+			"      --drain D      how long commands may go on when it is to end;\n"
+			"                     15s unless it is said\n"
+			"      --name NAME    of this runner; host and process unless it is said\n"
+			"      --replace      take the place of a runner with that name\n"
+			"      --weight N     its share of the work, 0 to 1000; 1 unless it is said\n"
+			"      --ttl D        how long others wait for a runner that is silent\n" STORE_HELP
+			"\n"
+			"Example: baton work mail -j 8 --timeout 5min -- ./send\n"
+			"baton-work(1) says more.\n",
+		.run = cmd_work,
+	},
+	{
 		.name = "claim",
 		.usage = "QUEUE [OPTION]...",
 		.summary = "take work from a queue",

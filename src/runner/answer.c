@@ -66,8 +66,9 @@ static void fail_instead(struct core *c, struct run *r, enum baton_err err)
 		r->end.drop(r->end.hold);
 	r->end = (struct core_end){
 		.how = BATON_FAIL,
-		.error = err == BATON_FULL
-		                 ? BATON_STR("the queue of its follow-up work is full")
+		.error = err == BATON_FULL ? BATON_STR("the queue of its follow-up work is full")
+		         : err == BATON_INVALID
+		                 ? BATON_STR("its result or its follow-up work is not accepted")
 		                 : BATON_STR("its follow-up work has a source key that is there "
 		                             "with other content"),
 	};
@@ -99,16 +100,30 @@ static void end_answered(struct core *c, size_t i)
 	run_drop(c, r);
 }
 
+/* An end that the store does not accept keeps none of the others from being sent. */
+static void ends_refused(struct core *c, bool invalid)
+{
+	for (size_t i = 0; i < c->request.end_count; i++) {
+		struct run *r = &c->runs.all[c->end_runs[i]];
+		if (invalid && c->request.end_count == 1)
+			fail_instead(c, r, BATON_INVALID);
+		else
+			run_again(c, r);
+	}
+	if (invalid && c->request.end_count > 1)
+		c->singly = (uint32_t)c->request.end_count;
+}
+
 /* Without an answer it is sent again: the store says the same as it has said, or would have. */
 static void ticked(struct core *c, struct core_answer *a)
 {
 	bool asked = c->request.claims > 0;
-	for (size_t i = 0; i < c->request.end_count; i++) {
-		if (a->err == BATON_OK)
-			end_answered(c, i);
-		else
-			run_again(c, &c->runs.all[c->end_runs[i]]);
-	}
+	for (size_t i = 0; i < c->request.end_count && a->err == BATON_OK; i++)
+		end_answered(c, i);
+	if (c->singly > 0 && c->request.end_count > 0)
+		c->singly--;
+	if (a->err != BATON_OK)
+		ends_refused(c, a->err == BATON_INVALID);
 	c->doubt = c->doubt || (a->err != BATON_OK && asked);
 	c->hungry = c->hungry || (a->err != BATON_OK && asked);
 	if (a->err != BATON_OK)

@@ -50,8 +50,9 @@ static void add_end(struct core *c, struct run *r)
 
 static void add_ends(struct core *c)
 {
+	size_t max = c->singly > 0 ? 1 : BATON_CLAIMS_MAX;
 	struct run *r;
-	while (c->request.end_count < BATON_CLAIMS_MAX && (r = runs_over(c)))
+	while (c->request.end_count < max && (r = runs_over(c)))
 		add_end(c, r);
 	c->request.ends = c->ends;
 	c->request.ended = c->ended;
@@ -72,6 +73,8 @@ static void add_shard(struct core *c, const struct served *s, uint32_t number, u
 static uint32_t slots_free(const struct core *c)
 {
 	uint32_t free = c->runs.running < c->o.slots ? c->o.slots - c->runs.running : 0;
+	uint64_t left = c->o.limit > 0 ? c->o.limit - c->counts.claimed : UINT64_MAX;
+	free = left < free ? (uint32_t)left : free;
 	return free < BATON_CLAIMS_MAX ? free : BATON_CLAIMS_MAX;
 }
 

@@ -16,24 +16,35 @@ enum baton_err carrier_init(struct carrier *c, const struct carrier_options *opt
 	               : fail_memory(BATON_RUNNERS_MAX * sizeof *c->infos, "a list of runners");
 }
 
+/* The handle is of no use any more. */
+static void retire(struct carrier *c)
+{
+	if (c->runner && c->o.retire)
+		c->o.retire(c->o.arg, c->runner);
+	else
+		baton_runner_free(c->runner);
+	c->runner = NULL;
+}
+
 void carrier_done(struct carrier *c)
 {
-	baton_runner_free(c->runner);
+	retire(c);
 	mem_free(c->o.alloc, c->infos, BATON_RUNNERS_MAX, sizeof *c->infos);
 	mem_free(c->o.alloc, c->dead, BATON_RUNNERS_MAX, sizeof *c->dead);
 	for (size_t i = 0; i < c->o.serve_count; i++)
 		mem_free(c->o.alloc, c->owners[i], c->owner_count[i], sizeof *c->owners[i]);
-	c->runner = NULL;
 }
 
 static enum baton_err do_register(struct carrier *c, struct core_answer *ret)
 {
-	if (c->runner)
-		return fail(BATON_SYSTEM, "it is registered already");
+	retire(c);
 	enum baton_err e = baton_runner_register(c->o.store, &c->o.ask, &c->runner, &ret->other);
-	if (e == BATON_OK)
-		ret->number = baton_runner_number(c->runner);
-	return e;
+	if (e != BATON_OK)
+		return e;
+	ret->number = baton_runner_number(c->runner);
+	if (c->o.began)
+		c->o.began(c->o.arg, c->runner);
+	return BATON_OK;
 }
 
 static enum baton_err room(struct carrier *c, size_t i, uint32_t count)
@@ -108,10 +119,8 @@ static enum baton_err do_tick(struct carrier *c, const struct core_request *r,
 static enum baton_err do_leave(struct carrier *c)
 {
 	enum baton_err e = baton_runner_unregister(c->runner);
-	if (e == BATON_OK || e == BATON_NOT_HELD) {
-		baton_runner_free(c->runner);
-		c->runner = NULL;
-	}
+	if (e == BATON_OK || e == BATON_NOT_HELD)
+		retire(c);
 	return e;
 }
 

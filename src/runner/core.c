@@ -78,10 +78,8 @@ struct baton_mono core_hard_stop(const struct core *c)
 /* Nothing is done any more under the registration as it is. */
 static void drop_all(struct core *c, struct baton_mono now)
 {
-	struct baton_detach_info info;
-	baton_detach_look(c->o.detach, &info);
+	c->counts.detached++;
 	c->stale = true;
-	c->manual = info.manual;
 	c->told = false;
 	c->take_over = false;
 	c->probe_at = now;
@@ -110,14 +108,15 @@ static void refuse_unsent(struct core *c)
 
 void core_notice(struct core *c, struct baton_mono now)
 {
+	struct baton_detach_info info;
 	bool detached = baton_detach_state(c->o.detach) == BATON_DETACHED;
 	if (detached && !c->detached)
 		drop_all(c, now);
 	c->detached = detached;
 	if (!c->stale)
 		return;
-	if (!detached)
-		c->manual = false;
+	baton_detach_look(c->o.detach, &info);
+	c->manual = info.manual;
 	if (c->number == 0)
 		refuse_unsent(c);
 	if (c->number == 0 && c->runs.running == 0 && c->runs.unsent == 0)
@@ -135,14 +134,12 @@ void core_lost(struct core *c, struct baton_mono now)
 void core_detach(struct core *c, struct baton_mono now)
 {
 	baton_detach_make(c->o.detach, BATON_DETACH_MANUAL, NULL, now);
-	c->manual = true;
 	core_notice(c, now);
 }
 
 void core_attach(struct core *c, struct baton_mono now)
 {
-	if (baton_detach_attach(c->o.detach, now))
-		c->manual = false;
+	baton_detach_attach(c->o.detach, now);
 	c->probe_at = now;
 	core_notice(c, now);
 }
@@ -239,6 +236,12 @@ void core_ended(struct core *c, uint64_t run, const struct core_end *end, struct
 	core_notice(c, now);
 }
 
+bool core_is_stopping(struct core *c, uint64_t run)
+{
+	const struct run *r = run_find(c, run);
+	return r && r->is == RUN_STOPPING;
+}
+
 void core_news(struct core *c)
 {
 	c->hungry = true;
@@ -324,6 +327,17 @@ bool core_is_done(const struct core *c, const char **ret_why)
 {
 	*ret_why = c->why[0] != '\0' ? c->why : NULL;
 	return c->done;
+}
+
+bool core_is_spent(const struct core *c)
+{
+	return c->o.limit > 0 && c->counts.claimed >= c->o.limit && c->runs.running == 0;
+}
+
+const struct baton_work_claim *core_claim(struct core *c, uint64_t run)
+{
+	const struct run *r = run_find(c, run);
+	return r ? r->claim : NULL;
 }
 
 bool core_is_idle(const struct core *c)

@@ -35,6 +35,7 @@ struct core_options {
 	const struct core_serve *serves; /* borrowed */
 	size_t serve_count;
 	uint32_t slots;              /* handlers at once */
+	uint64_t limit;              /* claims in all; 0: no limit */
 	uint32_t weight;             /* 0: it takes no shards */
 	struct baton_duration ttl;   /* of the registration */
 	struct baton_duration margin;
@@ -130,6 +131,8 @@ struct core_counts {
 	uint64_t refused; /* ends under an old fence */
 	uint64_t ticks;
 	uint64_t takeovers;
+	uint64_t detached; /* how often */
+	uint64_t claimed;
 	uint32_t running; /* now */
 	uint32_t owned;   /* shards, now */
 };
@@ -156,6 +159,9 @@ bool core_order(struct core *core, struct baton_mono now, struct core_order *ret
 /* The handler of a run, which was started, has ended. */
 void core_ended(struct core *core, uint64_t run, const struct core_end *end, struct baton_mono now);
 
+/* Whether that run was told to stop. */
+bool core_is_stopping(struct core *core, uint64_t run);
+
 /* There may be work; who is there may have changed. */
 void core_news(struct core *core);
 void core_look_around(struct core *core);
@@ -173,6 +179,12 @@ void core_stop(struct core *core, struct baton_duration grace, struct baton_mono
 
 /* Whether it has nothing more to do: it was stopped, or cannot go on: then *ret_why says why. */
 bool core_is_done(const struct core *core, const char **ret_why);
+
+/* Whether it has had as many claims as it may, and all have ended. */
+bool core_is_spent(const struct core *core);
+
+/* The claim of a run; NULL: it is not known. */
+const struct baton_work_claim *core_claim(struct core *core, uint64_t run);
 
 /* Whether nothing was there when it looked last in all of its shards, and nothing runs. */
 bool core_is_idle(const struct core *core);

@@ -129,6 +129,7 @@ static void run_add(struct core *c, const struct baton_work_claim *claim, uint32
 	s->pass += 1.0 / s->serve->weight;
 	s->turn = (claim->shard + 1) % s->count;
 	c->runs.running++;
+	c->counts.claimed++;
 	fifo_add(&c->runs.fresh, number);
 }
 

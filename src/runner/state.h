@@ -110,6 +110,7 @@ struct core {
 	struct baton_work_proof *proofs;
 	struct baton_runner_info victim;
 	bool take_over; /* `victim` is to be taken over */
+	uint32_t singly; /* so many ends are sent alone: one of them is not accepted */
 	bool doubt;     /* it is not known what the last tick claimed */
 	bool hungry;    /* there may be work */
 	bool leaving;   /* there are shards that are LEAVING */

@@ -1,0 +1,70 @@
+/* Payloads as a handler reads them. */
+#include "runner/payload.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+#include <yajl/yajl_gen.h>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+
+static bool is_text(struct baton_str s)
+{
+	uint32_t ch;
+	size_t step = 1;
+	for (size_t i = 0; i < s.len && step > 0; i += step)
+		step = utf8_next(s.ptr + i, s.len - i, &ch);
+	return step > 0;
+}
+
+static void add_base64(struct buf *buf, struct baton_str s)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	for (size_t i = 0; i < s.len && buf->err == BATON_OK; i += 3) {
+		size_t left = s.len - i;
+		uint32_t bits = (uint32_t)(unsigned char)s.ptr[i] << 16;
+		bits |= left > 1 ? (uint32_t)(unsigned char)s.ptr[i + 1] << 8 : 0;
+		bits |= left > 2 ? (unsigned char)s.ptr[i + 2] : 0;
+		const char text[4] = {digits[bits >> 18 & 63], digits[bits >> 12 & 63],
+		                      left > 1 ? digits[bits >> 6 & 63] : '=',
+		                      left > 2 ? digits[bits & 63] : '='};
+		buf_append(buf, text, sizeof text);
+	}
+}
+
+static void print(void *arg, const char *text, size_t len)
+{
+	buf_append(arg, text, len);
+}
+
+static void add_line(struct buf *buf, yajl_gen gen, const struct baton_work_batch *batch,
+                     struct baton_str payload)
+{
+	buf_printf(buf, "{\"job\":\"%s\",\"seq\":%" PRIu64 ",", batch->id.text, batch->seq);
+	if (is_text(payload)) {
+		buf_append_str(buf, BATON_STR("\"payload\":"));
+		yajl_gen_reset(gen, NULL);
+		yajl_gen_string(gen, (const unsigned char *)payload.ptr, payload.len);
+	} else {
+		buf_append_str(buf, BATON_STR("\"payload_base64\":\""));
+		add_base64(buf, payload);
+		buf_append_str(buf, BATON_STR("\""));
+	}
+	buf_append_str(buf, BATON_STR("}\n"));
+}
+
+enum baton_err payload_lines(struct buf *buf, const struct baton_work_claim *claim)
+{
+	yajl_gen gen = yajl_gen_alloc(NULL);
+	if (!gen)
+		return fail_memory(sizeof gen, "lines of JSON");
+	yajl_gen_config(gen, yajl_gen_print_callback, print, buf);
+	for (size_t i = 0; i < claim->count; i++) {
+		for (size_t k = 0; k < claim->batches[i].count; k++)
+			add_line(buf, gen, &claim->batches[i], claim->batches[i].payloads[k]);
+	}
+	yajl_gen_free(gen);
+	return buf->err;
+}
