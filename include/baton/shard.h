@@ -92,7 +92,7 @@ BATON_API enum baton_err baton_runner_take_over(struct baton_store *store,
 struct baton_shard {
 	struct baton_str queue;
 	uint32_t number;
-	uint32_t claims; /* baton_runner_tick(): at most so many, to BATON_CLAIMS_MAX in all    */
+	uint32_t claims; /* baton_runner_tick(): at most so many of this shard                 */
 	uint32_t max;    /* batches in each                                                    */
 };
 
@@ -133,10 +133,16 @@ struct baton_tick {
 	const struct baton_shard *shards; /* where it wants work from                 */
 	size_t shard_count;
 	struct baton_shard_answer *owned; /* room for the answers to them             */
+	uint32_t claims; /* at most so many new ones in all, to BATON_CLAIMS_MAX; 0: as the shards
+	                    say, and these to BATON_CLAIMS_MAX together                       */
 };
 
 /* Ends claims and makes new ones. A claim of a runner has no time limit: it lasts as long as its
  * registration and its shard are the runner's.
+ *
+ * If there is more to claim than is asked for, each shard gives as many as when they give one each
+ * in turn, in the order of `shards`; in the answer those of a shard may stand together. A shard
+ * that has nothing costs next to nothing.
  *
  * BATON_OK: the answers are filled in, and *ret_claims is what was given, or NULL.
  * BATON_NOT_HELD: the runner was taken over, and nothing has changed. Others as for

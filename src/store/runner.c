@@ -259,14 +259,28 @@ enum baton_err baton_shard_list(struct baton_store *store, struct baton_str queu
 	return e == BATON_OK ? store->ops->shard_list(store, queue, first, answers, count) : e;
 }
 
-static enum baton_err check_tick(const struct baton_tick *tick)
+/* Of all shards together. */
+static uint64_t claims_of_shards(const struct baton_tick *tick)
 {
 	uint64_t claims = 0;
+	for (size_t i = 0; i < tick->shard_count; i++)
+		claims += tick->shards[i].claims;
+	return claims;
+}
+
+size_t store_tick_claims(const struct baton_tick *tick)
+{
+	uint64_t claims = claims_of_shards(tick);
+	return (size_t)(tick->claims > 0 && tick->claims < claims ? tick->claims : claims);
+}
+
+static enum baton_err check_tick(const struct baton_tick *tick)
+{
+	uint64_t claims = tick->claims > 0 ? tick->claims : claims_of_shards(tick);
 	enum baton_err e = check_shards(tick->shards, tick->shard_count);
 	if (e == BATON_OK)
 		e = store_check_ends(tick->ends, tick->end_count);
 	for (size_t i = 0; i < tick->shard_count && e == BATON_OK; i++) {
-		claims += tick->shards[i].claims;
 		if (tick->shards[i].max > BATON_JOIN_MAX)
 			e = fail(BATON_INVALID,
 			         "%" PRIu32 " batches in one claim: at most %d are allowed",

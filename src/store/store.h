@@ -198,6 +198,9 @@ struct baton_lease store_lease(const struct lease_row *row);
 /* Whether ends of claims are within their limits. */
 enum baton_err store_check_ends(const struct baton_work_end *ends, size_t count);
 
+/* How many claims a tick may make in all. */
+size_t store_tick_claims(const struct baton_tick *tick);
+
 /* Ends what all backends have. */
 void store_done(struct baton_store *store);
 

@@ -152,6 +152,133 @@ static void a_tick_gives_the_work_of_owned_shards_alone(void **state)
 	assert_sound(w);
 }
 
+/* How many claims a tick of all that is asked for gives of each; each queue has one shard. */
+static void tick_counts(struct world *w, struct baton_runner *r, const struct baton_shard *shards,
+                        uint32_t claims, size_t ret[3])
+{
+	struct baton_shard_answer answers[3];
+	struct baton_tick t = {.shards = shards,
+	                       .shard_count = 3,
+	                       .owned = answers,
+	                       .claims = claims};
+	struct baton_work_claims *given = NULL;
+	assert_int_equal(baton_runner_tick(r, &t, &given), BATON_OK);
+	memset(ret, 0, 3 * sizeof ret[0]);
+	for (size_t i = 0; given && i < given->count; i++) {
+		for (size_t k = 0; k < 3; k++)
+			ret[k] += baton_str_equal(given->claims[i].queue, shards[k].queue);
+	}
+	if (given)
+		keep_claims(w, given);
+}
+
+static void shards_give_in_turn_until_it_is_enough(void **state)
+{
+	struct world *w = *state;
+	static const struct {
+		uint32_t all, each[3];
+		size_t given[3];
+	} cases[] = {
+		{1, {10, 10, 10}, {1, 0, 0}},
+		{2, {10, 10, 10}, {1, 1, 0}},
+		{4, {10, 10, 10}, {2, 1, 1}},
+		{7, {10, 10, 10}, {3, 1, 3}},
+		{9, {10, 10, 10}, {4, 1, 4}},
+		{7, {2, 10, 10}, {2, 1, 4}},
+		{7, {0, 10, 10}, {0, 1, 6}},
+		{1000, {900, 900, 900}, {20, 1, 30}},
+		{0, {3, 3, 3}, {3, 1, 3}},
+		{40, {1000, 1000, 1000}, {20, 1, 19}},
+		{45, {1000, 1000, 1000}, {20, 1, 24}},
+	};
+	static const char *const queues[] = {"a", "b", "c"};
+	static const int amounts[] = {20, 1, 30};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct baton_shard shards[3];
+		size_t given[3];
+		struct baton_runner *r = enlist(w, "r");
+		for (size_t k = 0; k < 3; k++) {
+			one_shard(w, queues[k]);
+			own(r, queues[k], 0);
+			for (int n = 0; n < amounts[k] && i == 0; n++)
+				put(w, queues[k], NULL);
+			shards[k] = shard(queues[k], 0);
+			shards[k].claims = cases[i].each[k];
+		}
+		tick_counts(w, r, shards, cases[i].all, given);
+		for (size_t k = 0; k < 3; k++) {
+			if (given[k] != cases[i].given[k])
+				fail_msg("case %zu: %s gave %zu", i, queues[k], given[k]);
+		}
+		assert_sound(w);
+		baton_runner_leave(r);
+	}
+}
+
+static void a_shard_that_is_asked_for_twice_gives_no_fence_twice(void **state)
+{
+	struct world *w = *state;
+	one_shard(w, "q");
+	struct baton_runner *r = enlist(w, "r");
+	own(r, "q", 0);
+	for (int i = 0; i < 5; i++)
+		put(w, "q", NULL);
+	const struct baton_shard shards[] = {shard("q", 0), shard("q", 0)};
+	struct baton_shard_answer answers[2];
+	struct baton_tick t = {.shards = shards, .shard_count = 2, .owned = answers, .claims = 4};
+	struct baton_work_claims *given = NULL;
+	assert_int_equal(baton_runner_tick(r, &t, &given), BATON_OK);
+	keep_claims(w, given);
+	assert_int_equal(given->count, 4);
+	for (size_t i = 1; i < 4; i++)
+		assert_true(given->claims[i].fence.v > given->claims[i - 1].fence.v);
+	const struct baton_work_claims *last = tick(w, r, "q");
+	assert_true(last->claims[0].fence.v > given->claims[3].fence.v);
+	assert_int_equal(answers[1].err, BATON_OK);
+	baton_runner_leave(r);
+	assert_sound(w);
+}
+
+static struct baton_shard_answer tick_answer(struct baton_runner *r, const char *queue)
+{
+	struct baton_shard s = shard(queue, 0);
+	struct baton_shard_answer a;
+	struct baton_tick t = {.shards = &s, .shard_count = 1, .owned = &a};
+	struct baton_work_claims *claims = NULL;
+	assert_int_equal(baton_runner_tick(r, &t, &claims), BATON_OK);
+	assert_null(claims);
+	return a;
+}
+
+static void each_tick_says_whose_a_shard_is_now(void **state)
+{
+	struct world *w = *state;
+	one_shard(w, "q");
+	struct baton_runner *a = enlist(w, "a"), *b = enlist(w, "b");
+	assert_int_equal(tick_answer(a, "q").err, BATON_NOT_HELD);
+	uint64_t fence = own(a, "q", 0).fence.v;
+	assert_int_equal(tick_answer(a, "q").fence.v, fence);
+	assert_int_equal(tick_answer(b, "q").err, BATON_YIELD);
+	assert_int_equal(tick_answer(b, "q").runner, baton_runner_number(a));
+	assert_int_equal(tick_answer(a, "q").fence.v, fence);
+	struct baton_shard s = shard("q", 0);
+	struct baton_shard_answer answer;
+	assert_int_equal(baton_shard_give(a, &s, 1, &answer), BATON_OK);
+	assert_int_equal(tick_answer(a, "q").err, BATON_NOT_HELD);
+	uint64_t next = own(b, "q", 0).fence.v;
+	assert_true(next > fence);
+	assert_int_equal(tick_answer(a, "q").err, BATON_YIELD);
+	assert_int_equal(tick_answer(b, "q").fence.v, next);
+	assert_int_equal(baton_shard_give(b, &s, 1, &answer), BATON_OK);
+	assert_true(own(b, "q", 0).fence.v > next);
+	assert_true(tick_answer(b, "q").fence.v > next);
+	baton_runner_leave(b);
+	assert_int_equal(tick_answer(a, "q").err, BATON_NOT_HELD);
+	assert_true(own(a, "q", 0).fence.v > next);
+	assert_int_equal(tick_answer(a, "q").err, BATON_OK);
+	baton_runner_leave(a);
+}
+
 static void what_was_put_before_the_first_runner_came_is_found(void **state)
 {
 	struct world *w = *state;
@@ -383,6 +510,14 @@ static void ticks_have_their_limits(void **state)
 	asked.claims = 1001;
 	assert_int_equal(baton_runner_tick(r, &t, &claims), BATON_INVALID);
 	assert_detail("1001 claims in one call: at most 1000 are allowed");
+	t.claims = 1000;
+	assert_int_equal(baton_runner_tick(r, &t, &claims), BATON_OK);
+	asked.claims = UINT32_MAX;
+	assert_int_equal(baton_runner_tick(r, &t, &claims), BATON_OK);
+	t.claims = 1001;
+	asked.claims = 1;
+	assert_int_equal(baton_runner_tick(r, &t, &claims), BATON_INVALID);
+	assert_detail("1001 claims in one call: at most 1000 are allowed");
 	baton_runner_leave(r);
 }
 
@@ -391,6 +526,9 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(a_second_runner_of_one_name_yields_unless_it_replaces),
 	WORLD_TEST(a_shard_has_one_owner_and_its_fence_grows),
 	WORLD_TEST(a_tick_gives_the_work_of_owned_shards_alone),
+	WORLD_TEST(shards_give_in_turn_until_it_is_enough),
+	WORLD_TEST(a_shard_that_is_asked_for_twice_gives_no_fence_twice),
+	WORLD_TEST(each_tick_says_whose_a_shard_is_now),
 	WORLD_TEST(what_was_put_before_the_first_runner_came_is_found),
 	WORLD_TEST(a_runner_that_has_beaten_is_not_taken_over),
 	WORLD_TEST(what_a_lost_runner_had_is_ready_again_with_an_attempt_more),

@@ -11,11 +11,11 @@
 #include "store/memory/ops.h"
 #include "store/memory/put.h"
 #include "store/memory/queue.h"
-#include "store/memory/take.h"
+#include "store/memory/runner.h"
 
 #define SHARD_TEXT (BATON_NAME_MAX + 16)
 
-static struct runner *runner_find(const struct memory *m, uint64_t number)
+struct runner *memory_runner_find(const struct memory *m, uint64_t number)
 {
 	for (struct row *row = m->runners.oldest; row; row = row->newer) {
 		struct runner *r = (struct runner *)row;
@@ -121,7 +121,7 @@ enum baton_err memory_runner_remove(struct baton_store *store, uint64_t number, 
 {
 	struct tx tx;
 	memory_tx_begin(&tx, store);
-	struct runner *r = runner_find(tx.m, number);
+	struct runner *r = memory_runner_find(tx.m, number);
 	if (!r)
 		return memory_tx_end(&tx, BATON_NOT_HELD);
 	enum baton_err e = give_back(&tx, r, NULL, 0, end);
@@ -156,6 +156,12 @@ static struct baton_str shard_subject(struct baton_str queue, uint32_t number,
 	return (struct baton_str){text, (size_t)len};
 }
 
+struct lease *memory_shard_find(const struct memory *m, struct baton_str queue, uint32_t number)
+{
+	char text[SHARD_TEXT];
+	return memory_lease_find(m, shard_subject(queue, number, text));
+}
+
 static enum baton_err check_number(const struct queue *queue, uint64_t number)
 {
 	char shown[QUOTE_TEXT];
@@ -165,7 +171,7 @@ static enum baton_err check_number(const struct queue *queue, uint64_t number)
 	            quote(queue->name, shown), queue->is.policy.shards - 1, number);
 }
 
-static enum baton_err shard_queue(const struct tx *tx, const struct baton_shard *shard,
+enum baton_err memory_shard_queue(const struct tx *tx, const struct baton_shard *shard,
                                   struct queue **ret)
 {
 	enum baton_err e = memory_queue_enter(tx->m, shard->queue, BATON_QUEUE_RUNNER, ret);
@@ -178,11 +184,11 @@ static enum baton_err check_shards(const struct tx *tx, const struct baton_shard
 	struct queue *queue;
 	enum baton_err e = BATON_OK;
 	for (size_t i = 0; i < count && e == BATON_OK; i++)
-		e = shard_queue(tx, &shards[i], &queue);
+		e = memory_shard_queue(tx, &shards[i], &queue);
 	return e;
 }
 
-static struct baton_shard_answer answer_of(const struct lease *shard, uint64_t runner)
+struct baton_shard_answer memory_shard_answer(const struct lease *shard, uint64_t runner)
 {
 	uint64_t has = shard ? shard->is.runner : 0;
 	enum baton_err e = has == 0 ? BATON_NOT_HELD : has == runner ? BATON_OK : BATON_YIELD;
@@ -207,14 +213,14 @@ static enum baton_err change_one(struct tx *tx, const struct runner *r,
 {
 	char text[SHARD_TEXT];
 	struct queue *queue;
-	enum baton_err e = shard_queue(tx, &c->shards[i], &queue);
+	enum baton_err e = memory_shard_queue(tx, &c->shards[i], &queue);
 	struct lease *shard =
 		memory_lease_make(tx, shard_subject(c->shards[i].queue, c->shards[i].number, text));
 	if (e != BATON_OK || !shard)
 		return e == BATON_OK ? BATON_NO_MEMORY : e;
 	if (c->take && shard->is.runner == 0)
 		e = take_shard(tx, queue, shard, c->runner);
-	c->answers[i] = answer_of(shard, c->runner);
+	c->answers[i] = memory_shard_answer(shard, c->runner);
 	if (c->take || shard->is.runner != c->runner || e != BATON_OK)
 		return e;
 	e = give_back(tx, r, queue, shard->is.row.fence, RUNNER_LEFT);
@@ -229,7 +235,7 @@ enum baton_err memory_shard_change(struct baton_store *store, const struct shard
 {
 	struct tx tx;
 	memory_tx_begin(&tx, store);
-	const struct runner *r = runner_find(tx.m, c->runner);
+	const struct runner *r = memory_runner_find(tx.m, c->runner);
 	enum baton_err e = r ? check_shards(&tx, c->shards, c->count) : BATON_NOT_HELD;
 	for (size_t i = 0; i < c->count && e == BATON_OK; i++)
 		e = change_one(&tx, r, c, i);
@@ -240,7 +246,7 @@ enum baton_err memory_shard_list(struct baton_store *store, struct baton_str que
                                  struct baton_shard_answer *answers, size_t count)
 {
 	struct tx tx;
-	char text[SHARD_TEXT], shown[QUOTE_TEXT];
+	char shown[QUOTE_TEXT];
 	memory_tx_begin(&tx, store);
 	const struct queue *q = memory_queue_find(tx.m, queue);
 	enum baton_err e =
@@ -248,56 +254,8 @@ enum baton_err memory_shard_list(struct baton_store *store, struct baton_str que
 	if (e == BATON_OK && count > 0)
 		e = check_number(q, (uint64_t)first + count - 1);
 	for (size_t i = 0; i < count && e == BATON_OK; i++) {
-		const struct lease *shard =
-			memory_lease_find(tx.m, shard_subject(queue, first + (uint32_t)i, text));
-		answers[i] = answer_of(shard, shard ? shard->is.runner : 0);
+		const struct lease *shard = memory_shard_find(tx.m, queue, first + (uint32_t)i);
+		answers[i] = memory_shard_answer(shard, shard ? shard->is.runner : 0);
 	}
 	return memory_tx_end(&tx, e);
-}
-
-/* Work of one shard, if the runner has it. */
-static enum baton_err tick_shard(struct tx *tx, const struct runner *r,
-                                 const struct baton_shard *shard, struct claims_parcel *parcel,
-                                 struct baton_shard_answer *answer)
-{
-	char text[SHARD_TEXT];
-	struct queue *queue;
-	enum baton_err e = shard_queue(tx, shard, &queue);
-	struct lease *row =
-		memory_lease_find(tx->m, shard_subject(shard->queue, shard->number, text));
-	*answer = answer_of(row, r->put.number);
-	if (e != BATON_OK || answer->err != BATON_OK || queue->is.policy.paused || shard->max == 0)
-		return e;
-	struct take take = {&r->put.owner, row, BATON_DURATION_FOREVER, parcel};
-	const struct take_limits limits = {shard->claims, shard->max};
-	return memory_take_lanes(tx, queue, shard->number, &take, &limits);
-}
-
-static enum baton_err tick_claims(struct tx *tx, const struct runner *r,
-                                  const struct baton_tick *tick, struct claims_parcel *parcel)
-{
-	enum baton_err e = BATON_OK;
-	for (size_t i = 0; i < tick->shard_count && e == BATON_OK; i++)
-		e = tick_shard(tx, r, &tick->shards[i], parcel, &tick->owned[i]);
-	return e;
-}
-
-enum baton_err memory_tick(struct baton_store *store, uint64_t runner,
-                           const struct baton_tick *tick, struct baton_work_claims **ret_claims)
-{
-	struct tx tx;
-	size_t claims = 0;
-	struct claims_parcel *parcel = NULL;
-	memory_tx_begin(&tx, store);
-	for (size_t i = 0; i < tick->shard_count; i++)
-		claims += tick->shards[i].claims;
-	const struct runner *r = runner_find(tx.m, runner);
-	enum baton_err e = r ? check_shards(&tx, tick->shards, tick->shard_count) : BATON_NOT_HELD;
-	if (e == BATON_OK)
-		e = memory_end_all(&tx, tick->ends, tick->end_count, tick->ended);
-	if (e == BATON_OK) {
-		parcel = memory_take_parcel(&tx, claims);
-		e = parcel ? tick_claims(&tx, r, tick, parcel) : BATON_NO_MEMORY;
-	}
-	return memory_take_give(memory_tx_end_ring(&tx, e), parcel, ret_claims);
 }

@@ -15,6 +15,12 @@ static void text_read(const struct query *q, int column, char to[BATON_NAME_MAX 
 	to[len] = '\0';
 }
 
+static enum baton_err unreadable(const struct db *db)
+{
+	return fail(BATON_STORAGE, "store %s is damaged: it has a runner that cannot be read",
+	            db->path);
+}
+
 static enum baton_err row_read(const struct query *q, struct runner_row *r)
 {
 	*r = (struct runner_row){
@@ -29,8 +35,7 @@ static enum baton_err row_read(const struct query *q, struct runner_row *r)
 	text_read(q, 4, r->labels);
 	if (r->slot < BEATS_MAX && baton_owner_parse(column_str(q, 5), &r->owner) == BATON_OK)
 		return BATON_OK;
-	return fail(BATON_STORAGE, "store %s is damaged: it has a runner that cannot be read",
-	            q->db->path);
+	return unreadable(q->db);
 }
 
 /* The row that a query finds, if it does. */
@@ -49,6 +54,19 @@ enum baton_err runner_load(struct db *db, uint64_t number, struct runner_row *re
 	struct query q = query_begin(db, SQL_RUNNER_READ);
 	query_int(&q, (int64_t)number);
 	return take_row(&q, ret, ret_found);
+}
+
+enum baton_err runner_owner(struct db *db, uint64_t number, struct baton_owner *ret,
+                            bool *ret_found)
+{
+	enum baton_err bad = BATON_OK;
+	struct query q = query_begin(db, SQL_RUNNER_OWNER);
+	query_int(&q, (int64_t)number);
+	*ret_found = query_row(&q);
+	if (*ret_found && baton_owner_parse(column_str(&q, 0), ret) != BATON_OK)
+		bad = unreadable(db);
+	enum baton_err e = query_end(&q);
+	return e == BATON_OK ? bad : e;
 }
 
 /* The first slot that no runner has. */
@@ -192,6 +210,7 @@ static enum baton_err remove_run(void *store, void *args)
 		e = runner_return(s, &row, 0, 0, why);
 	if (e == BATON_OK)
 		e = RUN(&s->db, SQL_SHARD_FREE, (int64_t)a->number);
+	books_shard(&s->books);
 	return e == BATON_OK ? RUN(&s->db, SQL_RUNNER_DROP, (int64_t)a->number) : e;
 }
 

@@ -4,8 +4,12 @@
 
 #include "store/sqlite/sqlite.h"
 
-/* Whether it is registered. `ret` may be NULL. */
+/* The runner of that number. *ret_found false: it is not registered. */
 enum baton_err runner_load(struct db *db, uint64_t number, struct runner_row *ret, bool *ret_found);
+
+/* As whom it claims. */
+enum baton_err runner_owner(struct db *db, uint64_t number, struct baton_owner *ret,
+                            bool *ret_found);
 
 /* A shard that nobody ever had has zeros. */
 struct shard_row {
@@ -13,6 +17,13 @@ struct shard_row {
 	struct fence_base base;
 };
 enum baton_err shard_load(struct db *db, int64_t queue, uint32_t number, struct shard_row *ret);
+
+/* The queue of a shard that is asked for. BATON_INVALID: it has no such shard. */
+enum baton_err shard_queue(struct sqlite_store *s, const struct baton_shard *shard,
+                           struct queue_row **ret);
+
+/* What the runner is told of it. */
+struct baton_shard_answer shard_answer(const struct shard_row *row, uint64_t runner);
 
 /* Gives back what the runner has claimed: all, or what was granted under `granter` in the queue. */
 enum baton_err runner_return(struct sqlite_store *s, const struct runner_row *r, int64_t queue,
