@@ -36,6 +36,9 @@ struct tree {
  * BATON_SYSTEM: /proc cannot be read. BATON_NO_MEMORY. The tree is empty unless BATON_OK. */
 enum baton_err tree_look(struct tree *t);
 
+/* Forgets those of `pids`, and all who descend from these. */
+void tree_spare(struct tree *t, const int32_t *pids, size_t count);
+
 /* Sends `sig` to all of them. Nobody else gets it, even if a pid was given to another process in
  * the meantime. */
 void tree_signal(const struct tree *t, int sig);
