@@ -19,6 +19,7 @@
 #include <baton/owner.h>
 #include <baton/policy.h>
 #include <baton/queue.h>
+#include <baton/runner.h>
 #include <baton/schedule.h>
 #include <baton/shard.h>
 #include <baton/store.h>

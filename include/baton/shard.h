@@ -63,8 +63,17 @@ BATON_API enum baton_err baton_runner_register(struct baton_store *store,
                                                struct baton_runner **ret_runner,
                                                struct baton_runner_info *ret_other);
 
-/* Unregisters it, if that can be done, and frees it: its shards are free, and what it has claimed
- * goes back as if it had not been. NULL is fine. */
+/* Unregisters it: its shards are free, and what it has claimed goes back as if it had not been. The
+ * handle stays, for baton_runner_free().
+ *
+ * BATON_NOT_HELD: it was taken over. BATON_STORAGE, BATON_BUSY, BATON_NO_MEMORY: it may be registered
+ * still. Any thread. */
+BATON_API enum baton_err baton_runner_unregister(struct baton_runner *runner);
+
+/* Frees the handle; what is registered stays so. No call on it is under way. NULL is fine. */
+BATON_API void baton_runner_free(struct baton_runner *runner);
+
+/* Both, if the first can be done. NULL is fine. */
 BATON_API void baton_runner_leave(struct baton_runner *runner);
 
 /* Its number and its incarnation. */
@@ -87,6 +96,13 @@ BATON_API enum baton_err baton_runner_list(struct baton_store *store, uint64_t a
  * BATON_NOT_HELD: it has beaten, or is not there any more. Any thread. */
 BATON_API enum baton_err baton_runner_take_over(struct baton_store *store,
                                                 const struct baton_runner_info *seen);
+
+/* Gives back, as if it had not been, whatever the runner has claimed but these: a claim that was made
+ * by a tick whose answer never came is found here.
+ *
+ * BATON_NOT_HELD: it was taken over. Any thread. */
+BATON_API enum baton_err baton_runner_settle(struct baton_runner *runner,
+                                             const struct baton_work_proof *known, size_t count);
 
 /* One shard of a queue, and what a runner wants of it. */
 struct baton_shard {

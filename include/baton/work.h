@@ -68,6 +68,7 @@ struct baton_work_claim {
 	baton_fence fence;
 	struct baton_str queue;
 	struct baton_str lane; /* empty: none */
+	uint32_t shard;        /* of the queue, where a runner claimed it */
 	struct baton_store_time claimed_at;
 	struct baton_store_time expires_at; /* or BATON_STORE_TIME_NEVER */
 	const struct baton_work_batch *batches;

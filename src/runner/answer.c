@@ -192,34 +192,35 @@ static void apply(struct core *c, struct core_answer *a, struct baton_mono now)
 	}
 }
 
+/* The store could not be asked. */
+static void unavailable(struct core *c, const struct core_answer *a, bool renewal,
+                        struct baton_mono now)
+{
+	baton_detach_suspect(c->o.detach);
+	if (renewal || c->detached)
+		core_failed(c, a->err, a->why, now);
+	else
+		c->prove_at = now;
+	c->tried = c->tried || (c->stopping && c->detached);
+}
+
 /* What the answer says about the store and the registration. */
 static void judge(struct core *c, const struct core_answer *a, struct baton_mono now)
 {
-	bool renewal = c->request.kind == CORE_PROVE || c->request.kind == CORE_PROBE;
-	switch (a->err) {
-	case BATON_OK:
+	enum core_kind kind = c->request.kind;
+	bool renewal = kind == CORE_PROVE || kind == CORE_PROBE;
+	bool gone = kind == CORE_LEAVE && a->err == BATON_NOT_HELD;
+	if (a->err == BATON_OK || gone) {
 		if (renewal || c->detached)
 			core_renewed(c, now);
-		break;
-	case BATON_NOT_HELD:
-		if (c->request.kind == CORE_LEAVE && c->detached)
-			core_renewed(c, now);
-		else if (c->request.kind != CORE_TAKE_OVER && c->request.kind != CORE_LEAVE)
+	} else if (a->err == BATON_NOT_HELD) {
+		if (kind != CORE_TAKE_OVER)
 			core_lost(c, now);
-		break;
-	case BATON_NOT_FOUND:
-	case BATON_INVALID:
+	} else if (a->err == BATON_NOT_FOUND || a->err == BATON_INVALID) {
 		/* A queue is not what it was at the last look. */
 		core_look_around(c);
-		break;
-	default:
-		baton_detach_suspect(c->o.detach);
-		if (renewal || c->detached)
-			core_failed(c, a->err, a->why, now);
-		else
-			c->prove_at = now;
-		c->tried = c->tried || (c->stopping && c->detached);
-		break;
+	} else {
+		unavailable(c, a, renewal, now);
 	}
 }
 

@@ -3,6 +3,7 @@
 #include <baton/runner.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -10,9 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/check.h"
+#include "base/cleanup.h"
 #include "base/fail.h"
 #include "base/mem.h"
+#include "contest/home.h"
 #include "runner/calls.h"
 #include "runner/clerk.h"
 #include "runner/commands.h"
@@ -203,6 +205,27 @@ static enum baton_err open_parts(struct baton_engine *e)
 	return err == BATON_OK ? core_new(&core, &e->core) : err;
 }
 
+/* The file beside which the locks of handlers lie: that of the store, or one of this user's. */
+static enum baton_err find_beside(struct baton_engine *e)
+{
+	static const char suffix[] = "-beats";
+	const char *beats = e->o.store->beats_path;
+	size_t length = strlen(beats);
+	struct home home;
+	if (length > sizeof suffix) {
+		snprintf(e->beside, sizeof e->beside, "%.*s", (int)(length + 1 - sizeof suffix),
+		         beats);
+		return BATON_OK;
+	}
+	enum baton_err err = home_find(NULL, NULL, &home);
+	if (err != BATON_OK)
+		return err;
+	snprintf(e->beside, sizeof e->beside, "%s-runners", home.path);
+	AUTO(fd_closep) int fd = open(e->beside, O_CREAT | O_RDONLY | O_CLOEXEC, 0600);
+	return fd >= 0 ? BATON_OK
+	               : fail_errno(errno, "'%.200s' cannot be made", e->beside);
+}
+
 static enum baton_err open_handler(struct baton_engine *e)
 {
 	if (!has_command(e))
@@ -216,7 +239,9 @@ static enum baton_err open_handler(struct baton_engine *e)
 		.said = on_said,
 		.arg = e,
 	};
-	enum baton_err err = commands_init(&e->commands, &options);
+	enum baton_err err = find_beside(e);
+	if (err == BATON_OK)
+		err = commands_init(&e->commands, &options);
 	if (err == BATON_OK) {
 		e->o.ask.guardian = wards_pid(e->commands.wards);
 		e->o.ask.life = baton_str_z(e->commands.life);

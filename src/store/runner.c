@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/fail.h"
@@ -97,7 +98,7 @@ static enum baton_err make_way(struct baton_store *store, const struct runner_ro
                                bool replace)
 {
 	uint64_t seen = beats_read(&store->beats, other->slot);
-	if (!replace && !baton_owner_is_dead(&store->owner, &other->owner, BATON_REACH_HOST))
+	if (!replace && !baton_owner_is_dead(&store->owner, &other->owner, store->reach))
 		return BATON_YIELD;
 	while (!beats_stop(&store->beats, other->slot, seen))
 		seen = beats_read(&store->beats, other->slot);
@@ -146,14 +147,40 @@ enum baton_err baton_runner_register(struct baton_store *store, const struct bat
 	return BATON_OK;
 }
 
+enum baton_err baton_runner_unregister(struct baton_runner *runner)
+{
+	struct baton_store *store = runner->store;
+	enum baton_err e = store_enter(store);
+	return e == BATON_OK ? store->ops->runner_remove(store, runner->number, RUNNER_LEFT) : e;
+}
+
+void baton_runner_free(struct baton_runner *runner)
+{
+	if (runner)
+		mem_free(runner->store->alloc, runner, 1, sizeof *runner);
+}
+
 void baton_runner_leave(struct baton_runner *runner)
 {
-	if (!runner)
-		return;
+	if (runner)
+		baton_runner_unregister(runner);
+	baton_runner_free(runner);
+}
+
+bool store_is_known(const struct baton_work_proof *known, size_t count, const char *claim)
+{
+	size_t i = 0;
+	while (i < count && strcmp(known[i].id, claim) != 0)
+		i++;
+	return i < count;
+}
+
+enum baton_err baton_runner_settle(struct baton_runner *runner,
+                                   const struct baton_work_proof *known, size_t count)
+{
 	struct baton_store *store = runner->store;
-	if (store_enter(store) == BATON_OK)
-		store->ops->runner_remove(store, runner->number, RUNNER_LEFT);
-	mem_free(store->alloc, runner, 1, sizeof *runner);
+	enum baton_err e = store_enter(store);
+	return e == BATON_OK ? store->ops->runner_settle(store, runner->number, known, count) : e;
 }
 
 uint64_t baton_runner_number(const struct baton_runner *runner)

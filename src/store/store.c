@@ -39,6 +39,7 @@ static enum baton_err store_init(struct baton_store *s, const struct baton_store
 		.hook = o->hook,
 		.sync = o->sync ? o->sync : BATON_STORE_SAFE,
 		.patience = o->patience.ns > 0 ? o->patience : baton_duration_s(PATIENCE_S),
+		.reach = BATON_REACH_HOST,
 		.pid = getpid(),
 		.bell = 1,
 	};

@@ -140,6 +140,10 @@ struct store_ops {
 	enum baton_err (*runner_remove)(struct baton_store *store, uint64_t number,
 	                                enum runner_end end);
 
+	/* Gives back what it has claimed, but these. BATON_NOT_HELD: it is not there. */
+	enum baton_err (*runner_settle)(struct baton_store *store, uint64_t number,
+	                                const struct baton_work_proof *known, size_t count);
+
 	/* The one with the least number above `after`. BATON_NOT_FOUND: there is none. */
 	enum baton_err (*runner_next)(struct baton_store *store, uint64_t after,
 	                              struct runner_row *ret_row);
@@ -174,6 +178,7 @@ struct baton_store {
 	struct baton_id name; /* [const] random; a backend that lasts gives the one it has kept */
 	struct baton_duration patience;             /* [const] */
 	enum baton_store_sync sync;                 /* [const] */
+	enum baton_reach reach;                     /* [const] how far those are who share it */
 	int32_t pid;                                /* [const] of the process that opened it */
 	char where[BATON_STORE_PATH_MAX + 16];      /* [const] */
 	char beats_path[BATON_STORE_PATH_MAX + 16]; /* [const] "": memory of this process */
@@ -200,6 +205,9 @@ enum baton_err store_check_ends(const struct baton_work_end *ends, size_t count)
 
 /* How many claims a tick may make in all. */
 size_t store_tick_claims(const struct baton_tick *tick);
+
+/* Whether that claim is among them. */
+bool store_is_known(const struct baton_work_proof *known, size_t count, const char *claim);
 
 /* Ends what all backends have. */
 void store_done(struct baton_store *store);

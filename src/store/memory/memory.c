@@ -80,6 +80,7 @@ static const struct store_ops ops = {
 	.schedule_step = memory_schedule_step,
 	.runner_add = memory_runner_add,
 	.runner_remove = memory_runner_remove,
+	.runner_settle = memory_runner_settle,
 	.runner_next = memory_runner_next,
 	.shard_change = memory_shard_change,
 	.shard_list = memory_shard_list,

@@ -85,9 +85,26 @@ static enum baton_err abandon(struct tx *tx, struct claim *claim)
 	return e;
 }
 
-/* Gives back what the runner has claimed: all, or what was granted under `granter` in the queue. */
-static enum baton_err give_back(struct tx *tx, const struct runner *r, const struct queue *queue,
-                                uint64_t granter, enum runner_end end)
+/* Which of its claims a runner gives back: all, or what was granted under `granter` in the queue,
+ * and none that is known. */
+struct giving {
+	const struct queue *queue;
+	uint64_t granter;
+	const struct baton_work_proof *known;
+	size_t known_count;
+	enum runner_end end;
+};
+
+static bool is_given(const struct giving *g, const struct claim *claim)
+{
+	char name[CLAIM_NAME_TEXT];
+	if (g->queue && (claim->lane->queue != g->queue || claim->granter != g->granter))
+		return false;
+	claim_name_print(&claim->name, name);
+	return g->known_count == 0 || !store_is_known(g->known, g->known_count, name);
+}
+
+static enum baton_err give_back(struct tx *tx, const struct runner *r, const struct giving *g)
 {
 	enum baton_err e = BATON_OK;
 	for (struct row *row = tx->m->claims.oldest; row && e == BATON_OK; row = row->newer) {
@@ -95,12 +112,22 @@ static enum baton_err give_back(struct tx *tx, const struct runner *r, const str
 		if (row->gone ||
 		    !baton_id_equal(&claim->owner.incarnation, &r->put.owner.incarnation))
 			continue;
-		if (queue && (claim->lane->queue != queue || claim->granter != granter))
+		if (!is_given(g, claim))
 			continue;
-		e = end == RUNNER_TAKEN ? memory_claim_recover(tx, claim, "its runner was lost")
+		e = g->end == RUNNER_TAKEN ? memory_claim_recover(tx, claim, "its runner was lost")
 		                        : abandon(tx, claim);
 	}
 	return e;
+}
+
+enum baton_err memory_runner_settle(struct baton_store *store, uint64_t number,
+                                    const struct baton_work_proof *known, size_t count)
+{
+	const struct giving giving = {.known = known, .known_count = count, .end = RUNNER_LEFT};
+	struct tx tx;
+	memory_tx_begin(&tx, store);
+	const struct runner *r = memory_runner_find(tx.m, number);
+	return memory_tx_end_ring(&tx, r ? give_back(&tx, r, &giving) : BATON_NOT_HELD);
 }
 
 static enum baton_err shards_free(struct tx *tx, uint64_t runner)
@@ -124,7 +151,7 @@ enum baton_err memory_runner_remove(struct baton_store *store, uint64_t number, 
 	struct runner *r = memory_runner_find(tx.m, number);
 	if (!r)
 		return memory_tx_end(&tx, BATON_NOT_HELD);
-	enum baton_err e = give_back(&tx, r, NULL, 0, end);
+	enum baton_err e = give_back(&tx, r, &(struct giving){.end = end});
 	if (e == BATON_OK)
 		e = shards_free(&tx, number);
 	if (e == BATON_OK)
@@ -223,7 +250,10 @@ static enum baton_err change_one(struct tx *tx, const struct runner *r,
 	c->answers[i] = memory_shard_answer(shard, c->runner);
 	if (c->take || shard->is.runner != c->runner || e != BATON_OK)
 		return e;
-	e = give_back(tx, r, queue, shard->is.row.fence, RUNNER_LEFT);
+	e = give_back(tx, r,
+	              &(struct giving){.queue = queue,
+	                               .granter = shard->is.row.fence,
+	                               .end = RUNNER_LEFT});
 	if (e == BATON_OK)
 		e = memory_tx_save(tx, &shard->row);
 	if (e == BATON_OK)

@@ -164,8 +164,20 @@ static enum baton_err claims_list(struct sqlite_store *s, int64_t owner, struct 
 	return e == BATON_OK && !memory ? fail(BATON_NO_MEMORY, "no memory for claims") : e;
 }
 
-enum baton_err runner_return(struct sqlite_store *s, const struct runner_row *r, int64_t queue,
-                             uint64_t granter, struct baton_str why)
+static bool is_returned(const struct returning *returning, const struct claim_row *c)
+{
+	const struct claim_name name = {(uint64_t)c->head, c->fence};
+	char text[CLAIM_NAME_TEXT];
+	if (returning->granter > 0 &&
+	    (c->granter != returning->granter || c->queue != returning->queue))
+		return false;
+	claim_name_print(&name, text);
+	return returning->known_count == 0 ||
+	       !store_is_known(returning->known, returning->known_count, text);
+}
+
+enum baton_err runner_return(struct sqlite_store *s, const struct runner_row *r,
+                             const struct returning *returning)
 {
 	int64_t owner;
 	struct claim_name *names;
@@ -180,11 +192,11 @@ enum baton_err runner_return(struct sqlite_store *s, const struct runner_row *r,
 		e = claim_load(s, &names[i], &c, &found);
 		if (e != BATON_OK || !found)
 			continue;
-		if (granter > 0 && (c.granter != granter || c.queue != queue))
+		if (!is_returned(returning, &c))
 			continue;
 		e = books_queue_by_id(&s->books, &s->db, c.queue, &q);
 		if (e == BATON_OK)
-			e = claim_return(s, q, &c, why);
+			e = claim_return(s, q, &c, returning->why);
 	}
 	return e;
 }
@@ -198,16 +210,16 @@ static enum baton_err remove_run(void *store, void *args)
 {
 	struct sqlite_store *s = store;
 	const struct remove_args *a = args;
-	struct baton_str why = {NULL, 0};
+	struct returning all = {.granter = 0};
 	struct runner_row row;
 	bool found;
 	if (a->end == RUNNER_TAKEN)
-		why = BATON_STR("its runner was lost");
+		all.why = BATON_STR("its runner was lost");
 	enum baton_err e = runner_load(&s->db, a->number, &row, &found);
 	if (e == BATON_OK && !found)
 		return BATON_NOT_HELD;
 	if (e == BATON_OK)
-		e = runner_return(s, &row, 0, 0, why);
+		e = runner_return(s, &row, &all);
 	if (e == BATON_OK)
 		e = RUN(&s->db, SQL_SHARD_FREE, (int64_t)a->number);
 	books_shard(&s->books);
@@ -218,6 +230,30 @@ enum baton_err sqlite_runner_remove(struct baton_store *store, uint64_t number, 
 {
 	struct remove_args args = {number, end};
 	return sqlite_write_first((struct sqlite_store *)store, remove_run, &args);
+}
+
+struct settle_args {
+	uint64_t number;
+	struct returning unknown;
+};
+
+static enum baton_err settle_run(void *store, void *args)
+{
+	struct sqlite_store *s = store;
+	const struct settle_args *a = args;
+	struct runner_row row;
+	bool found;
+	enum baton_err e = runner_load(&s->db, a->number, &row, &found);
+	if (e == BATON_OK && !found)
+		return BATON_NOT_HELD;
+	return e == BATON_OK ? runner_return(s, &row, &a->unknown) : e;
+}
+
+enum baton_err sqlite_runner_settle(struct baton_store *store, uint64_t number,
+                                    const struct baton_work_proof *known, size_t count)
+{
+	struct settle_args args = {number, {.known = known, .known_count = count}};
+	return sqlite_write_first((struct sqlite_store *)store, settle_run, &args);
 }
 
 enum baton_err sqlite_runner_next(struct baton_store *store, uint64_t after,

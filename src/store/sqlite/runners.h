@@ -25,8 +25,16 @@ enum baton_err shard_queue(struct sqlite_store *s, const struct baton_shard *sha
 /* What the runner is told of it. */
 struct baton_shard_answer shard_answer(const struct shard_row *row, uint64_t runner);
 
-/* Gives back what the runner has claimed: all, or what was granted under `granter` in the queue. */
-enum baton_err runner_return(struct sqlite_store *s, const struct runner_row *r, int64_t queue,
-                             uint64_t granter, struct baton_str why);
+/* Which of its claims a runner gives back: all, or what was granted under `granter` in the queue,
+ * and none that is known. */
+struct returning {
+	int64_t queue;
+	uint64_t granter; /* 0: all */
+	const struct baton_work_proof *known;
+	size_t known_count;
+	struct baton_str why; /* it counts as an attempt, for this; empty: it does not */
+};
+enum baton_err runner_return(struct sqlite_store *s, const struct runner_row *r,
+                             const struct returning *returning);
 
 #endif

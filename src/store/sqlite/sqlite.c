@@ -328,6 +328,7 @@ static const struct store_ops ops = {
 	.schedule_step = sqlite_schedule_step,
 	.runner_add = sqlite_runner_add,
 	.runner_remove = sqlite_runner_remove,
+	.runner_settle = sqlite_runner_settle,
 	.runner_next = sqlite_runner_next,
 	.shard_change = sqlite_shard_change,
 	.shard_list = sqlite_shard_list,

@@ -110,6 +110,7 @@ static enum baton_err give_from(struct sqlite_store *s, struct grant *g, struct 
 	}
 	g->q = asked->q;
 	g->base = held->base;
+	g->shard = held->number;
 	if (e == BATON_OK)
 		e = grant_heads(s, g, pool_of(held->queue, held->number), before + want,
 		                shard->max);
