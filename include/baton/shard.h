@@ -85,6 +85,13 @@ BATON_API const struct baton_owner *baton_runner_owner(const struct baton_runner
  * BATON_NOT_HELD: it was taken over. Any thread. */
 BATON_API enum baton_err baton_runner_beat(struct baton_runner *runner);
 
+/* Writes to where the store lasts, synced, and changes nothing that anybody sees: proves that this
+ * can be written, and that the registration still holds. Goes before others of this process.
+ *
+ * BATON_NOT_HELD: it was taken over. BATON_STORAGE: it cannot be written. BATON_BUSY: somebody else
+ * had it locked all the time. Any thread. */
+BATON_API enum baton_err baton_runner_prove(struct baton_runner *runner);
+
 /* Those whose number is above `after`, at most `max`. */
 BATON_API enum baton_err baton_runner_list(struct baton_store *store, uint64_t after,
                                            struct baton_runner_info *infos, size_t max,

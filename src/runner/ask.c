@@ -156,7 +156,7 @@ static bool ask_tell(struct core *c)
 	const char *state = c->stopping || c->weight == 0 ? "draining" : "attached";
 	baton_detach_look(c->o.detach, &info);
 	if (c->stale)
-		snprintf(c->request.text, sizeof c->request.text, "detached: %s", info.text);
+		snprintf(c->request.text, sizeof c->request.text, "detached: %.200s", info.text);
 	else
 		snprintf(c->request.text, sizeof c->request.text, "%s", state);
 	c->told = true;

@@ -203,6 +203,26 @@ enum baton_err baton_runner_beat(struct baton_runner *runner)
 	               : BATON_NOT_HELD;
 }
 
+/* Whether nobody has taken its beat away. */
+static bool beat_holds(const struct baton_runner *r)
+{
+	return beats_holds(&r->store->beats, r->slot, &r->owner.incarnation);
+}
+
+static enum baton_err mark(struct baton_runner *runner, const struct runner_mark *mark)
+{
+	enum baton_err e = store_enter(runner->store);
+	if (e == BATON_OK)
+		e = runner->store->ops->runner_mark(runner->store, mark);
+	return e == BATON_OK && !beat_holds(runner) ? BATON_NOT_HELD : e;
+}
+
+enum baton_err baton_runner_prove(struct baton_runner *runner)
+{
+	const struct runner_mark nothing = {.number = runner->number};
+	return mark(runner, &nothing);
+}
+
 enum baton_err baton_runner_list(struct baton_store *store, uint64_t after,
                                  struct baton_runner_info *infos, size_t max, size_t *ret_count)
 {

@@ -52,6 +52,11 @@ enum runner_end {
 	RUNNER_TAKEN     /* goes back with one attempt more          */
 };
 
+/* What is written down about a runner that is registered. */
+struct runner_mark {
+	uint64_t number;
+};
+
 /* Shards that a runner takes or gives back. */
 struct shard_change {
 	uint64_t runner;
@@ -147,6 +152,9 @@ struct store_ops {
 	/* The one with the least number above `after`. BATON_NOT_FOUND: there is none. */
 	enum baton_err (*runner_next)(struct baton_store *store, uint64_t after,
 	                              struct runner_row *ret_row);
+
+	/* Writes, synced, even if the mark changes nothing. BATON_NOT_HELD: it is not there. */
+	enum baton_err (*runner_mark)(struct baton_store *store, const struct runner_mark *mark);
 	enum baton_err (*shard_change)(struct baton_store *store,
 	                               const struct shard_change *change);
 	enum baton_err (*shard_list)(struct baton_store *store, struct baton_str queue,

@@ -88,6 +88,20 @@ static void a_runner_that_is_registered_is_listed_and_beats(void **state)
 	assert_sound(w);
 }
 
+static void a_runner_proves_that_it_can_write_until_it_is_taken_over(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner *r = enlist(w, "one");
+	struct baton_runner_info before = seen(w, r);
+	assert_int_equal(baton_runner_prove(r), BATON_OK);
+	struct baton_runner_info after = seen(w, r);
+	assert_int_equal(after.beat, before.beat);
+	assert_int_equal(baton_runner_take_over(w->store, &after), BATON_OK);
+	assert_int_equal(baton_runner_prove(r), BATON_NOT_HELD);
+	baton_runner_leave(r);
+	assert_sound(w);
+}
+
 static void a_second_runner_of_one_name_yields_unless_it_replaces(void **state)
 {
 	struct world *w = *state;
@@ -523,6 +537,7 @@ static void ticks_have_their_limits(void **state)
 
 static const struct CMUnitTest tests[] = {
 	WORLD_TEST(a_runner_that_is_registered_is_listed_and_beats),
+	WORLD_TEST(a_runner_proves_that_it_can_write_until_it_is_taken_over),
 	WORLD_TEST(a_second_runner_of_one_name_yields_unless_it_replaces),
 	WORLD_TEST(a_shard_has_one_owner_and_its_fence_grows),
 	WORLD_TEST(a_tick_gives_the_work_of_owned_shards_alone),

@@ -82,6 +82,7 @@ static const struct store_ops ops = {
 	.runner_remove = memory_runner_remove,
 	.runner_settle = memory_runner_settle,
 	.runner_next = memory_runner_next,
+	.runner_mark = memory_runner_mark,
 	.shard_change = memory_shard_change,
 	.shard_list = memory_shard_list,
 	.tick = memory_tick,

@@ -175,6 +175,14 @@ enum baton_err memory_runner_next(struct baton_store *store, uint64_t after,
 	return memory_tx_end(&tx, best ? BATON_OK : BATON_NOT_FOUND);
 }
 
+enum baton_err memory_runner_mark(struct baton_store *store, const struct runner_mark *mark)
+{
+	struct tx tx;
+	memory_tx_begin(&tx, store);
+	const struct runner *r = memory_runner_find(tx.m, mark->number);
+	return memory_tx_end(&tx, r ? BATON_OK : BATON_NOT_HELD);
+}
+
 /* A shard is a lease that nobody can name; who has it stands in its row. */
 static struct baton_str shard_subject(struct baton_str queue, uint32_t number,
                                       char text[SHARD_TEXT])

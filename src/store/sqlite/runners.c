@@ -256,6 +256,25 @@ enum baton_err sqlite_runner_settle(struct baton_store *store, uint64_t number,
 	return sqlite_write_first((struct sqlite_store *)store, settle_run, &args);
 }
 
+static enum baton_err mark_run(void *store, void *args)
+{
+	struct sqlite_store *s = store;
+	const struct runner_mark *mark = args;
+	struct query q = query_begin(&s->db, SQL_RUNNER_MARK);
+	query_int(&q, (int64_t)mark->number);
+	bool found = query_row(&q);
+	while (query_row(&q))
+		;
+	enum baton_err e = query_end(&q);
+	return e == BATON_OK && !found ? BATON_NOT_HELD : e;
+}
+
+enum baton_err sqlite_runner_mark(struct baton_store *store, const struct runner_mark *mark)
+{
+	struct runner_mark copy = *mark;
+	return sqlite_write_proof((struct sqlite_store *)store, mark_run, &copy);
+}
+
 enum baton_err sqlite_runner_next(struct baton_store *store, uint64_t after,
                                   struct runner_row *ret_row)
 {

@@ -171,6 +171,7 @@
 	X(RUNNER_NEXT, "SELECT " SQL_RUNNER_COLUMNS " FROM runner WHERE number > ? "               \
 	               "ORDER BY number LIMIT 1")                                                  \
 	X(RUNNER_SLOTS, "SELECT slot FROM runner ORDER BY slot")                                   \
+	X(RUNNER_MARK, "UPDATE runner SET proofs = proofs + 1 WHERE number = ? RETURNING number")  \
 	X(RUNNER_DROP, "DELETE FROM runner WHERE number = ?")                                      \
 	X(SHARD_READ, "SELECT runner, fence, counter FROM shard WHERE queue = ? AND number = ?")   \
 	X(SHARD_WRITE, "INSERT OR REPLACE INTO shard(queue, number, runner, fence, counter) "      \
