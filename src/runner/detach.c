@@ -38,9 +38,8 @@ struct detach {
 	enum baton_detach_why why;  /* [mu] */
 	struct baton_mono since;    /* [mu] */
 	struct baton_mono bad_last; /* of the latest unhealthy signal                       [mu] */
-	uint64_t window_word;       /* under which the window began                         [mu] */
+	uint64_t window_word;       /* under which the window began; 0: there was none yet  [mu] */
 	struct baton_mono window;   /* when it began                                        [mu] */
-	uint32_t window_signals;    /* healthy ones in it, no more than 2; 0: there is none [mu] */
 	char text[BATON_DETACH_TEXT]; /* [mu] */
 } __attribute__((may_alias));
 
@@ -227,17 +226,16 @@ static uint64_t word_told(struct detach *d)
 	return word;
 }
 
-/* Counts one more healthy signal. Whether the window has had all that it asks for. [mu] */
-static bool window_count(struct detach *d, uint64_t word, struct baton_mono now)
+/* Whether the window has ended with this healthy signal. The one that begins it does not, because
+ * no window is that short; so it takes two. [mu] */
+static bool window_ends(struct detach *d, uint64_t word, struct baton_mono now)
 {
-	if (d->window_signals == 0 || d->window_word != word) {
+	if (d->window_word != word) {
 		d->window_word = word;
 		d->window = now;
-		d->window_signals = 0;
+		return false;
 	}
-	if (d->window_signals < 2)
-		d->window_signals++;
-	return d->window_signals == 2 && now.ns >= baton_mono_add(d->window, d->recovery).ns;
+	return now.ns >= baton_mono_add(d->window, d->recovery).ns;
 }
 
 /* A healthy signal while detached. [mu] */
@@ -247,13 +245,12 @@ static bool recover(struct detach *d, struct baton_mono now)
 	do {
 		word = word_told(d);
 		if (state_of(word) != BATON_DETACHED || (word & MANUAL) != 0 ||
-		    now.ns < d->bad_last.ns || !window_count(d, word, now))
+		    now.ns < d->bad_last.ns || !window_ends(d, word, now))
 			return false;
 	} while (!swap(d, &word, word_of(BATON_ATTACHED, 0, generation_of(word) + 1)));
 	d->since = now;
 	d->told = 0;
 	d->given = false;
-	d->window_signals = 0;
 	return true;
 }
 

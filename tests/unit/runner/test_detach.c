@@ -398,6 +398,18 @@ static void it_works_again_and_again(void **state)
 	}
 }
 
+static void after_repeats_the_next_detachment_has_its_own_reason(void **state)
+{
+	(void)state;
+	struct baton_detach d;
+	baton_detach_init(&d, NULL);
+	for (int i = 0; i < 5; i++)
+		baton_detach_make(&d, BATON_DETACH_STORAGE, "x", at(i));
+	recover(&d, 1000);
+	baton_detach_make(&d, BATON_DETACH_EXPIRED, NULL, at(2000));
+	assert_string_equal(look(&d).text, "lease expired");
+}
+
 static void a_window_without_end_never_attaches(void **state)
 {
 	(void)state;
@@ -571,6 +583,7 @@ int main(void)
 		cmocka_unit_test(what_became_manual_stays_so_whatever_the_reason_says),
 		cmocka_unit_test(attach_is_for_manual_detachments_only),
 		cmocka_unit_test(it_works_again_and_again),
+		cmocka_unit_test(after_repeats_the_next_detachment_has_its_own_reason),
 		cmocka_unit_test(a_window_without_end_never_attaches),
 		cmocka_unit_test(each_transition_is_told_to_exactly_one_thread),
 		cmocka_unit_test(a_detachment_that_races_with_reattaching_wins),

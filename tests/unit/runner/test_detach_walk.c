@@ -358,7 +358,7 @@ static unsigned long scene_walk(struct scene *s, enum start start, const enum ve
 	size_t order[WALK_CALLS_MAX];
 	for (size_t i = 0; i < count; i++) {
 		s->calls[i].verb = verbs[i];
-		s->walk.calls[i] = (struct walk_call){call_run, &s->calls[i], 0};
+		s->walk.calls[i] = (struct walk_call){call_run, &s->calls[i], verbs[i], 0};
 		s->detaches = s->detaches || verb_detaches(verbs[i]);
 		order[i] = i;
 	}

@@ -124,10 +124,19 @@ static void strand_begin(struct strand *s)
 	makecontext(&s->context, strand_main, 0);
 }
 
+/* Whether a call of the same kind has to begin before. */
+static bool has_elder(const struct strand *s)
+{
+	size_t i = (size_t)(s - now.strands);
+	const struct walk_call *calls = now.walk->calls;
+	return i > 0 && calls[i - 1].kind == calls[i].kind && s[-1].phase == PHASE_NEW;
+}
+
 static bool can_go_on(const struct strand *s)
 {
 	switch (s->phase) {
 	case PHASE_NEW:
+		return !has_elder(s);
 	case PHASE_READY:
 		return true;
 	case PHASE_LOCKING:

@@ -8,10 +8,12 @@
 #define WALK_CALLS_MAX 4
 
 /* One call that is under way. `started_after` has a bit for every call that had returned when this
- * one began. */
+ * one began. Calls of the same kind, next to each other, begin in order: which is which makes no
+ * difference. */
 struct walk_call {
 	void (*run)(void *arg);
 	void *arg;
+	unsigned kind;
 	unsigned started_after;
 };
 
