@@ -6,9 +6,27 @@
 
 #define DYING_MS 10 /* how soon to look again at a runner that is about to be gone */
 
+/* Somebody has the name. Whoever is dead, or silent for his ttl, is taken over; others may be asked
+ * to leave. */
+static void name_taken(struct core *c, const struct core_answer *a, struct baton_mono now)
+{
+	bool silent = survey_is_silent(c, &a->other, a->sent, now);
+	c->victim = a->other;
+	if (a->fate == CORE_DEAD || silent) {
+		c->take_over = true;
+	} else if (a->fate == CORE_DYING) {
+		c->probe_at = baton_mono_add(now, baton_duration_ms(DYING_MS));
+	} else if (c->o.replace) {
+		c->wish = !c->wished;
+	} else {
+		snprintf(c->why, sizeof c->why, "a runner '%.200s' is there already, as process %d",
+		         a->other.name, (int)a->other.owner.pid);
+		c->done = true;
+	}
+}
+
 static void registered(struct core *c, const struct core_answer *a, struct baton_mono now)
 {
-	char owner[BATON_NAME_MAX + 1];
 	if (a->err == BATON_OK) {
 		c->number = a->number;
 		c->sent = a->sent;
@@ -20,10 +38,7 @@ static void registered(struct core *c, const struct core_answer *a, struct baton
 		c->hungry = true;
 		core_renewed(c, now);
 	} else if (a->err == BATON_YIELD) {
-		snprintf(owner, sizeof owner, "%s", a->other.name);
-		snprintf(c->why, sizeof c->why, "a runner '%s' is there already, as process %d",
-		         owner, (int)a->other.owner.pid);
-		c->done = true;
+		name_taken(c, a, now);
 	} else if (a->err == BATON_INVALID || a->err == BATON_FULL) {
 		snprintf(c->why, sizeof c->why, "%s", a->why);
 		c->done = true;
@@ -176,6 +191,10 @@ static void apply(struct core *c, struct core_answer *a, struct baton_mono now)
 		break;
 	case CORE_TICK:
 		ticked(c, a);
+		break;
+	case CORE_WISH:
+		c->wish = false;
+		c->wished = a->err == BATON_OK || a->err == BATON_NOT_FOUND;
 		break;
 	case CORE_SETTLE:
 		c->doubt = a->err != BATON_OK;

@@ -183,13 +183,28 @@ static bool ask_stale(struct core *c, struct baton_mono now)
 	return c->told ? ask(c, CORE_SURVEY) : ask_tell(c);
 }
 
+static bool ask_take_over(struct core *c)
+{
+	c->request.victim = &c->victim;
+	return ask(c, CORE_TAKE_OVER);
+}
+
+/* The name may be taken by somebody who has to go first. */
+static bool ask_register(struct core *c, struct baton_mono now)
+{
+	if (c->take_over)
+		return ask_take_over(c);
+	c->request.victim = &c->victim;
+	if (c->wish)
+		return ask(c, CORE_WISH);
+	return probe(c, CORE_REGISTER, now);
+}
+
 static bool ask_attached(struct core *c, struct baton_mono now)
 {
 	bool look = !c->stopping && core_due(c->survey_at, now);
-	if (c->take_over) {
-		c->request.victim = &c->victim;
-		return ask(c, CORE_TAKE_OVER);
-	}
+	if (c->take_over)
+		return ask_take_over(c);
 	if (c->doubt)
 		return ask_settle(c);
 	if (look && !c->looked)
@@ -220,7 +235,7 @@ bool ask_next(struct core *c, struct baton_mono now)
 	if (state == BATON_DETACHED)
 		return probe(c, CORE_PROBE, now);
 	if (c->number == 0)
-		return !c->stopping && probe(c, CORE_REGISTER, now);
+		return !c->stopping && ask_register(c, now);
 	if (state == BATON_SUSPECT)
 		return core_due(c->prove_at, now) && ask(c, CORE_PROVE);
 	return ask_attached(c, now);

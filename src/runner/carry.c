@@ -39,6 +39,8 @@ static enum baton_err do_register(struct carrier *c, struct core_answer *ret)
 {
 	retire(c);
 	enum baton_err e = baton_runner_register(c->o.store, &c->o.ask, &c->runner, &ret->other);
+	if (e == BATON_YIELD)
+		ret->fate = c->o.fate(c->o.arg, &ret->other);
 	if (e != BATON_OK)
 		return e;
 	ret->number = baton_runner_number(c->runner);
@@ -91,9 +93,9 @@ static enum baton_err do_survey(struct carrier *c, struct core_answer *ret)
 	enum baton_err e = baton_runner_list(c->o.store, 0, c->infos, BATON_RUNNERS_MAX,
 	                                     &c->survey.runner_count);
 	for (size_t i = 0; i < c->survey.runner_count && e == BATON_OK; i++) {
-		enum carry_fate fate = c->o.fate(c->o.arg, &c->infos[i]);
-		c->dead[i] = fate == CARRY_DEAD;
-		c->survey.dying = c->survey.dying || fate == CARRY_DYING;
+		enum core_fate fate = c->o.fate(c->o.arg, &c->infos[i]);
+		c->dead[i] = fate == CORE_DEAD;
+		c->survey.dying = c->survey.dying || fate == CORE_DYING;
 	}
 	for (size_t i = 0; i < c->o.serve_count && e == BATON_OK; i++)
 		e = look_at_queue(c, i);
@@ -151,6 +153,7 @@ static enum baton_err do_registered(struct carrier *c, const struct core_request
 	case CORE_REGISTER:
 	case CORE_SURVEY:
 	case CORE_TAKE_OVER:
+	case CORE_WISH:
 	case CORE_PROBE:
 		break;
 	}
@@ -167,6 +170,9 @@ static enum baton_err carry(struct carrier *c, const struct core_request *r,
 		return do_survey(c, ret);
 	case CORE_TAKE_OVER:
 		return baton_runner_take_over(c->o.store, r->victim);
+	case CORE_WISH:
+		return baton_runner_wish(c->o.store, baton_str_z(r->victim->name),
+		                         BATON_WISH_LEAVE);
 	case CORE_PROBE:
 		return do_probe(c);
 	case CORE_TAKE:

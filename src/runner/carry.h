@@ -8,13 +8,6 @@
 
 #include "runner/core.h"
 
-/* How it stands with another runner. */
-enum carry_fate {
-	CARRY_LIVES = 1, /* or it cannot be known */
-	CARRY_DYING,     /* it is dead, but something that it has started lives */
-	CARRY_DEAD
-};
-
 struct carrier_options {
 	const struct baton_alloc *alloc;
 	const struct baton_clock *clock;
@@ -22,7 +15,7 @@ struct carrier_options {
 	struct baton_runner_ask ask; /* what it points to is borrowed */
 	const struct core_serve *serves;
 	size_t serve_count;
-	enum carry_fate (*fate)(void *arg, const struct baton_runner_info *info);
+	enum core_fate (*fate)(void *arg, const struct baton_runner_info *info);
 	void (*began)(void *arg, struct baton_runner *runner); /* it is registered; or NULL */
 	void (*retire)(void *arg, struct baton_runner *runner); /* frees it; NULL: at once */
 	void *arg;

@@ -82,6 +82,7 @@ static void drop_all(struct core *c, struct baton_mono now)
 	c->stale = true;
 	c->told = false;
 	c->take_over = false;
+	c->wish = c->wished = false;
 	c->probe_at = now;
 	c->backoff = (struct baton_duration){0};
 	for (size_t i = 0; i < c->o.serve_count; i++) {

@@ -42,6 +42,7 @@ struct core_options {
 	struct baton_duration beat;  /* between two beats; also between two looks around */
 	struct baton_duration drain; /* how long handlers may go on in a shard that is to be given */
 	bool beats_prove;            /* a beat is written where the work is */
+	bool replace;                /* whoever has the name is asked to leave */
 };
 
 /* What the store is to be asked. */
@@ -55,6 +56,7 @@ enum core_kind {
 	CORE_SETTLE,    /* give back what is claimed and not in `proofs` */
 	CORE_PROVE,     /* that the registration holds and the store can be written */
 	CORE_TELL,      /* `text` */
+	CORE_WISH, /* that `victim` leaves */
 	CORE_LEAVE,
 	CORE_PROBE /* anything that shows that the store works */
 };
@@ -73,6 +75,13 @@ struct core_request {
 	const struct baton_work_proof *proofs;
 	size_t proof_count;
 	char text[BATON_NAME_MAX + 1];
+};
+
+/* How it stands with another runner. */
+enum core_fate {
+	CORE_LIVES = 1, /* or it cannot be known */
+	CORE_DYING,     /* it is dead, but something that it has started lives */
+	CORE_DEAD
 };
 
 /* A queue as it was seen. */
@@ -98,7 +107,8 @@ struct core_answer {
 	char why[CORE_WHY];     /* unless BATON_OK: one sentence */
 	struct baton_mono sent; /* a moment before it was asked */
 	uint64_t number;        /* REGISTER: of the registration */
-	struct baton_runner_info other;   /* REGISTER, BATON_YIELD */
+	struct baton_runner_info other;   /* REGISTER, BATON_YIELD: who has the name */
+	enum core_fate fate;              /* and how it stands with him */
 	const struct core_survey *survey; /* SURVEY */
 	struct baton_work_claims *claims; /* TICK: the core's from now on; or NULL */
 };

@@ -139,15 +139,15 @@ static void fill_in(struct baton_engine *e)
 
 /* What the other parts call. */
 
-static enum carry_fate fate(void *arg, const struct baton_runner_info *info)
+static enum core_fate fate(void *arg, const struct baton_runner_info *info)
 {
 	const struct baton_engine *e = arg;
 	const struct baton_store *store = e->o.store;
 	if (!baton_owner_is_dead(&store->owner, &info->owner, store->reach))
-		return CARRY_LIVES;
+		return CORE_LIVES;
 	if (info->life[0] == '\0' || wards_lives(info->life) == BATON_OK)
-		return CARRY_DEAD;
-	return CARRY_DYING;
+		return CORE_DEAD;
+	return CORE_DYING;
 }
 
 static void on_began(void *arg, struct baton_runner *runner)
@@ -196,6 +196,7 @@ static enum baton_err open_parts(struct baton_engine *e)
 		.margin = e->o.margin,
 		.beat = e->o.beat,
 		.drain = e->o.drain,
+		.replace = e->o.ask.replace,
 		.beats_prove = e->o.store->reach == BATON_REACH_HOSTS,
 	};
 	baton_detach_init(&e->detach, &detach);
@@ -251,7 +252,7 @@ static enum baton_err open_handler(struct baton_engine *e)
 
 static enum baton_err open_threads(struct baton_engine *e)
 {
-	const struct carrier_options carrier = {
+	struct carrier_options carrier = {
 		.alloc = e->alloc,
 		.clock = e->clock,
 		.store = e->o.store,
@@ -263,6 +264,8 @@ static enum baton_err open_threads(struct baton_engine *e)
 		.retire = on_retire,
 		.arg = e,
 	};
+	/* The core sees to it that whoever has the name leaves first, with his handlers. */
+	carrier.ask.replace = false;
 	enum baton_err err = pulse_init(&e->pulse, &e->inbox, e->clock, e->o.beat);
 	if (err == BATON_OK)
 		err = clerk_init(&e->clerk, &e->inbox, &carrier);

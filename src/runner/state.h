@@ -110,6 +110,8 @@ struct core {
 	struct baton_work_proof *proofs;
 	struct baton_runner_info victim;
 	bool take_over; /* `victim` is to be taken over */
+	bool wish;      /* `victim` is to be asked to leave */
+	bool wished;    /* it was */
 	uint32_t singly; /* so many ends are sent alone: one of them is not accepted */
 	bool doubt;     /* it is not known what the last tick claimed */
 	bool hungry;    /* there may be work */
@@ -169,6 +171,10 @@ bool ask_next(struct core *c, struct baton_mono now);
  * anything of it was looked at. */
 void survey_take_in(struct core *c, const struct core_survey *survey, struct baton_mono sent,
                     struct baton_mono now);
+
+/* Whether that runner, the only one that is looked at, was silent for its ttl. */
+bool survey_is_silent(struct core *c, const struct baton_runner_info *info, struct baton_mono sent,
+                      struct baton_mono now);
 
 /* Notices that it has been detached, or attached again. */
 void core_notice(struct core *c, struct baton_mono now);

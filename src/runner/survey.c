@@ -1,5 +1,6 @@
 /* What a runner concludes from a look around: who is lost, what others wish, and which shards it
  * should have. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -36,6 +37,15 @@ static void watch(struct core *c, const struct core_survey *survey, struct baton
 	}
 	memcpy(c->sights, next, survey->runner_count * sizeof *next);
 	c->sight_count = survey->runner_count;
+}
+
+bool survey_is_silent(struct core *c, const struct baton_runner_info *info, struct baton_mono sent,
+                      struct baton_mono now)
+{
+	struct baton_mono since = seen_since(c, info, now);
+	c->sights[0] = (struct sight){info->number, info->beat, since};
+	c->sight_count = 1;
+	return baton_mono_sub(sent, since).ns >= info->ttl.ns;
 }
 
 /* Those who serve the queue, with what they should have of it. */
@@ -154,6 +164,11 @@ static void look_at_queue(struct core *c, struct served *s, const struct core_su
 static void heed(struct core *c, const struct baton_runner_info *me, struct baton_mono now)
 {
 	uint32_t weight = me->wish == BATON_WISH_WORK && !c->stopping ? c->o.weight : 0;
+	if (me->wish == BATON_WISH_LEAVE && !c->stopping) {
+		snprintf(c->why, sizeof c->why, "another runner '%s' has taken its place",
+		         me->name);
+		core_stop(c, (struct baton_duration){0}, now);
+	}
 	if (me->wish == BATON_WISH_DETACH && !c->stale)
 		core_detach(c, now);
 	if (me->wish == BATON_WISH_WORK && c->manual)

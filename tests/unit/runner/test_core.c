@@ -18,7 +18,7 @@ struct actor {
 	struct carrier carrier;
 	struct core *core;
 	struct core_request request;
-	enum carry_fate others;   /* how all others look to it */
+	enum core_fate others;   /* how all others look to it */
 	struct core_order last;   /* the last order */
 	unsigned starts, stops;   /* orders so far */
 	uint64_t runs[64];        /* that were started */
@@ -62,16 +62,16 @@ static int teardown(void **state)
 	return 0;
 }
 
-static enum carry_fate fate(void *arg, const struct baton_runner_info *info)
+static enum core_fate fate(void *arg, const struct baton_runner_info *info)
 {
 	const struct actor *a = arg;
-	return info->number == core_number(a->core) ? CARRY_LIVES : a->others;
+	return info->number == core_number(a->core) ? CORE_LIVES : a->others;
 }
 
 static void actor_init(struct world *w, struct actor *a, const char *name, uint32_t slots)
 {
 	memset(a, 0, sizeof *a);
-	a->others = CARRY_LIVES;
+	a->others = CORE_LIVES;
 	baton_detach_init(&a->detach, NULL);
 	const struct core_options core = {
 		.alloc = baton_alloc_libc(),
@@ -372,11 +372,11 @@ static void a_dead_runner_is_taken_over_at_once_but_not_while_its_handlers_live(
 	actor_init(w, &b, "b", 4);
 	settle(w, &a);
 	settle(w, &b);
-	b.others = CARRY_DYING;
+	b.others = CORE_DYING;
 	core_look_around(b.core);
 	settle(w, &b);
 	assert_int_equal(core_counts(b.core).takeovers, 0);
-	b.others = CARRY_DEAD;
+	b.others = CORE_DEAD;
 	pass(w, 10);
 	settle(w, &b);
 	assert_int_equal(core_counts(b.core).takeovers, 1);
