@@ -126,8 +126,9 @@ BATON_API enum baton_err baton_engine_open(const struct baton_runner_options *op
 
 /* Runs until it is stopped, or has done what it was to do.
  *
- * BATON_OK. BATON_YIELD: a runner of that name is there; BATON_STORAGE, ...: it could never
- * register, or was stopped before it could give everything back; the detail says what. */
+ * BATON_OK. BATON_YIELD: a runner of that name is there. BATON_NOT_HELD: another one has taken its
+ * place. BATON_INVALID, BATON_FULL: it cannot be registered. BATON_SYSTEM: the guardian was killed.
+ * The detail says what. */
 BATON_API enum baton_err baton_engine_run(struct baton_engine *engine);
 
 /* Claims nothing more; what runs may go on for `grace`, the rest is given back, and then

@@ -156,6 +156,10 @@ static int finish(const struct request *r, enum baton_err e)
 		         baton_err_detail());
 		return EXIT_FAILURE;
 	}
+	if (e == BATON_NOT_HELD) {
+		complain("%s", baton_err_detail());
+		return EXIT_FAILURE;
+	}
 	return store_fail(&r->store, e);
 }
 

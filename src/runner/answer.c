@@ -21,6 +21,7 @@ static void name_taken(struct core *c, const struct core_answer *a, struct baton
 	} else {
 		snprintf(c->why, sizeof c->why, "a runner '%.200s' is there already, as process %d",
 		         a->other.name, (int)a->other.owner.pid);
+		c->result = BATON_YIELD;
 		c->done = true;
 	}
 }
@@ -41,6 +42,7 @@ static void registered(struct core *c, const struct core_answer *a, struct baton
 		name_taken(c, a, now);
 	} else if (a->err == BATON_INVALID || a->err == BATON_FULL) {
 		snprintf(c->why, sizeof c->why, "%s", a->why);
+		c->result = a->err;
 		c->done = true;
 	} else {
 		core_failed(c, a->err, a->why, now);

@@ -324,10 +324,15 @@ void core_stop(struct core *c, struct baton_duration grace, struct baton_mono no
 	core_time(c, now);
 }
 
-bool core_is_done(const struct core *c, const char **ret_why)
+bool core_is_done(const struct core *c, enum baton_err *ret_err)
 {
-	*ret_why = c->why[0] != '\0' ? c->why : NULL;
+	*ret_err = c->result;
 	return c->done;
+}
+
+const char *core_why(const struct core *c)
+{
+	return c->why;
 }
 
 bool core_is_spent(const struct core *c)

@@ -187,8 +187,10 @@ void core_attach(struct core *core, struct baton_mono now);
 /* No new work. What runs may go on for `grace`, is stopped then, and all is given back. */
 void core_stop(struct core *core, struct baton_duration grace, struct baton_mono now);
 
-/* Whether it has nothing more to do: it was stopped, or cannot go on: then *ret_why says why. */
-bool core_is_done(const struct core *core, const char **ret_why);
+/* Whether it has nothing more to do. *ret_err is BATON_OK if it was stopped; or it cannot go on, and
+ * core_why() says why: BATON_YIELD if its name is taken, BATON_NOT_HELD if somebody took its place. */
+bool core_is_done(const struct core *core, enum baton_err *ret_err);
+const char *core_why(const struct core *core);
 
 /* Whether it has had as many claims as it may, and all have ended. */
 bool core_is_spent(const struct core *core);

@@ -507,14 +507,14 @@ static void wait_for_more(struct baton_engine *e)
 
 enum baton_err baton_engine_run(struct baton_engine *e)
 {
-	const char *why;
+	enum baton_err err;
 	act(e);
-	while (!core_is_done(e->core, &why)) {
+	while (!core_is_done(e->core, &err)) {
 		wait_for_more(e);
 		act(e);
 	}
-	if (why)
-		return fail(BATON_YIELD, "%s", why);
+	if (err != BATON_OK)
+		return fail(err, "%s", core_why(e->core));
 	if (e->commands.lost)
 		return fail(BATON_SYSTEM, "the guardian was killed, and all handlers with it");
 	return BATON_OK;

@@ -127,7 +127,8 @@ struct core {
 	bool stopping;
 	struct baton_mono stop_at; /* what still runs then is stopped */
 	bool done;
-	char why[CORE_WHY];
+	enum baton_err result;
+	char why[CORE_WHY]; /* unless that is BATON_OK */
 
 	struct core_counts counts;
 };

@@ -167,6 +167,7 @@ static void heed(struct core *c, const struct baton_runner_info *me, struct bato
 	if (me->wish == BATON_WISH_LEAVE && !c->stopping) {
 		snprintf(c->why, sizeof c->why, "another runner '%s' has taken its place",
 		         me->name);
+		c->result = BATON_NOT_HELD;
 		core_stop(c, (struct baton_duration){0}, now);
 	}
 	if (me->wish == BATON_WISH_DETACH && !c->stale)

@@ -465,14 +465,14 @@ static void a_stopped_runner_gives_everything_back_and_is_done(void **state)
 {
 	struct world *w = *state;
 	struct actor a;
-	const char *why;
+	enum baton_err result;
 	actor_init(w, &a, "a", 1);
 	put(w, "x", 1);
 	put(w, "y", 1);
 	settle(w, &a);
 	core_stop(a.core, baton_duration_s(5), now_of(w));
 	settle(w, &a);
-	assert_false(core_is_done(a.core, &why));
+	assert_false(core_is_done(a.core, &result));
 	assert_int_equal(a.stops, 0);
 	pass(w, 5000);
 	core_time(a.core, now_of(w));
@@ -480,8 +480,8 @@ static void a_stopped_runner_gives_everything_back_and_is_done(void **state)
 	assert_int_equal(a.stops, 1);
 	end(w, &a, 0, BATON_ABANDON);
 	settle(w, &a);
-	assert_true(core_is_done(a.core, &why));
-	assert_null(why);
+	assert_true(core_is_done(a.core, &result));
+	assert_int_equal(result, BATON_OK);
 	assert_int_equal(counts_of(w).running, 0);
 	assert_int_equal(counts_of(w).ready, 2);
 	size_t count = 1;
