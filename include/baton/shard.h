@@ -25,6 +25,8 @@ BATON_BEGIN
 #define BATON_RUNNER_WEIGHT_MAX 1000
 #define BATON_RUNNER_TTL_MIN_MS 1000
 #define BATON_RUNNER_TTL_MAX_MS 3600000
+#define BATON_RUNNER_QUEUES_MAX 4096 /* bytes of their names, with a '/' between any two */
+#define BATON_RUNNER_LIFE_MAX 4000
 #define BATON_SHARDS_MAX 4096 /* in one call */
 
 /* A registration. */
@@ -37,6 +39,12 @@ struct baton_runner_ask {
 	struct baton_str labels;   /* as other names; may be empty                             */
 	struct baton_duration ttl; /* 1 s to 1 h                                               */
 	bool replace;              /* one of the same name is taken over                       */
+	const struct baton_str *queues; /* those that it has handlers for: names of queues, to
+	                                   BATON_RUNNER_QUEUES_MAX bytes                       */
+	size_t queue_count;
+	int32_t guardian;      /* the process that ends its handlers; 0: none                  */
+	struct baton_str life; /* the path of the file that is locked as long as something of its
+	                          handlers lives, to BATON_RUNNER_LIFE_MAX bytes; may be empty */
 };
 
 struct baton_runner_info {
@@ -44,6 +52,10 @@ struct baton_runner_info {
 	char name[BATON_NAME_MAX + 1];
 	char endpoint[BATON_NAME_MAX + 1];
 	char labels[BATON_NAME_MAX + 1];
+	char host[BATON_NAME_MAX + 1];            /* the name of its host                     */
+	char queues[BATON_RUNNER_QUEUES_MAX + 1]; /* those that it serves, with '/' between   */
+	char life[BATON_RUNNER_LIFE_MAX + 1];
+	int32_t guardian;
 	struct baton_owner owner;
 	uint32_t weight;
 	struct baton_duration ttl;
@@ -96,6 +108,9 @@ BATON_API enum baton_err baton_runner_prove(struct baton_runner *runner);
 BATON_API enum baton_err baton_runner_list(struct baton_store *store, uint64_t after,
                                            struct baton_runner_info *infos, size_t max,
                                            size_t *ret_count);
+
+/* Whether the queue is one of those that it has handlers for. Any thread. */
+BATON_API bool baton_runner_serves(const struct baton_runner_info *info, struct baton_str queue);
 
 /* Takes over the runner that was seen so, if it has not beaten since. It is the caller's business
  * to have seen that for its ttl, or to know that it is dead: baton_owner_is_dead().

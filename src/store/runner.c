@@ -4,10 +4,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fail.h"
 #include "base/mem.h"
+#include "base/quote.h"
 #include "queue/batch.h"
 #include "store/store.h"
 
@@ -23,9 +25,39 @@ static enum baton_err check_text(const char *what, struct baton_str s)
 	return s.len == 0 ? BATON_OK : baton_str_name(what, s.ptr, s.len, BATON_NAME_MAX, &s);
 }
 
-static enum baton_err check_ask(const struct baton_runner_ask *ask)
+static enum baton_err check_queues(const struct baton_runner_ask *ask)
 {
-	char is[BATON_DURATION_TEXT];
+	size_t len = ask->queue_count > 0 ? ask->queue_count - 1 : 0;
+	for (size_t i = 0; i < ask->queue_count; i++) {
+		enum baton_err e = batch_check_queue(ask->queues[i]);
+		if (e != BATON_OK)
+			return e;
+		len += ask->queues[i].len;
+	}
+	if (len <= BATON_RUNNER_QUEUES_MAX)
+		return BATON_OK;
+	return fail(BATON_INVALID,
+	            "the names of %zu queues have %zu bytes, with one between any two: at most %d "
+	            "are allowed",
+	            ask->queue_count, len, BATON_RUNNER_QUEUES_MAX);
+}
+
+/* Others, who are elsewhere in the file system, have to find it. */
+static enum baton_err check_life(struct baton_str life)
+{
+	char shown[QUOTE_TEXT];
+	if (life.len == 0)
+		return BATON_OK;
+	enum baton_err e = baton_str_name("the path of the life file", life.ptr, life.len,
+	                                  BATON_RUNNER_LIFE_MAX, &life);
+	if (e == BATON_OK && life.ptr[0] != '/')
+		e = fail(BATON_INVALID, "the life file is %s: a path that begins with / is needed",
+		         quote(life, shown));
+	return e;
+}
+
+static enum baton_err check_texts(const struct baton_runner_ask *ask)
+{
 	struct baton_str name;
 	enum baton_err e = baton_str_name("the runner's name", ask->name.ptr, ask->name.len,
 	                                  BATON_NAME_MAX, &name);
@@ -33,6 +65,18 @@ static enum baton_err check_ask(const struct baton_runner_ask *ask)
 		e = check_text("the endpoint", ask->endpoint);
 	if (e == BATON_OK)
 		e = check_text("the labels", ask->labels);
+	if (e == BATON_OK)
+		e = check_queues(ask);
+	return e == BATON_OK ? check_life(ask->life) : e;
+}
+
+static enum baton_err check_ask(const struct baton_runner_ask *ask)
+{
+	char is[BATON_DURATION_TEXT];
+	enum baton_err e = check_texts(ask);
+	if (e == BATON_OK && ask->guardian < 0)
+		e = fail(BATON_INVALID, "the guardian is process %" PRId32 ": there is none",
+		         ask->guardian);
 	if (e == BATON_OK && ask->weight > BATON_RUNNER_WEIGHT_MAX)
 		e = fail(BATON_INVALID, "weight is %" PRIu32 ": 0 to %d are allowed", ask->weight,
 		         BATON_RUNNER_WEIGHT_MAX);
@@ -65,6 +109,7 @@ static void info_make(struct baton_store *store, const struct runner_row *row,
 {
 	*ret = (struct baton_runner_info){
 		.number = row->number,
+		.guardian = row->guardian,
 		.owner = row->owner,
 		.weight = row->weight,
 		.ttl = row->ttl,
@@ -74,19 +119,49 @@ static void info_make(struct baton_store *store, const struct runner_row *row,
 	memcpy(ret->name, row->name, sizeof ret->name);
 	memcpy(ret->endpoint, row->endpoint, sizeof ret->endpoint);
 	memcpy(ret->labels, row->labels, sizeof ret->labels);
+	memcpy(ret->host, row->host, sizeof ret->host);
+	memcpy(ret->queues, row->queues, sizeof ret->queues);
+	memcpy(ret->life, row->life, sizeof ret->life);
 }
 
-static void copy(char to[BATON_NAME_MAX + 1], struct baton_str s)
+/* `s` was checked, so there is room. */
+static void copy(char *to, struct baton_str s)
 {
 	if (s.len > 0)
 		memcpy(to, s.ptr, s.len);
 	to[s.len] = '\0';
 }
 
+static void copy_queues(char *to, const struct baton_runner_ask *ask)
+{
+	for (size_t i = 0; i < ask->queue_count; i++) {
+		if (i > 0)
+			*to++ = '/';
+		copy(to, ask->queues[i]);
+		to += ask->queues[i].len;
+	}
+}
+
+/* For people; who has none that they can read has none. */
+static void copy_host(char to[BATON_NAME_MAX + 1])
+{
+	char name[BATON_NAME_MAX + 1] = "";
+	struct baton_str s;
+	if (gethostname(name, sizeof name - 1) == 0 &&
+	    baton_str_name("the host's name", name, strlen(name), BATON_NAME_MAX, &s) == BATON_OK)
+		copy(to, s);
+}
+
 static enum baton_err row_make(struct baton_store *store, const struct baton_runner_ask *ask,
                                struct runner_row *row)
 {
-	*row = (struct runner_row){.owner = store->owner, .weight = ask->weight, .ttl = ask->ttl};
+	*row = (struct runner_row){.owner = store->owner,
+	                           .weight = ask->weight,
+	                           .ttl = ask->ttl,
+	                           .guardian = ask->guardian};
+	copy_host(row->host);
+	copy_queues(row->queues, ask);
+	copy(row->life, ask->life);
 	copy(row->name, ask->name);
 	copy(row->endpoint, ask->endpoint);
 	copy(row->labels, ask->labels);
@@ -241,6 +316,19 @@ enum baton_err baton_runner_list(struct baton_store *store, uint64_t after,
 	if (e == BATON_OK)
 		*ret_count = count;
 	return e;
+}
+
+bool baton_runner_serves(const struct baton_runner_info *info, struct baton_str queue)
+{
+	const char *at = info->queues;
+	while (*at) {
+		size_t len = strcspn(at, "/");
+		if (baton_str_equal((struct baton_str){at, len}, queue))
+			return true;
+		at += len;
+		at += *at == '/';
+	}
+	return false;
 }
 
 enum baton_err baton_runner_take_over(struct baton_store *store,

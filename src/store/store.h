@@ -40,6 +40,10 @@ struct runner_row {
 	uint64_t number; /* of the registration                                    */
 	uint32_t slot;   /* where it beats                                         */
 	char name[BATON_NAME_MAX + 1], endpoint[BATON_NAME_MAX + 1], labels[BATON_NAME_MAX + 1];
+	char host[BATON_NAME_MAX + 1];
+	char queues[BATON_RUNNER_QUEUES_MAX + 1]; /* with '/' between any two */
+	char life[BATON_RUNNER_LIFE_MAX + 1];
+	int32_t guardian;
 	struct baton_owner owner;
 	uint32_t weight;
 	struct baton_duration ttl;

@@ -1,4 +1,6 @@
 /* Runners and the shards that they own. */
+#include <unistd.h>
+
 #include <baton/shard.h>
 
 #include "world.h"
@@ -86,6 +88,55 @@ static void a_runner_that_is_registered_is_listed_and_beats(void **state)
 	assert_int_equal(baton_runner_list(w->store, 0, &before, 1, &count), BATON_OK);
 	assert_int_equal(count, 0);
 	assert_sound(w);
+}
+
+static void what_a_runner_registers_with_is_told_to_others(void **state)
+{
+	struct world *w = *state;
+	const struct baton_str queues[] = {BATON_STR("mail"), BATON_STR("video cut"),
+	                                   BATON_STR("m")};
+	const struct baton_runner_ask ask = {.name = BATON_STR("one"),
+	                                     .weight = 7,
+	                                     .endpoint = BATON_STR("host:1"),
+	                                     .labels = BATON_STR("zone=a"),
+	                                     .ttl = baton_duration_s(TTL_S),
+	                                     .queues = queues,
+	                                     .queue_count = 3,
+	                                     .guardian = 4711,
+	                                     .life = BATON_STR("/run/one.life")};
+	struct baton_runner *r = NULL;
+	assert_int_equal(baton_runner_register(w->store, &ask, &r, NULL), BATON_OK);
+	struct baton_runner_info info = seen(w, r);
+	assert_string_equal(info.endpoint, "host:1");
+	assert_string_equal(info.labels, "zone=a");
+	assert_string_equal(info.queues, "mail/video cut/m");
+	assert_string_equal(info.life, "/run/one.life");
+	assert_int_equal(info.guardian, 4711);
+	assert_int_equal(info.weight, 7);
+	char host[256] = "";
+	assert_int_equal(gethostname(host, sizeof host - 1), 0);
+	assert_string_equal(info.host, host);
+	baton_runner_leave(r);
+}
+
+static void a_runner_serves_the_queues_that_it_names(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *queues, *queue;
+		bool serves;
+	} cases[] = {
+		{"", "a", false},     {"a", "a", true},       {"a/b", "a", true},
+		{"a/b", "b", true},   {"a/b", "a/b", false},  {"ab", "a", false},
+		{"ab/c", "b", false}, {"a/bc/d", "c", false}, {"a/bc/d", "bc", true},
+		{"a", "", false},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		static struct baton_runner_info info;
+		snprintf(info.queues, sizeof info.queues, "%s", cases[i].queues);
+		assert_int_equal(baton_runner_serves(&info, baton_str_z(cases[i].queue)),
+		                 cases[i].serves);
+	}
 }
 
 static void a_runner_proves_that_it_can_write_until_it_is_taken_over(void **state)
@@ -433,6 +484,7 @@ static void a_queue_of_another_mode_has_no_shards_to_take(void **state)
 static void limits_of_a_registration_are_named(void **state)
 {
 	struct world *w = *state;
+	static const struct baton_str slashed = {"a/b", 3};
 	static const struct {
 		struct baton_runner_ask ask;
 		const char *words;
@@ -441,6 +493,14 @@ static void limits_of_a_registration_are_named(void **state)
 		{{.name = {"a", 1}, .ttl = {INT64_C(999000000)}}, "1s to 1h"},
 		{{.name = {"a", 1}, .ttl = {INT64_C(3601000000000)}}, "1s to 1h"},
 		{{.name = {"a", 1}, .ttl = {INT64_C(5000000000)}, .weight = 1001}, "0 to 1000"},
+		{{.name = {"a", 1}, .ttl = {INT64_C(5000000000)}, .guardian = -1}, "process -1"},
+		{{.name = {"a", 1}, .ttl = {INT64_C(5000000000)}, .life = {"life", 4}},
+	         "\"life\": a path that begins with / is needed"},
+		{{.name = {"a", 1},
+	          .ttl = {INT64_C(5000000000)},
+	          .queues = &slashed,
+	          .queue_count = 1},
+	         "'/'"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct baton_runner *r = NULL;
@@ -464,6 +524,37 @@ static void names_of_a_registration_have_their_limits(void **state)
 		assert_int_equal(baton_runner_register(w->store, &ask, &r, NULL), BATON_INVALID);
 		assert_detail("256");
 	}
+}
+
+static void long_lists_and_paths_have_their_limits(void **state)
+{
+	struct world *w = *state;
+	static char text[BATON_RUNNER_LIFE_MAX + 2];
+	struct baton_str queues[17];
+	struct baton_runner *r = NULL;
+	memset(text, 'n', sizeof text);
+	text[0] = '/';
+	for (size_t i = 0; i < 17; i++)
+		queues[i] = (struct baton_str){text + 1, i < 16 ? 255 : 1};
+	struct baton_runner_ask ask = {.name = BATON_STR("a"),
+	                               .ttl = baton_duration_s(TTL_S),
+	                               .queues = queues,
+	                               .queue_count = 17,
+	                               .life = {text, BATON_RUNNER_LIFE_MAX}};
+	assert_int_equal(baton_runner_register(w->store, &ask, &r, NULL), BATON_INVALID);
+	assert_detail("the names of 17 queues have 4097 bytes, with one between any two: at most "
+	              "4096 are allowed");
+	ask.queue_count = 16;
+	ask.life.len++;
+	assert_int_equal(baton_runner_register(w->store, &ask, &r, NULL), BATON_INVALID);
+	assert_detail("4001");
+	ask.life.len--;
+	assert_int_equal(baton_runner_register(w->store, &ask, &r, NULL), BATON_OK);
+	struct baton_runner_info info = seen(w, r);
+	assert_int_equal(strlen(info.queues), 16 * 255 + 15);
+	assert_true(baton_runner_serves(&info, queues[15]));
+	assert_int_equal(strlen(info.life), BATON_RUNNER_LIFE_MAX);
+	baton_runner_leave(r);
 }
 
 static void there_is_an_end_to_runners(void **state)
@@ -537,6 +628,8 @@ static void ticks_have_their_limits(void **state)
 
 static const struct CMUnitTest tests[] = {
 	WORLD_TEST(a_runner_that_is_registered_is_listed_and_beats),
+	WORLD_TEST(what_a_runner_registers_with_is_told_to_others),
+	WORLD_TEST(a_runner_serves_the_queues_that_it_names),
 	WORLD_TEST(a_runner_proves_that_it_can_write_until_it_is_taken_over),
 	WORLD_TEST(a_second_runner_of_one_name_yields_unless_it_replaces),
 	WORLD_TEST(a_shard_has_one_owner_and_its_fence_grows),
@@ -552,6 +645,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(a_queue_of_another_mode_has_no_shards_to_take),
 	WORLD_TEST(limits_of_a_registration_are_named),
 	WORLD_TEST(names_of_a_registration_have_their_limits),
+	WORLD_TEST(long_lists_and_paths_have_their_limits),
 	WORLD_TEST(there_is_an_end_to_runners),
 	WORLD_TEST(shards_have_their_limits),
 	WORLD_TEST(ticks_have_their_limits),

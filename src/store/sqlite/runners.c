@@ -6,10 +6,10 @@
 #include "base/fail.h"
 #include "store/sqlite/fate.h"
 
-static void text_read(const struct query *q, int column, char to[BATON_NAME_MAX + 1])
+static void text_read(const struct query *q, int column, char *to, size_t max)
 {
 	struct baton_str s = column_str(q, column);
-	size_t len = s.len < BATON_NAME_MAX ? s.len : BATON_NAME_MAX;
+	size_t len = s.len < max ? s.len : max;
 	if (len > 0)
 		memcpy(to, s.ptr, len);
 	to[len] = '\0';
@@ -29,10 +29,14 @@ static enum baton_err row_read(const struct query *q, struct runner_row *r)
 		.weight = (uint32_t)column_int(q, 6),
 		.ttl = {column_int(q, 7)},
 		.since = {column_int(q, 8)},
+		.guardian = (int32_t)column_int(q, 12),
 	};
-	text_read(q, 1, r->name);
-	text_read(q, 3, r->endpoint);
-	text_read(q, 4, r->labels);
+	text_read(q, 1, r->name, BATON_NAME_MAX);
+	text_read(q, 3, r->endpoint, BATON_NAME_MAX);
+	text_read(q, 4, r->labels, BATON_NAME_MAX);
+	text_read(q, 9, r->host, BATON_NAME_MAX);
+	text_read(q, 10, r->queues, BATON_RUNNER_QUEUES_MAX);
+	text_read(q, 11, r->life, BATON_RUNNER_LIFE_MAX);
 	if (r->slot < BEATS_MAX && baton_owner_parse(column_str(q, 5), &r->owner) == BATON_OK)
 		return BATON_OK;
 	return unreadable(q->db);
@@ -105,6 +109,10 @@ static enum baton_err row_write(struct sqlite_store *s, const struct runner_row 
 	query_int(&q, r->weight);
 	query_int(&q, r->ttl.ns);
 	query_int(&q, r->since.ms);
+	query_text(&q, baton_str_z(r->host));
+	query_text(&q, baton_str_z(r->queues));
+	query_text(&q, baton_str_z(r->life));
+	query_int(&q, r->guardian);
 	return query_run(&q);
 }
 

@@ -130,6 +130,7 @@ static const char *const steps[] = {
 	/* What else is known of a runner, and how often shards have changed hands. */
 	"ALTER TABLE state ADD COLUMN shards INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE runner ADD COLUMN queues TEXT NOT NULL DEFAULT '';" /* '/' between them */
+	"ALTER TABLE runner ADD COLUMN host TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE runner ADD COLUMN guardian INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE runner ADD COLUMN life TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE runner ADD COLUMN wish INTEGER NOT NULL DEFAULT 1;"

@@ -14,7 +14,9 @@
 
 #define SQL_SCHEDULE_COLUMNS "name, cron, zone, missed, queue, lane, priority, payload, last, next"
 
-#define SQL_RUNNER_COLUMNS "number, name, slot, endpoint, labels, owner, weight, ttl, since"
+#define SQL_RUNNER_COLUMNS                                                                      \
+	"number, name, slot, endpoint, labels, owner, weight, ttl, since, host, queues, life, " \
+	"guardian"
 
 #define SQL_TABLE(X)                                                                               \
 	X(BEGIN, "BEGIN IMMEDIATE")                                                                \
@@ -164,7 +166,7 @@
 	X(SCHEDULE_MOVE, "UPDATE schedule SET last = ?, next = ? WHERE name = ?")                  \
 	X(RUNNER_COUNT, "UPDATE state SET runner = runner + 1 RETURNING runner")                   \
 	X(RUNNER_ADD, "INSERT INTO runner(" SQL_RUNNER_COLUMNS ") "                                \
-	              "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)")                                         \
+	              "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                             \
 	X(RUNNER_FIND, "SELECT " SQL_RUNNER_COLUMNS " FROM runner WHERE name = ?")                 \
 	X(RUNNER_READ, "SELECT " SQL_RUNNER_COLUMNS " FROM runner WHERE number = ?")               \
 	X(RUNNER_OWNER, "SELECT owner FROM runner WHERE number = ?")                               \

@@ -19,7 +19,7 @@ static const char *const back[] = {
 	"ALTER TABLE state DROP COLUMN shards; ALTER TABLE runner DROP COLUMN queues;"
 	"ALTER TABLE runner DROP COLUMN guardian; ALTER TABLE runner DROP COLUMN life;"
 	"ALTER TABLE runner DROP COLUMN wish; ALTER TABLE runner DROP COLUMN state;"
-	"ALTER TABLE runner DROP COLUMN proofs;",
+	"ALTER TABLE runner DROP COLUMN proofs; ALTER TABLE runner DROP COLUMN host;",
 };
 #define NEWEST ((int)(sizeof back / sizeof back[0]) + 1)
 
