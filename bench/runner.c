@@ -137,8 +137,8 @@ static size_t facts(struct fact *ret, size_t max)
 }
 
 static const char about[] =
-	"An operation asks once whether the process may act. The plan is what one runner computes when "
-	"it looks which shards to take or to give up.";
+	"An operation asks once whether the process may act. The plan is what one runner "
+	"computes when it looks which shards to take or to give up.";
 
 int main(int argc, char **argv)
 {

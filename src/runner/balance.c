@@ -33,14 +33,10 @@ static size_t place_of(const struct balance_ask *ask, uint64_t number)
 static void tally_count(struct tally *t)
 {
 	const struct balance_ask *ask = t->ask;
-	t->weights = 0;
 	for (size_t i = 0; i < ask->count; i++) {
 		CHECK(i == 0 || ask->members[i - 1].number < ask->members[i].number);
 		t->weights += ask->members[i].weight;
-		t->have[i] = 0;
 	}
-	t->mine = 0;
-	t->free = 0;
 	for (uint32_t shard = 0; shard < ask->shards; shard++) {
 		uint64_t owner = ask->owners[shard];
 		t->free += owner == 0;
@@ -150,8 +146,7 @@ void balance_plan(const struct balance_ask *ask, uint32_t *take, size_t *ret_tak
 {
 	CHECK(ask->count <= BATON_RUNNERS_MAX && ask->shards <= BATON_QUEUE_SHARDS_MAX);
 	CHECK(ask->me != 0);
-	struct tally t;
-	t.ask = ask;
+	struct tally t = {.ask = ask};
 	tally_count(&t);
 	tally_share(&t);
 	size_t me = place_of(ask, ask->me);

@@ -213,7 +213,7 @@ static bool act(struct cluster *c, size_t i)
 static unsigned settle(struct cluster *c, struct rng *r)
 {
 	for (unsigned round = 0; round < 8; round++) {
-		size_t order[MEMBERS];
+		size_t order[MEMBERS] = {0};
 		bool busy = false;
 		for (size_t i = 0; i < c->count; i++) {
 			size_t j = rng_below(r, i + 1);

@@ -108,7 +108,7 @@ static void the_text_is_copied(void **state)
 	assert_string_equal(look(&d).text, "storage error: gone");
 }
 
-static void only_the_call_that_detaches_says_so_and_a_repeat_updates_the_reason(void **state)
+static void only_who_detaches_is_told_so_and_a_repeat_updates_the_reason(void **state)
 {
 	(void)state;
 	struct baton_detach d;
@@ -230,8 +230,7 @@ static void the_streak_can_be_chosen(void **state)
 		assert_false(baton_detach_failed(&d, at(n)));
 }
 
-static void
-the_first_healthy_signal_begins_the_window_and_a_second_at_its_end_attaches(void **state)
+static void the_first_healthy_signal_begins_the_window_and_one_at_its_end_attaches(void **state)
 {
 	(void)state;
 	struct baton_detach d;
@@ -562,8 +561,7 @@ int main(void)
 		cmocka_unit_test(every_reason_has_its_text),
 		cmocka_unit_test(a_long_text_is_cut_between_characters),
 		cmocka_unit_test(the_text_is_copied),
-		cmocka_unit_test(
-			only_the_call_that_detaches_says_so_and_a_repeat_updates_the_reason),
+		cmocka_unit_test(only_who_detaches_is_told_so_and_a_repeat_updates_the_reason),
 		cmocka_unit_test(a_failed_store_call_makes_it_suspect_and_a_success_attached_again),
 		cmocka_unit_test(suspicion_does_not_touch_a_detachment),
 		cmocka_unit_test(a_suspect_can_be_detached),
@@ -572,7 +570,7 @@ int main(void)
 		cmocka_unit_test(suspicion_is_no_failure),
 		cmocka_unit_test(the_streak_can_be_chosen),
 		cmocka_unit_test(
-			the_first_healthy_signal_begins_the_window_and_a_second_at_its_end_attaches),
+			the_first_healthy_signal_begins_the_window_and_one_at_its_end_attaches),
 		cmocka_unit_test(two_healthy_signals_are_enough_however_far_apart),
 		cmocka_unit_test(one_healthy_signal_is_not_enough_for_the_shortest_window),
 		cmocka_unit_test(a_failure_in_the_window_starts_it_over),
