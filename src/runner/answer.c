@@ -190,6 +190,7 @@ static void apply(struct core *c, struct core_answer *a, struct baton_mono now)
 	case CORE_TAKE:
 	case CORE_GIVE:
 		changed(c, a, c->request.kind == CORE_TAKE);
+		core_look_around(c);
 		break;
 	case CORE_TICK:
 		ticked(c, a);
