@@ -106,7 +106,7 @@ static void end_answered(struct core *c, size_t i)
 {
 	struct run *r = &c->runs.all[c->end_runs[i]];
 	enum baton_err e = c->ended[i].err;
-	if (e == BATON_CONFLICT || e == BATON_FULL) {
+	if (e != BATON_OK && e != BATON_NOT_HELD) {
 		fail_instead(c, r, e);
 		return;
 	}

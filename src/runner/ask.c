@@ -223,13 +223,13 @@ static bool ask_attached(struct core *c, struct baton_mono now)
 bool ask_next(struct core *c, struct baton_mono now)
 {
 	enum baton_attachment state = baton_detach_state(c->o.detach);
+	if (c->asked || c->done)
+		return false;
 	c->request = (struct core_request){
 		.shards = c->shards,
 		.answers = c->answers,
 		.proofs = c->proofs,
 	};
-	if (c->asked || c->done)
-		return false;
 	if (c->stale)
 		return ask_stale(c, now);
 	if (state == BATON_DETACHED)
