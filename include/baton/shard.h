@@ -47,6 +47,14 @@ struct baton_runner_ask {
 	                          handlers lives, to BATON_RUNNER_LIFE_MAX bytes; may be empty */
 };
 
+/* What an operator wants of a runner. The store only keeps it: the runner looks for it, and does
+ * it. */
+enum baton_runner_wish {
+	BATON_WISH_WORK = 1, /* as every runner does that was just registered              */
+	BATON_WISH_DRAIN,    /* finish what it has begun, take nothing new, have no shards */
+	BATON_WISH_DETACH    /* run nothing, until it is attached again                    */
+};
+
 struct baton_runner_info {
 	uint64_t number; /* of the registration: never given twice */
 	char name[BATON_NAME_MAX + 1];
@@ -61,6 +69,8 @@ struct baton_runner_info {
 	struct baton_duration ttl;
 	struct baton_store_time since;
 	uint64_t beat; /* changes as long as it lives */
+	enum baton_runner_wish wish;
+	char state[BATON_NAME_MAX + 1]; /* what it told last; "" at first */
 };
 
 /* Registers this process, under the store's owner with a new incarnation.
@@ -103,6 +113,19 @@ BATON_API enum baton_err baton_runner_beat(struct baton_runner *runner);
  * BATON_NOT_HELD: it was taken over. BATON_STORAGE: it cannot be written. BATON_BUSY: somebody else
  * had it locked all the time. Any thread. */
 BATON_API enum baton_err baton_runner_prove(struct baton_runner *runner);
+
+/* Tells others what the runner is at, up to BATON_NAME_MAX bytes of UTF-8 without control
+ * characters: "attached", "draining", "detached: manual detachment". Proves what
+ * baton_runner_prove() does, and has its errors, and BATON_INVALID. Any thread. */
+BATON_API enum baton_err baton_runner_tell(struct baton_runner *runner, struct baton_str state);
+
+/* Asks the runner of that name for something. What is asked of it is forgotten when it leaves, or
+ * is taken over: the next one of that name works.
+ *
+ * BATON_NOT_FOUND: there is none of that name. BATON_INVALID, BATON_STORAGE, BATON_BUSY.
+ * Any thread. */
+BATON_API enum baton_err baton_runner_wish(struct baton_store *store, struct baton_str name,
+                                           enum baton_runner_wish wish);
 
 /* Those whose number is above `after`, at most `max`. */
 BATON_API enum baton_err baton_runner_list(struct baton_store *store, uint64_t after,

@@ -25,6 +25,11 @@ static enum baton_err check_text(const char *what, struct baton_str s)
 	return s.len == 0 ? BATON_OK : baton_str_name(what, s.ptr, s.len, BATON_NAME_MAX, &s);
 }
 
+static enum baton_err check_name(struct baton_str name)
+{
+	return baton_str_name("the runner's name", name.ptr, name.len, BATON_NAME_MAX, &name);
+}
+
 static enum baton_err check_queues(const struct baton_runner_ask *ask)
 {
 	size_t len = ask->queue_count > 0 ? ask->queue_count - 1 : 0;
@@ -58,9 +63,7 @@ static enum baton_err check_life(struct baton_str life)
 
 static enum baton_err check_texts(const struct baton_runner_ask *ask)
 {
-	struct baton_str name;
-	enum baton_err e = baton_str_name("the runner's name", ask->name.ptr, ask->name.len,
-	                                  BATON_NAME_MAX, &name);
+	enum baton_err e = check_name(ask->name);
 	if (e == BATON_OK)
 		e = check_text("the endpoint", ask->endpoint);
 	if (e == BATON_OK)
@@ -110,6 +113,7 @@ static void info_make(struct baton_store *store, const struct runner_row *row,
 	*ret = (struct baton_runner_info){
 		.number = row->number,
 		.guardian = row->guardian,
+		.wish = row->wish,
 		.owner = row->owner,
 		.weight = row->weight,
 		.ttl = row->ttl,
@@ -122,6 +126,7 @@ static void info_make(struct baton_store *store, const struct runner_row *row,
 	memcpy(ret->host, row->host, sizeof ret->host);
 	memcpy(ret->queues, row->queues, sizeof ret->queues);
 	memcpy(ret->life, row->life, sizeof ret->life);
+	memcpy(ret->state, row->state, sizeof ret->state);
 }
 
 /* `s` was checked, so there is room. */
@@ -158,7 +163,8 @@ static enum baton_err row_make(struct baton_store *store, const struct baton_run
 	*row = (struct runner_row){.owner = store->owner,
 	                           .weight = ask->weight,
 	                           .ttl = ask->ttl,
-	                           .guardian = ask->guardian};
+	                           .guardian = ask->guardian,
+	                           .wish = BATON_WISH_WORK};
 	copy_host(row->host);
 	copy_queues(row->queues, ask);
 	copy(row->life, ask->life);
@@ -296,6 +302,35 @@ enum baton_err baton_runner_prove(struct baton_runner *runner)
 {
 	const struct runner_mark nothing = {.number = runner->number};
 	return mark(runner, &nothing);
+}
+
+enum baton_err baton_runner_tell(struct baton_runner *runner, struct baton_str state)
+{
+	char text[BATON_NAME_MAX + 1];
+	const struct runner_mark told = {.number = runner->number, .state = text};
+	enum baton_err e = check_text("the runner's state", state);
+	if (e != BATON_OK)
+		return e;
+	copy(text, state);
+	return mark(runner, &told);
+}
+
+enum baton_err baton_runner_wish(struct baton_store *store, struct baton_str name,
+                                 enum baton_runner_wish wish)
+{
+	char shown[QUOTE_TEXT];
+	const struct runner_mark wished = {.name = name, .wish = wish};
+	enum baton_err e = store_enter(store);
+	if (e == BATON_OK)
+		e = check_name(name);
+	if (e == BATON_OK && (unsigned)wish - 1 >= BATON_WISH_DETACH)
+		e = fail(BATON_INVALID, "the wish is %d: %d to %d are allowed", (int)wish,
+		         BATON_WISH_WORK, BATON_WISH_DETACH);
+	if (e == BATON_OK)
+		e = store->ops->runner_mark(store, &wished);
+	if (e == BATON_NOT_HELD)
+		e = fail(BATON_NOT_FOUND, "there is no runner %s", quote(name, shown));
+	return e;
 }
 
 enum baton_err baton_runner_list(struct baton_store *store, uint64_t after,

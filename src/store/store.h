@@ -48,6 +48,8 @@ struct runner_row {
 	uint32_t weight;
 	struct baton_duration ttl;
 	struct baton_store_time since;
+	enum baton_runner_wish wish;
+	char state[BATON_NAME_MAX + 1];
 };
 
 /* Why a runner is removed, and so what becomes of what it has claimed. */
@@ -58,7 +60,10 @@ enum runner_end {
 
 /* What is written down about a runner that is registered. */
 struct runner_mark {
-	uint64_t number;
+	uint64_t number;             /* 0: that of the name */
+	struct baton_str name;       /* empty: that of the number */
+	enum baton_runner_wish wish; /* 0: stays as it is */
+	const char *state;           /* NULL: stays as it is */
 };
 
 /* Shards that a runner takes or gives back. */

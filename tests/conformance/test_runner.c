@@ -153,6 +153,65 @@ static void a_runner_proves_that_it_can_write_until_it_is_taken_over(void **stat
 	assert_sound(w);
 }
 
+static void what_is_asked_of_a_runner_lasts_as_long_as_it_does(void **state)
+{
+	struct world *w = *state;
+	static const enum baton_runner_wish wishes[] = {BATON_WISH_DRAIN, BATON_WISH_DETACH,
+	                                                BATON_WISH_WORK, BATON_WISH_DETACH};
+	struct baton_runner *r = enlist(w, "one"), *other = enlist(w, "two");
+	assert_int_equal(seen(w, r).wish, BATON_WISH_WORK);
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(baton_runner_wish(w->store, BATON_STR("one"), wishes[i]),
+		                 BATON_OK);
+		assert_int_equal(seen(w, r).wish, wishes[i]);
+		assert_int_equal(seen(w, other).wish, BATON_WISH_WORK);
+	}
+	assert_int_equal(baton_runner_prove(r), BATON_OK);
+	assert_int_equal(baton_runner_tell(r, BATON_STR("detached")), BATON_OK);
+	assert_int_equal(seen(w, r).wish, BATON_WISH_DETACH);
+	baton_runner_leave(r);
+	assert_int_equal(baton_runner_wish(w->store, BATON_STR("one"), BATON_WISH_WORK),
+	                 BATON_NOT_FOUND);
+	assert_detail("there is no runner \"one\"");
+	r = enlist(w, "one");
+	assert_int_equal(seen(w, r).wish, BATON_WISH_WORK);
+	assert_int_equal(baton_runner_wish(w->store, BATON_STR("one"), 0), BATON_INVALID);
+	assert_detail("the wish is 0: 1 to 3 are allowed");
+	assert_int_equal(baton_runner_wish(w->store, BATON_STR("one"), 4), BATON_INVALID);
+	assert_int_equal(baton_runner_wish(w->store, BATON_STR(""), BATON_WISH_WORK),
+	                 BATON_INVALID);
+	baton_runner_leave(r);
+	baton_runner_leave(other);
+	assert_sound(w);
+}
+
+static void what_a_runner_tells_is_seen_by_others(void **state)
+{
+	struct world *w = *state;
+	static char longest[BATON_NAME_MAX + 1];
+	memset(longest, 's', sizeof longest);
+	struct baton_runner *r = enlist(w, "one"), *other = enlist(w, "two");
+	assert_string_equal(seen(w, r).state, "");
+	assert_int_equal(baton_runner_tell(r, (struct baton_str){longest, BATON_NAME_MAX}),
+	                 BATON_OK);
+	assert_memory_equal(seen(w, r).state, longest, BATON_NAME_MAX);
+	assert_int_equal(baton_runner_tell(r, BATON_STR("draining")), BATON_OK);
+	assert_string_equal(seen(w, r).state, "draining");
+	assert_string_equal(seen(w, other).state, "");
+	assert_int_equal(baton_runner_tell(r, (struct baton_str){longest, BATON_NAME_MAX + 1}),
+	                 BATON_INVALID);
+	assert_detail("256");
+	assert_int_equal(baton_runner_wish(w->store, BATON_STR("one"), BATON_WISH_DRAIN), BATON_OK);
+	assert_string_equal(seen(w, r).state, "draining");
+	assert_int_equal(baton_runner_tell(r, BATON_STR("")), BATON_OK);
+	assert_string_equal(seen(w, r).state, "");
+	struct baton_runner_info info = seen(w, r);
+	assert_int_equal(baton_runner_take_over(w->store, &info), BATON_OK);
+	assert_int_equal(baton_runner_tell(r, BATON_STR("attached")), BATON_NOT_HELD);
+	baton_runner_leave(r);
+	baton_runner_leave(other);
+}
+
 static void a_second_runner_of_one_name_yields_unless_it_replaces(void **state)
 {
 	struct world *w = *state;
@@ -631,6 +690,8 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(what_a_runner_registers_with_is_told_to_others),
 	WORLD_TEST(a_runner_serves_the_queues_that_it_names),
 	WORLD_TEST(a_runner_proves_that_it_can_write_until_it_is_taken_over),
+	WORLD_TEST(what_is_asked_of_a_runner_lasts_as_long_as_it_does),
+	WORLD_TEST(what_a_runner_tells_is_seen_by_others),
 	WORLD_TEST(a_second_runner_of_one_name_yields_unless_it_replaces),
 	WORLD_TEST(a_shard_has_one_owner_and_its_fence_grows),
 	WORLD_TEST(a_tick_gives_the_work_of_owned_shards_alone),

@@ -109,7 +109,7 @@ static void tables_init(struct memory *m)
 	m->leases = (struct table){.alloc = a, CHANGES(struct lease)};
 	m->texts = (struct table){.alloc = a, CHANGES(struct text)};
 	m->schedules = (struct table){.alloc = a, CHANGES(struct schedule)};
-	m->runners = (struct table){.alloc = a};
+	m->runners = (struct table){.alloc = a, CHANGES(struct runner)};
 }
 
 enum baton_err memory_open(const struct baton_store *store, struct baton_store **ret_store)

@@ -143,7 +143,12 @@ struct schedule {
 
 struct runner {
 	struct row row;
-	struct runner_row put;
+	struct runner_row put; /* as it was registered */
+
+	struct {
+		enum baton_runner_wish wish;
+		char state[BATON_NAME_MAX + 1];
+	} is;
 };
 
 /* The hash of some bytes, for a table. */

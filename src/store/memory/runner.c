@@ -25,14 +25,22 @@ struct runner *memory_runner_find(const struct memory *m, uint64_t number)
 	return NULL;
 }
 
-static struct runner *runner_named(const struct memory *m, const char *name)
+static struct runner *runner_named(const struct memory *m, struct baton_str name)
 {
 	for (struct row *row = m->runners.oldest; row; row = row->newer) {
 		struct runner *r = (struct runner *)row;
-		if (!row->gone && strcmp(r->put.name, name) == 0)
+		if (!row->gone && baton_str_equal(baton_str_z(r->put.name), name))
 			return r;
 	}
 	return NULL;
+}
+
+static struct runner_row row_of(const struct runner *r)
+{
+	struct runner_row row = r->put;
+	row.wish = r->is.wish;
+	memcpy(row.state, r->is.state, sizeof row.state);
+	return row;
 }
 
 static bool slot_is_taken(const struct memory *m, uint32_t slot)
@@ -58,6 +66,8 @@ static enum baton_err add(struct tx *tx, struct runner_row *row)
 	row->number = ++tx->m->runner;
 	row->since = tx->now;
 	r->put = *row;
+	r->is.wish = row->wish;
+	memcpy(r->is.state, row->state, sizeof r->is.state);
 	return BATON_OK;
 }
 
@@ -66,9 +76,9 @@ enum baton_err memory_runner_add(struct baton_store *store, struct runner_row *r
 {
 	struct tx tx;
 	memory_tx_begin(&tx, store);
-	const struct runner *other = runner_named(tx.m, row->name);
+	const struct runner *other = runner_named(tx.m, baton_str_z(row->name));
 	if (other)
-		*ret_other = other->put;
+		*ret_other = row_of(other);
 	return memory_tx_end(&tx, other ? BATON_YIELD : add(&tx, row));
 }
 
@@ -171,7 +181,7 @@ enum baton_err memory_runner_next(struct baton_store *store, uint64_t after,
 			best = r;
 	}
 	if (best)
-		*ret_row = best->put;
+		*ret_row = row_of(best);
 	return memory_tx_end(&tx, best ? BATON_OK : BATON_NOT_FOUND);
 }
 
@@ -179,8 +189,14 @@ enum baton_err memory_runner_mark(struct baton_store *store, const struct runner
 {
 	struct tx tx;
 	memory_tx_begin(&tx, store);
-	const struct runner *r = memory_runner_find(tx.m, mark->number);
-	return memory_tx_end(&tx, r ? BATON_OK : BATON_NOT_HELD);
+	struct runner *r = mark->number > 0 ? memory_runner_find(tx.m, mark->number)
+	                                    : runner_named(tx.m, mark->name);
+	enum baton_err e = r ? memory_tx_save(&tx, &r->row) : BATON_NOT_HELD;
+	if (e == BATON_OK && mark->wish)
+		r->is.wish = mark->wish;
+	if (e == BATON_OK && mark->state)
+		snprintf(r->is.state, sizeof r->is.state, "%s", mark->state);
+	return memory_tx_end(&tx, e);
 }
 
 /* A shard is a lease that nobody can name; who has it stands in its row. */

@@ -30,6 +30,7 @@ static enum baton_err row_read(const struct query *q, struct runner_row *r)
 		.ttl = {column_int(q, 7)},
 		.since = {column_int(q, 8)},
 		.guardian = (int32_t)column_int(q, 12),
+		.wish = (enum baton_runner_wish)column_int(q, 13),
 	};
 	text_read(q, 1, r->name, BATON_NAME_MAX);
 	text_read(q, 3, r->endpoint, BATON_NAME_MAX);
@@ -37,6 +38,7 @@ static enum baton_err row_read(const struct query *q, struct runner_row *r)
 	text_read(q, 9, r->host, BATON_NAME_MAX);
 	text_read(q, 10, r->queues, BATON_RUNNER_QUEUES_MAX);
 	text_read(q, 11, r->life, BATON_RUNNER_LIFE_MAX);
+	text_read(q, 14, r->state, BATON_NAME_MAX);
 	if (r->slot < BEATS_MAX && baton_owner_parse(column_str(q, 5), &r->owner) == BATON_OK)
 		return BATON_OK;
 	return unreadable(q->db);
@@ -113,6 +115,8 @@ static enum baton_err row_write(struct sqlite_store *s, const struct runner_row 
 	query_text(&q, baton_str_z(r->queues));
 	query_text(&q, baton_str_z(r->life));
 	query_int(&q, r->guardian);
+	query_int(&q, r->wish);
+	query_text(&q, baton_str_z(r->state));
 	return query_run(&q);
 }
 
@@ -269,7 +273,13 @@ static enum baton_err mark_run(void *store, void *args)
 	struct sqlite_store *s = store;
 	const struct runner_mark *mark = args;
 	struct query q = query_begin(&s->db, SQL_RUNNER_MARK);
+	query_int(&q, mark->wish);
+	if (mark->state)
+		query_text(&q, baton_str_z(mark->state));
+	else
+		query_null(&q);
 	query_int(&q, (int64_t)mark->number);
+	query_optional(&q, mark->name);
 	bool found = query_row(&q);
 	while (query_row(&q))
 		;
