@@ -689,6 +689,28 @@ static void a_command_that_kills_its_nanny_is_ended(void **state)
 	killed_by(&news, SIGTERM);
 }
 
+static void a_stopped_nanny_does_not_put_the_deadline_off(void **state)
+{
+	struct world *w = *state;
+	int hold[2];
+	char byte;
+	char *argv[] = {(char *)"sh", (char *)"-c",
+	                (char *)"trap '' TERM; (setsid sleep 1000 &); echo $PPID >&2; sleep 1000",
+	                NULL};
+	assert_int_equal(pipe2(hold, O_CLOEXEC | O_NONBLOCK), 0);
+	struct ward_spec spec = spec_of(1, argv);
+	spec.channel = hold[1];
+	assert_int_equal(wards_start(w->wards, &spec), BATON_OK);
+	close(hold[1]);
+	await_kind(w, WARD_SAID);
+	assert_int_equal(kill(atoi(w->said), SIGSTOP), 0);
+	wards_deadline(w->wards, now_boot());
+	struct ward_news news = await_end(w);
+	killed_by(&news, SIGKILL);
+	assert_int_equal(read(hold[0], &byte, 1), 0);
+	close(hold[0]);
+}
+
 static void an_end_that_nobody_knows_of_is_told_when_all_have_gone(void **state)
 {
 	struct world *w = *state;
@@ -916,6 +938,7 @@ int main(void)
 		TEST(a_frozen_runner_does_not_put_the_deadline_off),
 		TEST(a_killed_guardian_is_told_and_takes_all_with_it),
 		TEST(a_command_that_kills_its_nanny_is_ended),
+		TEST(a_stopped_nanny_does_not_put_the_deadline_off),
 		TEST(an_end_that_nobody_knows_of_is_told_when_all_have_gone),
 		TEST(the_life_of_a_dead_runner_ends_with_the_last_of_its_commands),
 		TEST(whoever_only_looks_is_not_in_the_way_for_long),
