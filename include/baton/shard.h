@@ -52,7 +52,8 @@ struct baton_runner_ask {
 enum baton_runner_wish {
 	BATON_WISH_WORK = 1, /* as every runner does that was just registered              */
 	BATON_WISH_DRAIN,    /* finish what it has begun, take nothing new, have no shards */
-	BATON_WISH_DETACH    /* run nothing, until it is attached again                    */
+	BATON_WISH_DETACH,   /* run nothing, until it is attached again                    */
+	BATON_WISH_LEAVE     /* end: another one wants its name                            */
 };
 
 struct baton_runner_info {

@@ -323,9 +323,9 @@ enum baton_err baton_runner_wish(struct baton_store *store, struct baton_str nam
 	enum baton_err e = store_enter(store);
 	if (e == BATON_OK)
 		e = check_name(name);
-	if (e == BATON_OK && (unsigned)wish - 1 >= BATON_WISH_DETACH)
+	if (e == BATON_OK && (unsigned)wish - 1 >= BATON_WISH_LEAVE)
 		e = fail(BATON_INVALID, "the wish is %d: %d to %d are allowed", (int)wish,
-		         BATON_WISH_WORK, BATON_WISH_DETACH);
+		         BATON_WISH_WORK, BATON_WISH_LEAVE);
 	if (e == BATON_OK)
 		e = store->ops->runner_mark(store, &wished);
 	if (e == BATON_NOT_HELD)
