@@ -171,7 +171,7 @@
 	             "$23::bigint, $24::bigint, $25::bigint, $26::bigint, $27::bigint) "           \
 	             "RETURNING id")                                                               \
 	X(QUEUE_SET, "UPDATE baton.queue SET mixed = mixed OR (mode = 4) <> ($3::bigint = 4), "    \
-	             "mode = $3::bigint, paused = $5::bool, payload_max = $6::bigint, "            \
+	             "stripe = $2::bigint::int, shards = $4::bigint, mode = $3::bigint, paused = $5::bool, payload_max = $6::bigint, "            \
 	             "waiting_max = $7::bigint, attempts = $8::bigint, backoff = $9::bigint, "     \
 	             "base = $10::bigint, cap = $11::bigint, lane_attempts = $12::bigint, "        \
 	             "lane_backoff = $13::bigint, lane_base = $14::bigint, "                       \
