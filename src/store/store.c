@@ -54,8 +54,8 @@ static enum baton_err unknown_kind(struct baton_str where)
 	const char *colon = where.len > 0 ? memchr(where.ptr, ':', where.len) : NULL;
 	size_t len = colon ? (size_t)(colon - where.ptr) + 1 : where.len;
 	return fail(BATON_INVALID,
-	            "the store is called %s: \"memory:\", \"sqlite:PATH\", \"postgresql://...\" "
-	            "and \"postgres:KEY=VALUE ...\" are known",
+	            "the store is called %s: \"postgresql://...\", \"postgres:KEY=VALUE ...\", "
+	            "\"memory:\" and \"sqlite:PATH\" are known",
 	            quote((struct baton_str){where.ptr, len}, shown));
 }
 

@@ -123,7 +123,7 @@ static void end_server(pid_t server)
 /* Says "y" once the server was started, and does what it is told: "c" is to crash it. */
 static void help(int channel, const char *directory, bool safe)
 {
-	char tools[200], word = 'n';
+	char tools[160], word = 'n';
 	pid_t server = -1;
 	setsid();
 	signal(SIGPIPE, SIG_IGN);
@@ -237,24 +237,30 @@ static void in_postgres(const struct cluster *c, const char *sql)
 	cluster_run(where, sql);
 }
 
+/* One that was given back is emptied, which is faster than making another. */
 void cluster_database(struct cluster *c, char *where, size_t size)
 {
 	char sql[64];
-	c->databases++;
-	snprintf(sql, sizeof sql, "CREATE DATABASE t%u", c->databases);
-	in_postgres(c, sql);
-	snprintf(where, size, KIND "host=%s dbname=t%u user=baton", c->directory, c->databases);
+	unsigned number = c->free_count > 0 ? c->free[--c->free_count] : 0;
+	if (number == 0) {
+		number = ++c->databases;
+		snprintf(sql, sizeof sql, "CREATE DATABASE t%u", number);
+		in_postgres(c, sql);
+	}
+	snprintf(where, size, KIND "host=%s dbname=t%u user=baton", c->directory, number);
+	cluster_run(where, "DO $$ BEGIN IF to_regclass('baton.state') IS NOT NULL THEN "
+	                   "TRUNCATE baton.queue, baton.batch, baton.claim, baton.source, "
+	                   "baton.answer, baton.lease, baton.schedule, baton.runner "
+	                   "RESTART IDENTITY; PERFORM setval('baton.seq', 1, false); "
+	                   "UPDATE baton.state SET runner = 0; END IF; END $$");
 }
 
 void cluster_drop(struct cluster *c, const char *where)
 {
-	char sql[64];
 	unsigned number = 0;
 	const char *name = strstr(where, "dbname=t");
-	if (!name || sscanf(name, "dbname=t%u", &number) != 1)
-		return;
-	snprintf(sql, sizeof sql, "DROP DATABASE t%u WITH (FORCE)", number);
-	in_postgres(c, sql);
+	if (name && sscanf(name, "dbname=t%u", &number) == 1 && c->free_count < CLUSTER_FREE)
+		c->free[c->free_count++] = number;
 }
 
 void cluster_crash(struct cluster *c)

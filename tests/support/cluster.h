@@ -6,11 +6,15 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#define CLUSTER_FREE 16
+
 struct cluster {
 	char directory[128]; /* "": none                                       */
 	pid_t helper;        /* starts and ends the server                     */
 	int channel;         /* the helper ends everything once it is closed   */
 	unsigned databases;  /* that were made                                 */
+	unsigned free[CLUSTER_FREE]; /* that were given back                   */
+	unsigned free_count;
 };
 
 /* Starts one. False: it cannot; what is missing was said. `safe`: what is committed outlasts a
@@ -20,7 +24,8 @@ bool cluster_start(struct cluster *c, bool safe);
 /* Stops it and removes all that it left. Fine for one that was not started. */
 void cluster_stop(struct cluster *c);
 
-/* An empty database, as baton_store_open() is told of it. */
+/* An empty database, as baton_store_open() is told of it; and giving it back, once all stores in it
+ * are closed. */
 void cluster_database(struct cluster *c, char *where, size_t size);
 void cluster_drop(struct cluster *c, const char *where);
 

@@ -173,7 +173,7 @@ void load_send(struct pg_store *s, struct conn *c, const struct wants *w, bool p
                struct loading *l)
 {
 	*l = nothing;
-	if (w->take_count > 0 || w->lane_ask)
+	if (w->take_count > 0 || (w->lane_ask && w->lane_ask->max > 0))
 		send_tend(s, c, w);
 	l->start = conn_send(c, SQL_START, NULL);
 	send_queues(c, w, l);

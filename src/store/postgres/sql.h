@@ -121,7 +121,9 @@
 	X(HEADS, "WITH " PART_HEADS ", s AS (SELECT seq FROM heads WHERE lane IS NULL "             \
 	         "UNION SELECT x.seq FROM heads h CROSS JOIN LATERAL (SELECT b.seq "               \
 	         "FROM baton.batch b WHERE b.queue = h.queue AND b.lane = h.lane AND b.line "      \
-	         "ORDER BY b.seq LIMIT CASE WHEN h.flags & 4 <> 0 THEN h.max + 1 ELSE 2 END) x "   \
+	         "ORDER BY b.seq LIMIT CASE WHEN h.state = 4 THEN h.max + 1 + ("                   \
+	         "SELECT sum(cardinality(c.seqs)) FROM baton.claim c WHERE c.queue = h.queue "     \
+	         "AND c.lane = h.lane) WHEN h.flags & 4 <> 0 THEN h.max + 1 ELSE 2 END) x "        \
 	         "WHERE h.lane IS NOT NULL "                                                       \
 	         "UNION SELECT unnest(c.seqs) FROM heads h JOIN baton.claim c "                    \
 	         "ON c.queue = h.queue AND c.lane = h.lane) "                                      \

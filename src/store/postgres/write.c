@@ -293,8 +293,10 @@ static void add_seqs(struct args *a, int at, const struct claim *c, struct buf *
 		buf_printf(text, "%s%" PRIu64, before, b->is.seq);
 		before = ",";
 	}
-	buf_printf(text, "}");
-	add_str(a, at, buf_str(text));
+	if (buf_printf(text, "}") == BATON_OK)
+		add_str(a, at, buf_str(text));
+	else
+		a->list[at].bytes.err = text->err;
 }
 
 static void claim_add(struct args *a, const struct claim *c, struct buf *text)
@@ -341,7 +343,9 @@ static enum baton_err claims_write(struct writer *w)
 		else if (row->noted)
 			claim_set(&old, (struct claim *)row, &text);
 	}
-	enum baton_err e = text.err == BATON_OK ? BATON_OK : fail_memory(text.len, "a claim");
+	enum baton_err e = args_check(&new);
+	if (e == BATON_OK)
+		e = args_check(&old);
 	if (e == BATON_OK && old.list[0].count > 0)
 		send(w, SQL_CLAIM_SET, &old);
 	if (e == BATON_OK && new.list[0].count > 0)
