@@ -144,11 +144,11 @@ static void complete_all(struct bare *b, unsigned count, const sqlite3_int64 *se
 }
 
 /* One thread does the work of all: nothing is faster with SQLite. */
-static uint64_t bare_lives(void *queue, unsigned thread, unsigned threads, uint64_t count)
+static uint64_t bare_lives(void *queue, unsigned thread, const struct lives *lives)
 {
 	struct bare *b = queue;
 	sqlite3_int64 seqs[GROUP_MAX];
-	uint64_t left = thread == 0 ? count * threads : 0, done = 0;
+	uint64_t left = thread == 0 ? lives->count * lives->threads : 0, done = 0;
 	while (left > 0) {
 		unsigned now = left < b->group ? (unsigned)left : b->group;
 		put_all(b, now);
@@ -180,5 +180,5 @@ static void *open_single(void)
 	return bare_open(1);
 }
 
-const struct queue_kind jobs_bare_hundred = {open_hundred, bare_lives, bare_close};
-const struct queue_kind jobs_bare_single = {open_single, bare_lives, bare_close};
+const struct queue_kind jobs_bare_hundred = {open_hundred, bare_lives, bare_close, true};
+const struct queue_kind jobs_bare_single = {open_single, bare_lives, bare_close, false};

@@ -24,26 +24,34 @@ struct baton_store *jobs_store(const char *folder, enum baton_store_sync sync,
 	return store;
 }
 
-void jobs_put(struct baton_store *store)
+void jobs_put(struct baton_store *store, unsigned each)
 {
 	const struct baton_str bytes = {payload, sizeof payload};
-	struct baton_batch batch = {.queue = BATON_STR("bench"), .payloads = &bytes, .count = 1};
-	struct baton_put put;
-	must(baton_work_put(store, &batch, 1, &put));
+	struct baton_batch batches[JOBS_EACH_MAX];
+	struct baton_put puts[JOBS_EACH_MAX];
+	for (unsigned i = 0; i < each; i++)
+		batches[i] = (struct baton_batch){.queue = BATON_STR("bench"),
+		                                  .payloads = &bytes,
+		                                  .count = 1};
+	must(baton_work_put(store, batches, each, puts));
 }
 
-void jobs_live(struct baton_store *store)
+void jobs_live(struct baton_store *store, unsigned each)
 {
-	struct baton_work_ask ask = {.queue = BATON_STR("bench"), .claims = 1, .max = 1};
+	struct baton_work_ask ask = {.queue = BATON_STR("bench"), .claims = each, .max = 1};
 	struct baton_work_claims *claims = NULL;
-	struct baton_work_ended ended;
-	jobs_put(store);
+	struct baton_work_end ends[JOBS_EACH_MAX];
+	struct baton_work_ended ended[JOBS_EACH_MAX];
+	jobs_put(store, each);
 	must(baton_work_claim(store, &ask, &claims));
-	if (!claims)
-		errx(1, "there is nothing to claim");
-	struct baton_work_end end = {.proof = claims->claims[0].proof, .how = BATON_COMPLETE};
-	must(baton_work_end(store, &end, 1, &ended));
-	must(ended.err);
+	if (!claims || claims->count != each)
+		errx(1, "there is not enough to claim");
+	for (unsigned i = 0; i < each; i++)
+		ends[i] = (struct baton_work_end){.proof = claims->claims[i].proof,
+		                                  .how = BATON_COMPLETE};
+	must(baton_work_end(store, ends, each, ended));
+	for (unsigned i = 0; i < each; i++)
+		must(ended[i].err);
 	baton_work_claims_free(claims);
 }
 
@@ -60,14 +68,13 @@ static void *place_open(void)
 	return p;
 }
 
-static uint64_t place_lives(void *queue, unsigned thread, unsigned threads, uint64_t count)
+static uint64_t place_lives(void *queue, unsigned thread, const struct lives *lives)
 {
 	struct place *p = queue;
 	(void)thread;
-	(void)threads;
-	for (uint64_t i = 0; i < count; i++)
-		jobs_live(p->store);
-	return count;
+	for (uint64_t i = 0; i < lives->count; i += lives->each)
+		jobs_live(p->store, lives->each);
+	return lives->count;
 }
 
 static void place_close(void *queue)
@@ -78,4 +85,4 @@ static void place_close(void *queue)
 	free(p);
 }
 
-const struct queue_kind jobs_baton = {place_open, place_lives, place_close};
+const struct queue_kind jobs_baton = {place_open, place_lives, place_close, true};

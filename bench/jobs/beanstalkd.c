@@ -118,12 +118,11 @@ static bool one_life(int fd)
 	return strncmp(text, "DELETED", 7) == 0;
 }
 
-static uint64_t server_lives(void *queue, unsigned thread, unsigned threads, uint64_t count)
+static uint64_t server_lives(void *queue, unsigned thread, const struct lives *lives)
 {
 	struct server *s = queue;
 	uint64_t done = 0;
-	(void)threads;
-	for (uint64_t i = 0; i < count; i++)
+	for (uint64_t i = 0; i < lives->count; i++)
 		done += one_life(s->connections[thread % THREADS_MAX]);
 	return done;
 }
@@ -139,4 +138,4 @@ static void server_close(void *queue)
 	free(s);
 }
 
-const struct queue_kind jobs_beanstalkd = {server_open, server_lives, server_close};
+const struct queue_kind jobs_beanstalkd = {server_open, server_lives, server_close, false};

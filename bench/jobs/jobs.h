@@ -3,20 +3,29 @@
 #define BENCH_JOBS_JOBS_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <baton/store.h>
 
 #define JOB_BYTES 150
 
+/* What a number of callers are to do. */
+struct lives {
+	unsigned threads;
+	unsigned each;  /* jobs in a call */
+	uint64_t count; /* of each thread */
+};
+
 /* One kind of queue. All of them acknowledge only what survives a power failure. */
 struct queue_kind {
 	/* NULL: it cannot be had on this machine, after a line on standard error. */
 	void *(*open)(void);
 
-	/* Whole lives of `count` jobs, as the thread's part. */
-	uint64_t (*lives)(void *queue, unsigned thread, unsigned threads, uint64_t count);
+	/* Does the thread's part of the lives, and says how many it did. */
+	uint64_t (*lives)(void *queue, unsigned thread, const struct lives *lives);
 	void (*close)(void *queue);
+	bool bulk; /* many jobs in a call or a commit are its own way */
 };
 
 extern const struct queue_kind jobs_baton;
@@ -33,9 +42,11 @@ void jobs_folder_remove(const char *path);
 struct baton_store *jobs_store(const char *folder, enum baton_store_sync sync,
                                const struct baton_store_hook *hook);
 
-/* A job, and the end of its life as far as `thread` has one in hand. */
-void jobs_put(struct baton_store *store);
-void jobs_live(struct baton_store *store);
+#define JOBS_EACH_MAX 10
+
+/* Puts so many jobs in one call; or does that and claims and completes them, in a call each. */
+void jobs_put(struct baton_store *store, unsigned each);
+void jobs_live(struct baton_store *store, unsigned each);
 
 /* Latencies: from a put to the claim in a process that waits for it; and of a renewal while another
  * process writes as much as it can. */

@@ -119,7 +119,7 @@ double wait_sample(void *state)
 	struct pair *p = state;
 	peer_await_sleep(&p->peer);
 	int64_t begin = arena_now();
-	jobs_put(p->store);
+	jobs_put(p->store, 1);
 	word_await(&p->shared->claimed, ++p->turns, &p->peer);
 	return (double)(p->shared->at_ns - begin);
 }
@@ -138,10 +138,10 @@ static void writer_main(void *arg)
 {
 	const struct pair *p = arg;
 	struct baton_store *store = jobs_store(p->folder, BATON_STORE_SAFE, NULL);
-	jobs_live(store);
+	jobs_live(store, 1);
 	word_set(&p->shared->ready, 1);
 	for (;;)
-		jobs_live(store);
+		jobs_live(store, 1);
 }
 
 void *renew_setup(void)

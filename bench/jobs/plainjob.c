@@ -67,17 +67,18 @@ static void *node_open(void)
 }
 
 /* It has one thread, which does the work of all. */
-static uint64_t node_lives(void *queue, unsigned thread, unsigned threads, uint64_t count)
+static uint64_t node_lives(void *queue, unsigned thread, const struct lives *lives)
 {
 	struct node *n = queue;
 	char line[64];
-	if (thread > 0 || count == 0)
+	uint64_t all = lives->count * lives->threads;
+	if (thread > 0 || all == 0)
 		return 0;
-	fprintf(n->to, "%llu\n", (unsigned long long)(count * threads));
+	fprintf(n->to, "%llu\n", (unsigned long long)all);
 	fflush(n->to);
 	if (!fgets(line, sizeof line, n->from))
 		errx(1, "plainjob ended");
-	return count * threads;
+	return all;
 }
 
 static void node_close(void *queue)
@@ -90,4 +91,4 @@ static void node_close(void *queue)
 	free(n);
 }
 
-const struct queue_kind jobs_plainjob = {node_open, node_lives, node_close};
+const struct queue_kind jobs_plainjob = {node_open, node_lives, node_close, false};

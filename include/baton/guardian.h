@@ -15,6 +15,11 @@
  *	the guardian dies          the command is killed; what descends from it keeps the next
  *	                           command from starting for as long as it lives
  *	the subject is lost        the guardian ends the command and all that descend from it
+ *
+ * The subject is a claim in a fleet, or what a source gives, such as a lease in a store that
+ * several hosts share. What comes from a source always has a time limit, and may be out of reach at
+ * any moment: unless it can be renewed, the command and all that descend from it are ended before
+ * it expires.
  */
 #ifndef BATON_GUARDIAN_H
 #define BATON_GUARDIAN_H
@@ -35,14 +40,66 @@ BATON_BEGIN
 #define BATON_GUARDIAN_GRACE_MS 5000
 #define BATON_GUARDIAN_LEFTOVERS 4
 
+/* What a source has given. */
+struct baton_guardian_tenure {
+	baton_fence fence;
+
+	/* On baton_clock_boot(): a moment before it was asked for. It lasts at least for the ttl
+	 * from then on, and no longer unless it is renewed. */
+	struct baton_mono sent;
+
+	/* The absolute path of a file that those who ask for the subject on this host share. Their
+	 * latches lie in a folder beside it, with ".locks" behind its name. Borrowed until the
+	 * next call. */
+	const char *beside;
+};
+
+/* Where a subject comes from that is not claimed in a fleet.
+ *
+ * All are called in the guardian, a process forked from the caller: what cannot go through a fork
+ * is opened by take() and closed by release(). `arg` is the guardian's copy of what it is in the
+ * caller. */
+struct baton_guardian_source {
+	/* Takes it for the ttl of the ask; waits for it if `until`, on baton_clock_boot(), is later
+	 * than now, but makes one attempt in any case.
+	 *
+	 * BATON_OK: *ret_tenure. BATON_YIELD: somebody else has it, and `until` was no later than
+	 * the beginning; BATON_TIMEOUT: than now. *ret_holder says who, with `why`. Anything else
+	 * is what baton_guardian_run() answers, with its detail. Unless BATON_OK nothing is
+	 * open. */
+	enum baton_err (*take)(void *arg, struct baton_mono until,
+	                       struct baton_guardian_tenure *ret_tenure,
+	                       struct baton_claim_holder *ret_holder);
+
+	/* Makes it last for the ttl from now. Called by another thread than take(), at each third
+	 * of the ttl; it may take as long as it wants, the guardian acts in time all the same.
+	 *
+	 * BATON_NOT_HELD: it is lost. Anything else but BATON_OK: it is not known; it is called
+	 * again soon. */
+	enum baton_err (*renew)(void *arg);
+
+	/* Looks whether it is still held, and changes nothing; now and then between two renewals,
+	 * by the same thread. Answers as renew(). May be NULL. */
+	enum baton_err (*look)(void *arg);
+
+	/* Gives it back, if it is held, and closes what take() has opened. Called once after each
+	 * take() that gave it, by the same thread as renew(), unless that one does not return. */
+	void (*release)(void *arg);
+
+	void *arg;
+};
+
 struct baton_guardian_ask {
-	const char *fleet;              /* its file; NULL: that of baton_fleet_default() */
-	struct baton_str owner;         /* what others are told about who holds */
-	struct baton_subject *subject;  /* without NUL bytes: the command is told */
-	struct baton_duration ttl;      /* renewed at each third of it; 0 or less: none */
-	struct baton_duration wait;     /* for the subject; 0 or less: not at all */
+	const char *fleet;             /* its file; NULL: that of baton_fleet_default() */
+	struct baton_str owner;        /* what others are told about who holds */
+	struct baton_subject *subject; /* without NUL bytes: the command is told */
+	struct baton_duration ttl;     /* renewed at each third of it; 0 or less: none, which is not
+	                                   possible with a source */
+	struct baton_duration wait;    /* for the subject; 0 or less: not at all */
 	struct baton_duration at_least; /* the subject is kept for that long from when it is held */
-	struct baton_duration grace;    /* from SIGTERM to SIGKILL; 0: BATON_GUARDIAN_GRACE_MS */
+	struct baton_duration grace;    /* from SIGTERM to SIGKILL; 0: BATON_GUARDIAN_GRACE_MS. At
+	                                   most a quarter of the ttl is left for it if a source
+	                                   does not renew */
 
 	/* The command and its arguments, with NULL at the end. It is found as a shell finds it, and
 	 * gets the environment of the caller with BATON_FENCE and BATON_SUBJECT ("space/label"). */
@@ -54,6 +111,10 @@ struct baton_guardian_ask {
 	 * subject is held again. May be NULL. */
 	void (*held)(baton_fence fence, void *arg);
 	void *arg;
+
+	/* NULL: the subject is claimed in the fleet. Else it comes from here, `fleet` is not used,
+	 * and `owner` neither. */
+	const struct baton_guardian_source *source;
 };
 
 /* How it came to its end, and what `code` is then. */
@@ -62,7 +123,8 @@ enum baton_guardian_how {
 	BATON_GUARDIAN_SIGNALED,    /* this signal ended the command */
 	BATON_GUARDIAN_UNSTARTED,   /* the command cannot be executed, for this errno */
 	BATON_GUARDIAN_INTERRUPTED, /* this signal came to the caller before the command started */
-	BATON_GUARDIAN_LOST,        /* the subject was lost, and nothing of the command lives; 0 */
+	BATON_GUARDIAN_LOST,        /* the subject was lost, and nothing of the command lives; 0. If
+	                               a source could not renew it, the error detail says why */
 	BATON_GUARDIAN_KILLED       /* this signal ended the guardian; 0: it went wrong */
 };
 
@@ -92,11 +154,11 @@ struct baton_guardian_end {
  *
  * BATON_OK:      *ret_end says how it ended.
  * BATON_YIELD, BATON_TIMEOUT: it did not run; *ret_end says who comes first.
- * BATON_INVALID: no command, or a NUL in the subject; or as baton_fleet_join() and
- *                baton_claim_try() say.
+ * BATON_INVALID: no command, a NUL in the subject, or a source without a ttl; or as
+ *                baton_fleet_join() and baton_claim_try() say.
  * BATON_BUSY:    a stopped process was in the way for 2 seconds.
  * BATON_CANCELLED: somebody sent SIGTERM to the guardian before the command started.
- * BATON_FULL, BATON_GONE, BATON_NO_MEMORY: as these say.
+ * BATON_FULL, BATON_GONE, BATON_NO_MEMORY: as these say. With a source: what its take() says.
  * BATON_SYSTEM:  errno says why.
  * *ret_end is untouched except as said, and the command did not run unless BATON_OK.
  *

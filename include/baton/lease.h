@@ -67,7 +67,8 @@ struct baton_lease_answer {
 /* Claims every subject on its own, in one transaction: some may be held and some yielded.
  *
  * BATON_OK: answers[0..count) say which. BATON_INVALID: a bad subject or ttl; the detail says
- * which. On any error nothing has changed and the answers mean nothing. Any thread. */
+ * which. On any error nothing has changed, as <baton/store.h> says it, and the answers mean
+ * nothing. Any thread. */
 BATON_API enum baton_err baton_lease_claim(struct baton_store *store,
                                            const struct baton_lease_ask *asks, size_t count,
                                            struct baton_lease_answer *answers);

@@ -76,6 +76,28 @@ struct baton_queue_policy {
 	bool paused;                  /* nothing can be claimed                                 */
 };
 
+/* Its fields, to be named together: BATON_POLICY_KEEP | BATON_POLICY_DEDUPE. */
+enum baton_policy_field {
+	BATON_POLICY_MODE = 1 << 0,
+	BATON_POLICY_SHARDS = 1 << 1,
+	BATON_POLICY_PAYLOAD_MAX = 1 << 2,
+	BATON_POLICY_WAITING_MAX = 1 << 3,
+	BATON_POLICY_ATTEMPTS = 1 << 4, /* this and the next three are those of `retry` */
+	BATON_POLICY_BACKOFF = 1 << 5,
+	BATON_POLICY_BASE = 1 << 6,
+	BATON_POLICY_CAP = 1 << 7,
+	BATON_POLICY_LANE_ATTEMPTS = 1 << 8, /* this and the next three those of `retry_lane` */
+	BATON_POLICY_LANE_BACKOFF = 1 << 9,
+	BATON_POLICY_LANE_BASE = 1 << 10,
+	BATON_POLICY_LANE_CAP = 1 << 11,
+	BATON_POLICY_ON_RETRY = 1 << 12,
+	BATON_POLICY_ON_DEAD = 1 << 13,
+	BATON_POLICY_DEDUPE = 1 << 14,
+	BATON_POLICY_KEEP = 1 << 15,
+	BATON_POLICY_PAUSED = 1 << 16,
+	BATON_POLICY_ALL = (1 << 17) - 1
+};
+
 /* What a queue has that nobody has said anything about. */
 BATON_API struct baton_queue_policy baton_queue_policy_default(void);
 

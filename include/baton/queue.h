@@ -33,12 +33,21 @@ struct baton_queue_info {
 	struct baton_queue_counts counts;
 };
 
-/* Makes the queue, or changes its policy.
+/* Makes the queue, or changes its policy, all of it.
  *
  * BATON_INVALID: a bad name (as all names, and no '/'), or policy, or another number of shards than
  * it was made with. BATON_BUSY: another mode while something is claimed. Any thread. */
 BATON_API enum baton_err baton_queue_set(struct baton_store *store, struct baton_str name,
                                          const struct baton_queue_policy *policy);
+
+/* Makes the queue, or changes these fields of its policy, an or of enum baton_policy_field; the
+ * others stay as they are, or are those of baton_queue_policy_default(). So of several who change
+ * different fields at the same moment each gets what he asked for.
+ *
+ * Errors as above, also for what does not fit to the fields that stay. Any thread. */
+BATON_API enum baton_err baton_queue_change(struct baton_store *store, struct baton_str name,
+                                            const struct baton_queue_policy *policy,
+                                            uint32_t fields);
 
 /* Changes `paused` alone. BATON_NOT_FOUND: there is no such queue. Any thread. */
 BATON_API enum baton_err baton_queue_pause(struct baton_store *store, struct baton_str name,

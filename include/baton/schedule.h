@@ -18,8 +18,9 @@
 
 BATON_BEGIN
 
-#define BATON_CRON_MAX 1024      /* bytes of an expression */
-#define BATON_SCHEDULES_MAX 1000 /* in one page */
+#define BATON_CRON_MAX 1024                           /* bytes of an expression */
+#define BATON_SCHEDULE_NAME_MAX (BATON_NAME_MAX - 40) /* a source key has name and tick */
+#define BATON_SCHEDULES_MAX 1000                      /* in one page */
 
 /* What becomes of ticks that nobody put in time. */
 enum baton_missed {
@@ -34,7 +35,7 @@ enum baton_missed {
 /* A record. What it points to is borrowed. */
 struct baton_schedule {
 	struct baton_str
-		name; /* 1 to BATON_NAME_MAX - 40 bytes of UTF-8, no control characters   */
+		name; /* 1 to BATON_SCHEDULE_NAME_MAX bytes of UTF-8, no control characters */
 	struct baton_str
 		cron; /* five fields, or six that begin with the seconds; or @daily, ...  */
 	struct baton_str
@@ -50,6 +51,17 @@ struct baton_schedule {
 	struct baton_store_time
 		next; /* BATON_STORE_TIME_NEVER: none comes; not read either       */
 };
+
+/* The first ticks of an expression that come after the moment, in their order. An empty zone is
+ * UTC.
+ *
+ * BATON_OK: *ret_count of them; fewer than `max` if no more come. BATON_INVALID: a bad expression
+ * or zone; the detail says what and where. BATON_NO_MEMORY, BATON_SYSTEM: the zone's file cannot be
+ * read. Any thread. */
+BATON_API enum baton_err baton_schedule_ticks(struct baton_str cron, struct baton_str zone,
+                                              struct baton_store_time after,
+                                              struct baton_store_time *ticks, size_t max,
+                                              size_t *ret_count);
 
 /* Makes the schedule, or replaces the one of that name. A replaced one with the same expression and
  * zone goes on where it was; else it begins now.

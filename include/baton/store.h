@@ -2,7 +2,9 @@
  * host share.
  *
  * Every call that changes something is one transaction: when it returns BATON_OK everything in it
- * is there for good, else nothing is. Calls of several threads are merged into one commit. */
+ * is there for good, else nothing is, but for one case: if the disk fails in the middle of a sync
+ * nobody can know, the call answers BATON_STORAGE, and all of its work may be found later. Calls of
+ * several threads are merged into one commit. */
 #ifndef BATON_STORE_H
 #define BATON_STORE_H
 

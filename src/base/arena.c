@@ -31,13 +31,25 @@ void arena_done(struct arena *a)
 	}
 }
 
+void arena_reset(struct arena *a)
+{
+	struct arena_chunk *kept = a->chunks;
+	if (!kept)
+		return;
+	a->chunks = kept->next;
+	arena_done(a);
+	kept->next = NULL;
+	kept->used = HEAD;
+	a->chunks = kept;
+}
+
 static struct arena_chunk *chunk_add(struct arena *a, size_t want)
 {
 	size_t last = a->chunks ? a->chunks->size : CHUNK_MIN / 2;
 	size_t size = last < SIZE_MAX / 4 ? last * 2 : last;
 	size = size < (1u << 20) ? size : 1u << 20;
 	size = size > HEAD + want ? size : HEAD + want;
-	struct arena_chunk *chunk = mem_new(a->alloc, 1, size);
+	struct arena_chunk *chunk = mem_resize(a->alloc, NULL, 0, size, 1);
 	if (!chunk)
 		return NULL;
 	*chunk = (struct arena_chunk){a->chunks, size, HEAD};
@@ -58,7 +70,7 @@ void *arena_take(struct arena *a, size_t count, size_t size)
 		return NULL;
 	char *place = (char *)chunk + chunk->used;
 	chunk->used += want;
-	return place;
+	return memset(place, 0, want);
 }
 
 bool arena_copy(struct arena *a, struct baton_str s, struct baton_str *ret)

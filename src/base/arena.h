@@ -19,6 +19,9 @@ void arena_init(struct arena *a, const struct baton_alloc *alloc);
 /* Gives everything back. Fine for a zeroed arena, and twice. */
 void arena_done(struct arena *a);
 
+/* Takes back all that was given, and keeps a block for what comes. Fine for a zeroed arena. */
+void arena_reset(struct arena *a);
+
 /* count * size zero bytes, aligned for every basic type; of 0 bytes too. NULL: no memory. */
 void *arena_take(struct arena *a, size_t count, size_t size);
 

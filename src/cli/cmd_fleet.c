@@ -7,7 +7,7 @@
 #include "census.h"
 #include "command.h"
 #include "number.h"
-#include "options.h"
+#include "reading.h"
 #include "where.h"
 
 /* What is to be done with the fleet. */
@@ -67,8 +67,11 @@ static bool limit_take(struct request *r, enum limit limit, const char *value)
 	return true;
 }
 
-static bool option_take(struct request *r, int option, const char *value)
+static bool take(void *arg, int option, const char *value)
 {
+	struct request *r = arg;
+	if (where_option(&r->where, option, value))
+		return true;
 	if (option >= OPTION_LIMIT && option < OPTION_LIMIT + LIMITS)
 		return limit_take(r, (enum limit)(option - OPTION_LIMIT), value);
 	if (option == OPTION_JSON)
@@ -209,6 +212,8 @@ static int run(struct out *out, struct request *r)
 	if (deed == 0)
 		return EX_USAGE;
 	int status = where_find(&r->where);
+	if (status == EX_OK && !out_is_writable(out))
+		status = EX_IOERR;
 	if (status != EX_OK)
 		return status;
 	switch (deed) {
@@ -239,19 +244,7 @@ int cmd_fleet(struct out *out, int argc, char **argv)
 	};
 	struct request request = {.json = false};
 	struct operands none = {.max = 0};
-	optind = 0;
-	for (;;) {
-		int option = option_mixed(argc, argv, options, &none);
-		if (option == OPTION_END)
-			return run(out, &request);
-		if (option == OPTION_BAD)
-			return EX_USAGE;
-		if (option == 'h') {
-			help_command(out, command_find(argv[0]));
-			return EX_OK;
-		}
-		if (!where_option(&request.where, option, optarg) &&
-		    !option_take(&request, option, optarg))
-			return EX_USAGE;
-	}
+	const struct reading reading = {options, &none, take, &request};
+	int status;
+	return reading_do(&reading, out, argc, argv, &status) ? run(out, &request) : status;
 }

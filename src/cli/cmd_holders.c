@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <sysexits.h>
 
+#include "cluster.h"
 #include "command.h"
 #include "holds.h"
 #include "leases.h"
@@ -157,17 +158,6 @@ static bool take(void *arg, int option, const char *value)
 	return true;
 }
 
-static bool fits(const struct request *r)
-{
-	if (r->cluster && r->where.given)
-		complain("--cluster and --fleet cannot be together: a store is no fleet");
-	else if (!r->cluster && r->store.given)
-		complain("--store is for --cluster: a fleet is a file of its own");
-	else
-		return true;
-	return false;
-}
-
 int cmd_holders(struct out *out, int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -183,7 +173,8 @@ int cmd_holders(struct out *out, int argc, char **argv)
 	int status;
 	if (!reading_do(&reading, out, argc, argv, &status))
 		return status;
-	if (!fits(&request) || !subject_filter_parse(operand_at(&which, 0), &request.filter))
+	if (!cluster_fits(request.cluster, &request.where, &request.store) ||
+	    !subject_filter_parse(operand_at(&which, 0), &request.filter))
 		return EX_USAGE;
 	return request.cluster ? run_cluster(out, &request) : run_fleet(out, &request);
 }

@@ -9,7 +9,9 @@
 
 #include <baton.h>
 
+#include "cluster.h"
 #include "command.h"
+#include "moment.h"
 #include "options.h"
 #include "subject.h"
 #include "wall.h"
@@ -23,11 +25,14 @@
 
 #define STATUS_MAX 255
 #define HOST_MAX 65
+#define PLACE_MAX (HOST_MAX + 32)
 
 /* The values of options that have no letter. */
 enum {
 	OPTION_TTL = WHERE_NEXT,
-	OPTION_AT_LEAST
+	OPTION_AT_LEAST,
+	OPTION_CLUSTER,
+	OPTION_STORE
 };
 
 static const struct option options[] = {
@@ -44,6 +49,8 @@ static const struct option options[] = {
 	{"unlock", no_argument, NULL, 'u'},
 	{"ttl", required_argument, NULL, OPTION_TTL},
 	{"at-least", required_argument, NULL, OPTION_AT_LEAST},
+	{"cluster", no_argument, NULL, OPTION_CLUSTER},
+	{"store", required_argument, NULL, OPTION_STORE},
 	{0},
 };
 
@@ -52,7 +59,10 @@ struct lock {
 	struct baton_guardian_ask ask;
 	struct baton_subject subject;
 	struct where where;
+	struct cluster cluster;
+	bool in_store;         /* --cluster */
 	const char *name;      /* as it was typed */
+	const char *ttl;       /* as it was typed; NULL: it was not */
 	char *shell[4];        /* the command of -c */
 	char owner[SHOWN_MAX]; /* what others are told about who holds */
 	int conflict;          /* the status when somebody else holds it */
@@ -117,9 +127,16 @@ static int take_option(struct lock *lock, int option)
 	case 'u':
 		return refuse("-u", "a name is free when its command has ended");
 	case OPTION_TTL:
+		lock->ttl = optarg;
 		return read_duration("--ttl", optarg, &lock->ask.ttl);
 	case OPTION_AT_LEAST:
 		return read_duration("--at-least", optarg, &lock->ask.at_least);
+	case OPTION_CLUSTER:
+		lock->in_store = true;
+		return EX_OK;
+	case OPTION_STORE:
+		lock->cluster.store.given = optarg;
+		return EX_OK;
 	}
 	(void)where_option(&lock->where, option, optarg);
 	return option == OPTION_BAD ? EX_USAGE : EX_OK;
@@ -213,19 +230,29 @@ static const char *host(char name[HOST_MAX])
 	return name;
 }
 
+/* A holder without a pid is somebody about whom only the name is known. */
+static const char *place(int32_t pid, char at[PLACE_MAX])
+{
+	char name[HOST_MAX];
+	if (pid > 0)
+		snprintf(at, PLACE_MAX, "pid %" PRId32 " on %s", pid, host(name));
+	else
+		snprintf(at, PLACE_MAX, "elsewhere");
+	return at;
+}
+
 static void complain_held(const struct lock *lock, const struct baton_claim_holder *holder)
 {
-	char shown[SHOWN_MAX], owner[SHOWN_MAX], name[HOST_MAX];
+	char shown[SHOWN_MAX], owner[SHOWN_MAX], at[PLACE_MAX];
 	char since[WALL_TEXT], until[WALL_TEXT];
 	struct wall now = wall_now();
 	const char *who = holder->owner[0] ? show(holder->owner, owner) : "somebody who has left";
 	if (holder->why == BATON_CLAIM_IN_LINE)
-		complain("%s is not held, but %s (pid %" PRId32 " on %s) is first in line for it",
-		         show(lock->name, shown), who, holder->pid, host(name));
+		complain("%s is not held, but %s (%s) is first in line for it",
+		         show(lock->name, shown), who, place(holder->pid, at));
 	else
-		complain("%s is held by %s (pid %" PRId32 " on %s) since %s until %s",
-		         show(lock->name, shown), who, holder->pid, host(name),
-		         wall_print(wall_at(&now, holder->since), since),
+		complain("%s is held by %s (%s) since %s until %s", show(lock->name, shown), who,
+		         place(holder->pid, at), wall_print(wall_at(&now, holder->since), since),
 		         holder->expires.ns == BATON_MONO_NEVER.ns
 		                 ? "it is released"
 		                 : wall_print(wall_at(&now, holder->expires), until));
@@ -262,6 +289,7 @@ static int interrupted(int sig)
 static int ended(const struct lock *lock, const struct baton_guardian_end *end)
 {
 	char shown[SHOWN_MAX], command[SHOWN_MAX];
+	const char *why = baton_err_detail();
 	show(lock->name, shown);
 	switch (end->how) {
 	case BATON_GUARDIAN_EXITED:
@@ -275,8 +303,8 @@ static int ended(const struct lock *lock, const struct baton_guardian_end *end)
 	case BATON_GUARDIAN_INTERRUPTED:
 		return interrupted(end->code);
 	case BATON_GUARDIAN_LOST:
-		complain("%s was lost, so the command and all that it had started were ended",
-		         shown);
+		complain("%s was lost%s%s%s, so the command and all that it had started were ended",
+		         shown, why[0] ? " (" : "", why, why[0] ? ")" : "");
 		return EX_PROTOCOL;
 	case BATON_GUARDIAN_KILLED:
 		if (!end->started) {
@@ -299,6 +327,46 @@ static void say_held(baton_fence fence, void *arg)
 	complain("%s is held with fence %" PRIu64, show(lock->name, shown), fence.v);
 }
 
+/* What a fleet allows and a store does not, and the other way round. */
+static bool fits(struct lock *lock)
+{
+	const struct span_limits limits = span_limits_ttl();
+	if (!cluster_fits(lock->in_store, &lock->where, &lock->cluster.store))
+		return false;
+	return !lock->in_store || !lock->ttl ||
+	       span_parse("--ttl", lock->ttl, &limits, &lock->ask.ttl);
+}
+
+/* Finds where the name is to be held. */
+static int find_store(struct lock *lock)
+{
+	if (!lock->ttl)
+		lock->ask.ttl = baton_duration_ms(BATON_LEASE_TTL_MS);
+	lock->cluster.owner = lock->ask.owner;
+	lock->cluster.ttl = lock->ask.ttl;
+	lock->cluster.store.verbose = lock->where.verbose;
+	lock->ask.source = &lock->cluster.source;
+	return cluster_ready(&lock->cluster, &lock->subject);
+}
+
+static int run(struct lock *lock)
+{
+	int status = lock->in_store ? find_store(lock) : where_find(&lock->where);
+	if (status != EX_OK)
+		return status;
+	lock->ask.fleet = lock->where.path;
+	lock->ask.subject = &lock->subject;
+	lock->ask.held = lock->where.verbose ? say_held : NULL;
+	lock->ask.arg = lock;
+	struct baton_guardian_end end;
+	enum baton_err e = baton_guardian_run(&lock->ask, &end);
+	if (e == BATON_OK)
+		return ended(lock, &end);
+	if (e == BATON_YIELD || e == BATON_TIMEOUT)
+		return yielded(lock, &end);
+	return lock->in_store ? store_fail(&lock->cluster.store, e) : where_fail(&lock->where, e);
+}
+
 int cmd_lock(struct out *out, int argc, char **argv)
 {
 	struct lock lock = {
@@ -313,18 +381,5 @@ int cmd_lock(struct out *out, int argc, char **argv)
 		help_command(out, command_find("lock"));
 		return EX_OK;
 	}
-	status = where_find(&lock.where);
-	if (status != EX_OK)
-		return status;
-	lock.ask.fleet = lock.where.path;
-	lock.ask.subject = &lock.subject;
-	lock.ask.held = lock.where.verbose ? say_held : NULL;
-	lock.ask.arg = &lock;
-	struct baton_guardian_end end;
-	enum baton_err e = baton_guardian_run(&lock.ask, &end);
-	if (e == BATON_OK)
-		return ended(&lock, &end);
-	if (e == BATON_YIELD || e == BATON_TIMEOUT)
-		return yielded(&lock, &end);
-	return where_fail(&lock.where, e);
+	return fits(&lock) ? run(&lock) : EX_USAGE;
 }

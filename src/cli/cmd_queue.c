@@ -9,9 +9,9 @@
 #include "name.h"
 #include "policy.h"
 #include "store.h"
-#include "suggest.h"
 #include "table.h"
 #include "text.h"
+#include "verb.h"
 #include "wall.h"
 
 #define PAGE 100
@@ -22,6 +22,7 @@ struct request {
 	struct out *out;
 	const struct operands *operands; /* the first is the verb, the second the queue */
 	struct baton_str queue;
+	struct policy_change change;
 };
 
 /* The cells of one row, and the room for their texts. */
@@ -112,8 +113,9 @@ static int list_into(struct request *r, struct baton_queue_info *infos)
 	return EX_OK;
 }
 
-static int queue_list(struct request *r)
+static int queue_list(void *request)
 {
+	struct request *r = request;
 	struct baton_queue_info *infos = calloc(PAGE, sizeof *infos);
 	if (!infos) {
 		complain("no memory for the list of queues");
@@ -132,8 +134,9 @@ static int no_queue(const struct request *r)
 	return EXIT_FAILURE;
 }
 
-static int queue_show(struct request *r)
+static int queue_show(void *request)
 {
+	struct request *r = request;
 	struct line line = {.out = r->out};
 	struct baton_queue_info info;
 	enum baton_err e = baton_queue_get(r->store.handle, r->queue, &info);
@@ -151,17 +154,11 @@ static int queue_show(struct request *r)
 	return EX_OK;
 }
 
-static int queue_set(struct request *r)
+static int queue_set(void *request)
 {
-	struct baton_queue_info info = {.policy = baton_queue_policy_default()};
-	enum baton_err e = baton_queue_get(r->store.handle, r->queue, &info);
-	if (e != BATON_OK && e != BATON_NOT_FOUND)
-		return store_fail(&r->store, e);
-	for (size_t i = 2; i < r->operands->count; i++) {
-		if (!policy_assign(&info.policy, r->operands->texts[i]))
-			return EX_USAGE;
-	}
-	e = baton_queue_set(r->store.handle, r->queue, &info.policy);
+	struct request *r = request;
+	enum baton_err e =
+		baton_queue_change(r->store.handle, r->queue, &r->change.policy, r->change.fields);
 	return e == BATON_OK ? EX_OK : store_fail(&r->store, e);
 }
 
@@ -173,23 +170,15 @@ static int pause_or_resume(struct request *r, bool paused)
 	return e == BATON_OK ? EX_OK : store_fail(&r->store, e);
 }
 
-static int queue_pause(struct request *r)
+static int queue_pause(void *request)
 {
-	return pause_or_resume(r, true);
+	return pause_or_resume(request, true);
 }
 
-static int queue_resume(struct request *r)
+static int queue_resume(void *request)
 {
-	return pause_or_resume(r, false);
+	return pause_or_resume(request, false);
 }
-
-struct verb {
-	const char *name;
-	enum store_need need;
-	size_t min, max; /* operands, with the verb itself */
-	const char *needs;
-	int (*run)(struct request *r);
-};
 
 static const struct verb verbs[] = {
 	{"list", STORE_EXISTING, 1, 1, "nothing else", queue_list},
@@ -198,43 +187,14 @@ static const struct verb verbs[] = {
 	{"pause", STORE_EXISTING, 2, 2, "the name of a queue", queue_pause},
 	{"resume", STORE_EXISTING, 2, 2, "the name of a queue", queue_resume},
 };
-#define VERBS (sizeof verbs / sizeof verbs[0])
-
-static const struct verb *verb_find(const char *name)
-{
-	struct suggestion meant = {.typed = name};
-	char shown[SHOWN_MAX];
-	for (size_t i = 0; i < VERBS; i++) {
-		if (strcmp(verbs[i].name, name) == 0)
-			return &verbs[i];
-		suggestion_consider(&meant, verbs[i].name);
-	}
-	show(name, shown);
-	if (meant.nearest)
-		complain("'queue' cannot '%s'; did you mean '%s'?", shown, meant.nearest);
-	else
-		complain("'queue' cannot '%s': list, show, set, pause and resume are known", shown);
-	return NULL;
-}
 
 /* What is given is checked before the store is made. */
-static bool fits(struct request *r, const struct verb *verb)
+static bool fits(struct request *r)
 {
-	struct baton_queue_policy scratch = baton_queue_policy_default();
-	char shown[SHOWN_MAX];
-	if (r->operands->count < verb->min && r->operands->count > 0) {
-		complain("'queue %s' needs %s", verb->name, verb->needs);
-		return false;
-	}
-	if (r->operands->count > verb->max) {
-		complain("'queue %s' got '%s' too", verb->name,
-		         show(r->operands->texts[verb->max], shown));
-		return false;
-	}
 	if (r->operands->count > 1 && !name_queue(r->operands->texts[1], &r->queue))
 		return false;
 	for (size_t i = 2; i < r->operands->count; i++) {
-		if (!policy_assign(&scratch, r->operands->texts[i]))
+		if (!policy_assign(&r->change, r->operands->texts[i]))
 			return false;
 	}
 	return true;
@@ -242,9 +202,9 @@ static bool fits(struct request *r, const struct verb *verb)
 
 static int run(struct request *r)
 {
-	const struct verb *verb =
-		r->operands->count > 0 ? verb_find(r->operands->texts[0]) : &verbs[0];
-	if (!verb || !fits(r, verb))
+	const struct verbs known = {"queue", verbs, sizeof verbs / sizeof verbs[0]};
+	const struct verb *verb = verb_choose(&known, r->operands);
+	if (!verb || !fits(r))
 		return EX_USAGE;
 	int status = store_open(&r->store, verb->need);
 	if (status == EX_OK)

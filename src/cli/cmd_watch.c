@@ -7,7 +7,7 @@
 
 #include "command.h"
 #include "holds.h"
-#include "options.h"
+#include "reading.h"
 #include "where.h"
 
 #define OPTION_JSON WHERE_NEXT
@@ -209,6 +209,14 @@ static int run(struct view *v)
 	return status;
 }
 
+static bool take(void *arg, int option, const char *value)
+{
+	struct view *view = arg;
+	if (!where_option(&view->where, option, value))
+		view->json = true;
+	return true;
+}
+
 int cmd_watch(struct out *out, int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -218,20 +226,10 @@ int cmd_watch(struct out *out, int argc, char **argv)
 	};
 	struct view view = {.out = out, .writer = {.line = {.out = out}}};
 	struct operands which = {.max = 1};
-	optind = 0;
-	for (;;) {
-		int option = option_mixed(argc, argv, options, &which);
-		if (option == OPTION_END)
-			break;
-		if (option == OPTION_BAD)
-			return EX_USAGE;
-		if (option == 'h') {
-			help_command(out, command_find(argv[0]));
-			return EX_OK;
-		}
-		if (!where_option(&view.where, option, optarg))
-			view.json = true;
-	}
+	const struct reading reading = {options, &which, take, &view};
+	int status;
+	if (!reading_do(&reading, out, argc, argv, &status))
+		return status;
 	if (!subject_filter_parse(operand_at(&which, 0), &view.filter))
 		return EX_USAGE;
 	return run(&view);

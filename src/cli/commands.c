@@ -218,6 +218,33 @@ const struct command commands[] = {
 		.run = cmd_queue,
 	},
 	{
+		.name = "schedule",
+		.usage = "[list] [OPTION]...\n"
+			 "       baton schedule show|remove NAME\n"
+			 "       baton schedule set NAME CRON --queue Q [OPTION]... [PAYLOAD|-]\n"
+			 "       baton schedule tick",
+		.summary = "put jobs again and again, at certain times",
+		.text = "'set' makes a schedule, or replaces the one of that name; 'show' adds\n"
+			"the next ticks of one. 'tick' puts what is due now and prints how many jobs\n"
+			"that were; each tick is put once, however many call it.\n"
+			"\n"
+			"CRON is one word, in quotes: minute, hour, day of the month, month and\n"
+			"day of the week, with the seconds before them if there are six; or\n"
+			"@hourly, @daily, @weekly, @monthly or @yearly.\n"
+			"\n"
+			"      --queue Q     where its jobs go\n"
+			"      --zone Z      whose clock, such as Europe/Berlin; UTC unless it is\n"
+			"                    said\n"
+			"      --lane L      in that lane\n"
+			"      --priority N  0 to 9, higher first, between the lanes of a queue\n"
+			"      --missed M    what becomes of ticks that nobody put in time: once\n"
+			"                    (the last for all of them), all, or skip\n"
+			"      --json        one JSON object per schedule\n" STORE_HELP "\n"
+			"Example: baton schedule set report '0 6 * * MON-FRI' --queue mail weekly\n"
+			"baton-schedule(1) says more.\n",
+		.run = cmd_schedule,
+	},
+	{
 		.name = "backup",
 		.usage = "[OPTION]... FILE",
 		.summary = "copy a store while it is in use",
@@ -256,6 +283,11 @@ const struct command commands[] = {
 			"      --ttl D         lose it when this host does not renew it for D\n"
 			"      --at-least D    keep it for D from the start, in the background\n"
 			"      --fleet PATH    hold it among those who use this file\n"
+			"      --cluster       hold it in a store instead, by a lease of 30s, or\n"
+			"                      of --ttl; if that cannot be renewed, the command\n"
+			"                      is ended before it is over\n"
+			"      --store S       sqlite:PATH, instead of $BATON_STORE or of one of\n"
+			"                      this user's own\n"
 			"  -v, --verbose       say when it is held\n"
 			"\n"
 			"The status is that of the command; 75 it yielded, 76 the name was lost.\n"
@@ -296,14 +328,18 @@ const struct command commands[] = {
 	},
 	{
 		.name = "force-release",
-		.usage = "[--fleet PATH] [-v] NAME",
+		.usage = "[--fleet PATH] [-v] NAME\n"
+			 "       baton force-release --cluster [--store S] [-v] NAME",
 		.summary = "take a name away from whoever holds it",
 		.text = "NAME is NAMESPACE/LABEL, or a label in the namespace 'lock'. It prints\n"
 			"who held it. The holder goes on until it looks: its fence is what keeps\n"
 			"it from doing harm. The status is 1 if nobody held it.\n"
 			"\n"
 			"      --fleet PATH  the fleet's file\n"
-			"  -v, --verbose     say on standard error which fleet is used\n",
+			"      --cluster     what is held in a store instead, by a lease\n"
+			"      --store S     sqlite:PATH, instead of $BATON_STORE or of one\n"
+			"                    of this user's own\n"
+			"  -v, --verbose     say on standard error which fleet or store is used\n",
 		.run = cmd_force_release,
 	},
 	{

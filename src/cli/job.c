@@ -50,7 +50,7 @@ bool job_state_parse(const char *text, enum baton_batch_state *ret)
 	return false;
 }
 
-static void payload(struct json *j, struct baton_str bytes)
+void job_json_payload(struct json *j, struct baton_str bytes)
 {
 	if (baton_str_is_utf8(bytes))
 		json_bytes(j, "payload", bytes);
@@ -61,13 +61,13 @@ static void payload(struct json *j, struct baton_str bytes)
 void job_json_payloads(struct json *j, const struct baton_work_batch *batch)
 {
 	if (batch->count == 1) {
-		payload(j, batch->payloads[0]);
+		job_json_payload(j, batch->payloads[0]);
 		return;
 	}
 	json_open_list(j, "payloads");
 	for (size_t i = 0; i < batch->count; i++) {
 		json_open(j, NULL);
-		payload(j, batch->payloads[i]);
+		job_json_payload(j, batch->payloads[i]);
 		json_close(j);
 	}
 	json_close_list(j);

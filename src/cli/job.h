@@ -13,8 +13,10 @@ const char *job_state_name(enum baton_batch_state state);
 /* The state of that name. False: there is none, as one line on standard error has said. */
 bool job_state_parse(const char *text, enum baton_batch_state *ret);
 
-/* Adds "payload", or "payload_base64" where the bytes are no UTF-8; or, if there are several, the
- * list "payloads" of objects that have one of these. */
+/* Adds "payload", or "payload_base64" where the bytes are no UTF-8. */
+void job_json_payload(struct json *j, struct baton_str bytes);
+
+/* Adds that; or, if there are several, the list "payloads" of objects that have one of these. */
 void job_json_payloads(struct json *j, const struct baton_work_batch *batch);
 
 /* Adds what was put. */

@@ -32,6 +32,7 @@ struct key {
 
 #define AT(field) offsetof(struct baton_queue_policy, field)
 
+/* In the order of enum baton_policy_field. */
 static const struct key keys[] = {
 	{"mode", KIND_WORD, AT(mode), 0, 0, {"open", "pull", "lane", "runner"}},
 	{"shards", KIND_32, AT(shards), 1, BATON_QUEUE_SHARDS_MAX, {NULL}},
@@ -51,6 +52,7 @@ static const struct key keys[] = {
 	{"keep", KIND_SPAN, AT(keep), 0, BATON_QUEUE_SPAN_MAX_MS, {NULL}},
 };
 #define KEYS (sizeof keys / sizeof keys[0])
+static_assert(BATON_POLICY_KEEP == 1 << (KEYS - 1), "each key has its field");
 
 /* A word's number goes into the policy as it is. */
 static_assert(sizeof(enum baton_queue_mode) == sizeof(uint32_t) &&
@@ -164,7 +166,21 @@ static const struct key *key_find(const char *name)
 	return NULL;
 }
 
-bool policy_assign(struct baton_queue_policy *policy, const char *assignment)
+static bool key_assign(struct baton_queue_policy *policy, const struct key *key, const char *value)
+{
+	switch (key->kind) {
+	case KIND_WORD:
+		return assign_word(policy, key, value);
+	case KIND_32:
+	case KIND_64:
+		return assign_number(policy, key, value);
+	case KIND_SPAN:
+		return assign_span(policy, key, value);
+	}
+	return false;
+}
+
+bool policy_assign(struct policy_change *change, const char *assignment)
 {
 	char name[KEY_MAX];
 	char shown[SHOWN_MAX];
@@ -176,18 +192,10 @@ bool policy_assign(struct baton_queue_policy *policy, const char *assignment)
 	memcpy(name, assignment, len);
 	name[len] = '\0';
 	const struct key *key = key_find(name);
-	if (!key)
+	if (!key || !key_assign(&change->policy, key, assignment + len + 1))
 		return false;
-	switch (key->kind) {
-	case KIND_WORD:
-		return assign_word(policy, key, assignment + len + 1);
-	case KIND_32:
-	case KIND_64:
-		return assign_number(policy, key, assignment + len + 1);
-	case KIND_SPAN:
-		return assign_span(policy, key, assignment + len + 1);
-	}
-	return false;
+	change->fields |= UINT32_C(1) << (key - keys);
+	return true;
 }
 
 void policy_print(struct line *line, const struct baton_queue_policy *policy)

@@ -9,9 +9,15 @@
 #include "json.h"
 #include "line.h"
 
-/* Changes what `assignment` says. False: there is no such key, or it cannot have that value, as one
- * line on standard error has said; the policy is as it was. */
-bool policy_assign(struct baton_queue_policy *policy, const char *assignment);
+/* What is asked for: these fields of the policy, an or of enum baton_policy_field. */
+struct policy_change {
+	struct baton_queue_policy policy;
+	uint32_t fields;
+};
+
+/* Adds what `assignment` says. False: there is no such key, or it cannot have that value, as one
+ * line on standard error has said; the change is as it was. */
+bool policy_assign(struct policy_change *change, const char *assignment);
 
 /* Writes a line KEY=VALUE for each key, as policy_assign() reads it. */
 void policy_print(struct line *line, const struct baton_queue_policy *policy);

@@ -43,7 +43,7 @@ bool store_reading(struct store *s, struct operands *operands, struct out *out, 
 	return reading_do(&reading, out, argc, argv, ret_status);
 }
 
-static const char *store_path(const struct store *s)
+const char *store_path(const struct store *s)
 {
 	return s->where + strlen(SQLITE);
 }
@@ -130,7 +130,7 @@ static int take_default(struct store *s, enum store_need need)
 	return status;
 }
 
-static int store_find(struct store *s, enum store_need need)
+int store_find(struct store *s, enum store_need need)
 {
 	const char *set = getenv("BATON_STORE");
 	int status;

@@ -43,10 +43,17 @@ enum store_need {
 	STORE_MADE
 };
 
+/* Finds the store, and says which one it is if that is wanted: s->where. Returns EX_OK, or another
+ * status after one line on standard error. */
+int store_find(struct store *s, enum store_need need);
+
 /* Finds the store, says which one it is if that is wanted, and opens it; what becomes ready in it
  * through this process is told to the processes that wait for it. Returns EX_OK, and
  * store_close() ends it; or another status after one line on standard error. */
 int store_open(struct store *s, enum store_need need);
+
+/* The path in s->where, once that is found. */
+const char *store_path(const struct store *s);
 
 /* Fine for one that was never opened. */
 void store_close(struct store *s);

@@ -1,7 +1,8 @@
 /* The process that holds a subject and parents the command that runs meanwhile.
  *
- * One thread, one loop: it waits for the patron, for its children and for the time, turns what it
- * finds into events, and does what entering the next phase asks for. */
+ * One loop, in one thread, that never waits for a store: it waits for the patron, for its children
+ * and for the time, turns what it finds into events, and does what entering the next phase asks
+ * for. */
 #include "guardian/guardian.h"
 
 #include <errno.h>
@@ -50,12 +51,13 @@ struct guardian {
 	bool alone;         /* the patron has died, or knows all that it waited for */
 	bool begun;         /* the command was started */
 	bool ended;         /* and has ended */
-	bool lost;          /* the subject is */
+	bool lost;          /* the subject is, or is about to be */
 	bool stopped;       /* somebody asked for the end */
 	bool told;          /* the patron was told how it ended */
 	bool too_late;      /* the patron did not want to wait any longer */
 	enum baton_err err; /* why nothing could be run */
 	int errnum;         /* with it */
+	char why[256];      /* the subject was lost, if there is more to say */
 
 	struct baton_claim_holder holder; /* after BATON_YIELD and BATON_TIMEOUT */
 };
@@ -90,9 +92,10 @@ static void say_end(struct guardian *g, bool last)
 {
 	struct post post = {.kind = POST_END, .last = last};
 	int status = g->brood.status;
-	if (g->lost)
+	if (g->lost) {
 		post.end.how = BATON_GUARDIAN_LOST;
-	else if (g->brood.errnum != 0)
+		snprintf(post.detail, sizeof post.detail, "%s", g->why);
+	} else if (g->brood.errnum != 0)
 		post.end = (struct baton_guardian_end){.how = BATON_GUARDIAN_UNSTARTED,
 		                                       .code = g->brood.errnum};
 	else if (WIFSIGNALED(status))
@@ -165,35 +168,36 @@ static enum baton_err settle(struct guardian *g)
 	return BATON_OK;
 }
 
+static struct baton_duration grace_of(const struct guardian *g)
+{
+	struct baton_duration grace = g->birth->ask->grace;
+	return grace.ns > 0 ? grace : baton_duration_ms(BATON_GUARDIAN_GRACE_MS);
+}
+
 static enum baton_err claim(struct guardian *g)
 {
 	const struct baton_guardian_ask *ask = g->birth->ask;
 	char fleet[BATON_FLEET_PATH_MAX + 1];
 	struct hold_ask want = {
+		.source = ask->source,
 		.fleet = ask->fleet,
 		.owner = ask->owner,
 		.subject = ask->subject,
 		.ttl = ask->ttl,
+		.grace = grace_of(g),
 		.until = g->until,
 		.wait = ask->wait.ns > 0,
 	};
 	enum baton_err e = BATON_OK;
-	if (!want.fleet) {
+	if (!want.fleet && !want.source) {
 		e = baton_fleet_default(fleet);
 		want.fleet = fleet;
 	}
 	if (e == BATON_OK)
 		e = hold_take(&g->hold, &want, &g->holder);
 	if (e == BATON_OK)
-		e = latch_name(&g->latch, want.fleet, ask->subject);
+		e = latch_name(&g->latch, g->hold.beside, ask->subject);
 	return e;
-}
-
-static struct baton_mono after_grace(const struct guardian *g, struct baton_mono now)
-{
-	struct baton_duration grace = g->birth->ask->grace;
-	return baton_mono_add(now,
-	                      grace.ns > 0 ? grace : baton_duration_ms(BATON_GUARDIAN_GRACE_MS));
 }
 
 /* Until when the subject is kept when nothing runs any more. Who was asked to end, or had nothing
@@ -208,7 +212,7 @@ static struct baton_mono kept_until(const struct guardian *g, struct baton_mono 
 static void enter_running(struct guardian *g)
 {
 	char fence[BROOD_LATE];
-	snprintf(fence, sizeof fence, "BATON_FENCE=%" PRIu64, g->hold.claim.fence.v);
+	snprintf(fence, sizeof fence, "BATON_FENCE=%" PRIu64, g->hold.fence.v);
 	brood_start(&g->brood, g->latch.fd, fence);
 	g->begun = true;
 	say(g, &(struct post){.kind = POST_BEGUN});
@@ -232,7 +236,7 @@ static void enter(struct guardian *g, struct baton_mono now)
 		break;
 	case PHASE_OFFERED:
 		g->deadline = baton_mono_add(now, baton_duration_ms(OFFER_MS));
-		say(g, &(struct post){.kind = POST_OFFER, .fence = g->hold.claim.fence});
+		say(g, &(struct post){.kind = POST_OFFER, .fence = g->hold.fence});
 		break;
 	case PHASE_WITHDRAWN:
 		enter_withdrawn(g);
@@ -241,7 +245,7 @@ static void enter(struct guardian *g, struct baton_mono now)
 		enter_running(g);
 		break;
 	case PHASE_ENDING:
-		g->deadline = after_grace(g, now);
+		g->deadline = baton_mono_add(now, grace_of(g));
 		brood_signal_all(&g->brood, SIGTERM);
 		brood_signal_all(&g->brood, SIGCONT);
 		break;
@@ -360,18 +364,27 @@ static void try_latch(struct guardian *g, struct baton_mono now)
 	}
 }
 
+/* When the phase is over by itself. Whoever was asked to end is killed sooner if the subject would
+ * not last for that long; each renewal puts that off. */
+static struct baton_mono deadline_of(const struct guardian *g)
+{
+	bool sooner = g->phase == PHASE_ENDING && g->hold.limit.ns < g->deadline.ns;
+	return sooner ? g->hold.limit : g->deadline;
+}
+
 static void mind_the_time(struct guardian *g, struct baton_mono now)
 {
 	if (!g->lost && g->phase != PHASE_DONE && !baton_mono_live(g->hold.next, now) &&
 	    hold_keep(&g->hold, now) != BATON_OK) {
 		g->lost = true;
+		snprintf(g->why, sizeof g->why, "%s", baton_err_detail());
 		happen(g, EVENT_LOST, now);
 	}
 	if (g->phase == PHASE_LATCHING)
 		try_latch(g, now);
 	if (g->phase == PHASE_KILLING)
 		brood_signal_all(&g->brood, SIGKILL);
-	if (!baton_mono_live(g->deadline, now)) {
+	if (!baton_mono_live(deadline_of(g), now)) {
 		g->too_late = g->phase == PHASE_LATCHING;
 		happen(g, EVENT_TIME_UP, now);
 	}
@@ -384,7 +397,7 @@ static void wait_for_something(const struct guardian *g)
 		{.fd = g->signals, .events = POLLIN},
 	};
 	struct baton_mono now = now_boot();
-	struct baton_duration left = baton_mono_sub(g->deadline, now);
+	struct baton_duration left = baton_mono_sub(deadline_of(g), now);
 	if (!g->lost && baton_mono_sub(g->hold.next, now).ns < left.ns)
 		left = baton_mono_sub(g->hold.next, now);
 	bool retries = g->phase == PHASE_LATCHING || g->phase == PHASE_KILLING;
@@ -419,12 +432,14 @@ static void watch_over(struct guardian *g)
 	}
 }
 
-/* Tells the patron last, so that the subject is free when it hears that all is over. */
+/* Tells the patron last, so that the subject is free when it hears that all is over; unless a
+ * source does not answer: then the subject is free when this process is gone, which such a source
+ * may delay, or when its time is over, and the patron does not wait for that. */
 static void take_leave(struct guardian *g)
 {
 	brood_done(&g->brood);
 	latch_drop(&g->latch);
-	hold_release(&g->hold);
+	bool free_again = hold_release(&g->hold);
 	if (g->told)
 		return;
 	if (g->err != BATON_OK)
@@ -434,13 +449,14 @@ static void take_leave(struct guardian *g)
 	else if (!g->begun && !g->lost)
 		say_refused(g, BATON_CANCELLED);
 	else
-		say_end(g, true);
+		say_end(g, free_again);
 }
 
 void guardian_live(const struct guardian_birth *birth)
 {
 	struct guardian g = {
 		.birth = birth,
+		.hold = HOLD_NONE,
 		.latch = LATCH_NONE,
 		.brood = BROOD_NONE,
 		.inherited = {.alloc = baton_alloc_libc()},

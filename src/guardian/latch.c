@@ -40,43 +40,45 @@ static void digits_of(const struct baton_subject *subject, char digits[33])
 	         hash_bytes(&seeds[1], bytes, 1 + space + label));
 }
 
-/* Gives a new folder, or one that its maker did not finish, the mode and the group of the fleet. */
-static enum baton_err folder_check(const char *folder, int fd, const struct stat *fleet)
+/* Gives a new folder, or one that its maker did not finish, the mode and the group of the file. */
+static enum baton_err folder_check(const char *folder, int fd, const struct stat *file)
 {
 	struct stat st;
 	if (fstat(fd, &st) != 0)
 		return fail_errno(errno, "the folder '%.200s' cannot be looked at", folder);
-	/* In a fleet that a group shares, whoever of it was the first has made the folder. */
-	bool shared = (fleet->st_mode & 0777) == 0660 && (st.st_mode & 0777) == 0770 &&
-	              st.st_gid == fleet->st_gid;
-	if (st.st_uid != geteuid() && st.st_uid != 0 && st.st_uid != fleet->st_uid && !shared)
+	/* Beside a file that a group shares, whoever of it was the first has made the folder. */
+	bool shared = (file->st_mode & 060) == 060 && (st.st_mode & 0777) == 0770 &&
+	              st.st_gid == file->st_gid;
+	if (st.st_uid != geteuid() && st.st_uid != 0 && st.st_uid != file->st_uid && !shared)
 		return fail(BATON_INVALID,
 		            "the folder '%.200s' belongs to uid %u; it must belong to uid %u, "
-		            "to the fleet's owner or to root",
+		            "to the owner of the file beside it or to root",
 		            folder, (unsigned)st.st_uid, (unsigned)geteuid());
-	mode_t mode = (fleet->st_mode & 060) == 060 ? 0770 : 0700;
+	mode_t mode = (file->st_mode & 060) == 060 ? 0770 : 0700;
 	bool own = st.st_uid == geteuid() || geteuid() == 0;
-	bool others = st.st_uid != fleet->st_uid && geteuid() == 0;
-	bool differs = (st.st_mode & 0777) != mode || (mode == 0770 && st.st_gid != fleet->st_gid);
+	bool others = st.st_uid != file->st_uid && geteuid() == 0;
+	bool differs = (st.st_mode & 0777) != mode || (mode == 0770 && st.st_gid != file->st_gid);
 	if (!own || !(others || differs))
 		return BATON_OK;
 	if (((mode == 0770 || others) &&
-	     fchown(fd, geteuid() == 0 ? fleet->st_uid : (uid_t)-1, fleet->st_gid) != 0) ||
+	     fchown(fd, geteuid() == 0 ? file->st_uid : (uid_t)-1, file->st_gid) != 0) ||
 	    fchmod(fd, (st.st_mode & 07000) | mode) != 0)
-		return fail_errno(errno, "the folder '%.200s' cannot be shared as the fleet is",
+		return fail_errno(errno,
+		                  "the folder '%.200s' cannot be shared as the file beside it is",
 		                  folder);
 	return BATON_OK;
 }
 
-enum baton_err latch_name(struct latch *l, const char *fleet, const struct baton_subject *subject)
+enum baton_err latch_name(struct latch *l, const char *beside, const struct baton_subject *subject)
 {
 	char folder[LATCH_PATH_MAX + 1], digits[33];
 	struct stat st;
-	int length = snprintf(folder, sizeof folder, "%s.locks", fleet);
+	int length = snprintf(folder, sizeof folder, "%s.locks", beside);
 	if (length < 0 || (size_t)length + 1 + sizeof digits > sizeof l->path)
-		return fail(BATON_INVALID, "'%.80s...' is too long for a fleet with locks", fleet);
-	if (stat(fleet, &st) != 0)
-		return fail_errno(errno, "the fleet '%.200s' cannot be looked at", fleet);
+		return fail(BATON_INVALID, "'%.80s...' is too long for a file with locks beside it",
+		            beside);
+	if (stat(beside, &st) != 0)
+		return fail_errno(errno, "'%.200s' cannot be looked at", beside);
 	if (mkdir(folder, 0700) != 0 && errno != EEXIST)
 		return fail_errno(errno, "the folder '%.200s' cannot be made", folder);
 	AUTO(fd_closep) int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

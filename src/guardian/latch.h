@@ -1,9 +1,9 @@
 /* A locked file that the processes of a command keep open, so that the next command can wait for
  * all of them, even if nobody who knew them lives.
  *
- * The file lies beside the fleet's, one for each subject. A lock of flock(2) belongs to an open
- * file that descends to children with its descriptor, and ends with the last process that has
- * it. */
+ * The file lies beside the fleet's or the store's, one for each subject. A lock of flock(2) belongs
+ * to an open file that descends to children with its descriptor, and ends with the last process
+ * that has it. */
 #ifndef GUARDIAN_LATCH_H
 #define GUARDIAN_LATCH_H
 
@@ -23,12 +23,12 @@ struct latch {
 
 #define LATCH_NONE ((struct latch){.fd = -1})
 
-/* Names the latch of a subject in the fleet at `fleet`, and makes the folder for it, which may be
- * used by whoever may use the fleet.
+/* Names the latch of a subject beside the file at `beside`, that of a fleet or a store, and makes
+ * the folder for it, which may be used by whoever may use the file.
  *
- * BATON_INVALID: the path is too long, or what is there is no folder of this user, of the fleet's
+ * BATON_INVALID: the path is too long, or what is there is no folder of this user, of the file's
  * owner or of root. BATON_SYSTEM: it cannot be made. */
-enum baton_err latch_name(struct latch *l, const char *fleet, const struct baton_subject *subject);
+enum baton_err latch_name(struct latch *l, const char *beside, const struct baton_subject *subject);
 
 /* Makes one attempt to take it.
  *

@@ -179,6 +179,8 @@ static bool accept_offer(struct patron *p, struct baton_guardian_end *end)
 static void ended(struct patron *p, const struct post *post, struct baton_guardian_end *end)
 {
 	*end = post->end;
+	if (end->how == BATON_GUARDIAN_LOST)
+		fail_detail("%s", post->detail);
 	if (post->last) {
 		guardian_reap(p);
 		return;
@@ -256,6 +258,8 @@ static enum baton_err ask_check(const struct baton_guardian_ask *ask)
 {
 	if (!ask->argv || !ask->argv[0])
 		return fail(BATON_INVALID, "there is no command to run");
+	if (ask->source && ask->ttl.ns <= 0)
+		return fail(BATON_INVALID, "what comes from a source has a ttl, and none is given");
 	const struct baton_subject *s = ask->subject;
 	if (memchr(s->space.ptr ? s->space.ptr : "", '\0', s->space.len) ||
 	    memchr(s->label.ptr ? s->label.ptr : "", '\0', s->label.len))

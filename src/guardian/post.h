@@ -15,7 +15,7 @@ enum post_kind {
 	POST_OFFER = 1, /* the subject is held with `fence`; answered by ORDER_GO */
 	POST_WITHDRAWN, /* that took too long, it is no longer held; answered by ORDER_BACK */
 	POST_BEGUN,     /* the answer to ORDER_GO, unless the offer was withdrawn: it runs */
-	POST_END,       /* how it ended: `end`; unless `last` answered by ORDER_HEARD */
+	POST_END,       /* how it ended: `end`, `detail`; unless `last` answered by ORDER_HEARD */
 	POST_REFUSED    /* nothing runs: `err`, `errnum`, `detail`; after a yield `end`; the last */
 };
 

@@ -42,14 +42,28 @@ uint64_t fence_granter_last(const struct fence_base *base)
 	return base->granter + (base->counter >> FENCE_COUNTER_BITS);
 }
 
-bool fence_of_claim(struct fence_base *base, uint64_t last, uint64_t *ret)
+static uint64_t higher(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+void fence_reach_mode(struct fence_reach *reach, enum baton_queue_mode from,
+                      enum baton_queue_mode to)
+{
+	/* Who is the first to claim from an open queue only says which mode it has. */
+	if (from != to && from != BATON_QUEUE_OPEN)
+		reach->floor = reach->top;
+}
+
+bool fence_of_claim(struct fence_base *base, struct fence_reach *reach, uint64_t last,
+                    uint64_t *ret)
 {
 	uint64_t start = base->granter << FENCE_COUNTER_BITS;
-	uint64_t before = start + base->counter;
-	uint64_t above = last > before ? last : before;
+	uint64_t above = higher(start + base->counter, higher(last, reach->floor));
 	if (above >= FENCE_MAX)
 		return false;
 	*ret = above + 1;
 	base->counter = *ret - start;
+	reach->top = higher(reach->top, *ret);
 	return true;
 }

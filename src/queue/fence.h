@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <baton/id.h>
+#include <baton/policy.h>
 #include <baton/str.h>
 #include <baton/time.h>
 
@@ -41,8 +42,21 @@ struct fence_base {
 /* The granter's last fence as fence_next() has to see it. */
 uint64_t fence_granter_last(const struct fence_base *base);
 
-/* Counts one more claim: *ret is its fence, above those of all claims that were counted before, and
- * above `last`, the highest that any of its batches has had (0: none). False: there is none. */
-bool fence_of_claim(struct fence_base *base, uint64_t last, uint64_t *ret);
+/* How far the fences of a queue's claims have come. Each mode has granters of its own, which know
+ * nothing of those of the others. */
+struct fence_reach {
+	uint64_t top;   /* the highest that a claim has had; 0: none so far       */
+	uint64_t floor; /* what it was when the last mode ended: claims are above */
+};
+
+/* The queue's mode changes. Along each lane the fences of claims go on growing. */
+void fence_reach_mode(struct fence_reach *reach, enum baton_queue_mode from,
+                      enum baton_queue_mode to);
+
+/* Counts one more claim: *ret is its fence, above those of all claims that were counted before,
+ * above those that the queue's claims had in another mode, and above `last`, the highest that any
+ * of its batches has had (0: none). False: there is none. */
+bool fence_of_claim(struct fence_base *base, struct fence_reach *reach, uint64_t last,
+                    uint64_t *ret);
 
 #endif

@@ -1,7 +1,10 @@
 /* The policy of a queue. */
-#include <baton/policy.h>
+#include "queue/policy.h"
 
+#include <assert.h>
 #include <inttypes.h>
+#include <stddef.h>
+#include <string.h>
 
 #include "base/fail.h"
 
@@ -93,4 +96,50 @@ enum baton_err baton_queue_policy_check(const struct baton_queue_policy *p)
 	if (e == BATON_OK)
 		e = baton_retry_check(&p->retry);
 	return e == BATON_OK ? baton_retry_check(&p->retry_lane) : e;
+}
+
+#define PART(field) \
+	offsetof(struct baton_queue_policy, field), sizeof(((struct baton_queue_policy *)0)->field)
+
+/* Where each field is, in the order of their bits. */
+static const struct {
+	size_t offset, size;
+} parts[] = {
+	{PART(mode)},
+	{PART(shards)},
+	{PART(payload_max)},
+	{PART(waiting_max)},
+	{PART(retry.attempts)},
+	{PART(retry.backoff)},
+	{PART(retry.base)},
+	{PART(retry.cap)},
+	{PART(retry_lane.attempts)},
+	{PART(retry_lane.backoff)},
+	{PART(retry_lane.base)},
+	{PART(retry_lane.cap)},
+	{PART(on_retry)},
+	{PART(on_dead)},
+	{PART(dedupe)},
+	{PART(keep)},
+	{PART(paused)},
+};
+#define PARTS (sizeof parts / sizeof parts[0])
+static_assert(BATON_POLICY_ALL == (1 << PARTS) - 1, "each field has its bit");
+
+enum baton_err policy_change(struct baton_queue_policy *policy,
+                             const struct baton_queue_policy *changes, uint32_t fields)
+{
+	struct baton_queue_policy changed = *policy;
+	if ((fields & ~(uint32_t)BATON_POLICY_ALL) != 0)
+		return fail(BATON_INVALID, "fields is %#" PRIx32 ": bits of %#x are allowed",
+		            fields, (unsigned)BATON_POLICY_ALL);
+	for (size_t i = 0; i < PARTS; i++) {
+		if (fields & UINT32_C(1) << i)
+			memcpy((char *)&changed + parts[i].offset,
+			       (const char *)changes + parts[i].offset, parts[i].size);
+	}
+	enum baton_err e = baton_queue_policy_check(&changed);
+	if (e == BATON_OK)
+		*policy = changed;
+	return e;
 }

@@ -5,15 +5,19 @@
 #include "queue/batch.h"
 #include "store/store.h"
 
-enum baton_err baton_queue_set(struct baton_store *store, struct baton_str name,
-                               const struct baton_queue_policy *policy)
+enum baton_err baton_queue_change(struct baton_store *store, struct baton_str name,
+                                  const struct baton_queue_policy *policy, uint32_t fields)
 {
 	enum baton_err e = store_enter(store);
 	if (e == BATON_OK)
 		e = batch_check_queue(name);
-	if (e == BATON_OK)
-		e = baton_queue_policy_check(policy);
-	return e == BATON_OK ? store->ops->queue_set(store, name, policy, false) : e;
+	return e == BATON_OK ? store->ops->queue_set(store, name, policy, fields, false) : e;
+}
+
+enum baton_err baton_queue_set(struct baton_store *store, struct baton_str name,
+                               const struct baton_queue_policy *policy)
+{
+	return baton_queue_change(store, name, policy, BATON_POLICY_ALL);
 }
 
 enum baton_err baton_queue_pause(struct baton_store *store, struct baton_str name, bool paused)
@@ -23,7 +27,9 @@ enum baton_err baton_queue_pause(struct baton_store *store, struct baton_str nam
 	enum baton_err e = store_enter(store);
 	if (e == BATON_OK)
 		e = batch_check_queue(name);
-	return e == BATON_OK ? store->ops->queue_set(store, name, &policy, true) : e;
+	if (e != BATON_OK)
+		return e;
+	return store->ops->queue_set(store, name, &policy, BATON_POLICY_PAUSED, true);
 }
 
 enum baton_err baton_queue_get(struct baton_store *store, struct baton_str name,

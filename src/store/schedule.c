@@ -16,8 +16,7 @@
 #include "store/refuse.h"
 #include "store/store.h"
 
-#define TICKS 64                            /* of one schedule in one transaction */
-#define NAME_MAX_HERE (BATON_NAME_MAX - 40) /* a source key has the name and the tick */
+#define TICKS 64 /* of one schedule in one transaction */
 
 /* An expression and its zone, ready to be asked. */
 struct timetable {
@@ -31,15 +30,15 @@ static void timetable_done(struct timetable *t)
 	buf_done(&t->file);
 }
 
-static enum baton_err timetable_open(struct baton_store *store, const struct baton_schedule *s,
-                                     struct timetable *t)
+static enum baton_err timetable_open(const struct baton_alloc *alloc, struct baton_str cron,
+                                     struct baton_str zone, struct timetable *t)
 {
 	t->zone = ZONE_UTC;
-	buf_init(&t->file, store->alloc, ZONE_FILE_MAX);
-	enum baton_err e = cron_parse(s->cron, &t->cron);
-	if (e != BATON_OK || s->zone.len == 0)
+	buf_init(&t->file, alloc, ZONE_FILE_MAX);
+	enum baton_err e = cron_parse(cron, &t->cron);
+	if (e != BATON_OK || zone.len == 0)
 		return e;
-	e = zone_file_read(ZONE_FILE_FOLDER, s->zone, &t->file);
+	e = zone_file_read(ZONE_FILE_FOLDER, zone, &t->file);
 	return e == BATON_OK ? zone_parse(buf_str(&t->file), &t->zone) : e;
 }
 
@@ -63,8 +62,8 @@ static enum baton_err check(const struct baton_schedule *s)
 {
 	struct baton_str name;
 	struct baton_batch batch = batch_of(s);
-	enum baton_err e = baton_str_name("the schedule's name", s->name.ptr, s->name.len,
-	                                  NAME_MAX_HERE, &name);
+	enum baton_err e = baton_str_name("schedule's name", s->name.ptr, s->name.len,
+	                                  BATON_SCHEDULE_NAME_MAX, &name);
 	if (e == BATON_OK && (unsigned)s->missed > BATON_MISSED_SKIP)
 		e = fail(BATON_INVALID,
 		         "missed is %d: %d (once), %d (all) and %d (skip) are allowed",
@@ -80,13 +79,32 @@ enum baton_err baton_schedule_set(struct baton_store *store, const struct baton_
 	if (e == BATON_OK)
 		e = check(schedule);
 	if (e == BATON_OK)
-		e = timetable_open(store, schedule, &t);
+		e = timetable_open(store->alloc, schedule->cron, schedule->zone, &t);
 	if (e != BATON_OK)
 		return e;
 	s.missed = missed_of(schedule);
 	s.last = baton_store_now(store);
 	s.next = cron_next(&t.cron, &t.zone, s.last);
 	return store->ops->schedule_set(store, &s);
+}
+
+enum baton_err baton_schedule_ticks(struct baton_str cron, struct baton_str zone,
+                                    struct baton_store_time after, struct baton_store_time *ticks,
+                                    size_t max, size_t *ret_count)
+{
+	AUTO(timetable_done) struct timetable t = {.file = {.data = NULL}};
+	enum baton_err e = timetable_open(baton_alloc_libc(), cron, zone, &t);
+	if (e != BATON_OK)
+		return e;
+	size_t count = 0;
+	while (count < max) {
+		ticks[count] = cron_next(&t.cron, &t.zone, after);
+		if (ticks[count].ms == BATON_STORE_TIME_NEVER.ms)
+			break;
+		after = ticks[count++];
+	}
+	*ret_count = count;
+	return BATON_OK;
 }
 
 enum baton_err baton_schedule_remove(struct baton_store *store, struct baton_str name)
@@ -152,7 +170,7 @@ static enum baton_err tick_one(struct baton_store *store, struct baton_schedule 
 	struct baton_store_time ticks[TICKS];
 	char keys[TICKS][BATON_NAME_MAX + 1];
 	struct baton_batch batches[TICKS];
-	enum baton_err e = timetable_open(store, s, &t);
+	enum baton_err e = timetable_open(store->alloc, s->cron, s->zone, &t);
 	bool more = true;
 	while (e == BATON_OK && more && baton_store_time_ready(s->next, now)) {
 		struct cron_ask ask = {

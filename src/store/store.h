@@ -6,7 +6,9 @@
  * there, has the functions of `queue` decide, and writes what they decided, in one transaction. The
  * headers say what each operation does and answers; here is only what they do not say.
  *
- * On any result but BATON_OK nothing has been written, and the detail says why. */
+ * On any result but BATON_OK nothing has been written, and the detail says why; but if the disk
+ * fails in the middle of a sync nobody can know, the call answers BATON_STORAGE, and all of its
+ * work may be found later. */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
@@ -82,9 +84,11 @@ struct store_ops {
 	                             struct baton_str after, struct baton_lease_entry *entries,
 	                             size_t max, size_t *ret_count);
 
-	/* `only_paused`: of the policy nothing but that counts, and the queue has to exist. */
+	/* Changes these fields, which policy_change() checks. `existing`: BATON_NOT_FOUND for a
+	 * queue that is not there; else it is made. */
 	enum baton_err (*queue_set)(struct baton_store *store, struct baton_str name,
-	                            const struct baton_queue_policy *policy, bool only_paused);
+	                            const struct baton_queue_policy *policy, uint32_t fields,
+	                            bool existing);
 	enum baton_err (*queue_list)(struct baton_store *store, struct baton_str after,
 	                             struct baton_queue_info *infos, size_t max, size_t *ret_count);
 	enum baton_err (*queue_get)(struct baton_store *store, struct baton_str name,

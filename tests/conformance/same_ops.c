@@ -107,12 +107,13 @@ static void do_put(struct same *s, const uint32_t *n)
 	}
 }
 
-/* Fences are different numbers on both sides, but on each they grow along a lane. */
-static void check_fence(struct same *s, int side, const struct baton_work_claim *c, bool pulled)
+/* Fences are different numbers on both sides, but on each they grow along a lane, whatever the mode
+ * of its queue was in between. */
+static void check_fence(struct same *s, int side, const struct baton_work_claim *c)
 {
 	for (int q = 0; q < SAME_QUEUES; q++) {
 		for (int l = 1; l < SAME_LANES; l++) {
-			uint64_t *last = &s->fences[side][q][l][pulled];
+			uint64_t *last = &s->fences[side][q][l];
 			if (!baton_str_equal(c->queue, baton_str_z(queues[q])) ||
 			    !baton_str_equal(c->lane, baton_str_z(lanes[l])))
 				continue;
@@ -154,15 +155,15 @@ static void keep_claim(struct same *s, const struct baton_work_claim *a,
 		c->ids[i] = a->batches[i].id;
 }
 
-static void compare_claims(struct same *s, struct baton_work_claims *given[SIDES], bool pulled)
+static void compare_claims(struct same *s, struct baton_work_claims *given[SIDES])
 {
 	size_t count[SIDES] = {given[0] ? given[0]->count : 0, given[1] ? given[1]->count : 0};
 	SAME(s, "claims", count[0], count[1]);
 	for (size_t i = 0; i < count[0] && i < count[1]; i++) {
 		const struct baton_work_claim *a = &given[0]->claims[i], *b = &given[1]->claims[i];
 		compare_claimed(s, a, b);
-		check_fence(s, 0, a, pulled);
-		check_fence(s, 1, b, pulled);
+		check_fence(s, 0, a);
+		check_fence(s, 1, b);
 		keep_claim(s, a, b);
 		did(s, " %s(%zu)", a->batches[0].id.text, a->count);
 	}
@@ -187,7 +188,7 @@ static void do_claim(struct same *s, const uint32_t *n)
 	did(s, " %s %u of %u: %s", pick_queue(n), ask.claims, ask.max, baton_err_name(e[0]));
 	SAME(s, "claim", e[0], e[1]);
 	compare_said(s);
-	compare_claims(s, given, true);
+	compare_claims(s, given);
 }
 
 /* The lane of n[1] that has a name. */
@@ -313,7 +314,7 @@ static void do_lane_claim(struct same *s, const uint32_t *n)
 	}
 	did(s, ": %s", baton_err_name(e[0]));
 	SAME(s, "lane claim", e[0], e[1]);
-	compare_claims(s, given, false);
+	compare_claims(s, given);
 }
 
 static const struct same_claim *pick_claim(struct same *s, uint32_t n)

@@ -478,6 +478,30 @@ static void what_waits_is_cancelled_at_once(void **state)
 	assert_int_equal(cancel(w, &ids[0]), BATON_CANCEL_MISSING);
 }
 
+static void ids_that_are_empty_unknown_or_named_twice_are_answered_each(void **state)
+{
+	struct world *w = *state;
+	struct baton_batch_id a = put(w, "q", "x"), b = put(w, "q", "y");
+	const struct baton_batch_id ids[] = {a, {""}, a, {"99"}, b};
+	enum baton_cancelled cancelled[5];
+	enum baton_err revived[5];
+	end(w, claim(w, "q", 1), BATON_REJECT);
+	assert_int_equal(baton_work_revive(w->store, ids, 5, revived), BATON_OK);
+	static const enum baton_err answers[] = {BATON_OK, BATON_NOT_FOUND, BATON_INVALID,
+	                                         BATON_NOT_FOUND, BATON_INVALID};
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(revived[i], answers[i]);
+	assert_int_equal(baton_work_cancel(w->store, ids, 5, cancelled), BATON_OK);
+	static const enum baton_cancelled gone[] = {BATON_CANCEL_REMOVED, BATON_CANCEL_MISSING,
+	                                            BATON_CANCEL_MISSING, BATON_CANCEL_MISSING,
+	                                            BATON_CANCEL_REMOVED};
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(cancelled[i], gone[i]);
+	assert_int_equal(baton_work_cancel(w->store, ids, 0, cancelled), BATON_OK);
+	assert_int_equal(baton_work_revive(w->store, ids, 0, revived), BATON_OK);
+	assert_sound(w);
+}
+
 static void whoever_has_what_is_cancelled_is_told_and_it_does_not_come_back(void **state)
 {
 	struct world *w = *state;
@@ -607,6 +631,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(a_dead_batch_holds_its_lane_until_it_is_revived),
 	WORLD_TEST(every_dead_batch_of_a_lane_holds_it),
 	WORLD_TEST(what_waits_is_cancelled_at_once),
+	WORLD_TEST(ids_that_are_empty_unknown_or_named_twice_are_answered_each),
 	WORLD_TEST(whoever_has_what_is_cancelled_is_told_and_it_does_not_come_back),
 	WORLD_TEST(what_is_cancelled_can_still_be_completed),
 	WORLD_TEST(a_cancelled_head_lets_the_next_one_go_on),

@@ -1,4 +1,8 @@
 /* Claiming work of one lane, by the holder of its lease. */
+#include <inttypes.h>
+
+#include <baton/shard.h>
+
 #include "world.h"
 
 static struct baton_lane_ask at_checkpoint(const struct baton_lease *lease)
@@ -341,6 +345,135 @@ static void fences_grow_along_a_lane_when_a_batch_brings_a_higher_one(void **sta
 	assert_true(second->fence.v > first->fence.v);
 }
 
+/* The fence of one claim of lane x, whose batch is put for it. Before it `grants` others have held
+ * what such claims need. */
+typedef uint64_t claimant(struct world *w, int grants);
+
+static void set_mode(struct world *w, enum baton_queue_mode mode)
+{
+	struct baton_queue_policy p = policy(w, "q");
+	p.mode = mode;
+	p.shards = 1;
+	set_policy(w, "q", &p);
+}
+
+static uint64_t pulled(struct world *w, int grants)
+{
+	for (int i = 0; i < grants; i++) {
+		struct baton_lease_ask ask = {.subject = BATON_STR("pull/q")};
+		struct baton_lease_answer answer;
+		assert_int_equal(baton_lease_claim(w->store, &ask, 1, &answer), BATON_OK);
+		assert_int_equal(answer.err, BATON_OK);
+		force(w, "pull/q");
+	}
+	put(w, "q", "x");
+	const struct baton_work_claim *c = claim(w, "q", 1);
+	complete(w, c);
+	return c->fence.v;
+}
+
+static uint64_t taken_by_lane(struct world *w, int grants)
+{
+	for (int i = 0; i < grants; i++) {
+		hold_lane(w, "q", "x", NULL);
+		force(w, "lane/q/x");
+	}
+	struct baton_lease lease = hold_lane(w, "q", "x", NULL);
+	struct baton_lane_ask ask = lane_ask("q", "x", &lease);
+	put(w, "q", "x");
+	const struct baton_work_claim *c = claim_lane(w, &ask);
+	complete(w, c);
+	force(w, "lane/q/x");
+	return c->fence.v;
+}
+
+static uint64_t ticked(struct world *w, int grants)
+{
+	struct baton_runner_ask ask = {.name = BATON_STR("r"),
+	                               .weight = 1,
+	                               .ttl = baton_duration_s(10)};
+	struct baton_runner *r = NULL;
+	assert_int_equal(baton_runner_register(w->store, &ask, &r, NULL), BATON_OK);
+	struct baton_shard shard = {BATON_STR("q"), 0, 1, 1};
+	struct baton_shard_answer owned;
+	struct baton_tick t = {.shards = &shard, .shard_count = 1, .owned = &owned};
+	struct baton_work_claims *claims = NULL;
+	for (int i = 0; i < grants; i++) {
+		assert_int_equal(baton_shard_take(r, &shard, 1, &owned), BATON_OK);
+		assert_int_equal(baton_shard_give(r, &shard, 1, &owned), BATON_OK);
+	}
+	assert_int_equal(baton_shard_take(r, &shard, 1, &owned), BATON_OK);
+	put(w, "q", "x");
+	assert_int_equal(baton_runner_tick(r, &t, &claims), BATON_OK);
+	assert_non_null(claims);
+	keep_claims(w, claims);
+	complete(w, &claims->claims[0]);
+	baton_runner_leave(r);
+	return claims->claims[0].fence.v;
+}
+
+static const struct {
+	enum baton_queue_mode mode;
+	claimant *claim;
+} modes[] = {{BATON_QUEUE_PULL, pulled},
+             {BATON_QUEUE_LANE, taken_by_lane},
+             {BATON_QUEUE_RUNNER, ticked}};
+
+/* Each mode is by far ahead of the other in turn, before one and after the other. */
+static void walk_modes(struct world *w, int from, int to, bool through_open)
+{
+	uint64_t last = 0;
+	for (int i = 0; i < 4; i++) {
+		int at = i % 2 == 0 ? from : to;
+		if (through_open)
+			set_mode(w, BATON_QUEUE_OPEN);
+		set_mode(w, modes[at].mode);
+		for (int n = 0; n < 3; n++) {
+			uint64_t fence = modes[at].claim(w, n == 1 && i < 2 ? 8 * (2 - i) : 0);
+			if (fence <= last)
+				fail_msg("mode %d, change %d, claim %d: %" PRIu64
+				         " comes after %" PRIu64,
+				         (int)modes[at].mode, i, n, fence, last);
+			last = fence;
+		}
+	}
+}
+
+static void fences_grow_along_a_lane_when_the_mode_of_its_queue_changes(void **state)
+{
+	for (int from = 0; from < 3; from++) {
+		for (int to = 0; to < 3; to++) {
+			for (int open = 0; open < 2 && from != to; open++) {
+				world_teardown(state);
+				world_setup(state);
+				walk_modes(*state, from, to, open == 1);
+				assert_sound(*state);
+			}
+		}
+	}
+}
+
+static void a_lease_that_outlives_the_mode_of_its_queue_gives_higher_fences_after_it(void **state)
+{
+	struct world *w = *state;
+	struct baton_lease lease = hold_lane(w, "q", "x", NULL);
+	struct baton_lane_ask ask = lane_ask("q", "x", &lease);
+	uint64_t last = 0;
+	set_mode(w, BATON_QUEUE_OPEN);
+	for (int i = 0; i < 4; i++) {
+		set_mode(w, BATON_QUEUE_LANE);
+		put(w, "q", "x");
+		const struct baton_work_claim *c = claim_lane(w, &ask);
+		assert_true(c->fence.v > last);
+		last = c->fence.v;
+		complete(w, c);
+		set_mode(w, BATON_QUEUE_PULL);
+		uint64_t fence = pulled(w, i);
+		assert_true(fence > last);
+		last = fence;
+	}
+}
+
 static void a_revived_batch_brings_its_last_fence_with_it(void **state)
 {
 	struct world *w = *state;
@@ -379,6 +512,8 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(a_paused_queue_gives_nothing_to_a_lane_either),
 	WORLD_TEST(claims_of_one_lease_after_the_other_have_growing_fences),
 	WORLD_TEST(fences_grow_along_a_lane_when_a_batch_brings_a_higher_one),
+	WORLD_TEST(fences_grow_along_a_lane_when_the_mode_of_its_queue_changes),
+	WORLD_TEST(a_lease_that_outlives_the_mode_of_its_queue_gives_higher_fences_after_it),
 	WORLD_TEST(a_revived_batch_brings_its_last_fence_with_it),
 };
 

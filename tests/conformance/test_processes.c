@@ -17,6 +17,8 @@
 
 #define MATES 4
 #define ROUNDS 20
+#define ANSWER 200
+#define COMMAND (ANSWER + 16)
 
 struct team {
 	char directory[200];
@@ -39,14 +41,49 @@ static void say_put(int channel, struct baton_store *store, const char *key)
 	channel_send(channel, text);
 }
 
-static void say_claim(int channel, struct baton_store *store)
+/* And which claim it is, so that others can end it too. */
+static void say_claim(int channel, struct baton_store *store, struct baton_duration ttl)
 {
 	struct baton_work_claims *claims = NULL;
-	const struct baton_work_ask ask = {.queue = BATON_STR("q"), .claims = 1, .max = 1};
+	const struct baton_work_ask ask = {.queue = BATON_STR("q"),
+	                                   .ttl = ttl,
+	                                   .claims = 1,
+	                                   .max = 1};
 	enum baton_err e = baton_work_claim(store, &ask, &claims);
-	char text[64];
-	snprintf(text, sizeof text, "%d %zu", e, claims ? claims->count : 0);
+	char text[ANSWER], token[BATON_ID_TEXT];
+	if (claims)
+		snprintf(text, sizeof text, "%d 1 %s %s", e, claims->claims[0].proof.id,
+		         baton_id_print(&claims->claims[0].proof.token, token));
+	else
+		snprintf(text, sizeof text, "%d 0", e);
 	baton_work_claims_free(claims);
+	channel_send(channel, text);
+}
+
+/* `claim`: as say_claim() has said it. */
+static void say_end(int channel, struct baton_store *store, const char *claim,
+                    enum baton_work_how how)
+{
+	struct baton_work_end end = {.how = how};
+	struct baton_work_ended answer = {.err = BATON_SYSTEM};
+	char text[ANSWER];
+	size_t len = strcspn(claim, " ");
+	memcpy(end.proof.id, claim, len);
+	enum baton_err e = baton_id_parse(baton_str_z(claim + len + 1), &end.proof.token);
+	if (e == BATON_OK)
+		e = baton_work_end(store, &end, 1, &answer);
+	snprintf(text, sizeof text, "%d %d", e, answer.err);
+	channel_send(channel, text);
+}
+
+static void say_cancel(int channel, struct baton_store *store, const char *name)
+{
+	struct baton_batch_id id = {""};
+	enum baton_cancelled answer = BATON_CANCEL_MISSING;
+	char text[ANSWER];
+	memcpy(id.text, name, strlen(name));
+	enum baton_err e = baton_work_cancel(store, &id, 1, &answer);
+	snprintf(text, sizeof text, "%d %d", e, answer);
 	channel_send(channel, text);
 }
 
@@ -60,30 +97,52 @@ static void say_hold(int channel, struct baton_store *store, const char *subject
 	channel_send(channel, text);
 }
 
+static bool begins(const char *command, const char *with, const char **ret_rest)
+{
+	size_t len = strlen(with);
+	*ret_rest = command + len;
+	return strncmp(command, with, len) == 0;
+}
+
+static void obey(int channel, struct baton_store *store, const char *command)
+{
+	const char *rest;
+	if (begins(command, "put ", &rest))
+		say_put(channel, store, rest);
+	else if (begins(command, "claim", &rest))
+		say_claim(channel, store, baton_duration_s(3600));
+	else if (begins(command, "touch", &rest))
+		say_claim(channel, store, baton_duration_ms(1));
+	else if (begins(command, "complete ", &rest))
+		say_end(channel, store, rest, BATON_COMPLETE);
+	else if (begins(command, "abandon ", &rest))
+		say_end(channel, store, rest, BATON_ABANDON);
+	else if (begins(command, "cancel ", &rest))
+		say_cancel(channel, store, rest);
+	else if (begins(command, "hold ", &rest))
+		say_hold(channel, store, rest);
+}
+
 static int mate(int channel, void *arg)
 {
 	const struct baton_store_options options = {.where = baton_str_z(arg)};
 	struct baton_store *store = NULL;
-	char command[64];
+	char command[COMMAND];
 	while (channel_receive(channel, command, sizeof command)) {
 		if (strcmp(command, "open") == 0)
 			channel_send(channel, baton_store_open(&options, &store) == BATON_OK
 			                              ? "open"
 			                              : baton_err_detail());
-		else if (strncmp(command, "put ", 4) == 0)
-			say_put(channel, store, command + 4);
-		else if (strcmp(command, "claim") == 0)
-			say_claim(channel, store);
 		else
-			say_hold(channel, store, command + 5);
+			obey(channel, store, command);
 	}
 	baton_store_close(store);
 	return 0;
 }
 
-static void answer_of(struct team *t, int i, char text[64])
+static void answer_of(struct team *t, int i, char text[ANSWER])
 {
-	assert_true(channel_receive(t->mates[i].channel, text, 64));
+	assert_true(channel_receive(t->mates[i].channel, text, ANSWER));
 }
 
 static void ask_all(struct team *t, const char *command)
@@ -96,7 +155,7 @@ static int start_mates(struct team *t, void **state)
 {
 	for (int i = 0; i < MATES; i++)
 		child_start(&t->mates[i], mate, t->where);
-	char text[64];
+	char text[ANSWER];
 	ask_all(t, "open");
 	for (int i = 0; i < MATES; i++) {
 		answer_of(t, i, text);
@@ -157,7 +216,7 @@ static void of_puts_with_one_source_key_one_is_stored_and_all_have_its_id(void *
 {
 	struct team *t = *state;
 	for (int round = 0; round < ROUNDS; round++) {
-		char command[64], text[64], first[64] = "";
+		char command[64], text[ANSWER], first[ANSWER] = "";
 		int stored = 0;
 		snprintf(command, sizeof command, "put key%d", round);
 		ask_all(t, command);
@@ -176,7 +235,7 @@ static void of_puts_with_one_source_key_one_is_stored_and_all_have_its_id(void *
 static void one_of_many_claimants_has_a_batch(void **state)
 {
 	struct team *t = *state;
-	char text[64];
+	char text[ANSWER];
 	for (int round = 0; round < ROUNDS; round++) {
 		char command[64];
 		int given = 0;
@@ -197,7 +256,7 @@ static void one_of_many_claimants_holds_a_subject(void **state)
 {
 	struct team *t = *state;
 	for (int round = 0; round < ROUNDS; round++) {
-		char command[64], text[64];
+		char command[64], text[ANSWER];
 		int held = 0;
 		snprintf(command, sizeof command, "hold s%d", round);
 		ask_all(t, command);
@@ -212,7 +271,7 @@ static void one_of_many_claimants_holds_a_subject(void **state)
 
 static uint64_t hold(struct team *t, int i, const char *subject)
 {
-	char command[64], text[64];
+	char command[64], text[ANSWER];
 	snprintf(command, sizeof command, "hold %s", subject);
 	channel_send(t->mates[i].channel, command);
 	answer_of(t, i, text);
@@ -223,7 +282,7 @@ static uint64_t hold(struct team *t, int i, const char *subject)
 static void a_holder_that_was_killed_is_replaced_at_once(void **state)
 {
 	struct team *t = *state;
-	char text[64];
+	char text[ANSWER];
 	uint64_t first = hold(t, 0, "s");
 	channel_send(t->mates[1].channel, "hold s");
 	answer_of(t, 1, text);
@@ -238,6 +297,89 @@ static void a_holder_that_was_killed_is_replaced_at_once(void **state)
 	assert_int_equal(child_reap(&t->mates[1]), 128 + SIGKILL);
 	t->mates[1].pid = 0;
 	assert_true(hold(t, 2, "s") > second);
+}
+
+/* Tells one, and has its answer. */
+static void tell(struct team *t, int i, char text[ANSWER], const char *what, const char *rest)
+{
+	char command[COMMAND];
+	snprintf(command, sizeof command, "%s%s", what, rest);
+	channel_send(t->mates[i].channel, command);
+	answer_of(t, i, text);
+	assert_int_equal(text[0], '0');
+}
+
+/* Tells two at once, and has what each answers after its first word. */
+static void tell_two(struct team *t, const char *one, const char *two, int ret[2])
+{
+	const char *const commands[2] = {one, two};
+	char text[ANSWER];
+	for (int i = 0; i < 2; i++)
+		channel_send(t->mates[i].channel, commands[i]);
+	for (int i = 0; i < 2; i++) {
+		answer_of(t, i, text);
+		assert_int_equal(text[0], '0');
+		ret[i] = atoi(text + 2);
+	}
+}
+
+static void put_key(struct team *t, int round, char text[ANSWER])
+{
+	char key[32];
+	snprintf(key, sizeof key, "key%d", round);
+	tell(t, 2, text, "put ", key);
+}
+
+static void either_the_completion_or_the_takeover_is_the_first(void **state)
+{
+	struct team *t = *state;
+	for (int round = 0; round < ROUNDS; round++) {
+		char text[ANSWER], complete[COMMAND];
+		int said[2];
+		put_key(t, round, text);
+		tell(t, 0, text, "touch", "");
+		assert_int_equal(text[2], '1');
+		snprintf(complete, sizeof complete, "complete %s", text + 4);
+		tell_two(t, complete, "claim", said);
+		assert_int_equal(said[0], said[1] == 1 ? BATON_NOT_HELD : BATON_OK);
+		tell(t, 3, text, "claim", "");
+		assert_int_equal(text[2], '0');
+	}
+}
+
+static void either_the_completion_or_the_abandonment_is_the_first(void **state)
+{
+	struct team *t = *state;
+	for (int round = 0; round < ROUNDS; round++) {
+		char text[ANSWER], complete[COMMAND], abandon[COMMAND];
+		int said[2];
+		put_key(t, round, text);
+		tell(t, 0, text, "claim", "");
+		assert_int_equal(text[2], '1');
+		snprintf(complete, sizeof complete, "complete %s", text + 4);
+		snprintf(abandon, sizeof abandon, "abandon %s", text + 4);
+		tell_two(t, complete, abandon, said);
+		bool completed = said[0] == BATON_OK;
+		assert_int_equal(said[0], completed ? BATON_OK : BATON_NOT_HELD);
+		assert_int_equal(said[1], completed ? BATON_NOT_HELD : BATON_OK);
+		tell(t, 3, text, "claim", "");
+		assert_int_equal(text[2], completed ? '0' : '1');
+	}
+}
+
+static void either_the_cancellation_or_the_claim_is_the_first(void **state)
+{
+	struct team *t = *state;
+	for (int round = 0; round < ROUNDS; round++) {
+		char text[ANSWER], cancel[COMMAND];
+		int said[2];
+		put_key(t, round, text);
+		snprintf(cancel, sizeof cancel, "cancel %s", text + 4);
+		tell_two(t, cancel, "claim", said);
+		assert_int_equal(said[0], said[1] == 1 ? BATON_CANCEL_TOLD : BATON_CANCEL_REMOVED);
+		tell(t, 3, text, "claim", "");
+		assert_int_equal(text[2], '0');
+	}
 }
 
 static int use_parents_store(int channel, void *arg)
@@ -277,6 +419,12 @@ int main(int argc, char **argv)
 	                                        teardown),
 		cmocka_unit_test_setup_teardown(a_holder_that_was_killed_is_replaced_at_once, setup,
 	                                        teardown),
+		cmocka_unit_test_setup_teardown(either_the_completion_or_the_takeover_is_the_first,
+	                                        setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			either_the_completion_or_the_abandonment_is_the_first, setup, teardown),
+		cmocka_unit_test_setup_teardown(either_the_cancellation_or_the_claim_is_the_first,
+	                                        setup, teardown),
 		cmocka_unit_test(a_forked_child_cannot_use_its_parents_handle),
 	};
 	if (argc == 2)

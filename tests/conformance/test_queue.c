@@ -42,6 +42,64 @@ static void a_policy_comes_back_as_it_was_set(void **state)
 	assert_true(is.paused);
 }
 
+static enum baton_err try_change(struct baton_store *store, const struct baton_queue_policy *p,
+                                 uint32_t fields)
+{
+	return baton_queue_change(store, BATON_STR("q"), p, fields);
+}
+
+static void what_two_change_at_the_same_moment_is_all_there(void **state)
+{
+	struct world *w = *state;
+	struct baton_store *twin = world_twin(w);
+	put(w, "q", "x");
+	struct baton_queue_policy one = policy(w, "q"), two = one;
+	one.keep = baton_duration_s(7);
+	two.retry_lane.attempts = 9;
+	assert_int_equal(try_change(w->store, &one, BATON_POLICY_KEEP), BATON_OK);
+	assert_int_equal(try_change(twin, &two, BATON_POLICY_LANE_ATTEMPTS), BATON_OK);
+	one.paused = true;
+	assert_int_equal(try_change(w->store, &one, BATON_POLICY_PAUSED), BATON_OK);
+	assert_int_equal(policy(w, "q").keep.ns, baton_duration_s(7).ns);
+	assert_int_equal(policy(w, "q").retry_lane.attempts, 9);
+	assert_int_equal(policy(w, "q").retry.attempts, BATON_QUEUE_ATTEMPTS);
+	assert_true(policy(w, "q").paused);
+}
+
+static void a_queue_that_is_made_by_a_change_has_the_rest_of_the_default(void **state)
+{
+	struct world *w = *state;
+	struct baton_queue_policy p = {.mode = BATON_QUEUE_LANE, .shards = 3};
+	assert_int_equal(try_change(w->store, &p, BATON_POLICY_MODE | BATON_POLICY_SHARDS),
+	                 BATON_OK);
+	assert_int_equal(policy(w, "q").mode, BATON_QUEUE_LANE);
+	assert_int_equal(policy(w, "q").shards, 3);
+	assert_int_equal(policy(w, "q").payload_max, BATON_QUEUE_PAYLOAD_MAX);
+	assert_int_equal(policy(w, "q").retry.attempts, BATON_QUEUE_ATTEMPTS);
+}
+
+static void a_change_has_to_fit_to_what_stays(void **state)
+{
+	struct world *w = *state;
+	struct baton_queue_policy p = {.retry.base = baton_duration_s(7200), .keep = {5}};
+	put(w, "q", "x");
+	assert_int_equal(try_change(w->store, &p, BATON_POLICY_BASE | BATON_POLICY_KEEP),
+	                 BATON_INVALID);
+	assert_detail("cap is 1h: 2h to 1d are allowed");
+	assert_int_equal(policy(w, "q").keep.ns, 0);
+	assert_int_equal(try_change(w->store, &p, 1u << 17), BATON_INVALID);
+	assert_detail("fields is 0x20000: bits of 0x1ffff are allowed");
+	p = baton_queue_policy_default();
+	p.shards = 17;
+	assert_int_equal(try_change(w->store, &p, BATON_POLICY_SHARDS), BATON_INVALID);
+	assert_detail("which cannot be changed");
+	claim(w, "q", 1);
+	p.mode = BATON_QUEUE_LANE;
+	assert_int_equal(try_change(w->store, &p, BATON_POLICY_MODE), BATON_BUSY);
+	assert_int_equal(try_change(w->store, &p, BATON_POLICY_KEEP), BATON_OK);
+	assert_int_equal(policy(w, "q").mode, BATON_QUEUE_PULL);
+}
+
 static void the_number_of_shards_is_fixed(void **state)
 {
 	struct world *w = *state;
@@ -171,6 +229,9 @@ static void what_failed_waits_as_the_policy_was_then(void **state)
 
 static const struct CMUnitTest tests[] = {
 	WORLD_TEST(a_policy_comes_back_as_it_was_set),
+	WORLD_TEST(what_two_change_at_the_same_moment_is_all_there),
+	WORLD_TEST(a_queue_that_is_made_by_a_change_has_the_rest_of_the_default),
+	WORLD_TEST(a_change_has_to_fit_to_what_stays),
 	WORLD_TEST(the_number_of_shards_is_fixed),
 	WORLD_TEST(the_mode_changes_only_while_nothing_is_claimed),
 	WORLD_TEST(a_policy_has_its_limits),

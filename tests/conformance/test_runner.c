@@ -309,6 +309,74 @@ static void limits_of_a_registration_are_named(void **state)
 	}
 }
 
+static void names_of_a_registration_have_their_limits(void **state)
+{
+	struct world *w = *state;
+	static char text[256];
+	struct baton_runner *r = NULL;
+	memset(text, 'n', sizeof text);
+	for (int i = 0; i < 3; i++) {
+		struct baton_runner_ask ask = {.name = BATON_STR("a"),
+		                               .ttl = baton_duration_s(TTL_S)};
+		struct baton_str *names[] = {&ask.name, &ask.endpoint, &ask.labels};
+		*names[i] = (struct baton_str){text, 256};
+		assert_int_equal(baton_runner_register(w->store, &ask, &r, NULL), BATON_INVALID);
+		assert_detail("256");
+	}
+}
+
+static void there_is_an_end_to_runners(void **state)
+{
+	struct world *w = *state;
+	static struct baton_runner *runners[BATON_RUNNERS_MAX];
+	const struct baton_runner_ask one_more = {.name = BATON_STR("one more"),
+	                                          .ttl = baton_duration_s(TTL_S)};
+	struct baton_runner *r = NULL;
+	for (int i = 0; i < BATON_RUNNERS_MAX; i++) {
+		char name[16];
+		snprintf(name, sizeof name, "r%d", i);
+		runners[i] = enlist(w, name);
+	}
+	assert_int_equal(baton_runner_register(w->store, &one_more, &r, NULL), BATON_FULL);
+	assert_detail("there are 1024 runners: no more can be registered");
+	baton_runner_leave(runners[500]);
+	assert_int_equal(baton_runner_register(w->store, &one_more, &r, NULL), BATON_OK);
+	runners[500] = r;
+	for (int i = 0; i < BATON_RUNNERS_MAX; i++)
+		baton_runner_leave(runners[i]);
+}
+
+static void shards_and_ticks_have_their_limits(void **state)
+{
+	struct world *w = *state;
+	static struct baton_shard shards[BATON_SHARDS_MAX + 1];
+	static struct baton_shard_answer answers[BATON_SHARDS_MAX + 1];
+	struct baton_work_claims *claims = NULL;
+	struct baton_tick t = {.shards = shards, .shard_count = 1, .owned = answers};
+	one_shard(w, "q");
+	struct baton_runner *r = enlist(w, "one");
+	for (int i = 0; i <= BATON_SHARDS_MAX; i++)
+		shards[i] = shard("q", 0);
+	assert_int_equal(baton_shard_take(r, shards, BATON_SHARDS_MAX + 1, answers), BATON_INVALID);
+	assert_detail("4097 shards in one call: at most 4096 are allowed");
+	shards[0].number = 1;
+	assert_int_equal(baton_shard_take(r, shards, 1, answers), BATON_INVALID);
+	assert_detail("queue \"q\" has the shards 0 to 0: there is no 1");
+	assert_int_equal(baton_shard_list(w->store, BATON_STR("q"), 0, answers, 2), BATON_INVALID);
+	assert_int_equal(baton_shard_list(w->store, BATON_STR("q"), UINT32_MAX, answers, 2),
+	                 BATON_INVALID);
+	assert_detail("queue \"q\" has the shards 0 to 0: there is no 4294967296");
+	shards[0] = shard("q", 0);
+	shards[0].max = 10001;
+	assert_int_equal(baton_runner_tick(r, &t, &claims), BATON_INVALID);
+	assert_detail("10001 batches in one claim: at most 10000 are allowed");
+	shards[0] = shard("q", 0);
+	shards[0].claims = 1001;
+	assert_int_equal(baton_runner_tick(r, &t, &claims), BATON_INVALID);
+	assert_detail("1001 claims in one call: at most 1000 are allowed");
+	baton_runner_leave(r);
+}
+
 static const struct CMUnitTest tests[] = {
 	WORLD_TEST(a_runner_that_is_registered_is_listed_and_beats),
 	WORLD_TEST(a_second_runner_of_one_name_yields_unless_it_replaces),
@@ -321,6 +389,9 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(a_shard_that_is_given_back_takes_its_claims_with_it),
 	WORLD_TEST(a_queue_of_another_mode_has_no_shards_to_take),
 	WORLD_TEST(limits_of_a_registration_are_named),
+	WORLD_TEST(names_of_a_registration_have_their_limits),
+	WORLD_TEST(there_is_an_end_to_runners),
+	WORLD_TEST(shards_and_ticks_have_their_limits),
 };
 
 WORLD_MAIN("runner", tests)

@@ -254,9 +254,9 @@ static void a_schedule_has_its_limits(void **state)
 	memset(name, 'n', 216);
 	name[216] = '\0';
 	struct baton_schedule s = schedule_of(name, "@daily");
-	refuse(w, &s, "the schedule's name");
+	refuse(w, &s, "the schedule's name has 216 bytes: 1 to 215 are allowed");
 	s = schedule_of("", "@daily");
-	refuse(w, &s, "the schedule's name");
+	refuse(w, &s, "the schedule's name is empty");
 	s = schedule_of("s", "61 * * * *");
 	refuse(w, &s, "61");
 	s = schedule_of("s", "@daily");
@@ -275,6 +275,52 @@ static void a_schedule_has_its_limits(void **state)
 	assert_int_equal(tick(w->store), 1);
 }
 
+static void the_ticks_of_an_expression_can_be_asked_for(void **state)
+{
+	struct baton_store_time ticks[4] = {{0}}, noon = {INT64_C(1774612800000)};
+	size_t count = 7;
+	(void)state;
+	assert_int_equal(baton_schedule_ticks(BATON_STR("0 0 29 2 *"), BATON_STR(""),
+	                                      (struct baton_store_time){0}, ticks, 3, &count),
+	                 BATON_OK);
+	assert_int_equal(count, 3);
+	assert_int_equal(ticks[0].ms, INT64_C(68169600000));
+	assert_int_equal(ticks[1].ms, INT64_C(194400000000));
+	assert_int_equal(ticks[2].ms, INT64_C(320630400000));
+	assert_int_equal(ticks[3].ms, 0);
+	/* The second of these is skipped by the clocks there. */
+	assert_int_equal(baton_schedule_ticks(BATON_STR("30 2 * * *"), BATON_STR("Europe/Berlin"),
+	                                      noon, ticks, 3, &count),
+	                 BATON_OK);
+	assert_int_equal(ticks[0].ms, INT64_C(1774661400000));
+	assert_int_equal(ticks[1].ms, INT64_C(1774746000000));
+	assert_int_equal(ticks[2].ms, INT64_C(1774830600000));
+	/* It is strictly after the moment. */
+	assert_int_equal(baton_schedule_ticks(BATON_STR("30 2 * * *"), BATON_STR("Europe/Berlin"),
+	                                      ticks[0], ticks + 3, 1, &count),
+	                 BATON_OK);
+	assert_int_equal(ticks[3].ms, ticks[1].ms);
+	assert_int_equal(baton_schedule_ticks(BATON_STR("@daily"), BATON_STR(""), noon, NULL, 0,
+	                                      &count),
+	                 BATON_OK);
+	assert_int_equal(count, 0);
+	struct baton_store_time late = {INT64_C(253402300799999)};
+	assert_int_equal(baton_schedule_ticks(BATON_STR("@daily"), BATON_STR(""), late, ticks, 4,
+	                                      &count),
+	                 BATON_OK);
+	assert_int_equal(count, 0);
+	count = 7;
+	assert_int_equal(baton_schedule_ticks(BATON_STR("61 * * * *"), BATON_STR(""), noon, ticks,
+	                                      4, &count),
+	                 BATON_INVALID);
+	assert_detail("61");
+	assert_int_equal(baton_schedule_ticks(BATON_STR("@daily"), BATON_STR("Nowhere/Land"), noon,
+	                                      ticks, 4, &count),
+	                 BATON_INVALID);
+	assert_detail("Nowhere/Land");
+	assert_int_equal(count, 7);
+}
+
 static const struct CMUnitTest tests[] = {
 	WORLD_TEST(a_tick_puts_a_batch_at_exactly_its_time),
 	WORLD_TEST(a_tick_is_put_once_whoever_is_at_it),
@@ -288,6 +334,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(an_error_of_one_keeps_the_others_from_nothing),
 	WORLD_TEST(schedules_are_listed_in_the_order_of_their_names),
 	WORLD_TEST(a_schedule_has_its_limits),
+	WORLD_TEST(the_ticks_of_an_expression_can_be_asked_for),
 };
 
 WORLD_MAIN("schedule", tests)

@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+import locks
+
 PATIENCE = 120      # seconds that something may take that is certain to happen
 
 
@@ -104,3 +106,22 @@ def as_other():
     if os.geteuid() != 0:
         return {}
     return {'user': 65534, 'group': 65534, 'extra_groups': []}
+
+
+@pytest.fixture
+def lock():
+    """Starts `baton lock`; what still runs at the end of the test is killed."""
+    started = []
+
+    def start(*arguments, ignored=None, **options):
+        options = {'stdin': subprocess.PIPE, 'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE,
+                   'preexec_fn': lambda: locks.hear_signals(but=ignored), **options}
+        process = subprocess.Popen([locks.BATON, 'lock', *map(str, arguments)], text=True,
+                                   **options)
+        started.append(process)
+        return process
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate(timeout=locks.BOUND)

@@ -624,6 +624,15 @@ def test_a_fleet_shows_its_members_and_how_full_it_is(baton, mate, path):
     assert (fleet['usage']['members'], fleet['usage']['departed']) == (2, 1)
 
 
+def test_with_a_closed_output_no_fleet_is_made_or_removed(baton, path):
+    closed = {'stdout': None, 'preexec_fn': lambda: os.close(1)}
+    assert baton('fleet', '--create', '--fleet', path, **closed).returncode == IO_ERROR
+    assert not os.path.exists(path)
+    assert baton('fleet', '--create', '--fleet', path).returncode == OK
+    assert baton('fleet', '--reset', '--fleet', path, **closed).returncode == IO_ERROR
+    assert os.path.exists(path)
+
+
 def test_fences_stay_below_the_mark_and_grow_over_a_reset(baton, mate, path):
     ada = mate()
     fence = ada.hold(b'lock', b'x')

@@ -1,6 +1,7 @@
 """baton queue: list, show, set, pause and resume."""
 import os
 import re
+import sqlite3
 
 import pytest
 
@@ -67,6 +68,27 @@ def test_what_is_not_set_stays(shop):
     assert (found['paused'], found['policy']['keep_ms'], found['policy']['attempts']) == (
         True, 3600000, 3)
     assert found['policy']['lane_backoff'] == 'exponential'
+
+
+def test_each_key_changes_nothing_else(shop):
+    shop.ok('queue', 'set', 'mail', 'shards=4096')
+    expected = {**DEFAULTS, 'shards': '4096'}
+    for key, value in {**OTHERS, 'cap': '2h'}.items():
+        shop.ok('queue', 'set', 'mail', f'{key}={value}')
+        expected[key] = value
+        assert policy(shop, 'mail') == expected
+
+
+def test_what_several_set_at_the_same_moment_is_all_there(shop):
+    shop.ok('queue', 'set', 'mail', 'shards=16')
+    with sqlite3.connect(shop.path, isolation_level=None) as store:
+        store.execute('BEGIN IMMEDIATE')    # so that they all come to the point of writing
+        setters = [shop.start('queue', 'set', 'mail', f'{key}={value}')
+                   for key, value in OTHERS.items() if key != 'shards']
+        store.execute('COMMIT')
+    store.close()
+    assert [setter.wait() for setter in setters] == [OK] * len(setters)
+    assert policy(shop, 'mail') == {**OTHERS, 'shards': '16'}
 
 
 KEYS = ('mode, shards, payload-max, waiting-max, attempts, backoff, base, cap, lane-attempts, '

@@ -11,11 +11,14 @@ OK, NO, USAGE, DATA, UNAVAILABLE, SYSTEM, IO_ERROR, TEMPORARY, PERMISSION = (
     0, 1, 64, 65, 69, 71, 74, 75, 77)
 CLAIM = ['1-2', '0' * 32]
 LOOKING = [['ls'], ['show', '1'], ['why', '1'], ['queue'], ['queue', 'show', 'q'], ['check'],
-           ['backup', 'copy.db'], ['holders', '--cluster']]
+           ['backup', 'copy.db'], ['holders', '--cluster'], ['schedule'],
+           ['schedule', 'show', 's']]
 CHANGING = [['claim', 'q'], ['renew', *CLAIM], ['complete', *CLAIM],
             ['fail', '--error', 'e', *CLAIM], ['abandon', *CLAIM], ['snooze', '1', *CLAIM],
-            ['cancel', '1'], ['retry', '1'], ['queue', 'pause', 'q'], ['queue', 'resume', 'q']]
-MAKING = [['put', 'q', 'x'], ['queue', 'set', 'q', 'keep=1h']]
+            ['cancel', '1'], ['retry', '1'], ['queue', 'pause', 'q'], ['queue', 'resume', 'q'],
+            ['schedule', 'remove', 's'], ['schedule', 'tick'], ['force-release', '--cluster', 'x']]
+MAKING = [['put', 'q', 'x'], ['queue', 'set', 'q', 'keep=1h'],
+          ['schedule', 'set', 's', '@daily', '--queue', 'q']]
 ALL = LOOKING + CHANGING + MAKING
 
 

@@ -46,10 +46,11 @@ enum baton_err memory_lease_raise(struct tx *tx, struct lease *lease)
 	return BATON_OK;
 }
 
-enum baton_err memory_lease_count(struct lease *lease, uint64_t last, uint64_t *ret_fence)
+enum baton_err memory_lease_count(struct lease *lease, struct fence_reach *reach, uint64_t last,
+                                  uint64_t *ret_fence)
 {
 	struct fence_base base = {lease->is.row.fence, lease->is.counter};
-	if (!fence_of_claim(&base, last, ret_fence))
+	if (!fence_of_claim(&base, reach, last, ret_fence))
 		return refuse_fence(lease->subject);
 	lease->is.counter = base.counter;
 	return BATON_OK;

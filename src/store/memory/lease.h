@@ -13,8 +13,9 @@ struct lease *memory_lease_make(struct tx *tx, struct baton_str subject);
 /* Gives the subject, whose row was saved, its next fence. BATON_FULL: there is none. */
 enum baton_err memory_lease_raise(struct tx *tx, struct lease *lease);
 
-/* Counts one more claim under the fence of the subject. The row was saved. BATON_FULL: there are no
- * more numbers. */
-enum baton_err memory_lease_count(struct lease *lease, uint64_t last, uint64_t *ret_fence);
+/* Counts one more claim under the fence of the subject, whose row was saved, and that of the queue
+ * whose `reach` it is. BATON_FULL: there are no more numbers. */
+enum baton_err memory_lease_count(struct lease *lease, struct fence_reach *reach, uint64_t last,
+                                  uint64_t *ret_fence);
 
 #endif

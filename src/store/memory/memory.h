@@ -43,6 +43,7 @@ struct queue {
 		struct baton_queue_policy policy;
 		uint64_t in[BATON_BATCH_GONE + 1]; /* how many are in each state        */
 		uint64_t done, failed;             /* only grow                         */
+		struct fence_reach reach;          /* of its claims                     */
 	} is;
 };
 

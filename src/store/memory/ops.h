@@ -20,7 +20,8 @@ enum baton_err memory_lease_list(struct baton_store *store, struct baton_str pre
                                  struct baton_str after, struct baton_lease_entry *entries,
                                  size_t max, size_t *ret_count);
 enum baton_err memory_queue_set(struct baton_store *store, struct baton_str name,
-                                const struct baton_queue_policy *policy, bool only_paused);
+                                const struct baton_queue_policy *policy, uint32_t fields,
+                                bool existing);
 enum baton_err memory_queue_list(struct baton_store *store, struct baton_str after,
                                  struct baton_queue_info *infos, size_t max, size_t *ret_count);
 enum baton_err memory_queue_get(struct baton_store *store, struct baton_str name,

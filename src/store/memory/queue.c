@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "queue/policy.h"
 #include "store/memory/lane.h"
 #include "store/memory/news.h"
 #include "store/memory/ops.h"
@@ -55,24 +56,29 @@ enum baton_err memory_queue_enter(const struct memory *m, struct baton_str name,
 enum baton_err memory_queue_use(struct tx *tx, struct queue *queue, enum baton_queue_mode mode)
 {
 	enum baton_err e = memory_tx_save(tx, &queue->row);
-	if (e == BATON_OK)
-		queue->is.policy.mode = mode;
+	if (e != BATON_OK)
+		return e;
+	fence_reach_mode(&queue->is.reach, queue->is.policy.mode, mode);
+	queue->is.policy.mode = mode;
+	return BATON_OK;
+}
+
+/* What the policy of the queue becomes, NULL being one that is made. */
+static enum baton_err policy_next(struct baton_str name, const struct queue *queue,
+                                  const struct baton_queue_policy *changes, uint32_t fields,
+                                  struct baton_queue_policy *ret)
+{
+	*ret = queue ? queue->is.policy : baton_queue_policy_default();
+	enum baton_err e = policy_change(ret, changes, fields);
+	if (e == BATON_OK && queue)
+		e = refuse_change(name, &queue->is.policy, ret, queue->is.in[BATON_BATCH_CLAIMED]);
 	return e;
 }
 
 static enum baton_err queue_change(struct tx *tx, struct baton_str name,
-                                   const struct baton_queue_policy *policy, bool only_paused)
+                                   const struct baton_queue_policy *policy)
 {
-	struct queue *queue = memory_queue_find(tx->m, name);
-	if (!queue && only_paused)
-		return refuse_queue(name);
-	enum baton_err e = BATON_OK;
-	if (queue && !only_paused)
-		e = refuse_change(name, &queue->is.policy, policy,
-		                  queue->is.in[BATON_BATCH_CLAIMED]);
-	if (e != BATON_OK)
-		return e;
-	queue = memory_queue_make(tx, name);
+	struct queue *queue = memory_queue_make(tx, name);
 	if (!queue || memory_tx_save(tx, &queue->row) != BATON_OK)
 		return BATON_NO_MEMORY;
 	tx->news = memory_tx_take(tx, 1, sizeof *tx->news);
@@ -80,19 +86,22 @@ static enum baton_err queue_change(struct tx *tx, struct baton_str name,
 		return BATON_NO_MEMORY;
 	if (queue->is.policy.paused && !policy->paused)
 		tx->news[tx->news_count++] = memory_news_of_queue(tx->m, queue->name);
-	if (only_paused)
-		queue->is.policy.paused = policy->paused;
-	else
-		queue->is.policy = *policy;
+	fence_reach_mode(&queue->is.reach, queue->is.policy.mode, policy->mode);
+	queue->is.policy = *policy;
 	return BATON_OK;
 }
 
 enum baton_err memory_queue_set(struct baton_store *store, struct baton_str name,
-                                const struct baton_queue_policy *policy, bool only_paused)
+                                const struct baton_queue_policy *policy, uint32_t fields,
+                                bool existing)
 {
 	struct tx tx;
+	struct baton_queue_policy next = *policy;
 	memory_tx_begin(&tx, store);
-	return memory_tx_end(&tx, queue_change(&tx, name, policy, only_paused));
+	const struct queue *queue = memory_queue_find(tx.m, name);
+	enum baton_err e = queue || !existing ? policy_next(name, queue, policy, fields, &next)
+	                                      : refuse_queue(name);
+	return memory_tx_end(&tx, e == BATON_OK ? queue_change(&tx, name, &next) : e);
 }
 
 /* The age of the first head of each priority; the oldest of these. */

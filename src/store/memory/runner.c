@@ -156,12 +156,12 @@ static struct baton_str shard_subject(struct baton_str queue, uint32_t number,
 	return (struct baton_str){text, (size_t)len};
 }
 
-static enum baton_err check_number(const struct queue *queue, uint32_t number)
+static enum baton_err check_number(const struct queue *queue, uint64_t number)
 {
 	char shown[QUOTE_TEXT];
 	if (number < queue->is.policy.shards)
 		return BATON_OK;
-	return fail(BATON_INVALID, "queue %s has the shards 0 to %" PRIu32 ": there is no %" PRIu32,
+	return fail(BATON_INVALID, "queue %s has the shards 0 to %" PRIu32 ": there is no %" PRIu64,
 	            quote(queue->name, shown), queue->is.policy.shards - 1, number);
 }
 
@@ -246,7 +246,7 @@ enum baton_err memory_shard_list(struct baton_store *store, struct baton_str que
 	enum baton_err e =
 		q ? BATON_OK : fail(BATON_NOT_FOUND, "there is no queue %s", quote(queue, shown));
 	if (e == BATON_OK && count > 0)
-		e = check_number(q, first + (uint32_t)count - 1);
+		e = check_number(q, (uint64_t)first + count - 1);
 	for (size_t i = 0; i < count && e == BATON_OK; i++) {
 		const struct lease *shard =
 			memory_lease_find(tx.m, shard_subject(queue, first + (uint32_t)i, text));

@@ -90,9 +90,12 @@ static enum baton_err claim_new(struct tx *tx, const struct take *take, const st
 	struct claim_name name = {.head = head->is.seq};
 	struct baton_id token;
 	struct claim *claim = NULL;
+	struct queue *queue = head->lane->queue;
 	enum baton_err e = memory_tx_save(tx, &take->granter->row);
 	if (e == BATON_OK)
-		e = memory_lease_count(take->granter, last, &name.fence);
+		e = memory_tx_save(tx, &queue->row);
+	if (e == BATON_OK)
+		e = memory_lease_count(take->granter, &queue->is.reach, last, &name.fence);
 	if (e == BATON_OK)
 		e = baton_id_random(&token);
 	if (e != BATON_OK)

@@ -19,6 +19,7 @@ void books_forget(struct books *b)
 		mem_free(b->alloc, b->queues[i], 1, sizeof **b->queues);
 	b->count = 0;
 	b->owner_count = 0;
+	b->asker_number = 0;
 	b->loaded = false;
 	b->changed = false;
 }
@@ -75,6 +76,8 @@ static void counts_bind(struct query *q, const struct queue_row *row)
 	query_int(q, row->tally.done);
 	query_int(q, row->tally.failed);
 	query_int(q, row->mixed);
+	query_int(q, (int64_t)row->reach.top);
+	query_int(q, (int64_t)row->reach.floor);
 }
 
 static enum baton_err write_counts(struct db *db, const struct queue_row *row)
@@ -170,6 +173,7 @@ void queue_row_read(const struct query *q, struct queue_row *ret)
 		.tally = {column_int(q, 21), column_int(q, 22), column_int(q, 23),
 	                  column_int(q, 24), column_int(q, 25), column_int(q, 26)},
 		.mixed = column_int(q, 27) != 0,
+		.reach = {(uint64_t)column_int(q, 28), (uint64_t)column_int(q, 29)},
 	};
 	memcpy(ret->name, name.ptr, ret->len);
 }
@@ -316,6 +320,7 @@ void books_back(struct books *b, const struct books_mark *mark)
 	b->seq = mark->seq;
 	b->lane = mark->lane;
 	b->owner_count = mark->owner_count;
+	b->asker_number = 0;
 	memcpy(b->owners, mark->owners, sizeof b->owners);
 	while (b->count > mark->count) {
 		b->count--;

@@ -4,6 +4,7 @@
 #define SQLITE_BOOKS_H
 
 #include <baton/alloc.h>
+#include <baton/owner.h>
 #include <baton/queue.h>
 
 #include "queue/fence.h"
@@ -20,9 +21,14 @@ struct queue_row {
 	size_t len;
 	struct baton_queue_policy policy;
 	struct fence_base pulled; /* where its pulled claims are counted */
+	struct fence_reach reach; /* how far the fences of its claims have come */
 	struct tally tally;
 	bool mixed;   /* some heads are still where another mode had them */
 	bool changed; /* the tally, or where claims are counted */
+
+	/* In the transaction of that number nothing is due any more that was due at that moment. */
+	uint32_t tended_in;
+	struct baton_store_time tended_at;
 };
 
 /* By how much the number of an owner's claims has changed. */
@@ -40,9 +46,11 @@ struct books {
 	bool changed;              /* seq, lane or swept */
 	struct queue_row **queues; /* a block each, so that a row stays where it is */
 	size_t count, cap;
-	uint32_t turn; /* which shard gets the next work without a lane */
+	uint32_t turn; /* the number of the transaction */
 	struct owner_change owners[BOOKS_OWNERS];
 	size_t owner_count;
+	struct baton_owner asker; /* the one whose number was asked for last */
+	int64_t asker_number;     /* 0: none */
 };
 
 void books_init(struct books *b, const struct baton_alloc *alloc);

@@ -5,7 +5,9 @@
 #include "base/fail.h"
 #include "store/sqlite/sqlite.h"
 
-/* What must not be found, and what it means when it is: "N of them" is put before. */
+/* Each looks at every row a few times at most: what is stored may be a lot.
+ *
+ * What must not be found, and what it means when it is: "N of them" is put before. */
 struct rule {
 	const char *sql;
 	const char *sentence;
@@ -44,9 +46,9 @@ static const struct rule rules[] = {
          " AND seq NOT IN (SELECT seq FROM later) AND seq NOT IN (SELECT seq FROM dead)"
          " AND seq NOT IN (SELECT seq FROM done)",
          "batches of lanes are in no state"},
-	{"SELECT count(*) FROM lane WHERE head > 0 AND NOT EXISTS"
-         " (SELECT 1 FROM head h WHERE h.pool >> 13 = lane.queue AND h.rank = lane.rank"
-         " AND h.seq = lane.head AND h.lane = lane.id)",
+	{"SELECT (SELECT count(*) FROM lane WHERE head > 0) -"
+         " (SELECT count(DISTINCT lane.id) FROM head h JOIN lane ON lane.id = h.lane"
+         " AND lane.head = h.seq AND lane.rank = h.rank AND lane.queue = h.pool >> 13)",
          "lanes cannot be claimed from, though they should"},
 	{"SELECT count(*) FROM head WHERE lane IS NOT NULL AND NOT EXISTS"
          " (SELECT 1 FROM lane WHERE lane.id = head.lane AND lane.head = head.seq)",
@@ -57,14 +59,14 @@ static const struct rule rules[] = {
 	{"SELECT count(*) FROM queue WHERE delayed <> (SELECT count(*) FROM later"
          " WHERE later.queue = queue.id)",
          "queues have another number of delayed ones than they count"},
-	{"SELECT count(*) FROM queue WHERE ready + delayed + running + dead <>"
-         " (SELECT count(*) FROM batch WHERE batch.queue = queue.id"
-         " AND seq NOT IN (SELECT seq FROM done))",
+	{"SELECT count(*) FROM queue LEFT JOIN (SELECT queue, count(*) AS found FROM batch"
+         " WHERE seq NOT IN (SELECT seq FROM done) GROUP BY queue) AS b ON b.queue = queue.id"
+         " WHERE ready + delayed + running + dead <> ifnull(found, 0)",
          "queues have another number of batches than they count"},
 	{"SELECT count(*) FROM batch WHERE seq > (SELECT seq FROM state)",
          "batches have a number that was not given out"},
-	{"SELECT count(*) FROM owner WHERE claims <> (SELECT count(*) FROM claim"
-         " WHERE claim.owner = owner.id)",
+	{"SELECT count(*) FROM owner LEFT JOIN (SELECT owner, count(*) AS found FROM claim"
+         " GROUP BY owner) AS c ON c.owner = owner.id WHERE claims <> ifnull(found, 0)",
          "owners have another number of claims than they count"},
 };
 
@@ -120,14 +122,16 @@ enum baton_err sqlite_check(struct baton_store *store,
 {
 	struct sqlite_store *s = (struct sqlite_store *)store;
 	struct report r = {report, arg, 0};
-	pthread_mutex_lock(&s->read_mu);
-	enum baton_err e = db_begin(&s->read, SQL_BEGIN_READ);
+	enum baton_err e = sqlite_read_begin(s);
+	if (e != BATON_OK)
+		return e;
+	e = db_begin(&s->read, SQL_BEGIN_READ);
 	if (e == BATON_OK)
 		e = check_file(s, &r);
 	if (e == BATON_OK && r.faults == 0)
 		e = check_rules(s, &r);
 	db_rollback(&s->read);
-	pthread_mutex_unlock(&s->read_mu);
+	sqlite_read_end(s);
 	if (e == BATON_OK)
 		*ret_faults = r.faults;
 	return e;

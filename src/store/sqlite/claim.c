@@ -147,15 +147,16 @@ static enum baton_err pull_lease(struct sqlite_store *s, const struct queue_row 
 }
 
 /* The fence under which the queue's pulled claims are counted, whose lease had `last`. */
-static enum baton_err pull_base(struct sqlite_store *s, struct queue_row *q, uint64_t last)
+static enum baton_err pull_base(const struct sqlite_store *s, const struct queue_row *q,
+                                uint64_t last, struct fence_base *ret)
 {
 	/* In a copy the floor is above it: others may have gone on counting in the original. */
-	if (q->pulled.granter >= last && q->pulled.granter > s->books.granter_floor)
+	*ret = q->pulled;
+	if (ret->granter >= last && ret->granter > s->books.granter_floor)
 		return BATON_OK;
-	q->pulled.counter = 0;
-	q->pulled.granter = last;
+	*ret = (struct fence_base){.granter = last};
 	if (last <= s->books.granter_floor &&
-	    !fence_next(FENCE_GRANTER, last, s->books.granter_floor, &q->pulled.granter))
+	    !fence_next(FENCE_GRANTER, last, s->books.granter_floor, &ret->granter))
 		return refuse_fence(queue_row_name(q));
 	return BATON_OK;
 }
@@ -168,23 +169,20 @@ struct claim_args {
 static enum baton_err pull(struct sqlite_store *s, const struct baton_work_ask *ask,
                            struct queue_row *q, uint64_t last, struct claims_parcel **ret)
 {
-	struct grant g = {.q = q, .ttl = store_ttl(ask->ttl)};
-	const struct baton_owner *asker = store_asker(&s->base, ask->owner);
-	int64_t any = 0;
+	struct grant g = {
+		.q = q,
+		.asker = store_asker(&s->base, ask->owner),
+		.ttl = store_ttl(ask->ttl),
+		.max = ask->claims,
+	};
 	enum baton_err e = queue_tend(s, q);
 	if (e == BATON_OK)
-		e = FIND(&s->db, SQL_HEAD_ANY, &any, pool_open(q));
-	if (e == BATON_OK && any > 0)
-		e = pull_base(s, q, last);
-	if (e != BATON_OK || any == 0)
-		return e;
-	g.base = q->pulled;
-	e = grant_open(s, &g, ask->claims, asker);
+		e = pull_base(s, q, last, &g.base);
 	if (e == BATON_OK)
 		e = grant_heads(s, &g, pool_open(q), ask->claims, ask->max);
 	if (e == BATON_OK && g.count > 0)
 		e = grant_mode(s, q, BATON_QUEUE_PULL);
-	if (e == BATON_OK) {
+	if (e == BATON_OK && g.count > 0) {
 		q->pulled = g.base;
 		q->changed = true;
 		grant_close(&g, ret);

@@ -258,23 +258,40 @@ enum baton_err claim_shrink(struct sqlite_store *s, struct claim_row *c, const i
 	return e == BATON_OK ? run : e;
 }
 
+static bool owner_equal(const struct baton_owner *a, const struct baton_owner *b)
+{
+	return baton_id_equal(&a->incarnation, &b->incarnation) &&
+	       baton_id_equal(&a->boot, &b->boot) && a->pid_ns == b->pid_ns &&
+	       a->start == b->start && a->pid == b->pid && strcmp(a->id, b->id) == 0;
+}
+
+static enum baton_err owner_add(struct sqlite_store *s, struct baton_str text, int64_t *ret)
+{
+	struct query q = query_begin(&s->db, SQL_OWNER_ADD);
+	query_text(&q, text);
+	query_int(&q, s->now.ms);
+	*ret = query_row(&q) ? column_int(&q, 0) : 0;
+	return query_run(&q);
+}
+
 enum baton_err owner_number(struct sqlite_store *s, const struct baton_owner *owner, int64_t *ret)
 {
 	char text[BATON_OWNER_TEXT];
+	*ret = s->books.asker_number;
+	if (*ret > 0 && owner_equal(owner, &s->books.asker))
+		return BATON_OK;
 	struct baton_str str = baton_str_z(baton_owner_print(owner, text));
 	struct query q = query_begin(&s->db, SQL_OWNER_FIND);
 	query_text(&q, str);
 	*ret = query_row(&q) ? column_int(&q, 0) : 0;
 	enum baton_err e = query_end(&q);
-	if (e != BATON_OK || *ret > 0)
-		return e;
-	q = query_begin(&s->db, SQL_OWNER_ADD);
-	query_text(&q, str);
-	query_int(&q, s->now.ms);
-	*ret = query_row(&q) ? column_int(&q, 0) : 0;
-	while (query_row(&q))
-		;
-	return query_end(&q);
+	if (e == BATON_OK && *ret == 0)
+		e = owner_add(s, str, ret);
+	if (e == BATON_OK) {
+		s->books.asker = *owner;
+		s->books.asker_number = *ret;
+	}
+	return e;
 }
 
 enum baton_err owner_load(struct db *db, int64_t number, struct baton_owner *ret)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "store/sqlite/part.h"
 #include "store/sqlite/sqlite.h"
 
 #define PAGES 256 /* between two reports */
@@ -47,15 +48,16 @@ static enum baton_err copy_to(struct sqlite_store *s, const char *part, const ch
 	struct db to;
 	enum baton_err e = db_open(&to, part, false, s->db.patience_ms);
 	to.path = path; /* what people are told */
+	if (e == BATON_OK)
+		e = sqlite_read_begin(s);
 	if (e == BATON_OK) {
-		pthread_mutex_lock(&s->read_mu);
 		e = db_begin(&s->read, SQL_BEGIN_READ);
 		if (e == BATON_OK)
 			e = db_exec(&s->read, "SELECT 1 FROM state");
 		if (e == BATON_OK)
 			e = copy_pages(s, &to, progress);
 		db_rollback(&s->read);
-		pthread_mutex_unlock(&s->read_mu);
+		sqlite_read_end(s);
 	}
 	if (e == BATON_OK)
 		e = stamp(&to);
@@ -79,33 +81,37 @@ static enum baton_err folder_sync(const char *path)
 	return fail(BATON_STORAGE, "cannot sync the folder of %s: %s", path, strerror(errnum));
 }
 
-/* An empty file for the copy, whose name is completed. */
-static enum baton_err part_make(char *part, const char *path)
+static enum baton_err exists(const char *path)
 {
-	int fd = mkstemp(part);
-	if (fd < 0)
-		return fail(BATON_STORAGE, "cannot make %s: %s", path, strerror(errno));
-	close(fd);
-	return BATON_OK;
+	return fail(BATON_INVALID, "%s is there already: a copy replaces nothing", path);
+}
+
+static enum baton_err publish(const char *part, const char *path)
+{
+	if (link(part, path) == 0)
+		return BATON_OK;
+	return errno == EEXIST ? exists(path)
+	                       : fail(BATON_STORAGE, "cannot make %s: %s", path, strerror(errno));
 }
 
 enum baton_err sqlite_backup(struct baton_store *store, const char *path,
                              const struct baton_store_progress *progress)
 {
 	struct sqlite_store *s = (struct sqlite_store *)store;
-	char part[BATON_STORE_PATH_MAX + 16];
-	snprintf(part, sizeof part, "%s.XXXXXX", path);
+	struct part part;
 	if (access(path, F_OK) == 0)
-		return fail(BATON_INVALID, "%s is there already: a copy replaces nothing", path);
-	enum baton_err e = part_make(part, path);
+		return exists(path);
+	enum baton_err e = part_open(&part, path);
 	if (e != BATON_OK)
 		return e;
-	e = copy_to(s, part, path, progress);
-	if (e == BATON_OK && link(part, path) != 0)
-		e = errno == EEXIST
-		            ? fail(BATON_INVALID, "%s is there already: a copy replaces nothing",
-		                   path)
-		            : fail(BATON_STORAGE, "cannot make %s: %s", path, strerror(errno));
-	unlink(part);
-	return e == BATON_OK ? folder_sync(path) : e;
+	e = copy_to(s, part.path, path, progress);
+	if (e == BATON_OK)
+		e = publish(part.path, path);
+	part_close(&part);
+	if (e != BATON_OK)
+		return e;
+	e = folder_sync(path);
+	if (e != BATON_OK)
+		unlink(path);
+	return e;
 }

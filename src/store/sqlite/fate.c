@@ -80,6 +80,7 @@ enum baton_err leaver_later(struct sqlite_store *s, struct leaver *l, struct bat
 	       kind == LATER_DELAY ? BATON_BATCH_DELAYED : BATON_BATCH_RETRY);
 	l->t.due = due;
 	l->q->tally.delayed++;
+	l->q->tended_in = 0; /* it may be due at once */
 	enum baton_err e = trouble_save(&s->db, l->b.seq, &l->t);
 	if (e == BATON_OK)
 		e = RUN(&s->db, SQL_LATER_ADD, l->q->id, due.ms, l->b.seq, kind);
@@ -208,11 +209,12 @@ enum baton_err later_end(struct sqlite_store *s, struct queue_row *q, const stru
 	return e == BATON_OK ? lane_settle(s, q, lane) : e;
 }
 
-static enum baton_err promote(struct sqlite_store *s, struct queue_row *q)
+static enum baton_err promote(struct sqlite_store *s, struct queue_row *q, bool *ret_all)
 {
 	struct due *list;
 	size_t count;
 	enum baton_err e = list_due(s, q, &list, &count);
+	*ret_all = count < TEND_MAX;
 	for (size_t i = 0; i < count && e == BATON_OK; i++) {
 		struct batch_row b;
 		e = batch_need(&s->db, list[i].seq, &b);
@@ -240,7 +242,7 @@ static enum baton_err offer_one(struct sqlite_store *s, struct queue_row *q,
 	return e == BATON_OK ? head_add(s, q, &b, 0, true) : e;
 }
 
-static enum baton_err offer(struct sqlite_store *s, struct queue_row *q)
+static enum baton_err offer(struct sqlite_store *s, struct queue_row *q, bool *ret_all)
 {
 	struct claim_name *names = NULL;
 	size_t count = 0;
@@ -257,6 +259,7 @@ static enum baton_err offer(struct sqlite_store *s, struct queue_row *q)
 			names[count++] = (struct claim_name){(uint64_t)column_int(&list, 0),
 			                                     (uint64_t)column_int(&list, 1)};
 	}
+	*ret_all = count < TEND_MAX;
 	enum baton_err e = query_end(&list);
 	if (e == BATON_OK && !memory)
 		return fail_memory(TEND_MAX * sizeof *names, "expired claims");
@@ -267,8 +270,17 @@ static enum baton_err offer(struct sqlite_store *s, struct queue_row *q)
 
 enum baton_err queue_tend(struct sqlite_store *s, struct queue_row *q)
 {
+	bool all_due = false, all_expired = false;
+	if (q->tended_in == s->books.turn && q->tended_at.ms == s->now.ms && !q->mixed)
+		return BATON_OK;
 	enum baton_err e = heads_gather(s, q);
 	if (e == BATON_OK)
-		e = promote(s, q);
-	return e == BATON_OK ? offer(s, q) : e;
+		e = promote(s, q, &all_due);
+	if (e == BATON_OK)
+		e = offer(s, q, &all_expired);
+	if (e == BATON_OK && all_due && all_expired) {
+		q->tended_in = s->books.turn;
+		q->tended_at = s->now;
+	}
+	return e;
 }

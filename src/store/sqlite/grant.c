@@ -120,29 +120,45 @@ static enum baton_err claim_write(struct sqlite_store *s, struct grant *g, const
 	return BATON_OK;
 }
 
+/* Before the first claim is given: who gets nothing has cost nothing. */
+static enum baton_err grant_begin(struct sqlite_store *s, struct grant *g)
+{
+	if (g->parcel)
+		return BATON_OK;
+	g->parcel = claims_parcel_new(s->base.alloc);
+	if (!g->parcel)
+		return BATON_NO_MEMORY;
+	g->claims = arena_take(&g->parcel->arena, g->max, sizeof *g->claims);
+	if (!g->claims)
+		return no_memory();
+	return owner_number(s, g->asker, &g->owner);
+}
+
 enum baton_err grant_give(struct sqlite_store *s, struct grant *g, const struct pick *p,
                           int64_t lane)
 {
+	CHECK(s->full && p->count > 0 && g->count < g->max);
+	enum baton_err e = grant_begin(s, g);
+	if (e != BATON_OK)
+		return e;
 	struct arena *a = &g->parcel->arena;
 	struct baton_work_claim *out = &g->claims[g->count];
 	struct baton_work_batch *batches = arena_take(a, p->count, sizeof *batches);
 	struct common common = {.fence = 0};
-	CHECK(s->full && p->count > 0);
 	if (!batches)
 		return no_memory();
-	for (size_t i = 0; i < p->count; i++) {
-		enum baton_err e = batch_give(s, a, p->seqs[i], p->tried[i], &batches[i], &common);
-		if (e != BATON_OK)
-			return e;
-	}
-	if (!fence_of_claim(&g->base, common.fence, &out->fence.v))
+	for (size_t i = 0; i < p->count && e == BATON_OK; i++)
+		e = batch_give(s, a, p->seqs[i], p->tried[i], &batches[i], &common);
+	if (e != BATON_OK)
+		return e;
+	if (!fence_of_claim(&g->base, &g->q->reach, common.fence, &out->fence.v))
 		return refuse_fence(queue_row_name(g->q));
 	out->batches = batches;
 	out->count = p->count;
 	if (!arena_copy(a, queue_row_name(g->q), &out->queue) ||
 	    !arena_copy(a, batch_row_lane(&common.row), &out->lane))
 		return no_memory();
-	enum baton_err e = claim_write(s, g, p, lane, out);
+	e = claim_write(s, g, p, lane, out);
 	if (e == BATON_OK)
 		g->count++;
 	return e;
@@ -324,19 +340,6 @@ void grant_done(struct grant *g)
 	if (g->parcel)
 		baton_work_claims_free(&g->parcel->pub);
 	g->parcel = NULL;
-}
-
-enum baton_err grant_open(struct sqlite_store *s, struct grant *g, size_t max,
-                          const struct baton_owner *owner)
-{
-	g->parcel = claims_parcel_new(s->base.alloc);
-	if (!g->parcel)
-		return BATON_NO_MEMORY;
-	g->max = max;
-	g->claims = arena_take(&g->parcel->arena, max, sizeof *g->claims);
-	if (!g->claims)
-		return no_memory();
-	return owner_number(s, owner, &g->owner);
 }
 
 void grant_close(struct grant *g, struct claims_parcel **ret)

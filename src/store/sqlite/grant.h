@@ -8,17 +8,14 @@
 /* What one call gives. */
 struct grant {
 	struct queue_row *q;
-	struct claims_parcel *parcel;
-	struct baton_work_claim *claims; /* the parcel's */
-	size_t max, count;
-	int64_t owner;
+	const struct baton_owner *asker;
 	struct baton_duration ttl;
 	struct fence_base base;
+	size_t max, count;
+	int64_t owner;                   /* the asker's number, once something is given */
+	struct claims_parcel *parcel;    /* as long as that */
+	struct baton_work_claim *claims; /* the parcel's */
 };
-
-/* Prepares for at most `max` claims; g has its queue, ttl and base. */
-enum baton_err grant_open(struct sqlite_store *s, struct grant *g, size_t max,
-                          const struct baton_owner *owner);
 
 /* Hands over what was given: *ret NULL if that is nothing. After it, or an error, grant_done(). */
 void grant_close(struct grant *g, struct claims_parcel **ret);

@@ -155,7 +155,7 @@ static enum baton_err lane_do(struct sqlite_store *s, struct lane_args *a)
 	const struct baton_lane_ask *ask = a->ask;
 	char subject[BATON_LEASE_SUBJECT_MAX + 1];
 	struct stored_lease l;
-	struct grant g = {.ttl = store_ttl(ask->ttl)};
+	struct grant g = {.asker = &l.row.owner, .ttl = store_ttl(ask->ttl), .max = 1};
 	int64_t lane = 0;
 	enum baton_err e = baton_lane_subject(ask->queue, ask->lane, subject);
 	if (e == BATON_OK)
@@ -170,8 +170,6 @@ static enum baton_err lane_do(struct sqlite_store *s, struct lane_args *a)
 		e = lane_find(s, g.q->id, ask->lane, &lane);
 	if (e == BATON_OK && lane == 0)
 		return ask->ids ? BATON_YIELD : BATON_OK;
-	if (e == BATON_OK)
-		e = grant_open(s, &g, 1, &l.row.owner);
 	if (e == BATON_OK)
 		e = claim_lane(s, &g, ask, lane, &a->parcel);
 	if (e == BATON_OK && a->parcel)

@@ -32,6 +32,7 @@ enum baton_err heads_mode(struct sqlite_store *s, struct queue_row *q, enum bato
 {
 	bool was = q->policy.mode == BATON_QUEUE_RUNNER, will = mode == BATON_QUEUE_RUNNER;
 	q->mixed = q->mixed || was != will;
+	fence_reach_mode(&q->reach, q->policy.mode, mode);
 	q->policy.mode = mode;
 	return books_queue_write(&s->db, q);
 }

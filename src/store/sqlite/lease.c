@@ -330,9 +330,11 @@ enum baton_err sqlite_lease_read(struct baton_store *store, struct baton_str sub
 	struct sqlite_store *s = (struct sqlite_store *)store;
 	struct stored_lease l;
 	bool found;
-	pthread_mutex_lock(&s->read_mu);
-	enum baton_err e = lease_load(&s->read, subject, &l, &found);
-	pthread_mutex_unlock(&s->read_mu);
+	enum baton_err e = sqlite_read_begin(s);
+	if (e != BATON_OK)
+		return e;
+	e = lease_load(&s->read, subject, &l, &found);
+	sqlite_read_end(s);
 	if (e != BATON_OK)
 		return e;
 	if (!found)
@@ -363,7 +365,9 @@ enum baton_err sqlite_lease_list(struct baton_store *store, struct baton_str pre
 	struct sqlite_store *s = (struct sqlite_store *)store;
 	size_t count = 0;
 	enum baton_err damaged = BATON_OK;
-	pthread_mutex_lock(&s->read_mu);
+	enum baton_err e = sqlite_read_begin(s);
+	if (e != BATON_OK)
+		return e;
 	struct query q = query_begin(&s->read, SQL_LEASE_LIST);
 	query_text(&q, after);
 	query_text(&q, prefix);
@@ -373,8 +377,8 @@ enum baton_err sqlite_lease_list(struct baton_store *store, struct baton_str pre
 			break;
 		damaged = entry_read(&q, s, &entries[count++]);
 	}
-	enum baton_err e = query_end(&q);
-	pthread_mutex_unlock(&s->read_mu);
+	e = query_end(&q);
+	sqlite_read_end(s);
 	if (e == BATON_OK)
 		e = damaged;
 	if (e == BATON_OK)

@@ -219,17 +219,19 @@ static enum baton_err get_into(const struct view *v, uint64_t number, struct pag
 /* All that one look shows is of one moment. */
 static enum baton_err read_begin(struct sqlite_store *s)
 {
-	pthread_mutex_lock(&s->read_mu);
-	enum baton_err e = db_begin(&s->read, SQL_BEGIN_READ);
+	enum baton_err e = sqlite_read_begin(s);
 	if (e != BATON_OK)
-		pthread_mutex_unlock(&s->read_mu);
+		return e;
+	e = db_begin(&s->read, SQL_BEGIN_READ);
+	if (e != BATON_OK)
+		sqlite_read_end(s);
 	return e;
 }
 
 static void read_end(struct sqlite_store *s)
 {
 	db_rollback(&s->read);
-	pthread_mutex_unlock(&s->read_mu);
+	sqlite_read_end(s);
 }
 
 enum baton_err sqlite_get(struct baton_store *store, const struct baton_batch_id *id,
@@ -384,9 +386,11 @@ enum baton_err sqlite_next_due(struct baton_store *store, struct baton_str queue
 {
 	struct sqlite_store *s = (struct sqlite_store *)store;
 	int64_t due = INT64_MAX;
-	pthread_mutex_lock(&s->read_mu);
-	enum baton_err e = queue.len > 0 ? due_of_named(s, queue, &due) : due_of_all(s, &due);
-	pthread_mutex_unlock(&s->read_mu);
+	enum baton_err e = sqlite_read_begin(s);
+	if (e != BATON_OK)
+		return e;
+	e = queue.len > 0 ? due_of_named(s, queue, &due) : due_of_all(s, &due);
+	sqlite_read_end(s);
 	if (e == BATON_OK && due == INT64_MAX)
 		return BATON_NOT_FOUND;
 	if (e == BATON_OK)

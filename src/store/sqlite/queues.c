@@ -1,6 +1,7 @@
 /* The queues of an SQLite file. */
 #include <string.h>
 
+#include "queue/policy.h"
 #include "store/refuse.h"
 #include "store/sqlite/lanes.h"
 #include "store/sqlite/sqlite.h"
@@ -8,7 +9,8 @@
 struct set_args {
 	struct baton_str name;
 	const struct baton_queue_policy *policy;
-	bool only_paused;
+	uint32_t fields;
+	bool existing;
 };
 
 static enum baton_err change(struct sqlite_store *s, struct queue_row *q,
@@ -18,6 +20,8 @@ static enum baton_err change(struct sqlite_store *s, struct queue_row *q,
 		refuse_change(queue_row_name(q), &q->policy, p, (uint64_t)q->tally.running);
 	if (e != BATON_OK)
 		return e;
+	if (q->policy.paused && !p->paused)
+		sqlite_tell(s, q, (struct baton_str){NULL, 0}, 0);
 	enum baton_queue_mode mode = q->policy.mode;
 	q->policy = *p;
 	q->policy.mode = mode;
@@ -32,21 +36,21 @@ static enum baton_err set_run(void *store, void *args)
 	enum baton_err e = books_queue(&s->books, &s->db, a->name, &q);
 	if (e != BATON_OK)
 		return e;
-	if (!q && a->only_paused)
+	if (!q && a->existing)
 		return refuse_queue(a->name);
-	if (!q)
-		return books_queue_make(&s->books, &s->db, a->name, a->policy, &q);
-	struct baton_queue_policy policy = a->only_paused ? q->policy : *a->policy;
-	policy.paused = a->policy->paused;
-	if (q->policy.paused && !policy.paused)
-		sqlite_tell(s, q, (struct baton_str){NULL, 0}, 0);
-	return change(s, q, &policy);
+	struct baton_queue_policy policy = q ? q->policy : baton_queue_policy_default();
+	e = policy_change(&policy, a->policy, a->fields);
+	if (e != BATON_OK)
+		return e;
+	return q ? change(s, q, &policy)
+	         : books_queue_make(&s->books, &s->db, a->name, &policy, &q);
 }
 
 enum baton_err sqlite_queue_set(struct baton_store *store, struct baton_str name,
-                                const struct baton_queue_policy *policy, bool only_paused)
+                                const struct baton_queue_policy *policy, uint32_t fields,
+                                bool existing)
 {
-	struct set_args args = {name, policy, only_paused};
+	struct set_args args = {name, policy, fields, existing};
 	return sqlite_write((struct sqlite_store *)store, set_run, &args);
 }
 
@@ -102,8 +106,9 @@ enum baton_err sqlite_queue_list(struct baton_store *store, struct baton_str aft
 {
 	struct sqlite_store *s = (struct sqlite_store *)store;
 	size_t count = 0;
-	enum baton_err e = BATON_OK;
-	pthread_mutex_lock(&s->read_mu);
+	enum baton_err e = sqlite_read_begin(s);
+	if (e != BATON_OK)
+		return e;
 	while (count < max && e == BATON_OK) {
 		struct queue_row row;
 		struct query q = query_begin(&s->read, SQL_QUEUE_LIST);
@@ -121,7 +126,7 @@ enum baton_err sqlite_queue_list(struct baton_store *store, struct baton_str aft
 		after = baton_str_z(infos[count].name);
 		count++;
 	}
-	pthread_mutex_unlock(&s->read_mu);
+	sqlite_read_end(s);
 	if (e == BATON_OK)
 		*ret_count = count;
 	return e;
@@ -133,16 +138,18 @@ enum baton_err sqlite_queue_get(struct baton_store *store, struct baton_str name
 	struct sqlite_store *s = (struct sqlite_store *)store;
 	struct queue_row row;
 	struct baton_duration age = {0};
-	pthread_mutex_lock(&s->read_mu);
+	enum baton_err e = sqlite_read_begin(s);
+	if (e != BATON_OK)
+		return e;
 	struct query q = query_begin(&s->read, SQL_QUEUE_READ);
 	query_text(&q, name);
 	bool found = query_row(&q);
 	if (found)
 		queue_row_read(&q, &row);
-	enum baton_err e = query_end(&q);
+	e = query_end(&q);
 	if (e == BATON_OK && found)
 		e = oldest(s, &row, &age);
-	pthread_mutex_unlock(&s->read_mu);
+	sqlite_read_end(s);
 	if (e != BATON_OK)
 		return e;
 	if (!found)

@@ -206,10 +206,12 @@ enum baton_err sqlite_runner_next(struct baton_store *store, uint64_t after,
 {
 	struct sqlite_store *s = (struct sqlite_store *)store;
 	bool found;
-	pthread_mutex_lock(&s->read_mu);
+	enum baton_err e = sqlite_read_begin(s);
+	if (e != BATON_OK)
+		return e;
 	struct query q = query_begin(&s->read, SQL_RUNNER_NEXT);
 	query_int(&q, (int64_t)after);
-	enum baton_err e = take_row(&q, ret_row, &found);
-	pthread_mutex_unlock(&s->read_mu);
+	e = take_row(&q, ret_row, &found);
+	sqlite_read_end(s);
 	return e == BATON_OK && !found ? BATON_NOT_FOUND : e;
 }

@@ -73,7 +73,9 @@ enum baton_err sqlite_schedule_list(struct baton_store *store, struct baton_str 
 {
 	struct sqlite_store *s = (struct sqlite_store *)store;
 	bool memory = true;
-	pthread_mutex_lock(&s->read_mu);
+	enum baton_err e = sqlite_read_begin(s);
+	if (e != BATON_OK)
+		return e;
 	struct query q =
 		query_begin(&s->read, name.len > 0 ? SQL_SCHEDULE_READ : SQL_SCHEDULE_LIST);
 	query_text(&q, name.len > 0 ? name : after);
@@ -83,8 +85,8 @@ enum baton_err sqlite_schedule_list(struct baton_store *store, struct baton_str 
 		struct baton_schedule row = row_read(&q);
 		memory = schedules_parcel_add(page, &row);
 	}
-	enum baton_err e = query_end(&q);
-	pthread_mutex_unlock(&s->read_mu);
+	e = query_end(&q);
+	sqlite_read_end(s);
 	return e == BATON_OK && !memory ? fail(BATON_NO_MEMORY, "no memory for schedules") : e;
 }
 

@@ -116,6 +116,16 @@ static const char *const steps[] = {
 	" counter INTEGER NOT NULL, PRIMARY KEY(queue, number)) WITHOUT ROWID;"
 	"CREATE INDEX shard_runner ON shard(runner) WHERE runner IS NOT NULL;"
 	"CREATE INDEX claim_bound ON claim(owner) WHERE expires_at = 9223372036854775807;",
+
+	/* Fences that grow along a lane whatever the mode of its queue was: each claim's is above
+	 * `floor`, which is the highest that there was before the mode changed. */
+	"ALTER TABLE queue ADD COLUMN top INTEGER NOT NULL DEFAULT 0;" /* of all claims */
+	"ALTER TABLE queue ADD COLUMN floor INTEGER NOT NULL DEFAULT 0;"
+	"UPDATE queue SET top = max((granter << 20) + counter,"
+	" ifnull((SELECT max((fence << 20) + counter) FROM shard WHERE shard.queue = queue.id), 0),"
+	" ifnull((SELECT max((fence << 20) + counter) FROM lease"
+	" WHERE subject > 'lane/' || name || '/' AND subject < 'lane/' || name || '0'), 0));"
+	"UPDATE queue SET floor = top;",
 };
 #define VERSION ((int64_t)(sizeof steps / sizeof steps[0]))
 

@@ -1,4 +1,6 @@
 /* Shards in an SQLite file, and the ticks of those who own them. */
+#include <inttypes.h>
+
 #include "base/check.h"
 #include "base/fail.h"
 #include "base/quote.h"
@@ -36,12 +38,12 @@ static enum baton_err shard_save(struct sqlite_store *s, int64_t queue, uint32_t
 	return query_run(&q);
 }
 
-static enum baton_err check_number(const struct queue_row *q, uint32_t number)
+static enum baton_err check_number(const struct queue_row *q, uint64_t number)
 {
 	char shown[QUOTE_TEXT];
 	if (number < q->policy.shards)
 		return BATON_OK;
-	return fail(BATON_INVALID, "queue %s has the shards 0 to %u: there is no %u",
+	return fail(BATON_INVALID, "queue %s has the shards 0 to %u: there is no %" PRIu64,
 	            quote(queue_row_name(q), shown), q->policy.shards - 1, number);
 }
 
@@ -132,22 +134,24 @@ enum baton_err sqlite_shard_list(struct baton_store *store, struct baton_str que
 	struct sqlite_store *s = (struct sqlite_store *)store;
 	struct queue_row row = {.id = 0};
 	char shown[QUOTE_TEXT];
-	pthread_mutex_lock(&s->read_mu);
+	enum baton_err e = sqlite_read_begin(s);
+	if (e != BATON_OK)
+		return e;
 	struct query q = query_begin(&s->read, SQL_QUEUE_READ);
 	query_text(&q, queue);
 	if (query_row(&q))
 		queue_row_read(&q, &row);
-	enum baton_err e = query_end(&q);
+	e = query_end(&q);
 	if (e == BATON_OK && row.id == 0)
 		e = fail(BATON_NOT_FOUND, "there is no queue %s", quote(queue, shown));
 	if (e == BATON_OK && count > 0)
-		e = check_number(&row, first + (uint32_t)count - 1);
+		e = check_number(&row, (uint64_t)first + count - 1);
 	for (size_t i = 0; i < count && e == BATON_OK; i++) {
 		struct shard_row shard;
 		e = shard_load(&s->read, row.id, first + (uint32_t)i, &shard);
 		answers[i] = answer_of(&shard, shard.runner);
 	}
-	pthread_mutex_unlock(&s->read_mu);
+	sqlite_read_end(s);
 	return e;
 }
 
@@ -185,11 +189,10 @@ static enum baton_err tick_claims(struct sqlite_store *s, const struct runner_ro
                                   struct tick_args *a)
 {
 	const struct baton_tick *t = a->tick;
-	struct grant g = {.ttl = BATON_DURATION_FOREVER};
-	size_t claims = 0;
+	struct grant g = {.asker = &runner->owner, .ttl = BATON_DURATION_FOREVER};
+	enum baton_err e = BATON_OK;
 	for (size_t i = 0; i < t->shard_count; i++)
-		claims += t->shards[i].claims;
-	enum baton_err e = grant_open(s, &g, claims, &runner->owner);
+		g.max += t->shards[i].claims;
 	for (size_t i = 0; i < t->shard_count && e == BATON_OK; i++)
 		e = tick_shard(s, &g, runner->number, &t->shards[i], &t->owned[i]);
 	if (e == BATON_OK)

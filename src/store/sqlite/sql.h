@@ -6,7 +6,7 @@
 #define SQL_QUEUE_COLUMNS                                                                          \
 	"id, name, mode, shards, paused, payload_max, waiting_max, attempts, backoff, base, cap, " \
 	"lane_attempts, lane_backoff, lane_base, lane_cap, on_retry, on_dead, dedupe, keep, "      \
-	"granter, counter, ready, delayed, running, dead, done, failed, mixed"
+	"granter, counter, ready, delayed, running, dead, done, failed, mixed, top, floor"
 #define SQL_BATCH_COLUMNS "seq, queue, flags, put_at, due, born, lane, grp, retry, payload"
 #define SQL_CLAIM_COLUMNS                                                                     \
 	"head, fence, token, owner, queue, claimed_at, expires_at, offered, tried, granter, " \
@@ -52,9 +52,10 @@
 	              "ORDER BY name LIMIT ?")                                                     \
 	X(QUEUE_WRITE, "INSERT OR REPLACE INTO queue(" SQL_QUEUE_COLUMNS ") "                      \
 	               "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, " \
-	               "?, ?, ?, ?, ?, ?)")                                                        \
+	               "?, ?, ?, ?, ?, ?, ?, ?)")                                                  \
 	X(QUEUE_COUNT, "UPDATE queue SET granter = ?, counter = ?, ready = ?, delayed = ?, "       \
-	               "running = ?, dead = ?, done = ?, failed = ?, mixed = ? WHERE id = ?")      \
+	               "running = ?, dead = ?, done = ?, failed = ?, mixed = ?, top = ?, "         \
+	               "floor = ? WHERE id = ?")                                                   \
 	X(QUEUE_LAST, "SELECT ifnull(max(id), 0) FROM queue")                                      \
 	X(BATCH_ADD, "INSERT INTO batch(" SQL_BATCH_COLUMNS ") "                                   \
 	             "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                       \
@@ -71,7 +72,6 @@
 	X(HEAD_STRAY,                                                                              \
 	  "SELECT pool, rank, seq, lane, tried FROM head WHERE pool >= ? AND pool <= ? "           \
 	  "LIMIT ?")                                                                               \
-	X(HEAD_ANY, "SELECT 1 FROM head WHERE pool = ? LIMIT 1")                                   \
 	X(HEAD_OLDEST, "SELECT min(seq) FROM head WHERE pool = ? AND rank = ?")                    \
 	X(LANE_FIND, "SELECT id FROM lane WHERE queue = ? AND name = ?")                           \
 	X(LANE_READ, "SELECT held, head, rank, shard FROM lane WHERE id = ?")                      \

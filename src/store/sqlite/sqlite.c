@@ -108,16 +108,31 @@ static void rollback(struct sqlite_store *s)
 	s->news_count = 0;
 }
 
-/* What is written to a file that is no longer where the others look for it is lost. */
-static enum baton_err check_place(struct sqlite_store *s)
+/* What is written to a file that is no longer where the others look for it is lost, and what is
+ * read from it is old. */
+static enum baton_err check_place(const struct sqlite_store *s, const struct db *db)
 {
 	int moved = 0;
-	int code = sqlite3_file_control(s->db.handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+	int code = sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
 	if (code == SQLITE_OK && moved == 0)
 		return BATON_OK;
 	return fail(BATON_STORAGE,
 	            "store %s was removed or replaced while it was open: it has to be opened anew",
 	            s->path);
+}
+
+enum baton_err sqlite_read_begin(struct sqlite_store *s)
+{
+	pthread_mutex_lock(&s->read_mu);
+	enum baton_err e = check_place(s, &s->read);
+	if (e != BATON_OK)
+		pthread_mutex_unlock(&s->read_mu);
+	return e;
+}
+
+void sqlite_read_end(struct sqlite_store *s)
+{
+	pthread_mutex_unlock(&s->read_mu);
 }
 
 static enum baton_err begin(struct sqlite_store *s, bool renews)
@@ -129,7 +144,7 @@ static enum baton_err begin(struct sqlite_store *s, bool renews)
 	turn_pass(&s->turn);
 	if (e != BATON_OK)
 		return e;
-	e = check_place(s);
+	e = check_place(s, &s->db);
 	if (e == BATON_OK)
 		e = books_open(&s->books, &s->db);
 	if (e != BATON_OK)
@@ -145,7 +160,7 @@ static enum baton_err run_once(struct sqlite_store *s, struct request *list)
 	for (struct request *r = list; r && e == BATON_OK; r = r->next) {
 		s->now = baton_store_now(&s->base);
 		enum baton_err own = r->run(s, r->args);
-		arena_done(&s->scratch);
+		arena_reset(&s->scratch);
 		if (is_answer(own))
 			request_fail(r, own);
 		else
@@ -153,7 +168,7 @@ static enum baton_err run_once(struct sqlite_store *s, struct request *list)
 	}
 	if (e == BATON_OK && ++s->transactions % TIDY_EVERY == 0) {
 		e = tidy_little(s);
-		arena_done(&s->scratch);
+		arena_done(&s->scratch); /* what a large request took, too */
 	}
 	if (e == BATON_OK)
 		e = books_write(&s->books, &s->db, s->now);
@@ -252,16 +267,18 @@ enum baton_err sqlite_write_fences(struct sqlite_store *s,
 static enum baton_err sqlite_version(struct baton_store *store, uint64_t *ret)
 {
 	struct sqlite_store *s = (struct sqlite_store *)store;
-	pthread_mutex_lock(&s->read_mu);
+	enum baton_err e = sqlite_read_begin(s);
+	if (e != BATON_OK)
+		return e;
 	struct query q = query_begin(&s->read, SQL_VERSION);
 	int64_t version = query_row(&q) ? column_int(&q, 0) : 0;
-	enum baton_err e = query_end(&q);
+	e = query_end(&q);
 	if (e == BATON_OK && version != s->version_seen) {
 		s->version_seen = version;
 		s->version++;
 	}
 	*ret = s->version;
-	pthread_mutex_unlock(&s->read_mu);
+	sqlite_read_end(s);
 	return e;
 }
 
@@ -271,6 +288,7 @@ static void sqlite_close(struct baton_store *store)
 	db_close(&s->db);
 	db_close(&s->read);
 	turn_close(&s->turn);
+	arena_done(&s->scratch);
 	books_done(&s->books);
 	group_done(&s->group);
 	pthread_mutex_destroy(&s->read_mu);

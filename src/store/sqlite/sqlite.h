@@ -48,6 +48,11 @@ enum baton_err sqlite_write_first(struct sqlite_store *s,
 enum baton_err sqlite_write_fences(struct sqlite_store *s,
                                    enum baton_err (*run)(void *store, void *args), void *args);
 
+/* Around every use of `read`. BATON_STORAGE: the file is not where it was any more, and nothing has
+ * begun. */
+enum baton_err sqlite_read_begin(struct sqlite_store *s);
+void sqlite_read_end(struct sqlite_store *s);
+
 /* Something of the lane ("": none) became ready; told after the commit. */
 void sqlite_tell(struct sqlite_store *s, const struct queue_row *q, struct baton_str lane,
                  uint32_t shard);
@@ -78,7 +83,8 @@ enum baton_err sqlite_lease_list(struct baton_store *store, struct baton_str pre
                                  struct baton_str after, struct baton_lease_entry *entries,
                                  size_t max, size_t *ret_count);
 enum baton_err sqlite_queue_set(struct baton_store *store, struct baton_str name,
-                                const struct baton_queue_policy *policy, bool only_paused);
+                                const struct baton_queue_policy *policy, uint32_t fields,
+                                bool existing);
 enum baton_err sqlite_queue_list(struct baton_store *store, struct baton_str after,
                                  struct baton_queue_info *infos, size_t max, size_t *ret_count);
 enum baton_err sqlite_queue_get(struct baton_store *store, struct baton_str name,

@@ -51,6 +51,7 @@ static enum baton_err tidy_owners(struct sqlite_store *s, struct tidy_args *a)
 	size_t count = 0;
 	enum baton_err e = numbers(s, SQL_OWNER_OLD, s->now.ms - OWNER_KEPT_MS, a->max - a->count,
 	                           &ids, &count);
+	s->books.asker_number = 0;
 	for (size_t i = 0; i < count && e == BATON_OK; i++, a->count++)
 		e = RUN(&s->db, SQL_OWNER_DROP, ids[i]);
 	return e;

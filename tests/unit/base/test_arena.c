@@ -56,6 +56,28 @@ static void nothing_is_allocated_until_something_is_taken(void **state)
 	fault_done(&fault);
 }
 
+static void what_was_taken_back_is_given_again_without_a_new_block(void **state)
+{
+	(void)state;
+	struct fault fault;
+	struct arena a;
+	fault_init(&fault);
+	arena_init(&a, &fault.alloc);
+	arena_reset(&a);
+	for (int i = 0; i < 100; i++)
+		memset(arena_take(&a, 1, 1000), 'x', 1000);
+	arena_reset(&a);
+	assert_int_equal(fault_live_blocks(&fault), 1);
+	size_t before = fault_count(&fault);
+	char *again = arena_take(&a, 1, 1000);
+	assert_non_null(again);
+	assert_true(is_zero(again, 1000));
+	assert_int_equal(fault_count(&fault), before);
+	arena_done(&a);
+	assert_int_equal(fault_live_blocks(&fault), 0);
+	fault_done(&fault);
+}
+
 static void a_large_one_has_its_own_block(void **state)
 {
 	(void)state;
@@ -113,6 +135,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_taken_is_zero_aligned_and_its_own),
 		cmocka_unit_test(nothing_is_allocated_until_something_is_taken),
+		cmocka_unit_test(what_was_taken_back_is_given_again_without_a_new_block),
 		cmocka_unit_test(a_large_one_has_its_own_block),
 		cmocka_unit_test(what_cannot_be_counted_cannot_be_had),
 		cmocka_unit_test(a_copy_is_terminated),

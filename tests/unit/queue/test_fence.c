@@ -55,10 +55,11 @@ static void claims_are_counted_under_their_granter(void **state)
 {
 	(void)state;
 	struct fence_base base = {.granter = 3};
+	struct fence_reach reach = {0};
 	uint64_t fence;
-	assert_true(fence_of_claim(&base, 0, &fence));
+	assert_true(fence_of_claim(&base, &reach, 0, &fence));
 	assert_int_equal(fence, (UINT64_C(3) << 20) + 1);
-	assert_true(fence_of_claim(&base, 0, &fence));
+	assert_true(fence_of_claim(&base, &reach, 0, &fence));
 	assert_int_equal(fence, (UINT64_C(3) << 20) + 2);
 	assert_int_equal(base.counter, 2);
 	assert_int_equal(fence_granter_last(&base), 3);
@@ -68,12 +69,13 @@ static void a_claim_is_above_all_that_its_batches_have_had_and_so_are_those_afte
 {
 	(void)state;
 	struct fence_base base = {.granter = 3, .counter = 5};
+	struct fence_reach reach = {0};
 	uint64_t last = (UINT64_C(3) << 20) + 5, fence;
-	assert_true(fence_of_claim(&base, last - 1, &fence));
+	assert_true(fence_of_claim(&base, &reach, last - 1, &fence));
 	assert_int_equal(fence, last + 1);
-	assert_true(fence_of_claim(&base, last + 100, &fence));
+	assert_true(fence_of_claim(&base, &reach, last + 100, &fence));
 	assert_int_equal(fence, last + 101);
-	assert_true(fence_of_claim(&base, 0, &fence));
+	assert_true(fence_of_claim(&base, &reach, 0, &fence));
 	assert_int_equal(fence, last + 102);
 }
 
@@ -81,15 +83,16 @@ static void a_granter_comes_after_claims_that_ran_over(void **state)
 {
 	(void)state;
 	struct fence_base base = {.granter = 3, .counter = (1 << 20) - 1};
+	struct fence_reach reach = {0};
 	uint64_t fence, next;
 	assert_int_equal(fence_granter_last(&base), 3);
-	assert_true(fence_of_claim(&base, 0, &fence));
+	assert_true(fence_of_claim(&base, &reach, 0, &fence));
 	assert_int_equal(fence, UINT64_C(4) << 20);
 	assert_int_equal(fence_granter_last(&base), 4);
 	assert_true(fence_next(FENCE_GRANTER, fence_granter_last(&base), 0, &next));
 	struct fence_base after = {.granter = next};
 	uint64_t first;
-	assert_true(fence_of_claim(&after, 0, &first));
+	assert_true(fence_of_claim(&after, &reach, 0, &first));
 	assert_true(first > fence);
 }
 
@@ -97,13 +100,40 @@ static void there_is_an_end_to_fences(void **state)
 {
 	(void)state;
 	struct fence_base base = {.granter = GRANTER_MAX, .counter = (1 << 20) - 2};
+	struct fence_reach reach = {0};
 	uint64_t fence = 0;
-	assert_true(fence_of_claim(&base, 0, &fence));
+	assert_true(fence_of_claim(&base, &reach, 0, &fence));
 	assert_int_equal(fence, FENCE_MAX);
-	assert_false(fence_of_claim(&base, 0, &fence));
+	assert_false(fence_of_claim(&base, &reach, 0, &fence));
 	base = (struct fence_base){.granter = 1};
-	assert_false(fence_of_claim(&base, FENCE_MAX, &fence));
+	assert_false(fence_of_claim(&base, &reach, FENCE_MAX, &fence));
 	assert_int_equal(base.counter, 0);
+	reach.floor = FENCE_MAX;
+	assert_false(fence_of_claim(&base, &reach, 0, &fence));
+	assert_int_equal(base.counter, 0);
+}
+
+static void in_another_mode_claims_are_above_all_that_there_were(void **state)
+{
+	(void)state;
+	struct fence_base high = {.granter = 9}, low = {.granter = 3};
+	struct fence_reach reach = {0};
+	uint64_t before, fence;
+	assert_true(fence_of_claim(&high, &reach, 0, &before));
+	assert_true(fence_of_claim(&low, &reach, 0, &fence));
+	assert_int_equal(fence, (UINT64_C(3) << 20) + 1);
+	assert_int_equal(reach.top, before);
+	fence_reach_mode(&reach, BATON_QUEUE_LANE, BATON_QUEUE_LANE);
+	fence_reach_mode(&reach, BATON_QUEUE_OPEN, BATON_QUEUE_LANE);
+	assert_int_equal(reach.floor, 0);
+	fence_reach_mode(&reach, BATON_QUEUE_LANE, BATON_QUEUE_OPEN);
+	assert_int_equal(reach.floor, before);
+	assert_true(fence_of_claim(&low, &reach, 0, &fence));
+	assert_int_equal(fence, before + 1);
+	assert_int_equal(fence_granter_last(&low), 9);
+	assert_true(fence_of_claim(&low, &reach, 0, &fence));
+	assert_int_equal(fence, before + 2);
+	assert_int_equal(reach.top, fence);
 }
 
 int main(void)
@@ -117,6 +147,7 @@ int main(void)
 			a_claim_is_above_all_that_its_batches_have_had_and_so_are_those_after_it),
 		cmocka_unit_test(a_granter_comes_after_claims_that_ran_over),
 		cmocka_unit_test(there_is_an_end_to_fences),
+		cmocka_unit_test(in_another_mode_claims_are_above_all_that_there_were),
 	};
 	return cmocka_run_group_tests_name("fence", tests, NULL, NULL);
 }

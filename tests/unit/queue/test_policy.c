@@ -2,8 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <baton/policy.h>
-
+#include "queue/policy.h"
 #include "support/harness.h"
 
 static struct baton_queue_policy good;
@@ -112,6 +111,44 @@ static void retries_have_their_limits(void **state)
 	allow();
 }
 
+static void each_field_is_changed_alone(void **state)
+{
+	(void)state;
+	const struct baton_queue_policy other = {
+		.mode = BATON_QUEUE_LANE,
+		.shards = 2,
+		.payload_max = 3,
+		.waiting_max = 4,
+		.retry = {5, BATON_BACKOFF_FIXED, baton_duration_ms(6), baton_duration_s(7)},
+		.retry_lane = {8, BATON_BACKOFF_FIXED, baton_duration_ms(9), baton_duration_s(10)},
+		.on_retry = BATON_ON_RETRY_PASS,
+		.on_dead = BATON_ON_DEAD_HOLD,
+		.dedupe = baton_duration_ms(11),
+		.keep = baton_duration_ms(12),
+		.paused = true,
+	};
+	struct baton_queue_policy p = baton_queue_policy_default(), one = p;
+	assert_int_equal(policy_change(&p, &other, 0), BATON_OK);
+	assert_int_equal(p.shards, BATON_QUEUE_SHARDS);
+	for (uint32_t field = 1; field < BATON_POLICY_ALL; field <<= 1) {
+		one = baton_queue_policy_default();
+		assert_int_equal(policy_change(&one, &other, field), BATON_OK);
+		assert_int_equal(one.mode == other.mode, field == BATON_POLICY_MODE);
+		assert_int_equal(one.retry.cap.ns == other.retry.cap.ns, field == BATON_POLICY_CAP);
+		assert_int_equal(one.retry_lane.attempts == other.retry_lane.attempts,
+		                 field == BATON_POLICY_LANE_ATTEMPTS);
+		assert_int_equal(one.keep.ns == other.keep.ns, field == BATON_POLICY_KEEP);
+		assert_int_equal(one.paused == other.paused, field == BATON_POLICY_PAUSED);
+		assert_int_equal(policy_change(&p, &other, field), BATON_OK);
+	}
+	assert_int_equal(p.shards, 2);
+	assert_int_equal(p.waiting_max, 4);
+	assert_int_equal(p.retry.base.ns, other.retry.base.ns);
+	assert_int_equal(p.retry_lane.cap.ns, other.retry_lane.cap.ns);
+	assert_int_equal(p.on_dead, BATON_ON_DEAD_HOLD);
+	assert_true(p.paused);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -119,6 +156,7 @@ int main(void)
 		cmocka_unit_test(numbers_have_their_limits),
 		cmocka_unit_test(spans_have_their_limits),
 		cmocka_unit_test(retries_have_their_limits),
+		cmocka_unit_test(each_field_is_changed_alone),
 	};
 	return cmocka_run_group_tests_name("policy", tests, NULL, NULL);
 }

@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <baton/schedule.h>
+#include <baton/shard.h>
 #include <sqlite3.h>
 
 #include "store/sqlite/sqlite.h"
@@ -11,6 +13,7 @@
 #include "world.h"
 
 #define STRIDE_DAILY 28 /* the longest way from one failure to the next */
+#define LEASES 4        /* more than there are */
 #define REPEATED 8      /* how often a call that failed is made again */
 
 static sqlite3_mem_methods real;
@@ -56,6 +59,7 @@ struct scene {
 	struct world *w;
 	struct baton_work_claims *claims;
 	struct baton_batch_id waiting, dead;
+	struct baton_lease held, lane;
 	char original[WORLD_PATH];
 };
 
@@ -151,6 +155,83 @@ static enum baton_err do_lease(struct scene *s, struct baton_store *store)
 	return lease(store, "subject", &l);
 }
 
+/* A release, of what nobody else can have. */
+static enum baton_err do_release(struct scene *s, struct baton_store *store)
+{
+	const struct baton_lease_proof proof = {BATON_STR("held"), &s->held};
+	enum baton_err answer;
+	enum baton_err e = baton_lease_release(store, &proof, 1, &answer);
+	return e == BATON_OK ? answer : e;
+}
+
+static enum baton_err do_lane(struct scene *s, struct baton_store *store)
+{
+	struct baton_work_claims *claims = NULL;
+	const struct baton_lane_ask ask = {.queue = BATON_STR("lanes"),
+	                                   .lane = BATON_STR("lane"),
+	                                   .lease = &s->lane,
+	                                   .at = BATON_IDLE,
+	                                   .max = 2};
+	enum baton_err e = baton_lane_claim(store, &ask, &claims);
+	baton_work_claims_free(claims);
+	return e;
+}
+
+static enum baton_err do_change(struct scene *s, struct baton_store *store)
+{
+	(void)s;
+	const struct baton_queue_policy p = {.keep = baton_duration_s(9)};
+	return baton_queue_change(store, BATON_STR("q"), &p, BATON_POLICY_KEEP);
+}
+
+static enum baton_err do_make(struct scene *s, struct baton_store *store)
+{
+	(void)s;
+	const struct baton_queue_policy p = baton_queue_policy_default();
+	return baton_queue_set(store, BATON_STR("next"), &p);
+}
+
+static enum baton_err do_schedule(struct scene *s, struct baton_store *store)
+{
+	(void)s;
+	const struct baton_schedule schedule = {.name = BATON_STR("new"),
+	                                        .cron = BATON_STR("* * * * *"),
+	                                        .queue = BATON_STR("next"),
+	                                        .payload = payload};
+	return baton_schedule_set(store, &schedule);
+}
+
+static enum baton_err do_due(struct scene *s, struct baton_store *store)
+{
+	(void)s;
+	struct baton_store_time next;
+	size_t count;
+	return baton_schedule_tick(store, &count, &next);
+}
+
+/* All that a runner does. What it was when it failed is given back, or taken over the next time. */
+static enum baton_err do_runner(struct scene *s, struct baton_store *store)
+{
+	(void)s;
+	const struct baton_runner_ask ask = {.name = BATON_STR("r"),
+	                                     .weight = 1,
+	                                     .ttl = baton_duration_s(10),
+	                                     .replace = true};
+	const struct baton_shard shard = {BATON_STR("shards"), 0, 1, 1};
+	struct baton_shard_answer owned;
+	const struct baton_tick tick = {.shards = &shard, .shard_count = 1, .owned = &owned};
+	struct baton_work_claims *claims = NULL;
+	struct baton_runner *r = NULL;
+	enum baton_err e = baton_runner_register(store, &ask, &r, NULL);
+	if (e == BATON_OK)
+		e = baton_shard_take(r, &shard, 1, &owned);
+	if (e == BATON_OK)
+		e = baton_runner_tick(r, &tick, &claims);
+	baton_work_claims_free(claims);
+	baton_runner_leave(r);
+	return e;
+}
+
 static enum baton_err do_tidy(struct scene *s, struct baton_store *store)
 {
 	(void)s;
@@ -178,24 +259,53 @@ static enum baton_err do_backup(struct scene *s, struct baton_store *store)
 /* What can be seen to change. */
 struct sight {
 	struct baton_queue_counts q, fresh, next;
-	size_t leases;
+	size_t leases, schedules;
 	struct baton_store_time expires;
+	int64_t keep, made; /* of queue "q", and whether there is a queue "next" */
 };
 
 static struct sight look(const struct scene *s, struct baton_store *store)
 {
 	struct sight seen;
-	struct baton_lease_entry entry;
+	struct baton_lease_entry entries[LEASES];
+	struct baton_schedules *schedules = NULL;
+	struct baton_queue_info info;
 	struct baton_work_page *page = NULL;
 	memset(&seen, 0, sizeof seen);
 	seen.q = counts(store, "q");
 	seen.fresh = counts(store, "new");
 	seen.next = counts(store, "next");
-	assert_ok(baton_lease_list(store, BATON_STR(""), BATON_STR(""), &entry, 1, &seen.leases));
+	seen.made = baton_queue_get(store, BATON_STR("next"), &info) == BATON_OK;
+	assert_ok(baton_queue_get(store, BATON_STR("q"), &info));
+	seen.keep = info.policy.keep.ns;
+	assert_ok(baton_lease_list(store, BATON_STR(""), BATON_STR(""), entries, LEASES,
+	                           &seen.leases));
+	assert_ok(baton_schedule_list(store, BATON_STR(""), LEASES, &schedules));
+	seen.schedules = schedules->count;
+	baton_schedules_free(schedules);
 	if (baton_work_get(store, &s->claims->claims[0].batches[0].id, &page) == BATON_OK)
 		seen.expires = page->infos[0].expires_at;
 	baton_work_page_free(page);
 	return seen;
+}
+
+/* A schedule that is due, and what can only be claimed under something else. */
+static void make_more(struct scene *s)
+{
+	struct world *w = s->w;
+	const struct baton_schedule schedule = {.name = BATON_STR("due"),
+	                                        .cron = BATON_STR("* * * * * *"),
+	                                        .queue = BATON_STR("next"),
+	                                        .payload = payload};
+	struct baton_queue_policy p = baton_queue_policy_default();
+	p.shards = 1;
+	assert_ok(baton_schedule_set(w->store, &schedule));
+	world_advance(w, 1500);
+	assert_ok(lease(w->store, "held", &s->held));
+	assert_ok(lease(w->store, "lane/lanes/lane", &s->lane));
+	assert_ok(put_some(w->store, "lanes", "lane", 2));
+	assert_ok(baton_queue_set(w->store, BATON_STR("shards"), &p));
+	assert_ok(put_some(w->store, "shards", "lane", 2));
 }
 
 static void make_scene(struct scene *s)
@@ -205,6 +315,7 @@ static void make_scene(struct scene *s)
 	struct world *w = s->w;
 	world_file(w, "original", s->original);
 	world_open(w);
+	make_more(s);
 	assert_ok(put_some(w->store, "q", "lane", 5));
 	assert_ok(claim_some(w->store, "q", 1, &s->claims));
 	assert_ok(end_as(w->store, &s->claims->claims[0], BATON_REJECT));
@@ -314,6 +425,13 @@ CALL_TEST(a_renewal_is_whole_or_nothing, do_renew, BATON_OK)
 CALL_TEST(a_cancellation_is_whole_or_nothing, do_cancel, BATON_OK)
 CALL_TEST(a_revival_is_whole_or_nothing, do_revive, BATON_OK)
 CALL_TEST(a_lease_is_whole_or_nothing, do_lease, BATON_OK)
+CALL_TEST(a_release_is_whole_or_nothing, do_release, BATON_OK)
+CALL_TEST(a_claim_of_a_lane_is_whole_or_nothing, do_lane, BATON_OK)
+CALL_TEST(a_change_of_a_policy_is_whole_or_nothing, do_change, BATON_OK)
+CALL_TEST(a_queue_is_made_or_not, do_make, BATON_OK)
+CALL_TEST(a_schedule_is_whole_or_nothing, do_schedule, BATON_OK)
+CALL_TEST(a_tick_of_a_schedule_is_whole_or_nothing, do_due, BATON_OK)
+CALL_TEST(what_a_runner_does_is_whole_or_nothing, do_runner, BATON_OK)
 CALL_TEST(tidying_is_whole_or_nothing, do_tidy, BATON_OK)
 CALL_TEST(a_look_is_whole_or_nothing, do_list, BATON_OK)
 CALL_TEST(a_copy_is_whole_or_nothing, do_backup, BATON_OK)
@@ -360,6 +478,13 @@ int main(void)
 		WORLD_TEST(a_cancellation_is_whole_or_nothing),
 		WORLD_TEST(a_revival_is_whole_or_nothing),
 		WORLD_TEST(a_lease_is_whole_or_nothing),
+		WORLD_TEST(a_release_is_whole_or_nothing),
+		WORLD_TEST(a_claim_of_a_lane_is_whole_or_nothing),
+		WORLD_TEST(a_change_of_a_policy_is_whole_or_nothing),
+		WORLD_TEST(a_queue_is_made_or_not),
+		WORLD_TEST(a_schedule_is_whole_or_nothing),
+		WORLD_TEST(a_tick_of_a_schedule_is_whole_or_nothing),
+		WORLD_TEST(what_a_runner_does_is_whole_or_nothing),
 		WORLD_TEST(tidying_is_whole_or_nothing),
 		WORLD_TEST(a_look_is_whole_or_nothing),
 		WORLD_TEST(a_copy_is_whole_or_nothing),

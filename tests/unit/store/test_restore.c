@@ -230,6 +230,86 @@ static void a_copy_that_is_stopped_leaves_nothing(void **state)
 	assert_int_equal(files_in(w->folder), before + 1);
 }
 
+static bool die(void *arg, uint64_t done, uint64_t all)
+{
+	(void)arg;
+	(void)done;
+	(void)all;
+	return raise(SIGKILL) != 0;
+}
+
+static int die_while_copying(int channel, void *arg)
+{
+	struct world *w = arg;
+	const struct baton_store_progress progress = {die, NULL};
+	struct baton_store *store = NULL;
+	char path[WORLD_PATH];
+	(void)channel;
+	world_file(w, "copy", path);
+	if (world_try_open(w, w->path, &store) != BATON_OK)
+		return 1;
+	baton_store_backup(store, path, &progress);
+	return 2;
+}
+
+static void what_a_killed_process_has_copied_is_removed_by_the_next_copy(void **state)
+{
+	struct world *w = *state;
+	struct child c;
+	char path[WORLD_PATH], other[WORLD_PATH];
+	world_file(w, "copy", path);
+	world_file(w, "copy.backup", other);
+	world_open(w);
+	put_much(w->store);
+	unsigned before = files_in(w->folder);
+	for (int i = 0; i < 2; i++) {
+		child_start(&c, die_while_copying, w);
+		assert_int_equal(child_reap(&c), 128 + SIGKILL);
+		assert_true(files_in(w->folder) > before);
+	}
+	assert_ok(baton_store_backup(w->store, other, NULL));
+	assert_true(files_in(w->folder) > before + 1);
+	assert_ok(baton_store_backup(w->store, path, NULL));
+	assert_int_equal(files_in(w->folder), before + 2);
+	assert_int_equal(access(other, F_OK), 0);
+}
+
+/* Copies to the same path, under the other's nose. */
+struct rival {
+	struct baton_store *store;
+	const char *path;
+	enum baton_err err;
+};
+
+static bool copy_too(void *arg, uint64_t done, uint64_t all)
+{
+	struct rival *r = arg;
+	(void)done;
+	(void)all;
+	if (r->store)
+		r->err = baton_store_backup(r->store, r->path, NULL);
+	baton_store_close(r->store);
+	r->store = NULL;
+	return true;
+}
+
+static void what_a_living_process_has_copied_is_left_alone(void **state)
+{
+	struct world *w = *state;
+	char path[WORLD_PATH];
+	struct rival rival = {.path = path};
+	const struct baton_store_progress progress = {copy_too, &rival};
+	world_file(w, "copy", path);
+	world_open(w);
+	put_much(w->store);
+	unsigned before = files_in(w->folder);
+	assert_ok(world_try_open(w, w->path, &rival.store));
+	assert_int_equal(baton_store_backup(w->store, path, &progress), BATON_INVALID);
+	assert_detail("is there already: a copy replaces nothing");
+	assert_ok(rival.err);
+	assert_int_equal(files_in(w->folder), before + 1);
+}
+
 static void a_copy_replaces_nothing(void **state)
 {
 	struct world *w = *state;
@@ -300,6 +380,8 @@ int main(void)
 		WORLD_TEST(what_was_held_is_not_held_in_the_copy),
 		WORLD_TEST(a_copy_is_that_of_one_moment_while_others_write),
 		WORLD_TEST(a_copy_that_is_stopped_leaves_nothing),
+		WORLD_TEST(what_a_killed_process_has_copied_is_removed_by_the_next_copy),
+		WORLD_TEST(what_a_living_process_has_copied_is_left_alone),
 		WORLD_TEST(a_copy_replaces_nothing),
 		WORLD_TEST(who_copies_may_be_killed_at_any_moment),
 	};

@@ -1,0 +1,31 @@
+/* A lease in a store, as what a guardian holds while a command runs. */
+#ifndef CLI_CLUSTER_H
+#define CLI_CLUSTER_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include <baton.h>
+
+#include "store.h"
+#include "where.h"
+
+struct cluster {
+	struct store store;
+	struct baton_str owner; /* what others are told about who holds */
+	struct baton_duration ttl;
+	char subject[BATON_NAME_MAX + 1];
+	char path[PATH_MAX]; /* of the store's file, in the guardian */
+	struct baton_lease lease;
+	struct baton_guardian_source source; /* for the guardian; cluster_ready() makes it */
+};
+
+/* Whether what is said of a fleet and of a store fits together. False: it does not, as one line on
+ * standard error has said. */
+bool cluster_fits(bool cluster, const struct where *where, const struct store *store);
+
+/* Finds the store and makes the source, which points to `c`. Nothing is opened yet. Returns EX_OK,
+ * or another status after one line on standard error. */
+int cluster_ready(struct cluster *c, const struct baton_subject *subject);
+
+#endif

@@ -1,0 +1,13 @@
+/* The policy of a queue. */
+#ifndef QUEUE_POLICY_H
+#define QUEUE_POLICY_H
+
+#include <baton/policy.h>
+
+/* What becomes of `policy` when these fields of `changes` are set, others staying as they are.
+ * BATON_INVALID: something that is out of its limits, or a field that there is not; `policy` is as
+ * it was. */
+enum baton_err policy_change(struct baton_queue_policy *policy,
+                             const struct baton_queue_policy *changes, uint32_t fields);
+
+#endif

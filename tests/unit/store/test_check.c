@@ -1,0 +1,121 @@
+/* Every rule about what is in a store: what breaks it is found, and told in a sentence. */
+#include <string.h>
+
+#include <sqlite3.h>
+
+#include "world.h"
+
+/* What somebody did to the file, and what is said about it. */
+struct harm {
+	const char *sql;
+	const char *sentence;
+};
+
+static const struct harm harms[] = {
+	{"INSERT INTO head VALUES(8192, 0, 99, NULL, 0)", "1 heads have no batch"},
+	{"INSERT INTO line SELECT id, 99, 0 FROM lane", "1 places in a line have no batch"},
+	{"INSERT INTO line SELECT 99, min(seq), 0 FROM batch", "1 places in a line have no lane"},
+	{"INSERT INTO lane(id, queue, name) VALUES(99, 1, 'x')", "1 lanes are empty"},
+	{"INSERT INTO later VALUES(1, 5, 99, 0)", "1 delays have no batch"},
+	{"INSERT INTO dead(queue, seq, at) VALUES(1, 99, 5)", "1 dead ones have no batch"},
+	{"INSERT INTO done VALUES(99, 5, 5, '')", "1 results have no batch"},
+	{"INSERT INTO trouble VALUES(99, 1, 1, NULL, NULL, 0)", "1 troubles have no batch"},
+	{"UPDATE claim SET head = 99", "1 claims have no batch"},
+	{"UPDATE claim SET owner = 99", "1 claims have no owner"},
+	{"UPDATE claim SET lane = 99", "1 claims have no lane"},
+	{"UPDATE batch SET queue = 99 WHERE lane IS NOT NULL", "2 batches have no queue"},
+	{"DELETE FROM later", "1 batches without a lane are in no state"},
+	{"DELETE FROM dead", "1 batches without a lane are in no state"},
+	{"DELETE FROM claim", "1 batches without a lane are in no state"},
+	{"DELETE FROM head WHERE lane IS NULL", "1 batches without a lane are in no state"},
+	{"DELETE FROM line", "2 batches of lanes are in no state"},
+	{"DELETE FROM head WHERE lane IS NOT NULL",
+         "1 lanes cannot be claimed from, though they should"},
+	{"UPDATE head SET rank = rank + 1 WHERE lane IS NOT NULL",
+         "1 lanes cannot be claimed from, though they should"},
+	{"UPDATE lane SET head = NULL", "1 heads are not those of their lanes"},
+	{"UPDATE queue SET dead = dead + 1",
+         "1 queues have another number of dead ones than they count"},
+	{"UPDATE queue SET delayed = delayed + 1",
+         "1 queues have another number of delayed ones than they count"},
+	{"UPDATE queue SET ready = ready + 1",
+         "1 queues have another number of batches than they count"},
+	{"UPDATE state SET seq = seq - 1", "1 batches have a number that was not given out"},
+	{"UPDATE owner SET claims = claims + 1",
+         "1 owners have another number of claims than they count"},
+	{"DELETE FROM claim", "1 owners have another number of claims than they count"},
+};
+
+static void harm(const char *path, const char *sql)
+{
+	sqlite3 *db = NULL;
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+	assert_int_not_equal(sqlite3_changes(db), 0);
+	sqlite3_close(db);
+}
+
+/* A batch in each state, and two in a lane. */
+static void make_all(struct world *w)
+{
+	struct baton_work_claims *claims = NULL;
+	const struct baton_str bytes = BATON_STR("x");
+	struct baton_batch later = {.queue = BATON_STR("q"),
+	                            .payloads = &bytes,
+	                            .count = 1,
+	                            .delay = baton_duration_ms(1000000)};
+	struct baton_put put;
+	world_open(w);
+	assert_ok(put_some(w->store, "q", "", 1));
+	assert_ok(claim_some(w->store, "q", 1, &claims));
+	assert_ok(end_as(w->store, &claims->claims[0], BATON_REJECT));
+	baton_work_claims_free(claims);
+	assert_ok(put_some(w->store, "q", "", 1));
+	assert_ok(claim_some(w->store, "q", 1, &claims));
+	baton_work_claims_free(claims);
+	assert_ok(put_some(w->store, "q", "lane", 2));
+	assert_ok(baton_work_put(w->store, &later, 1, &put));
+	assert_ok(put_some(w->store, "q", "", 1));
+	assert_sound(w->store);
+	world_close(w);
+}
+
+struct wanted {
+	const char *sentence;
+	bool found;
+};
+
+static void compare(void *arg, const char *sentence)
+{
+	struct wanted *wanted = arg;
+	wanted->found = wanted->found || strcmp(sentence, wanted->sentence) == 0;
+}
+
+static void whatever_does_not_fit_is_found(void **state)
+{
+	struct world *w = *state;
+	char original[WORLD_PATH];
+	world_file(w, "original", original);
+	make_all(w);
+	world_copy(w->path, original);
+	for (size_t i = 0; i < sizeof harms / sizeof harms[0]; i++) {
+		struct wanted wanted = {.sentence = harms[i].sentence};
+		uint64_t faults = 0;
+		world_copy(original, w->path);
+		harm(w->path, harms[i].sql);
+		world_open(w);
+		assert_ok(baton_store_check(w->store, compare, &wanted, &faults));
+		world_close(w);
+		if (!wanted.found || faults == 0)
+			fail_msg("%s: nobody says \"%s\"", harms[i].sql, harms[i].sentence);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WORLD_TEST(whatever_does_not_fit_is_found),
+	};
+	return cmocka_run_group_tests_name("check", tests, NULL, NULL);
+}

@@ -1,0 +1,172 @@
+/* Stores that an earlier version has left: all that is in them is there, and nothing goes back. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <baton/shard.h>
+#include <sqlite3.h>
+
+#include "world.h"
+
+/* What each version has that the one before it does not, taken away again. */
+static const char *const back[] = {
+	/* 2 to 1 */
+	"DROP INDEX claim_bound; DROP TABLE shard; DROP TABLE runner;"
+	"ALTER TABLE lane DROP COLUMN shard; ALTER TABLE queue DROP COLUMN mixed;"
+	"ALTER TABLE state DROP COLUMN runner;",
+	/* 3 to 2 */
+	"ALTER TABLE queue DROP COLUMN top; ALTER TABLE queue DROP COLUMN floor;",
+};
+#define NEWEST ((int)(sizeof back / sizeof back[0]) + 1)
+
+static void run_sql(sqlite3 *db, const char *sql)
+{
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", sqlite3_errmsg(db), sql);
+}
+
+static int64_t number(sqlite3 *db, const char *sql)
+{
+	sqlite3_stmt *stmt = NULL;
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+	int64_t n = sqlite3_column_int64(stmt, 0);
+	sqlite3_finalize(stmt);
+	return n;
+}
+
+/* Makes the store, which is closed, one of an earlier version. */
+static void go_back(struct world *w, int version)
+{
+	sqlite3 *db = NULL;
+	char stamp[40];
+	assert_int_equal(sqlite3_open(w->path, &db), SQLITE_OK);
+	assert_int_equal(number(db, "PRAGMA user_version"), NEWEST);
+	for (int v = NEWEST; v > version; v--)
+		run_sql(db, back[v - 2]);
+	snprintf(stamp, sizeof stamp, "PRAGMA user_version=%d", version);
+	run_sql(db, stamp);
+	sqlite3_close(db);
+}
+
+static void fill(struct baton_store *store)
+{
+	struct baton_work_claims *claims = NULL;
+	assert_ok(put_some(store, "q", "a", 3));
+	assert_ok(put_some(store, "q", "b", 2));
+	assert_ok(put_some(store, "q", "", 4));
+	assert_ok(claim_some(store, "q", 1, &claims));
+	assert_ok(end_as(store, &claims->claims[0], BATON_REJECT));
+	baton_work_claims_free(claims);
+	claims = NULL;
+	assert_ok(claim_some(store, "q", 1, &claims));
+	assert_ok(complete(store, &claims->claims[0], NULL));
+	baton_work_claims_free(claims);
+}
+
+static void all_that_an_earlier_version_has_stored_is_there(void **state)
+{
+	struct world *w = *state;
+	for (int version = 1; version < NEWEST; version++) {
+		struct baton_work_claims *claims = NULL;
+		world_open(w);
+		fill(w->store);
+		uint64_t plain = next_fence(w->store, "plain");
+		struct baton_queue_counts before = counts(w->store, "q");
+		world_close(w);
+		go_back(w, version);
+		world_open(w);
+		struct baton_queue_counts now = counts(w->store, "q");
+		assert_int_equal(now.ready, before.ready);
+		assert_int_equal(now.dead, before.dead);
+		assert_int_equal(now.done, before.done);
+		assert_true(next_fence(w->store, "plain") > plain);
+		assert_sound(w->store);
+		assert_ok(claim_some(w->store, "q", 1, &claims));
+		assert_ok(complete(w->store, &claims->claims[0], NULL));
+		baton_work_claims_free(claims);
+		assert_sound(w->store);
+		world_close(w);
+		world_remove(w->path);
+	}
+}
+
+static void set_mode(struct baton_store *store, enum baton_queue_mode mode)
+{
+	const struct baton_queue_policy p = {.mode = mode, .shards = 1};
+	assert_ok(baton_queue_change(store, BATON_STR("q"), &p,
+	                             BATON_POLICY_MODE | BATON_POLICY_SHARDS));
+}
+
+static uint64_t laned(struct baton_store *store, int leases)
+{
+	uint64_t fence = 0;
+	for (int i = 0; i < leases; i++)
+		fence = next_fence(store, "lane/q/x");
+	return fence << 20;
+}
+
+/* By how much its shard is ahead. */
+static uint64_t sharded(struct baton_store *store, int times)
+{
+	const struct baton_runner_ask ask = {.name = BATON_STR("r"),
+	                                     .weight = 1,
+	                                     .ttl = baton_duration_s(10)};
+	struct baton_runner *r = NULL;
+	const struct baton_shard shard = {BATON_STR("q"), 0, 1, 1};
+	struct baton_shard_answer answer = {.err = BATON_OK};
+	assert_ok(baton_runner_register(store, &ask, &r, NULL));
+	for (int i = 0; i < times; i++) {
+		assert_ok(baton_shard_take(r, &shard, 1, &answer));
+		assert_ok(baton_shard_give(r, &shard, 1, &answer));
+	}
+	baton_runner_leave(r);
+	return answer.fence.v << 20;
+}
+
+static uint64_t pulled(struct baton_store *store, int claims)
+{
+	uint64_t fence = 0;
+	for (int i = 0; i < claims; i++) {
+		struct baton_work_claims *given = NULL;
+		assert_ok(put_some(store, "q", "x", 1));
+		assert_ok(claim_some(store, "q", 1, &given));
+		fence = given->claims[0].fence.v;
+		assert_ok(complete(store, &given->claims[0], NULL));
+		baton_work_claims_free(given);
+	}
+	return fence;
+}
+
+/* It did not know how far the claims of a queue had come, but who had granted them. */
+static void after_version_2_fences_are_above_all_that_any_mode_had(void **state)
+{
+	struct world *w = *state;
+	for (int high = 0; high < 3; high++) {
+		world_open(w);
+		set_mode(w->store, BATON_QUEUE_LANE);
+		uint64_t lane = laned(w->store, high == 0 ? 20 : 1);
+		set_mode(w->store, BATON_QUEUE_RUNNER);
+		uint64_t shard = sharded(w->store, high == 1 ? 20 : 1);
+		set_mode(w->store, BATON_QUEUE_PULL);
+		uint64_t pull = pulled(w->store, high == 2 ? 20 : 1);
+		world_close(w);
+		go_back(w, 2);
+		world_open(w);
+		uint64_t fence = pulled(w->store, 1);
+		if (fence <= lane || fence <= shard || fence <= pull)
+			fail_msg("%" PRIu64 " is not above %" PRIu64 ", %" PRIu64 " and %" PRIu64,
+			         fence, lane, shard, pull);
+		assert_sound(w->store);
+		world_close(w);
+		world_remove(w->path);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WORLD_TEST(all_that_an_earlier_version_has_stored_is_there),
+		WORLD_TEST(after_version_2_fences_are_above_all_that_any_mode_had),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
