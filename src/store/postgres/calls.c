@@ -112,7 +112,8 @@ static enum baton_err pg_lease_force(struct baton_store *store, const struct bat
 struct queue_args {
 	struct baton_str name;
 	const struct baton_queue_policy *policy;
-	bool only_paused;
+	uint32_t fields;
+	bool existing;
 };
 
 static void queue_want(struct wants *w, const void *args)
@@ -123,13 +124,14 @@ static void queue_want(struct wants *w, const void *args)
 static enum baton_err queue_run(struct baton_store *desk, void *args)
 {
 	const struct queue_args *a = args;
-	return memory_queue_set(desk, a->name, a->policy, a->only_paused);
+	return memory_queue_set(desk, a->name, a->policy, a->fields, a->existing);
 }
 
 static enum baton_err pg_queue_set(struct baton_store *store, struct baton_str name,
-                                   const struct baton_queue_policy *policy, bool only_paused)
+                                   const struct baton_queue_policy *policy, uint32_t fields,
+                                   bool existing)
 {
-	struct queue_args args = {name, policy, only_paused};
+	struct queue_args args = {name, policy, fields, existing};
 	struct call call = {.want = queue_want, .run = queue_run, .args = &args};
 	return pg_do(&of(store)->adds, &call);
 }

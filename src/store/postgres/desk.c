@@ -209,6 +209,8 @@ static void queue_read(const PGresult *r, int row, struct queue *q)
 		q->is.in[state] = (uint64_t)cell_int(r, row, 18 + state);
 	q->is.done = (uint64_t)cell_int(r, row, 25);
 	q->is.failed = (uint64_t)cell_int(r, row, 26);
+	q->is.reach.top = (uint64_t)cell_int(r, row, 28);
+	q->is.reach.floor = (uint64_t)cell_int(r, row, 29);
 }
 
 static bool queue_note(struct desk *d, struct queue *q)
@@ -221,6 +223,7 @@ static bool queue_note(struct desk *d, struct queue *q)
 	memcpy(read->in, q->is.in, sizeof read->in);
 	read->done = q->is.done;
 	read->failed = q->is.failed;
+	read->reach = q->is.reach;
 	return true;
 }
 

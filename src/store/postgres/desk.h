@@ -16,6 +16,7 @@ struct read_queue {
 	struct baton_queue_policy policy;
 	uint64_t in[BATON_BATCH_GONE + 1];
 	uint64_t done, failed;
+	struct fence_reach reach;
 };
 
 struct touched {

@@ -28,7 +28,8 @@ static const char *const steps[] = {
 	" dedupe bigint NOT NULL, keep bigint NOT NULL, ready bigint NOT NULL,\n"
 	" delayed bigint NOT NULL, retrying bigint NOT NULL, claimed bigint NOT NULL,\n"
 	" dead bigint NOT NULL, kept bigint NOT NULL, done bigint NOT NULL, failed bigint NOT NULL,\n"
-	" mixed bool NOT NULL DEFAULT false)\n"
+	" mixed bool NOT NULL DEFAULT false, top bigint NOT NULL DEFAULT 0,\n"
+	" floor bigint NOT NULL DEFAULT 0)\n"
 	" WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0,\n"
 	" autovacuum_vacuum_threshold = 1000);\n"
 	/* What was put, and what has become of it. `head`: a claim can begin with it; `line`: it is

@@ -6,7 +6,7 @@
 	"q.id, q.name, q.mode, q.shards, q.paused, q.payload_max, q.waiting_max, q.attempts, "   \
 	"q.backoff, q.base, q.cap, q.lane_attempts, q.lane_backoff, q.lane_base, q.lane_cap, "   \
 	"q.on_retry, q.on_dead, q.dedupe, q.keep, q.ready, q.delayed, q.retrying, q.claimed, "   \
-	"q.dead, q.kept, q.done, q.failed, q.mixed"
+	"q.dead, q.kept, q.done, q.failed, q.mixed, q.top, q.floor"
 #define BATCH_COLUMNS                                                                       \
 	"b.seq, b.born, b.queue, b.lane, b.state, b.rank, b.flags, b.put_at, b.due, b.grp, "    \
 	"b.retry, b.attempts, b.fence, b.cancel, b.holds, b.blocks, b.error, b.result, "        \
@@ -183,10 +183,11 @@
 	               "delayed = q.delayed + d.delayed, retrying = q.retrying + d.retrying, "     \
 	               "claimed = q.claimed + d.claimed, dead = q.dead + d.dead, "                 \
 	               "kept = q.kept + d.kept, done = q.done + d.done, "                          \
-	               "failed = q.failed + d.failed "                                             \
+	               "failed = q.failed + d.failed, top = d.top, floor = d.floor "               \
 	               "FROM unnest($1::int[], $2::bigint[], $3::bigint[], $4::bigint[], "         \
-	               "$5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[]) "    \
-	               "d(id, ready, delayed, retrying, claimed, dead, kept, done, failed) "       \
+	               "$5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], "    \
+	               "$10::bigint[], $11::bigint[]) d(id, ready, delayed, retrying, claimed, "   \
+	               "dead, kept, done, failed, top, floor) "                                    \
 	               "WHERE q.id = d.id")                                                        \
 	X(BATCH_ADD, "INSERT INTO baton.batch(seq, queue, lane, shard, pool, head, line, state, "  \
 	             "rank, flags, put_at, due, grp, retry, attempts, fence, cancel, holds, "      \

@@ -111,7 +111,8 @@ static bool counts_changed(const struct read_queue *read)
 {
 	const struct queue *q = read->row;
 	return memcmp(read->in, q->is.in, sizeof read->in) != 0 || read->done != q->is.done ||
-	       read->failed != q->is.failed;
+	       read->failed != q->is.failed || read->reach.top != q->is.reach.top ||
+	       read->reach.floor != q->is.reach.floor;
 }
 
 static void counts_add(struct args *a, const struct read_queue *read)
@@ -122,14 +123,17 @@ static void counts_add(struct args *a, const struct read_queue *read)
 		add_int(a, state, (int64_t)(q->is.in[state] - read->in[state]));
 	add_int(a, 7, (int64_t)(q->is.done - read->done));
 	add_int(a, 8, (int64_t)(q->is.failed - read->failed));
+	add_int(a, 9, (int64_t)q->is.reach.top);
+	add_int(a, 10, (int64_t)q->is.reach.floor);
 }
 
 static void counts_set(struct writer *w)
 {
-	static const enum arg_type types[] = {ARG_INT4, ARG_INT8, ARG_INT8, ARG_INT8, ARG_INT8,
-	                                      ARG_INT8, ARG_INT8, ARG_INT8, ARG_INT8};
+	static const enum arg_type types[] = {ARG_INT4, ARG_INT8, ARG_INT8, ARG_INT8,
+	                                      ARG_INT8, ARG_INT8, ARG_INT8, ARG_INT8,
+	                                      ARG_INT8, ARG_INT8, ARG_INT8};
 	struct args a;
-	args_new(w, &a, 9);
+	args_new(w, &a, 11);
 	arrays(&a, types);
 	for (size_t i = 0; i < w->d->queue_count; i++) {
 		if (counts_changed(&w->d->queues[i]))
