@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <baton/store.h>
+
 #include "base/fail.h"
 
 #define NEVER "9223372036854775807"
@@ -238,7 +240,7 @@ static const char *const steps[] = {
 	"'baton.state'::regclass::oid || '/' || "                                         \
 	"(SELECT timeline_id FROM pg_control_checkpoint())"
 
-const char *pg_schema_step(int to)
+const char *baton_store_tables(int to)
 {
 	return to >= 1 && to <= VERSION ? steps[to - 1] : NULL;
 }

@@ -9,7 +9,4 @@
  * mode, and is told nothing else than libpq's defaults. */
 enum baton_err pg_schema_open(struct conn *c, bool existing, int64_t now_ms);
 
-/* The statements that lead to version `to` from the one before it; NULL: there is no such. */
-const char *pg_schema_step(int to);
-
 #endif
