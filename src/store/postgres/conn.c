@@ -83,7 +83,8 @@ static bool is_broken(const struct conn *c)
 enum baton_err conn_fail(struct conn *c)
 {
 	enum baton_err e = c->err;
-	if (getenv("PGDEBUG")) fprintf(stderr, "PGDEBUG %s %s\n", c->state, c->why);
+	if (getenv("PGDEBUG"))
+		fprintf(stderr, "PGDEBUG %s %s\n", c->state, c->why);
 	if (is_broken(c) && c->committed)
 		fail_detail("the connection to store %s broke while it committed: %s; nobody knows "
 		            "whether it was done",

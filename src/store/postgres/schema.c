@@ -234,10 +234,10 @@ static const char *const steps[] = {
 
 /* Where a store is: another one than it was after a copy was brought back, and the part before the
  * slash is the same after a standby has taken over. */
-#define PLACE                                                                             \
-	"(SELECT system_identifier FROM pg_control_system()) || '.' || "                  \
-	"(SELECT oid FROM pg_database WHERE datname = current_database()) || '.' || "     \
-	"'baton.state'::regclass::oid || '/' || "                                         \
+#define PLACE                                                                         \
+	"(SELECT system_identifier FROM pg_control_system()) || '.' || "              \
+	"(SELECT oid FROM pg_database WHERE datname = current_database()) || '.' || " \
+	"'baton.state'::regclass::oid || '/' || "                                     \
 	"(SELECT timeline_id FROM pg_control_checkpoint())"
 
 const char *baton_store_tables(int to)
@@ -250,8 +250,8 @@ static enum baton_err look(struct conn *c, int *ret_version)
 {
 	char text[32];
 	*ret_version = 0;
-	enum baton_err e = conn_ask(c, "SELECT count(*) FROM pg_namespace WHERE nspname = 'baton'", text,
-	                       sizeof text);
+	enum baton_err e = conn_ask(c, "SELECT count(*) FROM pg_namespace WHERE nspname = 'baton'",
+	                            text, sizeof text);
 	if (e != BATON_OK || strcmp(text, "0") == 0)
 		return e;
 	e = conn_ask(c, "SELECT to_regclass('baton.state') IS NOT NULL", text, sizeof text);
@@ -329,8 +329,7 @@ static enum baton_err change(struct conn *c, int64_t now_ms)
 {
 	int version;
 	bool moved = false;
-	enum baton_err e =
-		conn_exec(c, "BEGIN; SELECT pg_advisory_xact_lock(1650553967, -1)");
+	enum baton_err e = conn_exec(c, "BEGIN; SELECT pg_advisory_xact_lock(1650553967, -1)");
 	if (e == BATON_OK)
 		e = look(c, &version);
 	if (e == BATON_OK)
