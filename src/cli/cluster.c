@@ -18,6 +18,9 @@
 #define PAUSE_FIRST_MS 10
 #define PAUSE_LAST_MS 1000
 
+#define PATIENCE_FIRST_MS 1000
+#define PATIENCE_LAST_MS 5000
+
 /* What the store itself keeps by leases. */
 static const char *const reserved[] = {"lane", "pull"};
 
@@ -112,6 +115,18 @@ static enum baton_err claim(struct cluster *c, struct baton_mono until,
 	return BATON_OK;
 }
 
+/* For another process's lock on the store: not much longer than somebody wants to wait, but who
+ * does not want to wait at all for the name has time for that. 0: as stores have it. */
+static struct baton_duration patience_until(struct baton_mono until)
+{
+	struct baton_duration left = baton_mono_sub(until, now_boot());
+	if (left.ns <= 0 || left.ns > baton_duration_ms(PATIENCE_LAST_MS).ns)
+		return baton_duration_ms(0);
+	return left.ns < baton_duration_ms(PATIENCE_FIRST_MS).ns
+	               ? baton_duration_ms(PATIENCE_FIRST_MS)
+	               : left;
+}
+
 static enum baton_err take(void *arg, struct baton_mono until,
                            struct baton_guardian_tenure *ret_tenure,
                            struct baton_claim_holder *ret_holder)
@@ -120,6 +135,7 @@ static enum baton_err take(void *arg, struct baton_mono until,
 	const struct baton_store_options options = {
 		.where = baton_str_z(c->store.where),
 		.owner = c->owner,
+		.patience = patience_until(until),
 	};
 	enum baton_err e = baton_store_open(&options, &c->store.handle);
 	if (e != BATON_OK)

@@ -225,8 +225,8 @@ const struct command commands[] = {
 			 "       baton schedule tick",
 		.summary = "put jobs again and again, at certain times",
 		.text = "'set' makes a schedule, or replaces the one of that name; 'show' adds\n"
-			"the next ticks of one. 'tick' puts what is due now and prints how many jobs\n"
-			"that were; each tick is put once, however many call it.\n"
+			"the next ticks of one. 'tick' puts what is due now and prints how many\n"
+			"jobs that were; each tick is put once, however many call it.\n"
 			"\n"
 			"CRON is one word, in quotes: minute, hour, day of the month, month and\n"
 			"day of the week, with the seconds before them if there are six; or\n"

@@ -20,6 +20,7 @@
  * what is left a store that does not answer has its chance. */
 #define MARGIN_MS 500
 #define MARGIN_PART 20
+#define DRIFT_PART 1000 /* two clocks may differ by that, even if one is being corrected */
 #define GRACE_PART 4
 
 /* How long to wait for a source to take back what it gave. */
@@ -93,7 +94,9 @@ static struct baton_mono before(struct baton_mono t, struct baton_duration d)
 static struct baton_mono limit_of(const struct hold *h, struct baton_mono sent)
 {
 	struct baton_duration part = {h->ttl.ns / MARGIN_PART};
-	return before(baton_mono_add(sent, h->ttl), shorter(part, baton_duration_ms(MARGIN_MS)));
+	struct baton_duration most = baton_duration_ms(MARGIN_MS);
+	most.ns += h->ttl.ns / DRIFT_PART;
+	return before(baton_mono_add(sent, h->ttl), shorter(part, most));
 }
 
 /* When the end has to begin so that all are dead at the limit. */

@@ -136,18 +136,23 @@ def test_never_do_two_commands_run_at_once(tmp_path):
 
 
 def test_a_store_is_the_same_by_whatever_path(baton, lock, store, tmp_path):
-    os.symlink(store.parent, tmp_path / 'link')
-    ways = [['--store', 'sqlite:run/store.db'], ['--store', f'sqlite:{tmp_path}/link/store.db'],
-            ['--store', f'sqlite:{store}']]
-    holder = lock('x', '--cluster', *ways[0], *RUN, cwd=tmp_path)
-    assert holder.stdout.readline()
-    os.kill(guardian_of(holder), signal.SIGSTOP)    # even if it were taken, the latch is not
+    os.symlink(store, tmp_path / 'link.db')
+    ways = [['--cluster', '--store', f'sqlite:{path}']
+            for path in ('run/store.db', './run/../run/store.db', 'link.db', store)]
+    holder = with_daemon(lock, 'x', *ways[0], then=GOES_ON, cwd=tmp_path)
+    assert holder.stdout.readline() == 'on\n'
     for way in ways:
-        result = baton('lock', '-n', 'x', '--cluster', *way, 'true', cwd=tmp_path)
-        assert result.returncode == YIELDED
-    os.kill(guardian_of(holder), signal.SIGCONT)
+        result = baton('lock', '-n', 'x', *way, 'true', cwd=tmp_path)
+        assert result.returncode == YIELDED and HELD.fullmatch(result.stderr)
+    # So that only the latch is left.
+    os.kill(guardian_of(holder), signal.SIGKILL)
+    assert done(holder) == SOFTWARE
+    for way in ways:
+        result = baton('lock', '-n', 'x', *way, 'true', cwd=tmp_path)
+        assert result.returncode == YIELDED and FORMER.fullmatch(result.stderr)
     assert len(os.listdir(f'{store}.locks')) == 1
-    assert done(holder, input='') == 0
+    os.kill(holder.daemon, signal.SIGKILL)
+    assert baton('lock', 'x', *ways[0], 'true', cwd=tmp_path).returncode == 0
     assert os.listdir(f'{store}.locks') == []
 
 
@@ -466,6 +471,9 @@ def test_behind_a_locked_store_nothing_runs(start, cluster, store):
     result = cluster('-n', 'x', 'echo', 'ran')
     assert (result.returncode, result.stdout) == (YIELDED, '')
     assert 'has kept store' in result.stderr
+    result = cluster('-w', '100ms', 'x', 'echo', 'ran')
+    assert (result.returncode, result.stdout) == (YIELDED, '')
+    assert 'locked for more than 1000 ms' in result.stderr
     waiting = start('x', 'echo', 'ran')
     guardian_of(waiting)
     mend()

@@ -129,6 +129,7 @@ static int setup(void **state)
 {
 	static char shell[] = "sh", option[] = "-c";
 	struct world *w = calloc(1, sizeof *w);
+	*state = w;
 	if (!w)
 		return -1;
 	w->fake = mmap(NULL, sizeof *w->fake, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
@@ -153,7 +154,6 @@ static int setup(void **state)
 		.ttl = baton_duration_s(HOUR),
 		.argv = w->argv,
 	};
-	*state = w;
 	return 0;
 }
 
