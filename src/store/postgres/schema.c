@@ -21,7 +21,8 @@ static const char *const steps[] = {
 	" place text NOT NULL);\n"
 	"CREATE SEQUENCE baton.seq CACHE 1;\n"
 	"CREATE TABLE baton.queue(\n"
-	" id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text COLLATE \"C\" NOT NULL UNIQUE,\n"
+	" id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,\n"
+	" name text COLLATE \"C\" NOT NULL UNIQUE,\n"
 	" stripe int NOT NULL, mode int NOT NULL, shards int NOT NULL, paused bool NOT NULL,\n"
 	" payload_max bigint NOT NULL, waiting_max bigint NOT NULL, attempts bigint NOT NULL,\n"
 	" backoff int NOT NULL, base bigint NOT NULL, cap bigint NOT NULL,\n"
@@ -29,7 +30,8 @@ static const char *const steps[] = {
 	" lane_cap bigint NOT NULL, on_retry int NOT NULL, on_dead int NOT NULL,\n"
 	" dedupe bigint NOT NULL, keep bigint NOT NULL, ready bigint NOT NULL,\n"
 	" delayed bigint NOT NULL, retrying bigint NOT NULL, claimed bigint NOT NULL,\n"
-	" dead bigint NOT NULL, kept bigint NOT NULL, done bigint NOT NULL, failed bigint NOT NULL,\n"
+	" dead bigint NOT NULL, kept bigint NOT NULL, done bigint NOT NULL,\n"
+	" failed bigint NOT NULL,\n"
 	" mixed bool NOT NULL DEFAULT false, top bigint NOT NULL DEFAULT 0,\n"
 	" floor bigint NOT NULL DEFAULT 0)\n"
 	" WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0,\n"
@@ -39,7 +41,8 @@ static const char *const steps[] = {
 	"CREATE TABLE baton.batch(\n"
 	" seq bigint NOT NULL, put_at bigint NOT NULL, due bigint, fence bigint NOT NULL,\n"
 	" born bigint, ended_at bigint, until bigint, queue int NOT NULL, shard int NOT NULL,\n"
-	" pool int NOT NULL, attempts int NOT NULL, state smallint NOT NULL, rank smallint NOT NULL,\n"
+	" pool int NOT NULL, attempts int NOT NULL, state smallint NOT NULL,\n"
+	" rank smallint NOT NULL,\n"
 	" flags smallint NOT NULL, head bool NOT NULL, line bool NOT NULL, cancel bool NOT NULL,\n"
 	" holds bool NOT NULL, blocks bool NOT NULL, lane text COLLATE \"C\",\n"
 	" grp text COLLATE \"C\", retry bytea, error bytea, result bytea, payload bytea NOT NULL,\n"
@@ -85,7 +88,8 @@ static const char *const steps[] = {
 	/* Its beat changes all the time: no index has it, and nothing else is in its way. */
 	"CREATE TABLE baton.runner(\n"
 	" number bigint PRIMARY KEY, name text COLLATE \"C\" NOT NULL UNIQUE, slot int NOT NULL,\n"
-	" endpoint text NOT NULL, labels text NOT NULL, owner text NOT NULL, weight bigint NOT NULL,\n"
+	" endpoint text NOT NULL, labels text NOT NULL, owner text NOT NULL,\n"
+	" weight bigint NOT NULL,\n"
 	" ttl bigint NOT NULL, since bigint NOT NULL, beat bigint NOT NULL)\n"
 	" WITH (fillfactor = 20);\n"
 	/* Numbers in a row that begins where the caller thinks it does. */
@@ -295,8 +299,8 @@ static enum baton_err take_steps(struct conn *c, int version, int64_t now_ms)
 	return e == BATON_OK && version > 0 && version < VERSION ? conn_exec(c, text) : e;
 }
 
-/* After a copy was brought back, or a standby has taken over, fences that were handed out may not be
- * known here: the next ones are above them. In a copy all that was held has ended. */
+/* After a copy was brought back, or a standby has taken over, fences that were handed out may not
+ * be known here: the next ones are above them. In a copy all that was held has ended. */
 static enum baton_err begin_anew(struct conn *c, int64_t now_ms)
 {
 	char text[2400];
