@@ -3,7 +3,6 @@
 
 #include <endian.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -83,7 +82,6 @@ static bool is_broken(const struct conn *c)
 enum baton_err conn_fail(struct conn *c)
 {
 	enum baton_err e = c->err;
-	if (getenv("PGDEBUG")) fprintf(stderr, "PGDEBUG %s %s\n", c->state, c->why);
 	if (is_broken(c) && c->committed)
 		fail_detail("the connection to store %s broke while it committed: %s; nobody knows "
 		            "whether it was done",
@@ -133,6 +131,13 @@ enum baton_err conn_ask(struct conn *c, const char *text, char *ret, size_t size
 	return c->err == BATON_OK ? BATON_OK : conn_fail(c);
 }
 
+/* A library writes nothing to the terminal. */
+static void ignore_notice(void *arg, const char *message)
+{
+	(void)arg;
+	(void)message;
+}
+
 enum baton_err conn_connect(struct conn *c, bool plain)
 {
 	const char *const names[] = {"dbname", "client_encoding", "fallback_application_name",
@@ -149,6 +154,7 @@ enum baton_err conn_connect(struct conn *c, bool plain)
 		disconnect(c);
 		return fail(BATON_STORAGE, "cannot connect to store %s: %s", c->where, c->why);
 	}
+	PQsetNoticeProcessor(c->pg, ignore_notice, NULL);
 	enum baton_err e = tell_wishes(c);
 	if (e == BATON_OK && !plain && PQenterPipelineMode(c->pg) != 1)
 		e = fail(BATON_STORAGE, "cannot use the connection to store %s", c->where);
