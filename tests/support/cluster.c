@@ -143,7 +143,8 @@ static void help(int channel, const char *directory, bool safe)
 		server = start_server(tools, directory, safe);
 		word = 'y';
 	}
-	while (write(channel, &word, 1) == 1 && read(channel, &word, 1) == 1) {
+	char told;
+	while (write(channel, &word, 1) == 1 && read(channel, &told, 1) == 1) {
 		end_server(server);
 		server = start_server(tools, directory, safe);
 	}

@@ -3,11 +3,11 @@
 
 #include <endian.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "base/fail.h"
+#include "base/number.h"
 
 #define BINARY 1
 #define NAME_MAX_LEN 16
@@ -83,8 +83,6 @@ static bool is_broken(const struct conn *c)
 enum baton_err conn_fail(struct conn *c)
 {
 	enum baton_err e = c->err;
-	if (getenv("PGDEBUG"))
-		fprintf(stderr, "PGDEBUG %s %s\n", c->state, c->why);
 	if (is_broken(c) && c->committed)
 		fail_detail("the connection to store %s broke while it committed: %s; nobody knows "
 		            "whether it was done",
@@ -119,7 +117,7 @@ static enum baton_err tell_wishes(struct conn *c)
 	         "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;"
 	         "SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off;"
 	         "SET bytea_output = hex; SET default_transaction_isolation = 'read committed'",
-	         (long long)c->patience_ms, (long long)(c->patience_ms * 6));
+	         (long long)c->patience_ms, (long long)c->patience_ms * 6);
 	return conn_exec(c, text);
 }
 
@@ -132,6 +130,27 @@ enum baton_err conn_ask(struct conn *c, const char *text, char *ret, size_t size
 		failed(c, r);
 	PQclear(r);
 	return c->err == BATON_OK ? BATON_OK : conn_fail(c);
+}
+
+enum baton_err conn_number(struct conn *c, const char *text, int64_t *ret)
+{
+	char answer[32];
+	uint64_t number;
+	enum baton_err e = conn_ask(c, text, answer, sizeof answer);
+	if (e != BATON_OK)
+		return e;
+	if (!number_parse(baton_str_z(answer), INT64_MAX, &number))
+		return fail(BATON_STORAGE, "store %s answers '%s' where a number is expected",
+		            c->where, answer);
+	*ret = (int64_t)number;
+	return BATON_OK;
+}
+
+/* A library writes nothing to the terminal. */
+static void ignore_notice(void *arg, const char *message)
+{
+	(void)arg;
+	(void)message;
 }
 
 enum baton_err conn_connect(struct conn *c, bool plain)
@@ -150,6 +169,7 @@ enum baton_err conn_connect(struct conn *c, bool plain)
 		disconnect(c);
 		return fail(BATON_STORAGE, "cannot connect to store %s: %s", c->where, c->why);
 	}
+	PQsetNoticeProcessor(c->pg, ignore_notice, NULL);
 	enum baton_err e = tell_wishes(c);
 	if (e == BATON_OK && !plain && PQenterPipelineMode(c->pg) != 1)
 		e = fail(BATON_STORAGE, "cannot use the connection to store %s", c->where);
@@ -345,14 +365,13 @@ bool cell_is_null(const PGresult *r, int row, int column)
 	return PQgetisnull(r, row, column) != 0;
 }
 
+/* A whole number in the form of the wire: its highest byte, which has the sign, comes first. */
 static int64_t number_at(const char *bytes, int size)
 {
-	uint64_t number = 0;
+	int64_t number = size > 0 && ((unsigned char)bytes[0] & 0x80) ? -1 : 0;
 	for (int i = 0; i < size; i++)
-		number = number << 8 | (unsigned char)bytes[i];
-	if (size == 2)
-		return (int16_t)number;
-	return size == 4 ? (int32_t)number : (int64_t)number;
+		number = (int64_t)((uint64_t)number << 8 | (unsigned char)bytes[i]);
+	return number;
 }
 
 int64_t cell_int(const PGresult *r, int row, int column)

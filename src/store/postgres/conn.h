@@ -79,6 +79,9 @@ enum baton_err conn_exec(struct conn *c, const char *text);
 /* The first column of the first row that it finds, as text; "": there is none. */
 enum baton_err conn_ask(struct conn *c, const char *text, char *ret, size_t size);
 
+/* As that, for a number that is not negative. */
+enum baton_err conn_number(struct conn *c, const char *text, int64_t *ret);
+
 /* Sets the detail to what failed. */
 enum baton_err conn_fail(struct conn *c);
 

@@ -458,10 +458,12 @@ static enum baton_err prepare(struct pg_store *s, bool existing)
 	if (e == BATON_OK && strcmp(text, "UTF8") != 0)
 		e = fail(BATON_INVALID, "the database of store %s is in %s: it has to be in UTF8",
 		         s->base.where, text);
+	int64_t now_ms = 0;
 	if (e == BATON_OK)
-		e = conn_ask(&c, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint",
-		             text, sizeof text);
-	int64_t now_ms = s->own_clock ? s->host->wall(s->host).ms : atoll(text);
+		e = conn_number(&c, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint",
+		                &now_ms);
+	if (s->own_clock)
+		now_ms = s->host->wall(s->host).ms;
 	atomic_store(&s->ahead_ms, now_ms - s->host->now(s->host).ns / 1000000);
 	if (e == BATON_OK)
 		e = pg_schema_open(&c, existing, now_ms);

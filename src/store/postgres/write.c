@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/mem.h"
+#include "queue/policy.h"
 #include "store/memory/lane.h"
 #include "store/parcel.h"
 #include "store/postgres/desk.h"
@@ -97,7 +98,7 @@ static enum baton_err policies_set(struct writer *w)
 		const struct read_queue *read = &w->d->queues[i];
 		const struct queue *q = read->row;
 		struct args a;
-		if (!q->row.noted || memcmp(&read->policy, &q->is.policy, sizeof read->policy) == 0)
+		if (!q->row.noted || policy_equal(&read->policy, &q->is.policy))
 			continue;
 		args_new(w, &a, 19);
 		policy_args(&a, q->name, &q->is.policy);
