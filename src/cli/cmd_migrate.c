@@ -49,7 +49,8 @@ static int migrate(struct out *out, struct request *r)
 
 int cmd_migrate(struct out *out, int argc, char **argv)
 {
-	static const struct option options[] = {STORE_OPTIONS, {"print", no_argument, NULL, PRINT},
+	static const struct option options[] = {STORE_OPTIONS,
+	                                        {"print", no_argument, NULL, PRINT},
 	                                        {0}};
 	struct request request = {.print = false};
 	struct operands operands = {.max = 0};

@@ -5,9 +5,9 @@
 #include "suggest.h"
 
 /* What all commands about a store take. */
-#define STORE_HELP                                                             \
+#define STORE_HELP                                                                 \
 	"      --store S     sqlite:PATH or postgresql://HOST/DATABASE, instead\n" \
-	"                    of $BATON_STORE or of one of this user's own\n"      \
+	"                    of $BATON_STORE or of one of this user's own\n"       \
 	"  -v, --verbose     say on standard error which store is used\n"
 
 /* What all commands about a claim take. */

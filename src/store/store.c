@@ -109,8 +109,8 @@ enum baton_err baton_store_open(const struct baton_store_options *o, struct bato
 	         (int)(o->where.len < INT_MAX ? o->where.len : INT_MAX), o->where.ptr);
 	if (memory)
 		return memory_open(&store, ret_store);
-	e = check_rest("path",
-	               (struct baton_str){o->where.ptr + file.len, o->where.len - file.len}, 1);
+	e = check_rest("path", (struct baton_str){o->where.ptr + file.len, o->where.len - file.len},
+	               1);
 	if (e != BATON_OK)
 		return e;
 	return sqlite_open(&store, store.where + file.len, o->existing, ret_store);

@@ -177,7 +177,7 @@ struct baton_store {
 	struct baton_id name; /* [const] random; a backend that lasts gives the one it has kept */
 	struct baton_duration patience;             /* [const] */
 	enum baton_store_sync sync;                 /* [const] */
-	enum baton_reach reach; /* [const] how far those are who share it */
+	enum baton_reach reach;                     /* [const] how far those are who share it */
 	int32_t pid;                                /* [const] of the process that opened it */
 	char where[BATON_STORE_PATH_MAX + 16];      /* [const] */
 	char beats_path[BATON_STORE_PATH_MAX + 16]; /* [const] "": memory of this process */

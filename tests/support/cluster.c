@@ -39,8 +39,8 @@ static bool find_tools(char *ret, size_t size)
 static void become_nobody(void)
 {
 	const struct passwd *user = getuid() == 0 ? getpwnam("nobody") : NULL;
-	if (user && (setgroups(0, NULL) != 0 || setgid(user->pw_gid) != 0 ||
-	             setuid(user->pw_uid) != 0))
+	if (user &&
+	    (setgroups(0, NULL) != 0 || setgid(user->pw_gid) != 0 || setuid(user->pw_uid) != 0))
 		_exit(126);
 }
 
@@ -81,9 +81,9 @@ static bool make_files(const char *tools, const char *directory)
 	char program[200], data[200];
 	snprintf(program, sizeof program, "%s/initdb", tools);
 	snprintf(data, sizeof data, "%s/data", directory);
-	const char *const argv[] = {program,      "-D",     data,       "-A",
-	                            "trust",      "-E",     "UTF8",     "--locale=C",
-	                            "-U",         "baton",  "--no-sync", "--no-instructions",
+	const char *const argv[] = {program, "-D",    data,        "-A",
+	                            "trust", "-E",    "UTF8",      "--locale=C",
+	                            "-U",    "baton", "--no-sync", "--no-instructions",
 	                            NULL};
 	return run(directory, argv);
 }
@@ -94,10 +94,22 @@ static pid_t start_server(const char *tools, const char *directory, bool safe)
 	snprintf(program, sizeof program, "%s/postgres", tools);
 	snprintf(data, sizeof data, "%s/data", directory);
 	snprintf(socket_option, sizeof socket_option, "unix_socket_directories=%s", directory);
-	const char *const argv[] = {program, "-D", data, "-c", "listen_addresses=", "-c",
-	                            socket_option, "-c", safe ? "fsync=on" : "fsync=off", "-c",
-	                            "shared_buffers=32MB", "-c", "max_connections=60", "-c",
-	                            "autovacuum_naptime=5", NULL};
+	const char *const argv[] = {program,
+	                            "-D",
+	                            data,
+	                            "-c",
+	                            "listen_addresses=",
+	                            "-c",
+	                            socket_option,
+	                            "-c",
+	                            safe ? "fsync=on" : "fsync=off",
+	                            "-c",
+	                            "shared_buffers=32MB",
+	                            "-c",
+	                            "max_connections=60",
+	                            "-c",
+	                            "autovacuum_naptime=5",
+	                            NULL};
 	return spawn(directory, argv);
 }
 

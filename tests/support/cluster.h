@@ -9,10 +9,10 @@
 #define CLUSTER_FREE 16
 
 struct cluster {
-	char directory[128]; /* "": none                                       */
-	pid_t helper;        /* starts and ends the server                     */
-	int channel;         /* the helper ends everything once it is closed   */
-	unsigned databases;  /* that were made                                 */
+	char directory[128];         /* "": none                                       */
+	pid_t helper;                /* starts and ends the server                     */
+	int channel;                 /* the helper ends everything once it is closed   */
+	unsigned databases;          /* that were made                                 */
 	unsigned free[CLUSTER_FREE]; /* that were given back                   */
 	unsigned free_count;
 };

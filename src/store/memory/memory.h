@@ -28,7 +28,7 @@ struct memory {
 	uint64_t text;  /* [mu] how many texts there were                                */
 	struct table queues, lanes, batches, claims, sources, answers, leases, texts; /* [mu] */
 	struct table schedules, runners;                                              /* [mu] */
-	uint64_t runner; /* [mu] the number of the last one that registered              */
+	uint64_t runner;         /* [mu] the number of the last one that registered              */
 	struct keeper keeper;    /* [const] zeros: the rows are here and nowhere else     */
 	const uint64_t *numbers; /* [mu] NULL, or those that can be given, ascending      */
 	size_t number_count;

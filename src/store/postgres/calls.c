@@ -224,8 +224,10 @@ static enum baton_err pg_lane_claim(struct baton_store *store, const struct bato
                                     struct baton_work_claims **ret_claims)
 {
 	struct take_args args = {.ask = ask};
-	struct call call = {
-		.want_more = lane_want, .run_more = lane_run, .args = &args, .alone = true};
+	struct call call = {.want_more = lane_want,
+	                    .run_more = lane_run,
+	                    .args = &args,
+	                    .alone = true};
 	return give_claims(pg_do(&of(store)->takes, &call), &args, ret_claims);
 }
 

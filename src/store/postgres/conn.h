@@ -21,7 +21,7 @@ enum sql {
 #define SQL_NAME(name, text) SQL_##name,
 	SQL_TABLE(SQL_NAME)
 #undef SQL_NAME
-		SQL_COUNT
+	SQL_COUNT
 };
 
 #define CONN_SENT_MAX 256
@@ -31,8 +31,8 @@ struct conn {
 	const char *info;                /* [const] what libpq is given; has secrets            */
 	const char *where;               /* [const] what people are told                        */
 	int64_t patience_ms;             /* [const] */
-	bool pooled;                     /* [const] through a proxy: nothing outlasts a transaction */
-	PGconn *pg;                      /* NULL: none yet, or it was lost                      */
+	bool pooled; /* [const] through a proxy: nothing outlasts a transaction */
+	PGconn *pg;  /* NULL: none yet, or it was lost                      */
 	bool prepared[SQL_COUNT];
 	bool open;      /* a transaction is                                                     */
 	bool committed; /* COMMIT was sent in it: when the connection breaks now, nobody knows   */
@@ -40,7 +40,8 @@ struct conn {
 	char why[400]; /* the first that failed */
 	char state[6]; /* its SQLSTATE; "": the connection */
 	PGresult *results[CONN_SENT_MAX];
-	enum sql prepares[CONN_SENT_MAX]; /* the answer is that of a PREPARE; SQL_COUNT: it is not */
+	enum sql
+		prepares[CONN_SENT_MAX]; /* the answer is that of a PREPARE; SQL_COUNT: it is not */
 	int sent, read;
 };
 

@@ -68,8 +68,8 @@ static void touch(struct desk *d, const struct lane *lane)
 	                            baton_str_equal(last->queue, lane->queue->name)))
 		return;
 	if (desk_room(d, (void **)&d->lanes, d->lane_count, &d->lane_cap, sizeof *d->lanes))
-		d->lanes[d->lane_count++] = (struct touched){keep(d, lane->queue->name),
-		                                             keep(d, lane->name)};
+		d->lanes[d->lane_count++] =
+			(struct touched){keep(d, lane->queue->name), keep(d, lane->name)};
 }
 
 #define CLAIM_KEPT 1
@@ -443,8 +443,9 @@ enum baton_err desk_sources(struct desk *d, const PGresult *r)
 	for (int i = 0; i < PQntuples(r) && memory; i++) {
 		uint8_t key[DIGEST_SIZE];
 		digest_read(r, i, 0, key);
-		struct source *s = (struct source *)memory_tx_add(
-			&tx, &d->m->sources, sizeof *s, memory_hash(d->m, key, sizeof key));
+		struct source *s =
+			(struct source *)memory_tx_add(&tx, &d->m->sources, sizeof *s,
+		                                       memory_hash(d->m, key, sizeof key));
 		memory = s != NULL;
 		if (!memory)
 			break;
@@ -464,8 +465,9 @@ enum baton_err desk_answers(struct desk *d, const PGresult *r)
 	load_begin(d, &tx);
 	for (int i = 0; i < PQntuples(r) && memory; i++) {
 		struct claim_name name = {(uint64_t)cell_int(r, i, 0), (uint64_t)cell_int(r, i, 1)};
-		struct answer *a = (struct answer *)memory_tx_add(
-			&tx, &d->m->answers, sizeof *a, memory_hash(d->m, &name, sizeof name));
+		struct answer *a =
+			(struct answer *)memory_tx_add(&tx, &d->m->answers, sizeof *a,
+		                                       memory_hash(d->m, &name, sizeof name));
 		memory = a != NULL;
 		if (!memory)
 			break;
@@ -505,7 +507,8 @@ enum baton_err desk_leases(struct desk *d, const PGresult *r)
 	}
 	enum baton_err e = load_end(d, &tx, memory);
 	if (e == BATON_OK && !sound)
-		e = fail(BATON_STORAGE, "the store is damaged: it has an owner that cannot be read");
+		e = fail(BATON_STORAGE,
+		         "the store is damaged: it has an owner that cannot be read");
 	return e;
 }
 

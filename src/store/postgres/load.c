@@ -284,13 +284,13 @@ enum baton_err load_take(struct pg_store *s, const struct conn *c, const struct 
                          const struct loading *l, struct desk *d)
 {
 	const struct step steps[] = {
-		{l->queues, desk_queues},       {l->bound_queues, desk_queues},
-		{l->sources, desk_sources},     {l->line, desk_batches},
-		{l->around, desk_batches},      {l->bound_batches, desk_batches},
-		{l->claims, desk_claims},       {l->bound_claims, desk_claims},
-		{l->line_claims, desk_claims},  {l->answers, desk_answers},
-		{l->leases, desk_leases},       {l->bound_leases, desk_leases},
-		{l->runners, desk_runners},     {l->schedules, desk_schedules},
+		{l->queues, desk_queues},      {l->bound_queues, desk_queues},
+		{l->sources, desk_sources},    {l->line, desk_batches},
+		{l->around, desk_batches},     {l->bound_batches, desk_batches},
+		{l->claims, desk_claims},      {l->bound_claims, desk_claims},
+		{l->line_claims, desk_claims}, {l->answers, desk_answers},
+		{l->leases, desk_leases},      {l->bound_leases, desk_leases},
+		{l->runners, desk_runners},    {l->schedules, desk_schedules},
 		{l->numbers, take_numbers},
 	};
 	(void)w;

@@ -420,8 +420,9 @@ enum baton_err pg_backup(struct baton_store *store, const char *path,
 	(void)store;
 	(void)path;
 	(void)progress;
-	return fail(BATON_INVALID, "a store in PostgreSQL is copied with its own tools: pg_dump, or "
-	                           "pg_basebackup for the whole server");
+	return fail(BATON_INVALID,
+	            "a store in PostgreSQL is copied with its own tools: pg_dump, or "
+	            "pg_basebackup for the whole server");
 }
 
 enum baton_err pg_check(struct baton_store *store, void (*report)(void *arg, const char *sentence),

@@ -32,8 +32,8 @@ struct deal {
 	struct call *calls; /* linked by their requests */
 	struct wants first, second;
 	struct desk desk;
-	bool open; /* the desk is */
-	bool any;  /* something was written */
+	bool open;  /* the desk is */
+	bool any;   /* something was written */
 	bool split; /* a call failed after a part of it was written */
 	int64_t xid;
 	struct baton_store_news *news;
@@ -182,7 +182,8 @@ static enum baton_err second_part(struct deal *t)
 		return e;
 	run_all(t, true);
 	e = keep_news(t);
-	return e == BATON_OK && has_success(t) && !t->split ? desk_write(&t->desk, t->c, &t->any) : e;
+	return e == BATON_OK && has_success(t) && !t->split ? desk_write(&t->desk, t->c, &t->any)
+	                                                    : e;
 }
 
 /* The number of the transaction is asked for, so that the server can be asked about it. */
@@ -417,12 +418,13 @@ void postgres_close(struct baton_store *store)
 /* What of a connection string people are told: what cannot be a secret. */
 static void show_option(char *text, size_t size, const PQconninfoOption *o)
 {
-	static const char *const shown[] = {"host", "hostaddr", "port", "dbname", "user", "service"};
+	static const char *const shown[] = {"host",   "hostaddr", "port",
+	                                    "dbname", "user",     "service"};
 	size_t len = strlen(text);
 	for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++) {
 		if (o->val && o->val[0] && strcmp(o->keyword, shown[i]) == 0)
-			snprintf(text + len, size - len, "%s%s=%s",
-			         text[len - 1] == ':' ? "" : " ", o->keyword, o->val);
+			snprintf(text + len, size - len, "%s%s=%s", text[len - 1] == ':' ? "" : " ",
+			         o->keyword, o->val);
 	}
 }
 
@@ -432,9 +434,10 @@ static enum baton_err show_where(struct pg_store *s)
 	PQconninfoOption *options = PQconninfoParse(s->info, &why);
 	PQfreemem(why); /* may have a part of the string, and so a secret */
 	if (!options)
-		return fail(BATON_INVALID,
-		            "the store's connection string cannot be read: it is like "
-		            "postgresql://USER@HOST/DATABASE or postgres:host=HOST dbname=DATABASE");
+		return fail(
+			BATON_INVALID,
+			"the store's connection string cannot be read: it is like "
+			"postgresql://USER@HOST/DATABASE or postgres:host=HOST dbname=DATABASE");
 	snprintf(s->base.where, sizeof s->base.where, "postgres:");
 	for (const PQconninfoOption *o = options; o->keyword; o++)
 		show_option(s->base.where, sizeof s->base.where, o);

@@ -19,7 +19,8 @@ struct pg_store {
 	struct baton_clock clock;             /* [const] shows the server's time          */
 	const struct baton_clock *host;       /* [const] */
 	bool own_clock;                       /* [const] the caller's clock is the store's */
-	_Atomic int64_t ahead_ms; /* [atomic] by how much the server's clock is ahead of the host's */
+	_Atomic int64_t
+		ahead_ms; /* [atomic] by how much the server's clock is ahead of the host's */
 	struct baton_store_time made; /* [const] above what fences are */
 	struct lineup adds;           /* what puts and ends       */
 	struct lineup takes;          /* what claims              */

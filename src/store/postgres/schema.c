@@ -18,7 +18,7 @@ static const char *const steps[] = {
 	"CREATE TABLE baton.state(\n"
 	" one smallint PRIMARY KEY CHECK (one = 1), version int NOT NULL,\n"
 	" name bytea NOT NULL, made bigint NOT NULL, runner bigint NOT NULL,\n"
-	" place text NOT NULL);\n"
+	" place text NOT NULL, swept bigint NOT NULL DEFAULT 0);\n"
 	"CREATE SEQUENCE baton.seq CACHE 1;\n"
 	"CREATE TABLE baton.queue(\n"
 	" id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text COLLATE \"C\" NOT NULL UNIQUE,\n"
@@ -70,7 +70,6 @@ static const char *const steps[] = {
 	"CREATE TABLE baton.answer(\n"
 	" head bigint NOT NULL, fence bigint NOT NULL, until bigint NOT NULL,\n"
 	" state smallint NOT NULL, token bytea NOT NULL, PRIMARY KEY (head, fence));\n"
-	"CREATE INDEX answer_until ON baton.answer(until);\n"
 	"CREATE TABLE baton.lease(\n"
 	" subject text COLLATE \"C\" PRIMARY KEY, held bool NOT NULL, owner text NOT NULL,\n"
 	" token bytea NOT NULL, nonce bytea NOT NULL, fence bigint NOT NULL,\n"
@@ -157,7 +156,7 @@ static const char *const steps[] = {
 	/* Forgets what is no longer needed, at most so many. */
 	"CREATE FUNCTION baton.tidy(now_ms bigint, most bigint) RETURNS bigint\n"
 	" LANGUAGE plpgsql AS $$\n"
-	"DECLARE n bigint; total bigint := 0;\n"
+	"DECLARE n bigint; place bigint; total bigint := 0;\n"
 	"BEGIN\n"
 	" WITH d AS (DELETE FROM baton.batch WHERE seq IN (SELECT seq FROM baton.batch\n"
 	"   WHERE state = 6 AND until <= now_ms ORDER BY until LIMIT most FOR UPDATE SKIP LOCKED)\n"
@@ -172,9 +171,15 @@ static const char *const steps[] = {
 	"  ORDER BY s.until LIMIT most - total FOR UPDATE SKIP LOCKED);\n"
 	" GET DIAGNOSTICS n = ROW_COUNT;\n"
 	" total := total + n;\n"
-	" DELETE FROM baton.answer WHERE (head, fence) IN (SELECT head, fence FROM baton.answer\n"
-	"  WHERE until <= now_ms ORDER BY until LIMIT most - total FOR UPDATE SKIP LOCKED);\n"
-	" GET DIAGNOSTICS n = ROW_COUNT;\n"
+	/* These are in the order of their numbers, not of their times: each call looks at the next
+	 * few, and begins anew after the last. */
+	" WITH x AS MATERIALIZED (SELECT a.head, a.fence, a.until FROM baton.answer a, baton.state t\n"
+	"   WHERE a.head > t.swept ORDER BY a.head LIMIT most - total),\n"
+	"  d AS (DELETE FROM baton.answer a USING x WHERE a.head = x.head AND a.fence = x.fence\n"
+	"   AND x.until <= now_ms RETURNING 1)\n"
+	" SELECT (SELECT count(*) FROM d), CASE WHEN count(*) < most - total THEN 0\n"
+	"  ELSE max(x.head) END INTO n, place FROM x;\n"
+	" UPDATE baton.state SET swept = place WHERE swept <> place;\n"
 	" RETURN total + n;\n"
 	"END $$;\n"
 	/* What does not fit together: a sentence, and how many of them. */
@@ -480,10 +485,10 @@ static const char *const steps[] = {
 
 /* Where a store is: another one than it was after a copy was brought back, and the part before the
  * slash is the same after a standby has taken over. */
-#define PLACE                                                                             \
-	"(SELECT system_identifier FROM pg_control_system()) || '.' || "                  \
-	"(SELECT oid FROM pg_database WHERE datname = current_database()) || '.' || "     \
-	"'baton.state'::regclass::oid || '/' || "                                         \
+#define PLACE                                                                         \
+	"(SELECT system_identifier FROM pg_control_system()) || '.' || "              \
+	"(SELECT oid FROM pg_database WHERE datname = current_database()) || '.' || " \
+	"'baton.state'::regclass::oid || '/' || "                                     \
 	"(SELECT timeline_id FROM pg_control_checkpoint())"
 
 const char *baton_store_tables(int to)
@@ -496,8 +501,8 @@ static enum baton_err look(struct conn *c, int *ret_version)
 {
 	char text[32];
 	*ret_version = 0;
-	enum baton_err e = conn_ask(c, "SELECT count(*) FROM pg_namespace WHERE nspname = 'baton'", text,
-	                       sizeof text);
+	enum baton_err e = conn_ask(c, "SELECT count(*) FROM pg_namespace WHERE nspname = 'baton'",
+	                            text, sizeof text);
 	if (e != BATON_OK || strcmp(text, "0") == 0)
 		return e;
 	e = conn_ask(c, "SELECT to_regclass('baton.state') IS NOT NULL", text, sizeof text);
@@ -575,8 +580,7 @@ static enum baton_err change(struct conn *c, int64_t now_ms)
 {
 	int version;
 	bool moved = false;
-	enum baton_err e =
-		conn_exec(c, "BEGIN; SELECT pg_advisory_xact_lock(1650553967, -1)");
+	enum baton_err e = conn_exec(c, "BEGIN; SELECT pg_advisory_xact_lock(1650553967, -1)");
 	if (e == BATON_OK)
 		e = look(c, &version);
 	if (e == BATON_OK)

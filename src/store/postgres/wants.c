@@ -138,7 +138,8 @@ void want_line(struct wants *w, const struct baton_lane_ask *ask)
 void want_shard(struct wants *w, struct baton_str queue, uint32_t number)
 {
 	char text[BATON_NAME_MAX + 16];
-	int len = snprintf(text, sizeof text, "\1%.*s\1%" PRIu32, (int)queue.len, queue.ptr, number);
+	int len =
+		snprintf(text, sizeof text, "\1%.*s\1%" PRIu32, (int)queue.len, queue.ptr, number);
 	want_queue(w, queue);
 	str_add(w, &w->subjects, kept(w, (struct baton_str){text, (size_t)len}));
 }

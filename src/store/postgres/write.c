@@ -153,8 +153,8 @@ static int64_t flags_of(const struct baton_batch *put)
 static bool head_of(const struct batch *b)
 {
 	bool offered = b->is.claim && b->is.claim->is.offered;
-	return b->lane->name.len == 0 &&
-	       (b->is.state == BATON_BATCH_READY || (b->is.state == BATON_BATCH_CLAIMED && offered));
+	return b->lane->name.len == 0 && (b->is.state == BATON_BATCH_READY ||
+	                                  (b->is.state == BATON_BATCH_CLAIMED && offered));
 }
 
 static bool line_of(const struct batch *b)
@@ -218,7 +218,8 @@ static enum baton_err batch_add(struct writer *w, struct args *a, const struct b
 	add_int(a, 7, BATON_PRIORITY_MAX - (int64_t)b->put.priority);
 	add_int(a, 8, flags_of(&b->put));
 	add_int(a, 9, b->put_at.ms);
-	add_time(a, 10, b->is.state == BATON_BATCH_READY ? (struct baton_store_time){0} : b->is.due);
+	add_time(a, 10,
+	         b->is.state == BATON_BATCH_READY ? (struct baton_store_time){0} : b->is.due);
 	add_optional(a, 11, b->put.group);
 	add_retry(a, 12, &b->put.retry);
 	add_int(a, 13, b->is.attempts);
@@ -253,13 +254,14 @@ static void batch_set(struct args *a, const struct batch *b)
 
 static enum baton_err batches_write(struct writer *w)
 {
-	static const enum arg_type new_types[] = {
-		ARG_INT8, ARG_TEXT, ARG_TEXT, ARG_INT4,  ARG_BOOL, ARG_BOOL, ARG_INT2,
-		ARG_INT2, ARG_INT2, ARG_INT8, ARG_INT8,  ARG_TEXT, ARG_BYTES, ARG_INT4,
-		ARG_INT8, ARG_BOOL, ARG_BOOL, ARG_BOOL,  ARG_BYTES, ARG_BYTES};
-	static const enum arg_type old_types[] = {ARG_INT8, ARG_INT8, ARG_INT4, ARG_BOOL,
-	                                          ARG_BOOL, ARG_INT2, ARG_INT8, ARG_INT4,
-	                                          ARG_INT8, ARG_BOOL, ARG_BOOL, ARG_BOOL,
+	static const enum arg_type new_types[] = {ARG_INT8,  ARG_TEXT, ARG_TEXT,  ARG_INT4,
+	                                          ARG_BOOL,  ARG_BOOL, ARG_INT2,  ARG_INT2,
+	                                          ARG_INT2,  ARG_INT8, ARG_INT8,  ARG_TEXT,
+	                                          ARG_BYTES, ARG_INT4, ARG_INT8,  ARG_BOOL,
+	                                          ARG_BOOL,  ARG_BOOL, ARG_BYTES, ARG_BYTES};
+	static const enum arg_type old_types[] = {ARG_INT8,  ARG_INT8,  ARG_INT4, ARG_BOOL,
+	                                          ARG_BOOL,  ARG_INT2,  ARG_INT8, ARG_INT4,
+	                                          ARG_INT8,  ARG_BOOL,  ARG_BOOL, ARG_BOOL,
 	                                          ARG_BYTES, ARG_BYTES, ARG_INT8, ARG_INT8};
 	struct args new, old;
 	enum baton_err e = BATON_OK;
