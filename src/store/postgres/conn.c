@@ -411,5 +411,5 @@ int64_t cell_element(const PGresult *r, int row, int column, size_t at)
 {
 	struct baton_str s = cell_str(r, row, column);
 	size_t from = ARRAY_HEAD + at * 12 + 4;
-	return from + 8 <= s.len ? number_at(s.ptr + from, 8) : 0;
+	return s.len >= 8 && from <= s.len - 8 ? number_at(s.ptr + from, 8) : 0;
 }
