@@ -48,25 +48,31 @@ struct baton_guardian_tenure {
 	 * from then on, and no longer unless it is renewed. */
 	struct baton_mono sent;
 
-	/* The absolute path of a file that those who ask for the subject on this host share. Their
-	 * latches lie in a folder beside it, with ".locks" behind its name. Borrowed until the
-	 * next call. */
+	/* The absolute path of a file that is there, and that those who ask for the subject on this
+	 * host share. Their latches lie in a folder beside it, with ".locks" behind its name, which
+	 * is made for whoever may use the file. Borrowed until the next call. */
 	const char *beside;
 };
 
 /* Where a subject comes from that is not claimed in a fleet.
  *
- * All are called in the guardian, a process forked from the caller: what cannot go through a fork
- * is opened by take() and closed by release(). `arg` is the guardian's copy of what it is in the
- * caller. */
+ * All are called in the guardian, a process forked from the caller, one at a time: take(), then
+ * renew() and look() any number of times, then release(); and all that anew if the subject was
+ * given back before the command began. `arg` is the guardian's copy of what it is in the caller.
+ *
+ * Of the caller's descriptors none is open there, 0, 1 and 2 lead nowhere, the folder is "/", and
+ * all signals are blocked. So what is needed is opened by take() and closed by release(), by its
+ * absolute path; and if that is a store, the caller does not have it open, as baton_store_open()
+ * says. While take() waits the guardian may be killed at any moment, and after release(), or
+ * without it, it ends by _exit(2): nothing may depend on a process being told of its end. */
 struct baton_guardian_source {
 	/* Takes it for the ttl of the ask; waits for it if `until`, on baton_clock_boot(), is later
 	 * than now, but makes one attempt in any case.
 	 *
-	 * BATON_OK: *ret_tenure. BATON_YIELD: somebody else has it, and `until` was no later than
-	 * the beginning; BATON_TIMEOUT: than now. *ret_holder says who, with `why`. Anything else
-	 * is what baton_guardian_run() answers, with its detail. Unless BATON_OK nothing is
-	 * open. */
+	 * BATON_OK: *ret_tenure. BATON_YIELD: somebody else has it, and `until` was over when it was
+	 * called; BATON_TIMEOUT: `until` is over now. *ret_holder says who, with `why`. Anything
+	 * else is what baton_guardian_run() answers, with errno and what baton_err_detail() says
+	 * after it. Unless BATON_OK nothing is held or open, and release() is not called. */
 	enum baton_err (*take)(void *arg, struct baton_mono until,
 	                       struct baton_guardian_tenure *ret_tenure,
 	                       struct baton_claim_holder *ret_holder);
@@ -75,7 +81,8 @@ struct baton_guardian_source {
 	 * of the ttl; it may take as long as it wants, the guardian acts in time all the same.
 	 *
 	 * BATON_NOT_HELD: it is lost. Anything else but BATON_OK: it is not known; it is called
-	 * again soon. */
+	 * again soon, and if it is never BATON_OK in time, baton_err_detail() after the last call
+	 * is told as the reason. */
 	enum baton_err (*renew)(void *arg);
 
 	/* Looks whether it is still held, and changes nothing; now and then between two renewals,
@@ -83,7 +90,9 @@ struct baton_guardian_source {
 	enum baton_err (*look)(void *arg);
 
 	/* Gives it back, if it is held, and closes what take() has opened. Called once after each
-	 * take() that gave it, by the same thread as renew(), unless that one does not return. */
+	 * take() that gave it, in general by the thread of renew(); not while a call of that does
+	 * not return, nor if the guardian is killed. After a loss for which there is no time left,
+	 * the guardian ends without waiting for it. */
 	void (*release)(void *arg);
 
 	void *arg;

@@ -72,12 +72,17 @@ struct baton_store_options {
  * BATON_BUSY:      another process had the write lock for longer than `patience`.
  * BATON_NO_MEMORY, BATON_SYSTEM.
  * *ret_store is untouched unless BATON_OK. What options point to is borrowed until the end. Any
- * thread. A forked child opens its own; all calls on the parent's handle say BATON_GONE there. */
+ * thread.
+ *
+ * In a forked child all calls on the parent's handle say BATON_GONE. Nor may it open the same file
+ * itself, unless no handle of it was open at the fork or it has executed another program since:
+ * SQLite has its locks in mind, would take the parent's for the child's, and what is committed
+ * then can be lost. */
 BATON_API enum baton_err baton_store_open(const struct baton_store_options *options,
                                           struct baton_store **ret_store);
 
 /* Ends the handle. Nothing may be in progress on it. What it holds stays held until it expires or
- * this process is dead. NULL is fine. */
+ * this process is dead. In a forked child it only frees memory. NULL is fine. */
 BATON_API void baton_store_close(struct baton_store *store);
 
 /* Who this handle is: a new incarnation for each one. Lives as long as the handle. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cluster.h"
+#include "denied.h"
 
 /* Between two attempts, longer and longer. */
 #define PAUSE_FIRST_MS 10
@@ -191,13 +192,19 @@ bool cluster_fits(bool cluster, const struct where *where, const struct store *s
 	return false;
 }
 
-static bool subject_write(const struct baton_subject *subject, char text[BATON_NAME_MAX + 1])
+static bool space_is(struct baton_str space, const char *name)
+{
+	return baton_str_equal(space, baton_str_z(name));
+}
+
+bool cluster_subject(const struct baton_subject *subject, char text[BATON_LEASE_SUBJECT_MAX + 1])
 {
 	size_t space = subject->space.len, label = subject->label.len;
-	if (space + 1 + label > BATON_NAME_MAX) {
+	int max = space_is(subject->space, "lane") ? BATON_LEASE_SUBJECT_MAX : BATON_NAME_MAX;
+	if (space + 1 + label > (size_t)max) {
 		complain("in a store, namespace and label have %zu bytes together: at most %d are "
 		         "allowed",
-		         space + label, BATON_NAME_MAX - 1);
+		         space + label, max - 1);
 		return false;
 	}
 	memcpy(text, subject->space.ptr, space);
@@ -205,7 +212,7 @@ static bool subject_write(const struct baton_subject *subject, char text[BATON_N
 	memcpy(text + space + 1, subject->label.ptr, label);
 	text[space + 1 + label] = '\0';
 	struct baton_str name;
-	if (baton_str_name("name", text, space + 1 + label, BATON_NAME_MAX, &name) == BATON_OK)
+	if (baton_str_name("name", text, space + 1 + label, (size_t)max, &name) == BATON_OK)
 		return true;
 	complain("%s", baton_err_detail());
 	return false;
@@ -214,8 +221,7 @@ static bool subject_write(const struct baton_subject *subject, char text[BATON_N
 static bool is_reserved(struct baton_str space)
 {
 	for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
-		if (space.len == strlen(reserved[i]) &&
-		    memcmp(space.ptr, reserved[i], space.len) == 0)
+		if (space_is(space, reserved[i]))
 			return true;
 	}
 	return false;
@@ -251,7 +257,7 @@ int cluster_ready(struct cluster *c, const struct baton_subject *subject)
 		         (int)subject->space.len, subject->space.ptr);
 		return EX_USAGE;
 	}
-	if (!subject_write(subject, c->subject))
+	if (!cluster_subject(subject, c->subject))
 		return EX_USAGE;
 	c->source = (struct baton_guardian_source){
 		.take = take, .renew = renew, .look = look, .release = release, .arg = c};
@@ -261,4 +267,14 @@ int cluster_ready(struct cluster *c, const struct baton_subject *subject)
 		status = EX_USAGE;
 	}
 	return status == EX_OK ? make_absolute(&c->store) : status;
+}
+
+int cluster_fail(const struct cluster *c, enum baton_err e)
+{
+	char locks[BATON_STORE_PATH_MAX + 8];
+	snprintf(locks, sizeof locks, "%s.locks", store_path(&c->store));
+	if (e != BATON_SYSTEM || !denied(locks))
+		return store_fail(&c->store, e);
+	complain("%s; this user may not use it", baton_err_detail());
+	return EX_NOPERM;
 }

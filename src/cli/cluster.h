@@ -14,7 +14,7 @@ struct cluster {
 	struct store store;
 	struct baton_str owner; /* what others are told about who holds */
 	struct baton_duration ttl;
-	char subject[BATON_NAME_MAX + 1];
+	char subject[BATON_LEASE_SUBJECT_MAX + 1];
 	char path[PATH_MAX]; /* of the store's file, in the guardian */
 	struct baton_lease lease;
 	struct baton_guardian_source source; /* for the guardian; cluster_ready() makes it */
@@ -24,8 +24,14 @@ struct cluster {
  * standard error has said. */
 bool cluster_fits(bool cluster, const struct where *where, const struct store *store);
 
+/* The name as that of a lease. False: it cannot be one, as one line on standard error has said. */
+bool cluster_subject(const struct baton_subject *subject, char text[BATON_LEASE_SUBJECT_MAX + 1]);
+
 /* Finds the store and makes the source, which points to `c`. Nothing is opened yet. Returns EX_OK,
  * or another status after one line on standard error. */
 int cluster_ready(struct cluster *c, const struct baton_subject *subject);
+
+/* Says what the last failure was, of the store or of the files beside it, and returns its status. */
+int cluster_fail(const struct cluster *c, enum baton_err e);
 
 #endif

@@ -1,5 +1,6 @@
 /* baton backup: copies a store while it is in use. */
 #include <inttypes.h>
+#include <string.h>
 #include <sysexits.h>
 
 #include "command.h"
@@ -40,6 +41,16 @@ static void tell(struct out *out, const struct request *r)
 	json_end(&json);
 }
 
+static bool path_fits(const char *path)
+{
+	size_t len = strlen(path);
+	if (len > 0 && len <= BATON_STORE_PATH_MAX)
+		return true;
+	complain("the path of the copy has %zu bytes: 1 to %d are allowed", len,
+	         BATON_STORE_PATH_MAX);
+	return false;
+}
+
 static int backup(struct out *out, struct request *r)
 {
 	const struct baton_store_progress progress = {.call = on_progress, .arg = r};
@@ -67,6 +78,10 @@ int cmd_backup(struct out *out, int argc, char **argv)
 	if (!name_needed(&operands, 1, argv[0], "the path of the copy"))
 		return EX_USAGE;
 	request.path = operands.texts[0];
+	if (!path_fits(request.path))
+		return EX_USAGE;
+	if (!out_is_writable(out))
+		return EX_IOERR;
 	status = backup(out, &request);
 	store_close(&request.store);
 	return status;

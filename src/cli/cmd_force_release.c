@@ -130,10 +130,10 @@ static int run_fleet(struct out *out, struct where *where, struct baton_subject 
 static int run_cluster(struct out *out, struct store *store, const struct baton_subject *subject)
 {
 	char text[BATON_LEASE_SUBJECT_MAX + 1];
-	struct baton_str name = {text, subject->space.len + 1 + subject->label.len};
 	struct baton_lease_answer answer;
-	snprintf(text, sizeof text, "%.*s/%.*s", (int)subject->space.len, subject->space.ptr,
-	         (int)subject->label.len, subject->label.ptr);
+	if (!cluster_subject(subject, text))
+		return EX_USAGE;
+	struct baton_str name = baton_str_z(text);
 	if (!out_is_writable(out))
 		return EX_IOERR;
 	int status = store_open(store, STORE_EXISTING);

@@ -364,7 +364,7 @@ static int run(struct lock *lock)
 		return ended(lock, &end);
 	if (e == BATON_YIELD || e == BATON_TIMEOUT)
 		return yielded(lock, &end);
-	return lock->in_store ? store_fail(&lock->cluster.store, e) : where_fail(&lock->where, e);
+	return lock->in_store ? cluster_fail(&lock->cluster, e) : where_fail(&lock->where, e);
 }
 
 int cmd_lock(struct out *out, int argc, char **argv)

@@ -86,7 +86,8 @@ static int unknown_kind(const char *where)
 	show(where, shown);
 	size_t kind = strcspn(shown, ":/");
 	if (shown[kind] != ':')
-		complain("'%s' is no store: a file is given as '" SQLITE "%s'", shown, shown);
+		complain("'%s' is no store: a file is given as '" SQLITE "%s'", shown,
+		         shown[0] != '\0' ? shown : "PATH");
 	else if (strcmp(where, "memory:") == 0)
 		complain("a store in memory ends with the command: use " SQLITE "PATH");
 	else

@@ -31,6 +31,9 @@
 /* How often it tries the latch again, and kills what has been forked since: nobody tells. */
 #define RETRY_MS 20
 
+/* How often it looks, while it waits for the end, at a clock that goes on while the host sleeps. */
+#define SLICE_MS 100
+
 /* How long the subject is kept for a patron that does not say that the command may begin, because
  * it is stopped: others want it meanwhile. */
 #define OFFER_MS 1000
@@ -46,7 +49,6 @@ struct guardian {
 	struct hold hold;
 	struct latch latch;
 	struct brood brood;
-	struct inherited inherited;
 	int signals;        /* where SIGCHLD and SIGTERM arrive */
 	bool alone;         /* the patron has died, or knows all that it waited for */
 	bool begun;         /* the command was started */
@@ -144,19 +146,23 @@ static enum baton_err fork_command(struct guardian *g)
 static enum baton_err settle(struct guardian *g)
 {
 	sigset_t all, heard;
+	struct inherited inherited = {.alloc = baton_alloc_libc()};
 	sigfillset(&all);
 	sigemptyset(&heard);
 	sigaddset(&heard, SIGCHLD);
 	sigaddset(&heard, SIGTERM);
 	if (sigprocmask(SIG_SETMASK, &all, NULL) != 0)
 		return fail_errno(errno, "the guardian cannot block signals");
-	enum baton_err e = inherited_list(&g->inherited, g->birth->socket);
+	enum baton_err e = inherited_list(&inherited, g->birth->socket);
 	if (e == BATON_OK)
 		e = brood_prepare();
 	if (e == BATON_OK)
 		e = fork_command(g);
 	if (e != BATON_OK)
 		return e;
+	/* Before anything is opened: whoever closes a file that a source has opened anew takes its
+	 * locks of fcntl(2) away. */
+	inherited_close(&inherited);
 	prctl(PR_SET_NAME, "baton-guardian", 0, 0, 0);
 	/* A group of its own: what the terminal or a shell does to the patron's group is for the
 	 * command, and must not end the one who has to clean up after it. */
@@ -216,7 +222,6 @@ static void enter_running(struct guardian *g)
 	brood_start(&g->brood, g->latch.fd, fence);
 	g->begun = true;
 	say(g, &(struct post){.kind = POST_BEGUN});
-	inherited_close(&g->inherited);
 }
 
 static void enter_withdrawn(struct guardian *g)
@@ -403,6 +408,9 @@ static void wait_for_something(const struct guardian *g)
 	bool retries = g->phase == PHASE_LATCHING || g->phase == PHASE_KILLING;
 	if (retries && baton_duration_ms(RETRY_MS).ns < left.ns)
 		left = baton_duration_ms(RETRY_MS);
+	/* ppoll() does not count the time for which the host sleeps, but it is of the grace. */
+	if (g->phase == PHASE_ENDING && baton_duration_ms(SLICE_MS).ns < left.ns)
+		left = baton_duration_ms(SLICE_MS);
 	if (left.ns < 0)
 		left.ns = 0;
 	struct timespec timeout = {.tv_sec = left.ns / 1000000000, .tv_nsec = left.ns % 1000000000};
@@ -459,7 +467,6 @@ void guardian_live(const struct guardian_birth *birth)
 		.hold = HOLD_NONE,
 		.latch = LATCH_NONE,
 		.brood = BROOD_NONE,
-		.inherited = {.alloc = baton_alloc_libc()},
 		.until = baton_mono_add(now_boot(), birth->ask->wait),
 		.signals = -1,
 	};

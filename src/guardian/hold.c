@@ -111,6 +111,7 @@ static enum baton_err take_tenure(struct hold *h, const struct hold_ask *ask,
 	struct baton_guardian_tenure tenure = {.beside = NULL};
 	/* Nothing runs now, so there is time for one that has not come back yet. */
 	renewer_join(&h->renewer);
+	fail_detail("%s", "");
 	enum baton_err e = ask->source->take(ask->source->arg, ask->until, &tenure, ret_holder);
 	if (e != BATON_OK)
 		return e;

@@ -59,6 +59,7 @@ static struct baton_duration ask(struct renewer *r)
 	bool due = until_due(r, now).ns <= 0;
 	enum baton_err e = BATON_OK;
 	pthread_mutex_unlock(&r->mu);
+	fail_detail("%s", ""); /* a source need not say anything */
 	if (due)
 		e = source->renew(source->arg);
 	else if (source->look)

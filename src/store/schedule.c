@@ -17,6 +17,7 @@
 #include "store/store.h"
 
 #define TICKS 64 /* of one schedule in one transaction */
+#define PAGE 100 /* of schedules */
 
 /* An expression and its zone, ready to be asked. */
 struct timetable {
@@ -225,9 +226,9 @@ enum baton_err baton_schedule_tick(struct baton_store *store, size_t *ret_count,
 	struct first_error first = {.err = BATON_OK};
 	struct baton_schedules *page = NULL;
 	char after[BATON_NAME_MAX + 1] = "";
-	size_t count = 0, seen = 1;
-	while (seen > 0) {
-		enum baton_err e = baton_schedule_list(store, baton_str_z(after), 100, &page);
+	size_t count = 0, seen = PAGE;
+	while (seen == PAGE) {
+		enum baton_err e = baton_schedule_list(store, baton_str_z(after), PAGE, &page);
 		if (e != BATON_OK)
 			return e;
 		seen = page->count;

@@ -153,7 +153,7 @@ enum baton_err store_enter(const struct baton_store *store)
 {
 	if (store->pid == getpid())
 		return BATON_OK;
-	return fail(BATON_GONE, "this is a forked child, which has to open the store for itself");
+	return fail(BATON_GONE, "this is a forked child, and the store was opened by its parent");
 }
 
 void baton_store_poke(struct baton_store *store)

@@ -56,7 +56,7 @@ def test_a_copy_that_cannot_be_made_is_named(shop):
     assert shop.refused(USAGE, 'backup') == "'backup' needs the path of the copy"
     assert shop.refused(USAGE, 'backup', 'a', 'b') == "'backup' takes one argument, but got 'b' too"
     for path in ('', 'x' * 4001):
-        assert shop.refused(CANNOT_CREATE, 'backup', path) == (
+        assert shop.refused(USAGE, 'backup', path) == (
             f'the path of the copy has {len(path)} bytes: 1 to 4000 are allowed')
 
 
@@ -119,3 +119,24 @@ def test_faults_are_told_and_counted(shop):
 
 def test_check_takes_no_argument(shop):
     assert shop.refused(USAGE, 'check', 'x') == "'check' takes no argument, but got 'x'"
+
+
+def test_with_a_closed_output_no_copy_is_made(shop, copy):
+    shop.put('q', 'x')
+    result = shop.run('backup', copy, stdout=None, preexec_fn=lambda: os.close(1))
+    assert result.returncode == IO_ERROR
+    assert result.stderr == b'baton: cannot write to standard output: Bad file descriptor\n'
+    assert not os.path.exists(copy)
+
+
+def test_a_copy_beside_the_log_of_another_store_is_refused(shop, copy):
+    shop.put('q', 'x')
+    shop.ok('backup', copy)
+    with open(f'{copy}-wal', 'wb') as log:
+        log.write(b'of another one')
+    assert shop.refused(DATA, 'check', env={'BATON_STORE': f'sqlite:{copy}'}) == (
+        f'{copy} is a copy, but {copy}-wal is of the store that was there before: remove it first, '
+        'or put back that store')
+    os.unlink(copy)
+    assert shop.refused(CANNOT_CREATE, 'backup', copy) == (
+        f'{copy}-wal is there already: a copy replaces nothing')

@@ -439,6 +439,19 @@ def test_a_wrong_call_gets_one_clear_line(cluster, store, arguments, line):
     assert not store.exists()
 
 
+@pytest.mark.parametrize('name, words', [
+    ('x' * 300, 'in a store, namespace and label have 304 bytes together: at most 254 are allowed'),
+    ('a\nb', 'the name has the control character U+000A at byte 6'),
+    (b'\xff', 'the name is not valid UTF-8 at byte 5'),
+])
+def test_a_name_that_no_lease_can_have_is_refused_before_the_store_is_opened(
+        baton, store, name, words):
+    for command in (['lock', '--cluster', name, 'true'], ['force-release', '--cluster', name]):
+        result = baton(*command)
+        assert (result.returncode, result.stdout, result.stderr) == (USAGE, '', f'baton: {words}\n')
+    assert not store.exists()
+
+
 def test_a_store_is_only_for_a_cluster(baton):
     for command in (['lock', 'x', '--store', 'sqlite:a', 'true'],
                     ['force-release', '--store', 'sqlite:a', 'x']):

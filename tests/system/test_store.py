@@ -57,6 +57,11 @@ def test_a_bad_name_is_explained(shop, command, where, line):
     assert shop.refused(USAGE, *command, env={'BATON_STORE': where}) == line
 
 
+def test_an_empty_name_is_explained(shop):
+    assert shop.refused(USAGE, 'ls', '--store', '') == (
+        "'' is no store: a file is given as 'sqlite:PATH'")
+
+
 def test_an_option_comes_before_the_environment(shop):
     other = f'sqlite:{shop.folder}/other.db'
     shop.ok('put', 'q', 'x', '--store', other)
@@ -164,6 +169,19 @@ def test_a_store_that_may_only_be_read_is_no_use(shop, public, as_other, command
     line = shop.refused(PERMISSION, *command, '--store', where, **as_other)
     assert line.endswith('; this user may not use it'), line
     assert f'store {public}/store.db' in line
+
+
+def test_a_folder_of_locked_files_that_is_of_somebody_else_is_named(shop, public, as_other):
+    where = f'sqlite:{public}/store.db'
+    shop.ok('lock', '--cluster', '--store', where, 'x', 'true')
+    os.chmod(public, 0o777)
+    os.chmod(f'{public}/store.db', 0o666)
+    os.chmod(f'{public}/store.db.locks', 0o700)
+    assert shop.refused(PERMISSION, 'lock', '--cluster', '--store', where, 'x', 'true',
+                        **as_other) == (
+        f"the folder '{public}/store.db.locks' cannot be opened: Permission denied; "
+        'this user may not use it')
+    assert shop.ok('holders', '--cluster', '--store', where) == ''
 
 
 def test_a_folder_that_may_not_be_written_is_named(shop, public, as_other):

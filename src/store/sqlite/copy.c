@@ -46,7 +46,7 @@ static enum baton_err copy_to(struct sqlite_store *s, const char *part, const ch
                               const struct baton_store_progress *progress)
 {
 	struct db to;
-	enum baton_err e = db_open(&to, part, false, s->db.patience_ms);
+	enum baton_err e = db_open(&to, part, false, &s->db.patience);
 	to.path = path; /* what people are told */
 	if (e == BATON_OK)
 		e = sqlite_read_begin(s);
@@ -86,6 +86,19 @@ static enum baton_err exists(const char *path)
 	return fail(BATON_INVALID, "%s is there already: a copy replaces nothing", path);
 }
 
+/* Neither the file nor what SQLite would take for a part of it. */
+static enum baton_err check_free(const char *path)
+{
+	static const char *const beside[] = {"", "-wal", "-journal"};
+	char name[BATON_STORE_PATH_MAX + 16];
+	for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++) {
+		snprintf(name, sizeof name, "%s%s", path, beside[i]);
+		if (access(name, F_OK) == 0)
+			return exists(name);
+	}
+	return BATON_OK;
+}
+
 static enum baton_err publish(const char *part, const char *path)
 {
 	if (link(part, path) == 0)
@@ -99,9 +112,9 @@ enum baton_err sqlite_backup(struct baton_store *store, const char *path,
 {
 	struct sqlite_store *s = (struct sqlite_store *)store;
 	struct part part;
-	if (access(path, F_OK) == 0)
-		return exists(path);
-	enum baton_err e = part_open(&part, path);
+	enum baton_err e = check_free(path);
+	if (e == BATON_OK)
+		e = part_open(&part, path);
 	if (e != BATON_OK)
 		return e;
 	e = copy_to(s, part.path, path, progress);

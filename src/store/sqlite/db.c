@@ -6,10 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <baton/store.h>
+
 #include "base/check.h"
 #include "base/fail.h"
 
 #define PAUSE_US 150
+#define NAME_SIZE (BATON_STORE_PATH_MAX + 32)
 
 static const char *const texts[SQL_END] = {
 #define SQL_TEXT(name, text) [SQL_##name] = (text),
@@ -17,17 +20,44 @@ static const char *const texts[SQL_END] = {
 #undef SQL_TEXT
 };
 
+bool db_pause(struct db *db, int64_t us)
+{
+	const struct baton_clock *clock = db->patience.clock;
+	struct baton_mono now = clock->now(clock);
+	if (db->paused_us == 0)
+		db->since = now;
+	if (db->paused_us >= db->patience.ms * 1000 ||
+	    baton_mono_sub(now, db->since).ns >= baton_duration_ms(db->patience.ms).ns)
+		return false;
+	usleep((useconds_t)us);
+	db->paused_us += us;
+	return true;
+}
+
 /* SQLite's own waits longer and longer between two looks, up to 100 ms; a renewal beside a busy
  * writer would come too late. */
 static int on_busy(void *arg, int tries)
 {
-	struct db *db = arg;
 	(void)tries;
-	if (db->waited_us >= db->patience_ms * 1000)
-		return 0;
-	usleep(PAUSE_US);
-	db->waited_us += PAUSE_US;
-	return 1;
+	return db_pause(arg, PAUSE_US);
+}
+
+/* Where nothing can be written, SQLite opens the file all the same, and then misses the others. */
+static bool is_readonly(const struct db *db, int code)
+{
+	return (code & 0xff) == SQLITE_READONLY ||
+	       ((code & 0xff) == SQLITE_CANTOPEN && db->handle &&
+	        sqlite3_db_readonly(db->handle, "main") == 1);
+}
+
+static enum baton_err fail_readonly(const struct db *db, const char *doing)
+{
+	char why[256] = "";
+	if (access(db->path, W_OK) != 0)
+		snprintf(why, sizeof why, " (%s)", strerror(errno));
+	return fail(BATON_STORAGE,
+	            "cannot %s store %s: its file and its folder have to be writable%s", doing,
+	            db->path, why);
 }
 
 enum baton_err db_fail(struct db *db, int code, const char *doing)
@@ -37,6 +67,8 @@ enum baton_err db_fail(struct db *db, int code, const char *doing)
 	char why[256] = "";
 	if (errnum != 0 && (code & 0xff) != SQLITE_BUSY)
 		snprintf(why, sizeof why, " (%s)", strerror(errnum));
+	if (is_readonly(db, code))
+		return fail_readonly(db, doing);
 	switch (code & 0xff) {
 	case SQLITE_NOMEM:
 		return fail(BATON_NO_MEMORY, "no memory to %s store %s", doing, db->path);
@@ -44,7 +76,7 @@ enum baton_err db_fail(struct db *db, int code, const char *doing)
 	case SQLITE_LOCKED:
 		return fail(BATON_BUSY,
 		            "another process has kept store %s locked for more than %lld ms",
-		            db->path, (long long)db->patience_ms);
+		            db->path, (long long)db->patience.ms);
 	case SQLITE_NOTADB:
 		return fail(BATON_INVALID, "%s is no store: it is not an SQLite file", db->path);
 	case SQLITE_FULL:
@@ -52,10 +84,6 @@ enum baton_err db_fail(struct db *db, int code, const char *doing)
 		            "cannot %s store %s: there is no room left on its disk; nothing was "
 		            "changed",
 		            doing, db->path);
-	case SQLITE_READONLY:
-		return fail(BATON_STORAGE,
-		            "cannot %s store %s: its file and its folder have to be writable%s",
-		            doing, db->path, why);
 	case SQLITE_CANTOPEN:
 		return fail(BATON_STORAGE, "cannot open store %s: %s", db->path,
 		            errnum != 0 ? strerror(errnum) : text);
@@ -87,19 +115,58 @@ static enum baton_err check_kind(const char *path, bool existing)
 	return BATON_OK;
 }
 
-enum baton_err db_open(struct db *db, const char *path, bool existing, int64_t patience_ms)
+/* Where the first page says how it is written, and what it says there in a copy; a store that is in
+ * use has another number before it has a log. */
+#define HEADER_MODES 18
+#define HEADER_SIZE 20
+#define MODE_COPY 1
+
+/* The log of a store that was here before would be taken for that of a copy that has come in its
+ * place. The file is read through SQLite: who closes it otherwise ends the locks of this process. */
+static enum baton_err check_log(struct db *db)
 {
-	*db = (struct db){.path = path, .patience_ms = patience_ms};
+	struct stat st;
+	sqlite3_file *file = NULL;
+	unsigned char header[HEADER_SIZE];
+	char log[NAME_SIZE];
+	snprintf(log, sizeof log, "%s-wal", db->path);
+	if (stat(log, &st) != 0 || st.st_size == 0)
+		return BATON_OK;
+	sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+	if (!file || !file->pMethods ||
+	    file->pMethods->xRead(file, header, sizeof header, 0) != SQLITE_OK ||
+	    header[HEADER_MODES] != MODE_COPY || header[HEADER_MODES + 1] != MODE_COPY)
+		return BATON_OK;
+	return fail(BATON_INVALID,
+	            "%s is a copy, but %s is of the store that was there before: remove it first, "
+	            "or put back that store",
+	            db->path, log);
+}
+
+/* SQLite takes some names for something else than a file: it does not if they begin with a dot. */
+static const char *plain(const char *path, char name[NAME_SIZE])
+{
+	if (path[0] == '/')
+		return path;
+	snprintf(name, NAME_SIZE, "./%s", path);
+	return name;
+}
+
+enum baton_err db_open(struct db *db, const char *path, bool existing,
+                       const struct db_patience *patience)
+{
+	char name[NAME_SIZE];
+	*db = (struct db){.path = path, .patience = *patience};
 	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
 	enum baton_err e = check_kind(path, existing);
 	if (e != BATON_OK)
 		return e;
-	int code = sqlite3_open_v2(path, &db->handle, flags | (existing ? 0 : SQLITE_OPEN_CREATE),
-	                           NULL);
+	int code = sqlite3_open_v2(plain(path, name), &db->handle,
+	                           flags | (existing ? 0 : SQLITE_OPEN_CREATE), NULL);
 	if (code != SQLITE_OK)
 		return db_fail(db, code, "open");
 	sqlite3_busy_handler(db->handle, on_busy, db);
-	return BATON_OK;
+	return check_log(db);
 }
 
 void db_close(struct db *db)

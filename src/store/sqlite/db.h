@@ -8,6 +8,7 @@
 
 #include <sqlite3.h>
 
+#include <baton/clock.h>
 #include <baton/err.h>
 #include <baton/id.h>
 #include <baton/str.h>
@@ -15,16 +16,28 @@
 
 #include "store/sqlite/sql.h"
 
+/* How long to wait for another one's lock. */
+struct db_patience {
+	const struct baton_clock *clock; /* borrowed */
+	int64_t ms;
+};
+
 struct db {
 	sqlite3 *handle;
 	sqlite3_stmt *stmts[SQL_END]; /* NULL: not prepared yet */
 	const char *path;             /* borrowed */
-	int64_t patience_ms;          /* for another one's lock */
-	int64_t waited_us;            /* of that, since the last begin */
+	struct db_patience patience;
+	struct baton_mono since; /* when the first of the pauses began */
+	int64_t paused_us;       /* in all, since the last begin */
 };
 
 /* Opens the file. BATON_NOT_FOUND: `existing`, and there is none. Errors as baton_store_open(). */
-enum baton_err db_open(struct db *db, const char *path, bool existing, int64_t patience_ms);
+enum baton_err db_open(struct db *db, const char *path, bool existing,
+                       const struct db_patience *patience);
+
+/* Waits a moment for another one's lock. False: the patience is over. A pause is longer than it is
+ * asked for, on a busy host by far: so the clock counts, and the pauses where it stands still. */
+bool db_pause(struct db *db, int64_t us);
 
 /* Fine for a zeroed one. */
 void db_close(struct db *db);

@@ -237,7 +237,6 @@ static enum baton_err look_at_kind(struct db *db, int64_t *ret_version)
 enum baton_err schema_open(struct db *db, struct baton_store_time now)
 {
 	int64_t version, copied = 0;
-	db->waited_us = 0;
 	enum baton_err e = look_at_kind(db, &version);
 	if (e == BATON_OK)
 		e = db_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; "
@@ -246,7 +245,6 @@ enum baton_err schema_open(struct db *db, struct baton_store_time now)
 		e = db_number(db, "SELECT copied FROM state", &copied);
 	if (e != BATON_OK || (version == VERSION && copied == 0))
 		return e;
-	db->waited_us = 0;
 	e = db_begin(db, SQL_BEGIN);
 	if (e != BATON_OK)
 		return e;

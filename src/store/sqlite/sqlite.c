@@ -124,6 +124,7 @@ static enum baton_err check_place(const struct sqlite_store *s, const struct db 
 enum baton_err sqlite_read_begin(struct sqlite_store *s)
 {
 	pthread_mutex_lock(&s->read_mu);
+	s->read.paused_us = 0;
 	enum baton_err e = check_place(s, &s->read);
 	if (e != BATON_OK)
 		pthread_mutex_unlock(&s->read_mu);
@@ -137,7 +138,7 @@ void sqlite_read_end(struct sqlite_store *s)
 
 static enum baton_err begin(struct sqlite_store *s, bool renews)
 {
-	s->db.waited_us = 0;
+	s->db.paused_us = 0;
 	s->news_count = 0;
 	turn_wait(&s->turn, renews);
 	enum baton_err e = db_begin(&s->db, SQL_BEGIN);
@@ -285,8 +286,12 @@ static enum baton_err sqlite_version(struct baton_store *store, uint64_t *ret)
 static void sqlite_close(struct baton_store *store)
 {
 	struct sqlite_store *s = (struct sqlite_store *)store;
-	db_close(&s->db);
-	db_close(&s->read);
+	/* In a forked child SQLite would undo, in the memory that it shares with others, what the
+	 * parent is at. */
+	if (store_enter(store) == BATON_OK) {
+		db_close(&s->db);
+		db_close(&s->read);
+	}
 	turn_close(&s->turn);
 	arena_done(&s->scratch);
 	books_done(&s->books);
@@ -361,19 +366,15 @@ static enum baton_err beats_place(struct sqlite_store *s)
 static enum baton_err schema_wait(struct sqlite_store *s)
 {
 	enum baton_err e = schema_open(&s->db, baton_store_now(&s->base));
-	int64_t waited_us = s->db.waited_us;
-	while (e == BATON_BUSY && waited_us < s->db.patience_ms * 1000) {
-		usleep(AGAIN_US);
+	while (e == BATON_BUSY && db_pause(&s->db, AGAIN_US))
 		e = schema_open(&s->db, baton_store_now(&s->base));
-		waited_us += s->db.waited_us + AGAIN_US;
-	}
 	return e;
 }
 
 static enum baton_err open_both(struct sqlite_store *s, bool existing)
 {
-	int64_t patience_ms = s->base.patience.ns / 1000000;
-	enum baton_err e = db_open(&s->db, s->path, existing, patience_ms);
+	const struct db_patience patience = {s->base.clock, s->base.patience.ns / 1000000};
+	enum baton_err e = db_open(&s->db, s->path, existing, &patience);
 	if (e == BATON_OK)
 		e = schema_wait(s);
 	if (e == BATON_OK)
@@ -382,7 +383,7 @@ static enum baton_err open_both(struct sqlite_store *s, bool existing)
 		e = beats_place(s);
 	if (e == BATON_OK)
 		turn_open(&s->turn, s->path);
-	return e == BATON_OK ? db_open(&s->read, s->path, true, patience_ms) : e;
+	return e == BATON_OK ? db_open(&s->read, s->path, true, &patience) : e;
 }
 
 enum baton_err sqlite_open(const struct baton_store *store, const char *path, bool existing,

@@ -29,6 +29,7 @@ enum answer {
 	ANSWER_LOST,
 	ANSWER_ERROR,
 	ANSWER_ERROR_ONCE,
+	ANSWER_ERROR_THEN_SILENT,
 	ANSWER_NEVER
 };
 
@@ -36,11 +37,14 @@ enum answer {
 struct fake {
 	enum answer renew, look, release;
 	enum baton_err take;
+	bool silent;     /* it does not say why it fails */
 	int64_t late_ns; /* how long before now it says that it was asked for */
 	char beside[96];
 	char fifo[96]; /* the command is told each renewal here */
 	atomic_int takes, renewals, looks, releases;
 	atomic_llong renewed_ns; /* when the last renewal was asked for */
+	bool locks;              /* it locks `beside` as long as it has it */
+	int locked;              /* the guardian's descriptor for that */
 };
 
 struct world {
@@ -65,6 +69,7 @@ static enum baton_err take(void *arg, struct baton_mono until,
 {
 	struct fake *f = arg;
 	struct baton_mono now = now_boot();
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
 	atomic_fetch_add(&f->takes, 1);
 	if (f->take == BATON_YIELD) {
 		*ret_holder = (struct baton_claim_holder){.why = BATON_CLAIM_HELD, .pid = 7};
@@ -72,7 +77,11 @@ static enum baton_err take(void *arg, struct baton_mono until,
 		return baton_mono_live(until, now) ? BATON_TIMEOUT : BATON_YIELD;
 	}
 	if (f->take != BATON_OK)
-		return fail(f->take, "the source is dry");
+		return f->silent ? f->take : fail(f->take, "the source is dry");
+	if (f->locks)
+		f->locked = open(f->beside, O_RDWR | O_CLOEXEC);
+	if (f->locks && fcntl(f->locked, F_SETLK, &lock) != 0)
+		return fail(BATON_SYSTEM, "the source cannot be locked");
 	*ret_tenure = (struct baton_guardian_tenure){
 		.fence = {FENCE},
 		.sent = {now.ns - f->late_ns},
@@ -91,6 +100,8 @@ static enum baton_err give(enum answer answer, bool first)
 		return BATON_NOT_HELD;
 	case ANSWER_ERROR_ONCE:
 		return first ? fail(BATON_STORAGE, "the source is blocked") : BATON_OK;
+	case ANSWER_ERROR_THEN_SILENT:
+		return first ? fail(BATON_STORAGE, "the source is blocked") : BATON_STORAGE;
 	case ANSWER_ERROR:
 		return fail(BATON_STORAGE, "the source is blocked");
 	case ANSWER_NEVER:
@@ -100,22 +111,38 @@ static enum baton_err give(enum answer answer, bool first)
 	return BATON_SYSTEM;
 }
 
+static void tell(const struct fake *f, const char *letter)
+{
+	int fd = open(f->fifo, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	(void)!write(fd, letter, 1);
+	close(fd);
+}
+
+/* A lock of an open file conflicts with those of its own process too, so it can be asked for. */
+static bool is_locked(int fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
 static enum baton_err renew(void *arg)
 {
 	struct fake *f = arg;
 	atomic_store(&f->renewed_ns, now_boot().ns);
 	enum baton_err e = give(f->renew, atomic_fetch_add(&f->renewals, 1) == 0);
-	int fd = open(f->fifo, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	if (fd >= 0 && write(fd, e == BATON_OK ? "o" : "x", 1) < 0)
-		e = BATON_SYSTEM;
-	close(fd);
+	if (e == BATON_OK && f->locks && !is_locked(f->locked))
+		e = fail(BATON_STORAGE, "the lock is gone");
+	tell(f, e == BATON_OK ? "o" : "x");
 	return e;
 }
 
 static enum baton_err look(void *arg)
 {
 	struct fake *f = arg;
-	return give(f->look, atomic_fetch_add(&f->looks, 1) == 0);
+	enum baton_err e = give(f->look, atomic_fetch_add(&f->looks, 1) == 0);
+	if (e != BATON_OK)
+		tell(f, "l");
+	return e;
 }
 
 static void release(void *arg)
@@ -218,6 +245,16 @@ static void an_error_of_the_source_is_the_callers(void **state)
 	assert_int_equal(w->fake->releases, 0);
 }
 
+static void a_source_that_does_not_say_why_is_not_told_by_older_words(void **state)
+{
+	struct world *w = *state;
+	w->fake->take = BATON_STORAGE;
+	w->fake->silent = true;
+	fail_detail("%s", "older words");
+	assert_int_equal(run(w, "exit 3"), BATON_STORAGE);
+	assert_string_equal(baton_err_detail(), "");
+}
+
 static void what_comes_from_a_source_has_a_ttl(void **state)
 {
 	struct world *w = *state;
@@ -235,6 +272,18 @@ static void it_is_renewed_again_and_again(void **state)
 	assert_int_equal(w->end.code, 3);
 	assert_true(w->fake->renewals >= 3);
 	assert_int_equal(w->fake->releases, 1);
+}
+
+static void what_the_caller_has_open_costs_the_source_no_lock(void **state)
+{
+	struct world *w = *state;
+	int fd = open(w->fake->beside, O_RDWR);
+	assert_true(fd >= 0);
+	w->fake->locks = true;
+	w->ask.ttl = baton_duration_s(3);
+	assert_int_equal(run(w, "[ \"$(head -c 1 <>\"$0\")\" = o ] && exit 3"), BATON_OK);
+	assert_int_equal(w->end.code, 3);
+	close(fd);
 }
 
 static void a_renewal_counts_from_before_it_was_asked_for(void **state)
@@ -269,7 +318,7 @@ static void a_renewal_that_fails_is_repeated(void **state)
 static void without_renewals_even_who_ignores_it_is_ended(void **state)
 {
 	struct world *w = *state;
-	w->ask.ttl = baton_duration_ms(1500);
+	w->ask.ttl = baton_duration_s(3);
 	w->ask.grace = baton_duration_s(HOUR); /* more than there is */
 	w->fake->renew = ANSWER_ERROR;
 	assert_int_equal(run(w, ENDLESS), BATON_OK);
@@ -279,6 +328,18 @@ static void without_renewals_even_who_ignores_it_is_ended(void **state)
 	/* Nothing of it lives: its latch can be had. */
 	w->fake->renew = ANSWER_WELL;
 	assert_int_equal(run(w, "exit 3"), BATON_OK);
+}
+
+static void what_is_told_is_why_the_last_renewal_failed(void **state)
+{
+	struct world *w = *state;
+	w->ask.ttl = baton_duration_s(3);
+	w->ask.grace = baton_duration_ms(20);
+	w->fake->renew = ANSWER_ERROR_THEN_SILENT;
+	assert_int_equal(run(w, "exec sleep 1000"), BATON_OK);
+	assert_int_equal(w->end.how, BATON_GUARDIAN_LOST);
+	assert_string_equal(baton_err_detail(),
+	                    "it could not be renewed in time: the store failed");
 }
 
 static void a_source_that_never_answers_again_keeps_nobody_alive(void **state)
@@ -322,11 +383,15 @@ static void a_loss_is_seen_long_before_the_next_renewal(void **state)
 static void a_look_that_fails_changes_nothing(void **state)
 {
 	struct world *w = *state;
-	w->ask.ttl = baton_duration_ms(3600);
 	w->fake->look = ANSWER_ERROR;
-	assert_int_equal(run(w, "[ \"$(head -c 1 <>\"$0\")\" = o ] && exit 3"), BATON_OK);
+	assert_int_equal(run(w, "[ \"$(head -c 2 <>\"$0\")\" = ll ] && exit 3"), BATON_OK);
 	assert_int_equal(w->end.code, 3);
-	assert_true(w->fake->looks > 0);
+}
+
+static void a_source_need_not_be_looked_at(void **state)
+{
+	struct world *w = *state;
+	w->ask.ttl = baton_duration_s(3);
 	w->source.look = NULL;
 	assert_int_equal(run(w, "[ \"$(head -c 1 <>\"$0\")\" = o ] && exit 3"), BATON_OK);
 	assert_int_equal(w->end.code, 3);
@@ -382,15 +447,19 @@ int main(void)
 		TEST(its_latch_lies_beside_what_the_source_says),
 		TEST(who_yields_is_told_who_holds_it),
 		TEST(an_error_of_the_source_is_the_callers),
+		TEST(a_source_that_does_not_say_why_is_not_told_by_older_words),
 		TEST(what_comes_from_a_source_has_a_ttl),
 		TEST(it_is_renewed_again_and_again),
+		TEST(what_the_caller_has_open_costs_the_source_no_lock),
 		TEST(a_renewal_counts_from_before_it_was_asked_for),
 		TEST(a_renewal_that_fails_is_repeated),
 		TEST(without_renewals_even_who_ignores_it_is_ended),
+		TEST(what_is_told_is_why_the_last_renewal_failed),
 		TEST(a_source_that_never_answers_again_keeps_nobody_alive),
 		TEST(what_is_lost_ends_the_command),
 		TEST(a_loss_is_seen_long_before_the_next_renewal),
 		TEST(a_look_that_fails_changes_nothing),
+		TEST(a_source_need_not_be_looked_at),
 		TEST(what_was_given_too_late_starts_nothing),
 		TEST(a_source_that_does_not_take_it_back_keeps_no_status),
 		TEST(what_was_offered_to_who_does_not_answer_is_taken_anew),

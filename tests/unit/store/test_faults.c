@@ -85,6 +85,22 @@ static void lease_until_full(struct baton_store *store)
 	need(says("there is no room left on its disk; nothing was changed"), "full");
 }
 
+static int use_a_disk_that_cannot_be_written(int channel, void *arg)
+{
+	struct world *w = arg;
+	struct baton_store *store = NULL;
+	(void)channel;
+	if (!mount_small(w))
+		return CHILD_SKIP;
+	need(world_try_open(w, w->path, &store) == BATON_OK, "open");
+	baton_store_close(store);
+	if (mount("none", w->folder, NULL, MS_REMOUNT | MS_RDONLY, NULL) != 0)
+		return CHILD_SKIP;
+	need(world_try_open(w, w->path, &store) == BATON_STORAGE, "open what cannot be written");
+	need(says("its file and its folder have to be writable (Read-only file system)"), "told");
+	return 0;
+}
+
 static int use_a_full_disk(int channel, void *arg)
 {
 	struct world *w = arg;
@@ -129,6 +145,11 @@ static void run_in_child(struct world *w, int (*body)(int channel, void *arg))
 	if (code == CHILD_SKIP)
 		skip();
 	assert_int_equal(code, 0);
+}
+
+static void a_disk_that_cannot_be_written_is_told(void **state)
+{
+	run_in_child(*state, use_a_disk_that_cannot_be_written);
 }
 
 static void a_full_disk_is_told_and_is_no_harm(void **state)
@@ -280,6 +301,36 @@ static void a_locked_store_can_be_opened(void **state)
 	assert_int_equal(child_reap(&locker), 0);
 }
 
+/* Whoever looks at it again finds that a second has passed. */
+static struct baton_mono hurry(const struct baton_clock *self)
+{
+	struct fake_clock *c = (struct fake_clock *)self;
+	fake_clock_advance(c, baton_duration_s(1));
+	return c->now;
+}
+
+static void the_clock_says_when_a_lock_was_waited_for_long_enough(void **state)
+{
+	struct world *w = *state;
+	struct child locker;
+	char message[8];
+	w->patience = baton_duration_s(10);
+	world_open(w);
+	child_start(&locker, keep_lock, w);
+	assert_true(channel_receive(locker.channel, message, sizeof message));
+	w->clock.clock.now = hurry;
+	struct baton_mono begin = w->clock.now;
+	for (int i = 1; i <= 2; i++) { /* each has all of it */
+		assert_int_equal(put_some(w->store, "q", "", 1), BATON_BUSY);
+		assert_detail("locked for more than 10000 ms");
+		assert_int_equal(baton_mono_sub(w->clock.now, begin).ns,
+		                 baton_duration_s(11 * i).ns);
+	}
+	child_hang_up(&locker);
+	assert_int_equal(child_reap(&locker), 0);
+	assert_ok(put_some(w->store, "q", "", 1));
+}
+
 #define CALLERS 4
 
 /* How often a transaction was begun; the first one waits until the others have gathered. */
@@ -352,11 +403,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(a_full_disk_is_told_and_is_no_harm),
 		WORLD_TEST(a_store_cannot_be_made_on_a_full_disk),
+		WORLD_TEST(a_disk_that_cannot_be_written_is_told),
 		WORLD_TEST(writes_that_fail_change_nothing),
 		WORLD_TEST(syncs_that_fail_lose_nothing),
 		WORLD_TEST(a_lock_that_is_kept_for_too_long_is_told),
 		WORLD_TEST(those_who_gather_wait_for_the_lock_together),
 		WORLD_TEST(a_locked_store_can_be_opened),
+		WORLD_TEST(the_clock_says_when_a_lock_was_waited_for_long_enough),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,6 +105,26 @@ static void a_folder_is_no_store(void **state)
 	assert_detail("is no store: it is not a file");
 }
 
+static void a_name_that_means_something_to_sqlite_is_one_of_a_file(void **state)
+{
+	static const char *const names[] = {":memory:", "file:name?mode=memory", "file:other"};
+	struct world *w = *state;
+	int back = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(back >= 0);
+	assert_int_equal(chdir(w->folder), 0);
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		for (uint64_t seen = 0; seen <= 1; seen++) {
+			assert_ok(world_try_open(w, names[i], &w->store));
+			assert_int_equal(counts(w->store, "q").ready, seen);
+			assert_ok(put_some(w->store, "q", "", 1));
+			world_close(w);
+		}
+		assert_int_equal(access(names[i], F_OK), 0);
+	}
+	assert_int_equal(fchdir(back), 0);
+	close(back);
+}
+
 static void a_folder_that_is_not_there_is_named(void **state)
 {
 	struct world *w = *state;
@@ -198,6 +218,31 @@ static void a_file_that_was_replaced_is_noticed_and_goes_on_when_it_is_back(void
 	assert_int_equal(counts(w->store, "q").ready, 1);
 	assert_sound(w->store);
 	baton_work_claims_free(claims);
+}
+
+static void a_schedule_that_cannot_be_keeps_nobody(void **state)
+{
+	static const char *const damages[] = {
+		"UPDATE schedule SET name = zeroblob(4) WHERE name = 's'",
+		"UPDATE schedule SET name = printf('%.300c', 'x') WHERE name = 's'",
+	};
+	struct world *w = *state;
+	const struct baton_schedule schedule = {
+		.name = BATON_STR("s"),
+		.cron = BATON_STR("@hourly"),
+		.queue = BATON_STR("q"),
+	};
+	for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
+		size_t count = 1;
+		world_open(w);
+		assert_ok(baton_schedule_set(w->store, &schedule));
+		world_close(w);
+		run_sql(w->path, damages[i]);
+		world_open(w);
+		assert_ok(baton_schedule_tick(w->store, &count, NULL));
+		assert_int_equal(count, 0);
+		world_close(w);
+	}
 }
 
 /* A store with something of everything, closed. */
@@ -370,6 +415,27 @@ static void what_may_not_be_written_or_read_is_told(void **state)
 	assert_sound(w->store);
 }
 
+/* Whether SQLite was left alone shows in what it keeps in memory. */
+static int close_parents_store(int channel, void *arg)
+{
+	sqlite3_int64 before = sqlite3_memory_used();
+	(void)channel;
+	baton_store_close(arg);
+	return sqlite3_memory_used() == before ? 0 : 1;
+}
+
+static void a_forked_child_closes_nothing_of_its_parents(void **state)
+{
+	struct world *w = *state;
+	struct child c;
+	world_open(w);
+	assert_ok(put_some(w->store, "q", "", 1));
+	child_start(&c, close_parents_store, w->store);
+	assert_int_equal(child_reap(&c), 0);
+	assert_ok(put_some(w->store, "q", "", 1));
+	assert_sound(w->store);
+}
+
 int main(void)
 {
 	skips_repair();
@@ -379,12 +445,15 @@ int main(void)
 		WORLD_TEST(a_store_of_a_newer_version_is_refused),
 		WORLD_TEST(a_folder_is_no_store),
 		WORLD_TEST(a_folder_that_is_not_there_is_named),
+		WORLD_TEST(a_name_that_means_something_to_sqlite_is_one_of_a_file),
 		WORLD_TEST(a_file_that_was_deleted_is_noticed),
 		WORLD_TEST(a_file_that_was_replaced_is_noticed_and_goes_on_when_it_is_back),
+		WORLD_TEST(a_schedule_that_cannot_be_keeps_nobody),
 		WORLD_TEST(a_page_of_garbage_is_noticed),
 		WORLD_TEST(flipped_bytes_crash_nobody),
 		WORLD_TEST(a_file_that_was_cut_is_noticed),
 		WORLD_TEST(what_may_not_be_written_or_read_is_told),
+		WORLD_TEST(a_forked_child_closes_nothing_of_its_parents),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -325,6 +325,51 @@ static void a_copy_replaces_nothing(void **state)
 	assert_int_equal(counts(w->store, "q").ready, 1);
 }
 
+static void a_copy_is_not_opened_with_the_log_of_another_store(void **state)
+{
+	struct world *w = *state;
+	struct baton_store *other = NULL;
+	char copy[WORLD_PATH], log[WORLD_PATH + 8], kept[WORLD_PATH];
+	world_file(w, "copy", copy);
+	world_file(w, "kept", kept);
+	snprintf(log, sizeof log, "%s-wal", w->path);
+	world_open(w);
+	assert_ok(put_some(w->store, "q", "", 1));
+	assert_ok(baton_store_backup(w->store, copy, NULL));
+	assert_ok(put_some(w->store, "q", "", 1));
+	world_copy(log, kept);
+	world_close(w);
+	world_copy(copy, w->path);
+	world_copy(kept, log);
+	assert_int_equal(world_try_open(w, w->path, &other), BATON_INVALID);
+	assert_detail("is a copy, but");
+	assert_detail(log);
+	assert_int_equal(unlink(log), 0);
+	world_open(w);
+	assert_int_equal(counts(w->store, "q").ready, 1);
+	assert_sound(w->store);
+}
+
+static void a_copy_is_not_made_beside_the_log_of_another_store(void **state)
+{
+	static const char *const names[] = {"copy-wal", "copy-journal"};
+	struct world *w = *state;
+	char copy[WORLD_PATH], beside[WORLD_PATH];
+	world_file(w, "copy", copy);
+	world_open(w);
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		world_file(w, names[i], beside);
+		FILE *f = fopen(beside, "w");
+		assert_non_null(f);
+		fclose(f);
+		assert_int_equal(baton_store_backup(w->store, copy, NULL), BATON_INVALID);
+		assert_detail(beside);
+		assert_int_equal(access(copy, F_OK), -1);
+		assert_int_equal(unlink(beside), 0);
+	}
+	assert_ok(baton_store_backup(w->store, copy, NULL));
+}
+
 struct copier {
 	struct world *w;
 	char path[WORLD_PATH];
@@ -383,6 +428,8 @@ int main(void)
 		WORLD_TEST(what_a_killed_process_has_copied_is_removed_by_the_next_copy),
 		WORLD_TEST(what_a_living_process_has_copied_is_left_alone),
 		WORLD_TEST(a_copy_replaces_nothing),
+		WORLD_TEST(a_copy_is_not_opened_with_the_log_of_another_store),
+		WORLD_TEST(a_copy_is_not_made_beside_the_log_of_another_store),
 		WORLD_TEST(who_copies_may_be_killed_at_any_moment),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
