@@ -1,8 +1,8 @@
 /* A connection to a PostgreSQL server.
  *
  * Statements are sent in a row and their answers read together, so that a transaction costs a round
- * trip for what it reads and one for what it writes. The first thing that fails sticks: what is sent
- * after it is not done, and conn_round() says what it was. */
+ * trip for what it reads and one for what it writes. The first thing that fails sticks: what is
+ * sent after it is not done, and conn_round() says what it was. */
 #ifndef POSTGRES_CONN_H
 #define POSTGRES_CONN_H
 
@@ -49,7 +49,7 @@ void conn_init(struct conn *c, const struct baton_alloc *alloc, const char *info
                const char *where);
 void conn_close(struct conn *c);
 
-/* Connects, if it is not connected. BATON_STORAGE: it cannot; the detail says why, without secrets. */
+/* Connects, if it is not connected. BATON_STORAGE: it cannot; the detail says why, no secrets. */
 enum baton_err conn_need(struct conn *c);
 
 /* Connects, whether it is connected or not; `plain`: for conn_exec() and conn_ask(). */

@@ -18,7 +18,8 @@ static const char *const steps[] = {
 	"CREATE TABLE baton.state(\n"
 	" one smallint PRIMARY KEY CHECK (one = 1), version int NOT NULL,\n"
 	" name bytea NOT NULL, made bigint NOT NULL, runner bigint NOT NULL,\n"
-	" place text NOT NULL, swept bigint NOT NULL DEFAULT 0);\n"
+	" place text NOT NULL, swept bigint NOT NULL DEFAULT 0,\n"
+	" rung bigint NOT NULL DEFAULT 0);\n"
 	"CREATE SEQUENCE baton.seq CACHE 1;\n"
 	"CREATE TABLE baton.queue(\n"
 	" id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text COLLATE \"C\" NOT "
@@ -160,7 +161,7 @@ static const char *const steps[] = {
 	/* Forgets what is no longer needed, at most so many. */
 	"CREATE FUNCTION baton.tidy(now_ms bigint, most bigint) RETURNS bigint\n"
 	" LANGUAGE plpgsql AS $$\n"
-	"DECLARE n bigint; place bigint; total bigint := 0;\n"
+	"DECLARE n bigint; upto bigint; total bigint := 0;\n"
 	"BEGIN\n"
 	" WITH d AS (DELETE FROM baton.batch WHERE seq IN (SELECT seq FROM baton.batch\n"
 	"   WHERE state = 6 AND until <= now_ms ORDER BY until LIMIT most FOR UPDATE SKIP LOCKED)\n"
@@ -183,8 +184,8 @@ static const char *const steps[] = {
 	"  d AS (DELETE FROM baton.answer a USING x WHERE a.head = x.head AND a.fence = x.fence\n"
 	"   AND x.until <= now_ms RETURNING 1)\n"
 	" SELECT (SELECT count(*) FROM d), CASE WHEN count(*) < most - total THEN 0\n"
-	"  ELSE max(x.head) END INTO n, place FROM x;\n"
-	" UPDATE baton.state SET swept = place WHERE swept <> place;\n"
+	"  ELSE max(x.head) END INTO n, upto FROM x;\n"
+	" UPDATE baton.state SET swept = upto WHERE swept <> upto;\n"
 	" RETURN total + n;\n"
 	"END $$;\n"
 	/* What does not fit together: a sentence, and how many of them. */
@@ -569,8 +570,8 @@ static enum baton_err take_steps(struct conn *c, int version, int64_t now_ms)
 	return e == BATON_OK && version > 0 && version < VERSION ? conn_exec(c, text) : e;
 }
 
-/* After a copy was brought back, or a standby has taken over, fences that were handed out may not be
- * known here: the next ones are above them. In a copy all that was held has ended. */
+/* After a copy was brought back, or a standby has taken over, fences that were handed out may not
+ * be known here: the next ones are above them. In a copy all that was held has ended. */
 static enum baton_err begin_anew(struct conn *c, int64_t now_ms)
 {
 	char text[2400];

@@ -135,10 +135,12 @@ static void counts_set(struct writer *w)
 		if (counts_changed(&w->d->queues[i]))
 			counts_add(&a, &w->d->queues[i]);
 	}
+	/* Those who wait look whether a queue has changed, or this. */
 	if (a.list[0].count > 0)
 		send(w, SQL_QUEUE_COUNT, &a);
-	else
-		args_done(&a);
+	else if (w->d->news_count > 0)
+		conn_send(w->c, SQL_RING, NULL);
+	args_done(&a);
 }
 
 static int64_t flags_of(const struct baton_batch *put)
