@@ -3,7 +3,7 @@
 #define POSTGRES_POSTGRES_H
 
 #include "store/postgres/desk.h"
-#include "store/sqlite/group.h"
+#include "store/group.h"
 #include "store/store.h"
 
 /* Where transactions of one kind are done: a connection, and who is next. */
