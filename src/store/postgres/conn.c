@@ -116,7 +116,7 @@ static enum baton_err tell_wishes(struct conn *c)
 	         "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;"
 	         "SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off;"
 	         "SET bytea_output = hex; SET default_transaction_isolation = 'read committed'",
-	         (long long)c->patience_ms, (long long)(c->patience_ms * 6));
+	         (long long)c->patience_ms, (long long)c->patience_ms * 6);
 	return conn_exec(c, text);
 }
 
@@ -389,13 +389,15 @@ void cell_id(const PGresult *r, int row, int column, struct baton_id *ret)
 
 size_t cell_count(const PGresult *r, int row, int column)
 {
-	struct baton_str s = cell_str(r, row, column);
-	return s.len < ARRAY_HEAD ? 0 : (size_t)number_at(s.ptr + 12, 4);
+	if (PQgetisnull(r, row, column) || PQgetlength(r, row, column) < ARRAY_HEAD)
+		return 0;
+	return (size_t)number_at(PQgetvalue(r, row, column) + 12, 4);
 }
 
 int64_t cell_element(const PGresult *r, int row, int column, size_t at)
 {
-	struct baton_str s = cell_str(r, row, column);
 	size_t from = ARRAY_HEAD + at * 12 + 4;
-	return from + 8 <= s.len ? number_at(s.ptr + from, 8) : 0;
+	if (PQgetisnull(r, row, column) || from + 8 > (size_t)PQgetlength(r, row, column))
+		return 0;
+	return number_at(PQgetvalue(r, row, column) + from, 8);
 }

@@ -461,7 +461,7 @@ static enum baton_err prepare(struct pg_store *s, bool existing)
 	if (e == BATON_OK)
 		e = conn_ask(&c, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint",
 		             text, sizeof text);
-	int64_t now_ms = s->own_clock ? s->host->wall(s->host).ms : atoll(text);
+	int64_t now_ms = s->own_clock ? s->host->wall(s->host).ms : strtoll(text, NULL, 10);
 	atomic_store(&s->ahead_ms, now_ms - s->host->now(s->host).ns / 1000000);
 	if (e == BATON_OK)
 		e = pg_schema_open(&c, existing, now_ms);

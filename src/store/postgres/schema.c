@@ -539,7 +539,7 @@ static enum baton_err look(struct conn *c, int *ret_version)
 		e = conn_ask(c, "SELECT version FROM baton.state", text, sizeof text);
 	if (e != BATON_OK)
 		return e;
-	*ret_version = atoi(text);
+	*ret_version = (int)strtol(text, NULL, 10);
 	if (*ret_version < 1 || *ret_version > VERSION)
 		return fail(BATON_INVALID,
 		            "store %s has version %d of its tables, and this program knows them up "

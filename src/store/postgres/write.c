@@ -90,6 +90,20 @@ static enum baton_err queues_add(struct writer *w)
 	return e;
 }
 
+static bool is_same_retry(const struct baton_retry *a, const struct baton_retry *b)
+{
+	return a->attempts == b->attempts && a->backoff == b->backoff && a->base.ns == b->base.ns &&
+	       a->cap.ns == b->cap.ns;
+}
+
+static bool is_same(const struct baton_queue_policy *a, const struct baton_queue_policy *b)
+{
+	return a->mode == b->mode && a->paused == b->paused && a->payload_max == b->payload_max &&
+	       a->waiting_max == b->waiting_max && is_same_retry(&a->retry, &b->retry) &&
+	       is_same_retry(&a->retry_lane, &b->retry_lane) && a->on_retry == b->on_retry &&
+	       a->on_dead == b->on_dead && a->dedupe.ns == b->dedupe.ns && a->keep.ns == b->keep.ns;
+}
+
 static enum baton_err policies_set(struct writer *w)
 {
 	enum baton_err e = BATON_OK;
@@ -97,7 +111,7 @@ static enum baton_err policies_set(struct writer *w)
 		const struct read_queue *read = &w->d->queues[i];
 		const struct queue *q = read->row;
 		struct args a;
-		if (!q->row.noted || memcmp(&read->policy, &q->is.policy, sizeof read->policy) == 0)
+		if (!q->row.noted || is_same(&read->policy, &q->is.policy))
 			continue;
 		args_new(w, &a, 19);
 		policy_args(&a, q->name, &q->is.policy);
