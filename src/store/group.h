@@ -1,7 +1,7 @@
 /* Merges what several threads want to write into one commit.
  *
- * There is no thread of its own. Requests that come while somebody is at work gather in a batch; the
- * first of them leads: when it is their turn he does all of them in one commit. */
+ * There is no thread of its own. Requests that come while somebody is at work gather in a batch;
+ * the first of them leads: when it is their turn he does all of them in one commit. */
 #ifndef STORE_GROUP_H
 #define STORE_GROUP_H
 

@@ -9,8 +9,8 @@
 struct batch *memory_batch_find(const struct tx *tx, uint64_t id);
 struct batch *memory_batch_named(const struct tx *tx, const struct baton_batch_id *id);
 
-/* A new one at the place of its number in its lane, of what was put, filled; its state is still to be said. NULL:
- * no memory. */
+/* A new one at the place of its number in its lane, of what was put, filled; its state is still to
+ * be said. NULL: no memory. */
 struct batch *memory_batch_make(struct tx *tx, struct queue *queue, const struct baton_batch *put,
                                 uint64_t id, uint64_t seq);
 

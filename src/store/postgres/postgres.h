@@ -2,8 +2,8 @@
 #ifndef POSTGRES_POSTGRES_H
 #define POSTGRES_POSTGRES_H
 
-#include "store/postgres/desk.h"
 #include "store/group.h"
+#include "store/postgres/desk.h"
 #include "store/store.h"
 
 /* Where transactions of one kind are done: a connection, and who is next. */
