@@ -27,6 +27,7 @@ struct pg_store {
 	struct lineup keeps;          /* what renews, and leases  */
 	pthread_mutex_t read_mu;
 	struct conn read;         /* [read_mu] */
+	uint32_t commits;         /* [by the group of adds] */
 	_Atomic uint32_t drawing; /* [atomic] so many transactions draw their numbers first */
 };
 
