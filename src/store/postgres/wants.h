@@ -38,6 +38,7 @@ struct wants {
 	size_t take_count, take_cap;
 	const struct baton_lane_ask *lane_ask;
 	uint64_t runner;  /* 0, or whose claims and shards are needed */
+	bool leaves;      /* it goes, and so all of its queues are locked */
 	bool runners;     /* all of them                              */
 	uint64_t numbers; /* of batches, at most so many              */
 };
