@@ -108,8 +108,9 @@ static const char *const steps[] = {
 	"  SELECT x.lane, q.mode, f.seq, f.state, f.head, f.seq IS NOT NULL AND f.state <> 3\n"
 	"   AND NOT EXISTS (SELECT 1 FROM baton.batch h WHERE h.queue = of AND h.lane = x.lane\n"
 	"    AND h.holds)\n"
+	/* Said so that only the index over lanes can be used, whatever the statistics are. */
 	"   AND NOT EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = of AND c.lane = x.lane\n"
-	"    AND NOT c.offered) AS free\n"
+	"    AND c.offered IS NOT TRUE) AS free\n"
 	"  FROM (SELECT DISTINCT unnest(lanes) AS lane) x\n"
 	"  JOIN baton.queue q ON q.id = of\n"
 	"  LEFT JOIN LATERAL (SELECT b.seq, b.state, b.head FROM baton.batch b\n"
