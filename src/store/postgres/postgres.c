@@ -13,6 +13,7 @@
 #include "store/postgres/schema.h"
 
 #define TRIES 4
+#define PLANNED_NS INT64_C(1000000000)
 #define PAGES 64
 #define TIDY_EVERY 64
 #define TIDY_MAX 100
@@ -204,12 +205,24 @@ static enum baton_err finish(struct deal *t)
 	return e;
 }
 
+/* A plan that was made when a table was empty is a bad one once it is not: so plans are made anew
+ * every second. */
+static void plan_anew(struct deal *t)
+{
+	int64_t now_ns = t->s->host->now(t->s->host).ns;
+	if (now_ns - t->c->planned_ns < PLANNED_NS)
+		return;
+	t->c->planned_ns = now_ns;
+	conn_send(t->c, SQL_DISCARD, NULL);
+}
+
 static enum baton_err attempt(struct deal *t)
 {
 	enum baton_err e = conn_need(t->c);
 	if (e != BATON_OK)
 		return e;
 	conn_begin(t->c);
+	plan_anew(t);
 	load_lock(t->c, &t->first, &t->second);
 	e = first_part(t);
 	if (e == BATON_OK)

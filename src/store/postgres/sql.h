@@ -74,6 +74,7 @@
 
 #define SQL_TABLE(X)                                                                               \
 	X(BEGIN, "BEGIN")                                                                          \
+	X(DISCARD, "DISCARD PLANS")                                                                \
 	X(BEGIN_READ, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")                           \
 	X(COMMIT, "COMMIT")                                                                        \
 	X(ROLLBACK, "ROLLBACK")                                                                    \
