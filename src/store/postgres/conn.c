@@ -37,6 +37,7 @@ static void disconnect(struct conn *c)
 	c->pg = NULL;
 	c->sent = 0;
 	c->open = false;
+	c->lost = false;
 	memset(c->prepared, 0, sizeof c->prepared);
 }
 
@@ -67,6 +68,7 @@ static void failed(struct conn *c, const PGresult *r)
 {
 	const char *state = r ? PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL;
 	const char *message = r ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+	c->lost = c->lost || !r;
 	if (c->err != BATON_OK)
 		return;
 	snprintf(c->state, sizeof c->state, "%s", state ? state : "");
@@ -76,7 +78,7 @@ static void failed(struct conn *c, const PGresult *r)
 
 static bool is_broken(const struct conn *c)
 {
-	return !c->pg || PQstatus(c->pg) != CONNECTION_OK;
+	return !c->pg || c->lost || PQstatus(c->pg) != CONNECTION_OK;
 }
 
 enum baton_err conn_fail(struct conn *c)
@@ -165,7 +167,7 @@ enum baton_err conn_connect(struct conn *c, bool plain)
 
 enum baton_err conn_need(struct conn *c)
 {
-	if (c->pg && PQstatus(c->pg) == CONNECTION_OK && c->err == BATON_OK)
+	if (!is_broken(c) && c->err == BATON_OK)
 		return BATON_OK;
 	return conn_connect(c, false);
 }
@@ -258,12 +260,16 @@ static PGresult *receive(struct conn *c)
 /* Until the server is in step again: after a failure it skips everything up to there. */
 static void await_step(struct conn *c)
 {
+	int nothing = 0; /* in a row: two of them mean that nothing will come any more */
 	while (!is_broken(c)) {
 		PGresult *r = PQgetResult(c->pg);
 		bool done = PQresultStatus(r) == PGRES_PIPELINE_SYNC;
+		nothing = r ? 0 : nothing + 1;
 		PQclear(r);
 		if (done)
 			return;
+		if (nothing > 1)
+			failed(c, NULL);
 	}
 }
 

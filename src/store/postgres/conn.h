@@ -34,6 +34,7 @@ struct conn {
 	bool pooled; /* [const] through a proxy: nothing outlasts a transaction */
 	PGconn *pg;  /* NULL: none yet, or it was lost                      */
 	bool prepared[SQL_COUNT];
+	bool lost;          /* it cannot be used any more                                       */
 	int64_t planned_ns; /* when the server was last told to plan anew                       */
 	bool open;      /* a transaction is                                                     */
 	bool committed; /* COMMIT was sent in it: when the connection breaks now, nobody knows   */
