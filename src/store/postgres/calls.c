@@ -412,6 +412,7 @@ static void runner_remove_want(struct wants *w, const void *args)
 	const struct runner_args *a = args;
 	want_runner(w, a->number);
 	w->runner = a->number;
+	w->leaves = true;
 }
 
 static enum baton_err runner_remove_run(struct baton_store *desk, void *args)

@@ -38,6 +38,7 @@ static void disconnect(struct conn *c)
 	c->pg = NULL;
 	c->sent = 0;
 	c->open = false;
+	c->lost = false;
 	memset(c->prepared, 0, sizeof c->prepared);
 }
 
@@ -68,6 +69,7 @@ static void failed(struct conn *c, const PGresult *r)
 {
 	const char *state = r ? PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL;
 	const char *message = r ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+	c->lost = c->lost || !r;
 	if (c->err != BATON_OK)
 		return;
 	snprintf(c->state, sizeof c->state, "%s", state ? state : "");
@@ -77,7 +79,7 @@ static void failed(struct conn *c, const PGresult *r)
 
 static bool is_broken(const struct conn *c)
 {
-	return !c->pg || PQstatus(c->pg) != CONNECTION_OK;
+	return !c->pg || c->lost || PQstatus(c->pg) != CONNECTION_OK;
 }
 
 enum baton_err conn_fail(struct conn *c)
@@ -180,7 +182,7 @@ enum baton_err conn_connect(struct conn *c, bool plain)
 
 enum baton_err conn_need(struct conn *c)
 {
-	if (c->pg && PQstatus(c->pg) == CONNECTION_OK && c->err == BATON_OK)
+	if (!is_broken(c) && c->err == BATON_OK)
 		return BATON_OK;
 	return conn_connect(c, false);
 }
@@ -273,12 +275,16 @@ static PGresult *receive(struct conn *c)
 /* Until the server is in step again: after a failure it skips everything up to there. */
 static void await_step(struct conn *c)
 {
+	int nothing = 0; /* in a row: two of them mean that nothing will come any more */
 	while (!is_broken(c)) {
 		PGresult *r = PQgetResult(c->pg);
 		bool done = PQresultStatus(r) == PGRES_PIPELINE_SYNC;
+		nothing = r ? 0 : nothing + 1;
 		PQclear(r);
 		if (done)
 			return;
+		if (nothing > 1)
+			failed(c, NULL);
 	}
 }
 
@@ -403,13 +409,15 @@ void cell_id(const PGresult *r, int row, int column, struct baton_id *ret)
 
 size_t cell_count(const PGresult *r, int row, int column)
 {
-	struct baton_str s = cell_str(r, row, column);
-	return s.len < ARRAY_HEAD ? 0 : (size_t)number_at(s.ptr + 12, 4);
+	if (PQgetisnull(r, row, column) || PQgetlength(r, row, column) < ARRAY_HEAD)
+		return 0;
+	return (size_t)number_at(PQgetvalue(r, row, column) + 12, 4);
 }
 
 int64_t cell_element(const PGresult *r, int row, int column, size_t at)
 {
-	struct baton_str s = cell_str(r, row, column);
 	size_t from = ARRAY_HEAD + at * 12 + 4;
-	return s.len >= 8 && from <= s.len - 8 ? number_at(s.ptr + from, 8) : 0;
+	if (PQgetisnull(r, row, column) || from + 8 > (size_t)PQgetlength(r, row, column))
+		return 0;
+	return number_at(PQgetvalue(r, row, column) + from, 8);
 }

@@ -34,6 +34,8 @@ struct conn {
 	bool pooled; /* [const] through a proxy: nothing outlasts a transaction */
 	PGconn *pg;  /* NULL: none yet, or it was lost                      */
 	bool prepared[SQL_COUNT];
+	bool lost;          /* it cannot be used any more                                       */
+	int64_t planned_ns; /* when the server was last told to plan anew                       */
 	bool open;      /* a transaction is                                                     */
 	bool committed; /* COMMIT was sent in it: when the connection breaks now, nobody knows   */
 	enum baton_err err;
@@ -49,8 +51,7 @@ void conn_init(struct conn *c, const struct baton_alloc *alloc, const char *info
                const char *where);
 void conn_close(struct conn *c);
 
-/* Connects, if it is not connected. BATON_STORAGE: it cannot; the detail says why, without
- * secrets. */
+/* Connects, if it is not connected. BATON_STORAGE: it cannot; the detail says why, no secrets. */
 enum baton_err conn_need(struct conn *c);
 
 /* Connects, whether it is connected or not; `plain`: for conn_exec() and conn_ask(). */

@@ -44,7 +44,7 @@ void load_lock(struct conn *c, const struct wants *first, const struct wants *se
 	nums_more(&a, 2, &second->ids);
 	nums_more(&a, 3, &second->stripes);
 	conn_send(c, SQL_LOCK, &a);
-	if (first->runner > 0) {
+	if (first->leaves) {
 		args_init(&a, c->alloc, 1);
 		arg_int(&a, 0, (int64_t)first->runner);
 		conn_send(c, SQL_LOCK_RUNNER, &a);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fail.h"
@@ -12,7 +13,10 @@
 #include "store/postgres/schema.h"
 
 #define TRIES 4
+#define PLANNED_NS INT64_C(1000000000)
 #define PAGES 64
+#define TIDY_EVERY 64
+#define TIDY_MAX 100
 #define CALLS_MAX 64 /* in one transaction */
 #define DRAWING 1000 /* transactions for which others are expected to draw numbers too */
 #define NUMBERS "BT001"
@@ -201,12 +205,24 @@ static enum baton_err finish(struct deal *t)
 	return e;
 }
 
+/* A plan that was made when a table was empty is a bad one once it is not: so plans are made anew
+ * every second. */
+static void plan_anew(struct deal *t)
+{
+	int64_t now_ns = t->s->host->now(t->s->host).ns;
+	if (now_ns - t->c->planned_ns < PLANNED_NS)
+		return;
+	t->c->planned_ns = now_ns;
+	conn_send(t->c, SQL_DISCARD, NULL);
+}
+
 static enum baton_err attempt(struct deal *t)
 {
 	enum baton_err e = conn_need(t->c);
 	if (e != BATON_OK)
 		return e;
 	conn_begin(t->c);
+	plan_anew(t);
 	load_lock(t->c, &t->first, &t->second);
 	e = first_part(t);
 	if (e == BATON_OK)
@@ -331,8 +347,18 @@ static struct request *cut(struct request *list)
 	return rest;
 }
 
+/* Now and then a little of what is old is forgotten; that it cannot be is nobody's failure. */
+static void tidy_little(struct lineup *l)
+{
+	size_t count;
+	struct pg_store *s = l->store;
+	if (l == &s->adds && ++s->commits % TIDY_EVERY == 0)
+		pg_tidy(&s->base, TIDY_MAX, &count);
+}
+
 static void commit(void *lineup, struct request *list)
 {
+	tidy_little(lineup);
 	while (list) {
 		bool split;
 		struct request *rest = cut(list);
@@ -394,11 +420,13 @@ static void lineup_init(struct lineup *l, struct pg_store *s)
 	l->conn.patience_ms = s->base.patience.ns / 1000000;
 }
 
+/* The connections of a forked child are its parent's, who goes on with them. */
 static void lineup_done(struct lineup *l)
 {
 	if (!l->store)
 		return;
-	conn_close(&l->conn);
+	if (l->store->base.pid == getpid())
+		conn_close(&l->conn);
 	group_done(&l->group);
 }
 
@@ -408,7 +436,8 @@ void postgres_close(struct baton_store *store)
 	lineup_done(&s->adds);
 	lineup_done(&s->takes);
 	lineup_done(&s->keeps);
-	conn_close(&s->read);
+	if (s->base.pid == getpid())
+		conn_close(&s->read);
 	pthread_mutex_destroy(&s->read_mu);
 	store_done(store);
 	explicit_bzero(s->info, sizeof s->info);

@@ -2,8 +2,8 @@
 #ifndef POSTGRES_POSTGRES_H
 #define POSTGRES_POSTGRES_H
 
+#include "store/group.h"
 #include "store/postgres/desk.h"
-#include "store/sqlite/group.h"
 #include "store/store.h"
 
 /* Where transactions of one kind are done: a connection, and who is next. */
@@ -27,6 +27,7 @@ struct pg_store {
 	struct lineup keeps;          /* what renews, and leases  */
 	pthread_mutex_t read_mu;
 	struct conn read;         /* [read_mu] */
+	uint32_t commits;         /* [by the group of adds] */
 	_Atomic uint32_t drawing; /* [atomic] so many transactions draw their numbers first */
 };
 

@@ -57,6 +57,7 @@
 
 #define SQL_TABLE(X)                                                                               \
 	X(BEGIN, "BEGIN")                                                                          \
+	X(DISCARD, "DISCARD PLANS")                                                                \
 	X(BEGIN_READ, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")                           \
 	X(COMMIT, "COMMIT")                                                                        \
 	X(ROLLBACK, "ROLLBACK")                                                                    \
@@ -322,7 +323,10 @@
 	                 "WHERE r.number = $1::bigint)")                                           \
 	X(XID, "SELECT pg_current_xact_id_if_assigned()::text::bigint")                            \
 	X(XID_STATUS, "SELECT pg_xact_status($1::bigint::text::xid8)")                             \
-	X(VERSION, "SELECT hashtextextended(pg_current_snapshot()::text, 0)")                      \
+	X(VERSION, "SELECT (SELECT coalesce(sum(hashint8(q.xmin::text::bigint)), 0)::bigint "      \
+	           "FROM baton.queue q) * 31 + (SELECT hashint8(s.xmin::text::bigint) "            \
+	           "FROM baton.state s)")                                                          \
+	X(RING, "UPDATE baton.state SET rung = rung + 1")                                          \
 	X(TIDY, "SELECT baton.tidy($1::bigint, $2::bigint)")                                       \
 	X(CHECK, "SELECT sentence, amount FROM baton.faults()")
 

@@ -38,6 +38,7 @@ struct wants {
 	size_t take_count, take_cap;
 	const struct baton_lane_ask *lane_ask;
 	uint64_t runner;  /* 0, or whose claims and shards are needed */
+	bool leaves;      /* it goes, and so all of its queues are locked */
 	bool runners;     /* all of them                              */
 	uint64_t numbers; /* of batches, at most so many              */
 };
@@ -61,8 +62,7 @@ void want_heads(struct wants *w, const struct want_heads *take);
 /* The runner of that number may not come or go meanwhile; 0: none may come. */
 void want_runner(struct wants *w, uint64_t number);
 
-/* Which of the locks a queue, or another subject, is under. The same in SQL and in every
- * process. */
+/* Which of the locks a queue, or another subject, is under; the same in SQL. */
 #define STRIPES 1024
 #define STRIPES_OF_RUNNERS 64 /* come first */
 uint32_t stripe_of(struct baton_str name);

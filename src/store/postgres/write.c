@@ -140,10 +140,12 @@ static void counts_set(struct writer *w)
 		if (counts_changed(&w->d->queues[i]))
 			counts_add(&a, &w->d->queues[i]);
 	}
+	/* Those who wait look whether a queue has changed, or this. */
 	if (a.list[0].count > 0)
 		send(w, SQL_QUEUE_COUNT, &a);
-	else
-		args_done(&a);
+	else if (w->d->news_count > 0)
+		conn_send(w->c, SQL_RING, NULL);
+	args_done(&a);
 }
 
 static int64_t flags_of(const struct baton_batch *put)
@@ -154,12 +156,22 @@ static int64_t flags_of(const struct baton_batch *put)
 	return flags | (put->count > 1 ? FLAG_MANY : 0);
 }
 
-/* In a lane that is for settle() to say. */
-static bool head_of(const struct batch *b)
+/* Whether it is the first of its line, and can be claimed, as far as the desk tells. */
+static bool leads(const struct desk *d, const struct batch *b)
+{
+	const struct batch *first = b->lane->first;
+	while (first && !memory_line_has(first))
+		first = first->next;
+	return first == b && memory_line_look(b->lane, d->now).free;
+}
+
+/* In a lane settle() has the last word; what is right already it need not write again. */
+static bool head_of(const struct desk *d, const struct batch *b)
 {
 	bool offered = b->is.claim && b->is.claim->is.offered;
-	return b->lane->name.len == 0 && (b->is.state == BATON_BATCH_READY ||
-	                                  (b->is.state == BATON_BATCH_CLAIMED && offered));
+	if (b->lane->name.len > 0)
+		return leads(d, b);
+	return b->is.state == BATON_BATCH_READY || (b->is.state == BATON_BATCH_CLAIMED && offered);
 }
 
 static bool line_of(const struct batch *b)
@@ -217,7 +229,7 @@ static enum baton_err batch_add(struct writer *w, struct args *a, const struct b
 	add_str(a, 1, b->lane->queue->name);
 	add_optional(a, 2, b->lane->name);
 	add_int(a, 3, memory_lane_shard(b->lane));
-	add_bool(a, 4, head_of(b));
+	add_bool(a, 4, head_of(w->d, b));
 	add_bool(a, 5, line_of(b));
 	add_int(a, 6, b->is.state);
 	add_int(a, 7, BATON_PRIORITY_MAX - (int64_t)b->put.priority);
@@ -236,13 +248,13 @@ static enum baton_err batch_add(struct writer *w, struct args *a, const struct b
 	return add_payload(w, a, 19, &b->put);
 }
 
-static void batch_set(struct args *a, const struct batch *b)
+static void batch_set(const struct desk *d, struct args *a, const struct batch *b)
 {
 	bool runner = b->lane->queue->is.policy.mode == BATON_QUEUE_RUNNER;
 	add_int(a, 0, (int64_t)b->row.kept);
 	add_int(a, 1, (int64_t)b->is.seq);
 	add_int(a, 2, runner ? memory_lane_shard(b->lane) + 1 : 0);
-	add_bool(a, 3, head_of(b));
+	add_bool(a, 3, head_of(d, b));
 	add_bool(a, 4, line_of(b));
 	add_int(a, 5, b->is.state);
 	add_time(a, 6, b->is.due);
@@ -278,7 +290,7 @@ static enum baton_err batches_write(struct writer *w)
 		if (row->noted && row->kept == 0)
 			e = batch_add(w, &new, (struct batch *)row);
 		else if (row->noted)
-			batch_set(&old, (struct batch *)row);
+			batch_set(w->d, &old, (struct batch *)row);
 	}
 	if (e == BATON_OK && old.list[0].count > 0)
 		send(w, SQL_BATCH_SET, &old);

@@ -8,7 +8,7 @@
 #include "queue/fence.h"
 #include "store/sqlite/books.h"
 #include "store/sqlite/db.h"
-#include "store/sqlite/group.h"
+#include "store/group.h"
 #include "store/sqlite/turn.h"
 #include "store/store.h"
 

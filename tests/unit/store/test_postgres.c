@@ -532,6 +532,18 @@ static void in_a_copy_nothing_is_held_and_fences_are_higher(void **state)
 	baton_store_close(copy);
 }
 
+static void what_is_old_is_forgotten_along_the_way(void **state)
+{
+	struct bench *b = *state;
+	cluster_run(b->where, "INSERT INTO baton.answer SELECT i, 1, 0, 7, '' "
+	                      "FROM generate_series(1, 150) i; INSERT INTO baton.source "
+	                      "SELECT int8send(i), '', 0, 0 FROM generate_series(1, 20) i");
+	for (int i = 0; i < 256; i++)
+		assert_int_equal(put_into(b->store, "x", "y"), BATON_OK);
+	assert_int_equal(cluster_number(b->where, "SELECT count(*) FROM baton.answer"), 0);
+	assert_int_equal(cluster_number(b->where, "SELECT count(*) FROM baton.source"), 0);
+}
+
 /* Puts until the server is gone, and remembers what was acknowledged. */
 struct load {
 	struct bench *b;
@@ -598,6 +610,7 @@ int main(void)
 		TEST(what_is_no_store_is_refused),
 		TEST(missing_rights_and_read_only_servers_are_named),
 		TEST(in_a_copy_nothing_is_held_and_fences_are_higher),
+		TEST(what_is_old_is_forgotten_along_the_way),
 		TEST(what_was_acknowledged_outlasts_the_server),
 	};
 	if (!cluster_start(&cluster, true)) {
