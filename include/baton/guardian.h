@@ -69,10 +69,11 @@ struct baton_guardian_source {
 	/* Takes it for the ttl of the ask; waits for it if `until`, on baton_clock_boot(), is later
 	 * than now, but makes one attempt in any case.
 	 *
-	 * BATON_OK: *ret_tenure. BATON_YIELD: somebody else has it, and `until` was over when it was
-	 * called; BATON_TIMEOUT: `until` is over now. *ret_holder says who, with `why`. Anything
-	 * else is what baton_guardian_run() answers, with errno and what baton_err_detail() says
-	 * after it. Unless BATON_OK nothing is held or open, and release() is not called. */
+	 * BATON_OK: *ret_tenure. BATON_YIELD: somebody else has it, and `until` was over when it
+	 * was called; BATON_TIMEOUT: `until` is over now. *ret_holder says who, with `why`.
+	 * Anything else is what baton_guardian_run() answers, with errno and what
+	 * baton_err_detail() says after it. Unless BATON_OK nothing is held or open, and release()
+	 * is not called. */
 	enum baton_err (*take)(void *arg, struct baton_mono until,
 	                       struct baton_guardian_tenure *ret_tenure,
 	                       struct baton_claim_holder *ret_holder);

@@ -253,7 +253,7 @@ static int make_absolute(struct store *store)
 int cluster_ready(struct cluster *c, const struct baton_subject *subject)
 {
 	if (is_reserved(subject->space)) {
-		complain("the namespace '%.*s' is for what the store keeps itself",
+		complain("the namespace '%.*s' is for what the store keeps itself: use another",
 		         (int)subject->space.len, subject->space.ptr);
 		return EX_USAGE;
 	}

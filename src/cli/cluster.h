@@ -31,7 +31,7 @@ bool cluster_subject(const struct baton_subject *subject, char text[BATON_LEASE_
  * or another status after one line on standard error. */
 int cluster_ready(struct cluster *c, const struct baton_subject *subject);
 
-/* Says what the last failure was, of the store or of the files beside it, and returns its status. */
+/* Says what has failed, of the store or of the files beside it, and returns its status. */
 int cluster_fail(const struct cluster *c, enum baton_err e);
 
 #endif

@@ -346,13 +346,11 @@ static void there_is_an_end_to_runners(void **state)
 		baton_runner_leave(runners[i]);
 }
 
-static void shards_and_ticks_have_their_limits(void **state)
+static void shards_have_their_limits(void **state)
 {
 	struct world *w = *state;
 	static struct baton_shard shards[BATON_SHARDS_MAX + 1];
 	static struct baton_shard_answer answers[BATON_SHARDS_MAX + 1];
-	struct baton_work_claims *claims = NULL;
-	struct baton_tick t = {.shards = shards, .shard_count = 1, .owned = answers};
 	one_shard(w, "q");
 	struct baton_runner *r = enlist(w, "one");
 	for (int i = 0; i <= BATON_SHARDS_MAX; i++)
@@ -366,12 +364,23 @@ static void shards_and_ticks_have_their_limits(void **state)
 	assert_int_equal(baton_shard_list(w->store, BATON_STR("q"), UINT32_MAX, answers, 2),
 	                 BATON_INVALID);
 	assert_detail("queue \"q\" has the shards 0 to 0: there is no 4294967296");
-	shards[0] = shard("q", 0);
-	shards[0].max = 10001;
+	baton_runner_leave(r);
+}
+
+static void ticks_have_their_limits(void **state)
+{
+	struct world *w = *state;
+	struct baton_shard asked = shard("q", 0);
+	struct baton_shard_answer answer;
+	struct baton_work_claims *claims = NULL;
+	struct baton_tick t = {.shards = &asked, .shard_count = 1, .owned = &answer};
+	one_shard(w, "q");
+	struct baton_runner *r = enlist(w, "one");
+	asked.max = 10001;
 	assert_int_equal(baton_runner_tick(r, &t, &claims), BATON_INVALID);
 	assert_detail("10001 batches in one claim: at most 10000 are allowed");
-	shards[0] = shard("q", 0);
-	shards[0].claims = 1001;
+	asked = shard("q", 0);
+	asked.claims = 1001;
 	assert_int_equal(baton_runner_tick(r, &t, &claims), BATON_INVALID);
 	assert_detail("1001 claims in one call: at most 1000 are allowed");
 	baton_runner_leave(r);
@@ -391,7 +400,8 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(limits_of_a_registration_are_named),
 	WORLD_TEST(names_of_a_registration_have_their_limits),
 	WORLD_TEST(there_is_an_end_to_runners),
-	WORLD_TEST(shards_and_ticks_have_their_limits),
+	WORLD_TEST(shards_have_their_limits),
+	WORLD_TEST(ticks_have_their_limits),
 };
 
 WORLD_MAIN("runner", tests)

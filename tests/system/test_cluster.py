@@ -428,8 +428,8 @@ def test_a_store_that_is_locked_when_the_command_ends_does_not_keep_its_status(s
      'in a store, namespace and label have 255 bytes together: at most 254 are allowed'),
     (['a\tb', 'true'], None),
     (['b\udcff', 'true'], None),
-    (['lane/q/a', 'true'], "the namespace 'lane' is for what the store keeps itself"),
-    (['pull/q', 'true'], "the namespace 'pull' is for what the store keeps itself"),
+    (['lane/q/a', 'true'], "the namespace 'lane' is for what the store keeps itself: use another"),
+    (['pull/q', 'true'], "the namespace 'pull' is for what the store keeps itself: use another"),
 ])
 def test_a_wrong_call_gets_one_clear_line(cluster, store, arguments, line):
     result = cluster(*arguments)

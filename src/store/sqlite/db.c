@@ -122,7 +122,7 @@ static enum baton_err check_kind(const char *path, bool existing)
 #define MODE_COPY 1
 
 /* The log of a store that was here before would be taken for that of a copy that has come in its
- * place. The file is read through SQLite: who closes it otherwise ends the locks of this process. */
+ * place. The file is read through SQLite: who closes it another way ends this process's locks. */
 static enum baton_err check_log(struct db *db)
 {
 	struct stat st;
@@ -143,7 +143,7 @@ static enum baton_err check_log(struct db *db)
 	            db->path, log);
 }
 
-/* SQLite takes some names for something else than a file: it does not if they begin with a dot. */
+/* SQLite takes some names for something else than a file, but none that begins with a dot. */
 static const char *plain(const char *path, char name[NAME_SIZE])
 {
 	if (path[0] == '/')

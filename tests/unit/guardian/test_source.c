@@ -159,6 +159,7 @@ static int setup(void **state)
 	*state = w;
 	if (!w)
 		return -1;
+	*state = w;
 	w->fake = mmap(NULL, sizeof *w->fake, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 	               -1, 0);
 	strcpy(w->folder, "/tmp/baton-source-XXXXXX");
