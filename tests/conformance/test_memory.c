@@ -64,7 +64,7 @@ static bool fail_one(unsigned n, void (*prepare)(struct world *w),
 static void fail_each(void (*prepare)(struct world *w), enum baton_err (*scenario)(struct world *w))
 {
 	/* Each costs several transactions, and a server takes its time. */
-	unsigned step = strncmp(world_kind(), "postgres:", 9) == 0 ? soak_scale(19, 1) : 1;
+	unsigned step = strncmp(world_kind(), "postgres:", 9) == 0 ? soak_scale(37, 1) : 1;
 	for (unsigned n = 1; fail_one(n, prepare, scenario);)
 		n += step;
 }

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -69,23 +70,79 @@ static pid_t spawn(const char *directory, const char *const *argv)
 	_exit(127);
 }
 
-static bool run(const char *directory, const char *const *argv)
+static bool await(pid_t pid)
 {
 	int status = 0;
-	pid_t pid = spawn(directory, argv);
 	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
-static bool make_files(const char *tools, const char *directory)
+/* Runs a program as who we are. */
+static bool run(const char *const *argv)
 {
-	char program[200], data[200];
+	pid_t pid = fork();
+	if (pid == 0) {
+		execv(argv[0], (char *const *)argv);
+		_exit(127);
+	}
+	return await(pid);
+}
+
+static void remove_tree(const char *directory)
+{
+	const char *const argv[] = {"/bin/rm", "-rf", directory, NULL};
+	run(argv);
+}
+
+static bool copy_tree(const char *from, const char *to)
+{
+	const char *const argv[] = {"/bin/cp", "-a", from, to, NULL};
+	return run(argv);
+}
+
+static bool make_new_files(const char *tools, const char *directory, const char *data)
+{
+	char program[200];
 	snprintf(program, sizeof program, "%s/initdb", tools);
-	snprintf(data, sizeof data, "%s/data", directory);
 	const char *const argv[] = {program, "-D",    data,        "-A",
 	                            "trust", "-E",    "UTF8",      "--locale=C",
 	                            "-U",    "baton", "--no-sync", "--no-instructions",
 	                            NULL};
-	return run(directory, argv);
+	return await(spawn(directory, argv));
+}
+
+/* What the first test of a build made is kept beside it, for the others to copy. */
+static bool copy_or_make(const char *tools, const char *directory, const char *data,
+                         const char *model)
+{
+	char part[420];
+	if (access(model, F_OK) == 0 && copy_tree(model, data))
+		return true;
+	remove_tree(data);
+	if (!make_new_files(tools, directory, data))
+		return false;
+	snprintf(part, sizeof part, "%s.part", model);
+	if (!copy_tree(data, part) || rename(part, model) != 0)
+		remove_tree(part);
+	return true;
+}
+
+static bool make_files(const char *tools, const char *directory)
+{
+	char data[200], model[400], lock[420];
+	const char *models = getenv("BATON_TEST_CLUSTERS");
+	const char *version = tools + strlen("/usr/lib/postgresql/");
+	snprintf(data, sizeof data, "%s/data", directory);
+	if (!models)
+		return make_new_files(tools, directory, data);
+	snprintf(model, sizeof model, "%s/cluster-%.*s", models, (int)strcspn(version, "/"),
+	         version);
+	snprintf(lock, sizeof lock, "%s.lock", model);
+	int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	bool made = fd >= 0 && flock(fd, LOCK_EX) == 0 ? copy_or_make(tools, directory, data, model)
+	                                               : make_new_files(tools, directory, data);
+	if (fd >= 0)
+		close(fd);
+	return made;
 }
 
 static pid_t start_server(const char *tools, const char *directory, bool safe)
@@ -111,17 +168,6 @@ static pid_t start_server(const char *tools, const char *directory, bool safe)
 	                            "autovacuum_naptime=5",
 	                            NULL};
 	return spawn(directory, argv);
-}
-
-static void remove_tree(const char *directory)
-{
-	const char *const argv[] = {"/bin/rm", "-rf", directory, NULL};
-	pid_t pid = fork();
-	if (pid == 0) {
-		execv(argv[0], (char *const *)argv);
-		_exit(127);
-	}
-	waitpid(pid, NULL, 0);
 }
 
 static void end_server(pid_t server)
@@ -250,7 +296,8 @@ static void in_postgres(const struct cluster *c, const char *sql)
 	cluster_run(where, sql);
 }
 
-/* One that was given back is emptied, which is faster than making another. */
+/* One that was given back is emptied, which is faster than making another. Deleting few rows takes
+ * less time than making new files for the tables. */
 void cluster_database(struct cluster *c, char *where, size_t size)
 {
 	char sql[64];
@@ -261,11 +308,17 @@ void cluster_database(struct cluster *c, char *where, size_t size)
 		in_postgres(c, sql);
 	}
 	snprintf(where, size, KIND "host=%s dbname=t%u user=baton", c->directory, number);
-	cluster_run(where, "DO $$ BEGIN IF to_regclass('baton.state') IS NOT NULL THEN "
-	                   "TRUNCATE baton.queue, baton.batch, baton.claim, baton.source, "
-	                   "baton.answer, baton.lease, baton.schedule, baton.runner "
-	                   "RESTART IDENTITY; PERFORM setval('baton.seq', 1, false); "
-	                   "UPDATE baton.state SET runner = 0; END IF; END $$");
+	cluster_run(where,
+	            "DO $$ DECLARE t text; BEGIN "
+	            "IF to_regclass('baton.state') IS NULL THEN RETURN; END IF; "
+	            "FOREACH t IN ARRAY ARRAY['queue', 'batch', 'claim', 'source', 'answer', "
+	            "'lease', 'schedule', 'runner'] LOOP "
+	            "IF pg_relation_size('baton.' || t) > 1000000 "
+	            "THEN EXECUTE 'TRUNCATE baton.' || t; "
+	            "ELSE EXECUTE 'DELETE FROM baton.' || t; END IF; END LOOP; "
+	            "PERFORM setval(pg_get_serial_sequence('baton.queue', 'id'), 1, false); "
+	            "PERFORM setval('baton.seq', 1, false); "
+	            "UPDATE baton.state SET runner = 0; END $$");
 }
 
 void cluster_drop(struct cluster *c, const char *where)

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <libpq-fe.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include "support/fake_clock.h"
 #include "support/harness.h"
 #include "support/rng.h"
+#include "support/soak.h"
 
 static struct cluster cluster;
 
@@ -191,12 +193,13 @@ static void a_queue_that_a_user_makes_is_as_any_other(void **state)
 
 /* Threads that put into a few lanes, each through a store of its own. */
 #define WRITERS 4
-#define PUTS 150
+#define PUTS 150 /* of each, in a long run */
 #define LANES 3
 
 /* A moment is a number; each put has that at which it was begun, and that at which it was done. */
 struct crew {
 	_Atomic unsigned clock;
+	unsigned puts; /* of each writer */
 	_Atomic unsigned ended[2 * WRITERS * PUTS + 2]; /* of the put that was begun then */
 };
 
@@ -212,7 +215,7 @@ static void *write_many(void *arg)
 	struct writer *w = arg;
 	struct baton_store *store = open_as(w->b->where);
 	struct rng rng = rng_seed(w->number + 1);
-	for (int i = 0; i < PUTS; i++) {
+	for (unsigned i = 0; i < w->crew->puts; i++) {
 		struct baton_put puts[2];
 		char text[64], lane[2][8];
 		unsigned begun = atomic_fetch_add(&w->crew->clock, 1);
@@ -257,7 +260,7 @@ static unsigned take_all(struct bench *b, struct crew *crew)
 		seq = take_one(b->store, lane, text);
 		if (seq == 0 && done)
 			return count;
-		done = atomic_load(&crew->clock) == 1 + 2 * WRITERS * PUTS;
+		done = atomic_load(&crew->clock) == 1 + 2 * WRITERS * crew->puts;
 		if (seq == 0)
 			continue;
 		unsigned at = (unsigned)atoi(lane);
@@ -277,11 +280,12 @@ static void concurrent_writers_lose_nothing_and_keep_the_order_of_their_lanes(vo
 	memset((void *)crew.ended, 0xff, sizeof crew.ended); /* not yet */
 	assert_int_equal(put_into(b->store, "0", "0"), BATON_OK);
 	atomic_store(&crew.clock, 1);
+	crew.puts = soak_scale(40, PUTS);
 	for (unsigned i = 0; i < WRITERS; i++) {
 		w[i] = (struct writer){.b = b, .crew = &crew, .number = i};
 		assert_int_equal(pthread_create(&w[i].thread, NULL, write_many, &w[i]), 0);
 	}
-	assert_int_equal(take_all(b, &crew), 1 + WRITERS * PUTS * 2);
+	assert_int_equal(take_all(b, &crew), 1 + WRITERS * crew.puts * 2);
 	for (int i = 0; i < WRITERS; i++)
 		pthread_join(w[i].thread, NULL);
 }
@@ -576,11 +580,11 @@ static void what_was_acknowledged_outlasts_the_server(void **state)
 	assert_int_equal(pthread_create(&l.thread, NULL, put_under_load, &l), 0);
 	for (unsigned crashes = 1; crashes <= 3; crashes++) {
 		while (atomic_load(&l.acknowledged) < crashes * 20)
-			;
+			sched_yield();
 		cluster_crash(&cluster);
 	}
 	while (atomic_load(&l.acknowledged) < 100)
-		;
+		sched_yield();
 	atomic_store(&l.end, true);
 	pthread_join(l.thread, NULL);
 	unsigned next = 0, acknowledged = atomic_load(&l.acknowledged);
