@@ -167,13 +167,19 @@ static void compare_leases(struct same *s)
 	}
 }
 
+static void note_fault(void *arg, const char *sentence)
+{
+	struct same *s = arg;
+	same_differ(s, "a store is not sound: %s", sentence);
+}
+
 static void compare_soundness(struct same *s)
 {
 	for (int i = 0; i < SIDES; i++) {
 		uint64_t faults = 0;
-		SAME(s, "check", baton_store_check(s->w[i].store, NULL, NULL, &faults), BATON_OK);
-		if (faults > 0)
-			same_differ(s, "%s is not sound", s->w[i].where);
+		SAME(s, "check", baton_store_check(s->w[i].store, note_fault, s, &faults),
+		     BATON_OK);
+		SAME(s, "faults", (long long)faults, 0LL);
 	}
 }
 

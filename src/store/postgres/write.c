@@ -156,13 +156,20 @@ static int64_t flags_of(const struct baton_batch *put)
 	return flags | (put->count > 1 ? FLAG_MANY : 0);
 }
 
-/* Whether it is the first of its line, and can be claimed, as far as the desk tells. */
+/* The first of its line from here on. */
+static const struct batch *in_line(const struct batch *b)
+{
+	while (b && !memory_line_has(b))
+		b = b->next;
+	return b;
+}
+
+/* Whether it is the first of its line, and can be claimed, as far as the desk tells. One that may
+ * have come in front of another is not said to be: settle() then sees to both. */
 static bool leads(const struct desk *d, const struct batch *b)
 {
-	const struct batch *first = b->lane->first;
-	while (first && !memory_line_has(first))
-		first = first->next;
-	return first == b && memory_line_look(b->lane, d->now).free;
+	return in_line(b->lane->first) == b && memory_line_look(b->lane, d->now).free &&
+	       (b->row.kept == 0 || !in_line(b->next));
 }
 
 /* In a lane settle() has the last word; what is right already it need not write again. */

@@ -199,7 +199,7 @@ static void a_queue_that_a_user_makes_is_as_any_other(void **state)
 /* A moment is a number; each put has that at which it was begun, and that at which it was done. */
 struct crew {
 	_Atomic unsigned clock;
-	unsigned puts; /* of each writer */
+	unsigned puts;                                  /* of each writer */
 	_Atomic unsigned ended[2 * WRITERS * PUTS + 2]; /* of the put that was begun then */
 };
 
