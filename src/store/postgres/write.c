@@ -242,8 +242,10 @@ static enum baton_err batch_add(struct writer *w, struct args *a, const struct b
 	add_int(a, 7, BATON_PRIORITY_MAX - (int64_t)b->put.priority);
 	add_int(a, 8, flags_of(&b->put));
 	add_int(a, 9, b->put_at.ms);
-	add_time(a, 10,
-	         b->is.state == BATON_BATCH_READY ? (struct baton_store_time){0} : b->is.due);
+	if (b->is.state == BATON_BATCH_READY)
+		add_null(a, 10);
+	else
+		add_time(a, 10, b->is.due);
 	add_optional(a, 11, b->put.group);
 	add_retry(a, 12, &b->put.retry);
 	add_int(a, 13, b->is.attempts);
