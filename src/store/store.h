@@ -44,6 +44,7 @@ struct runner_row {
 	uint32_t weight;
 	struct baton_duration ttl;
 	struct baton_store_time since;
+	uint64_t beat; /* of a store in which runners beat; else 0 */
 };
 
 /* Why a runner is removed, and so what becomes of what it has claimed. */
@@ -152,6 +153,12 @@ struct store_ops {
 	                       const struct baton_tick *tick,
 	                       struct baton_work_claims **ret_claims);
 
+	/* How runners of many hosts beat. NULL, both: in memory that the processes of a host share.
+	 * The second takes the runner's beat away, if it is as it was seen. BATON_NOT_HELD: the
+	 * runner, or that beat, is not there any more. */
+	enum baton_err (*beat)(struct baton_store *store, uint64_t number);
+	enum baton_err (*beat_stop)(struct baton_store *store, uint64_t number, uint64_t seen);
+
 	enum baton_err (*backup)(struct baton_store *store, const char *path,
 	                         const struct baton_store_progress *progress);
 	enum baton_err (*check)(struct baton_store *store,
@@ -174,6 +181,7 @@ struct baton_store {
 	struct baton_id name; /* [const] random; a backend that lasts gives the one it has kept */
 	struct baton_duration patience;             /* [const] */
 	enum baton_store_sync sync;                 /* [const] */
+	enum baton_reach reach;                     /* [const] how far those are who share it */
 	int32_t pid;                                /* [const] of the process that opened it */
 	char where[BATON_STORE_PATH_MAX + 16];      /* [const] */
 	char beats_path[BATON_STORE_PATH_MAX + 16]; /* [const] "": memory of this process */
@@ -214,5 +222,7 @@ void store_ring(struct baton_store *store, const struct baton_store_news *news, 
 enum baton_err memory_open(const struct baton_store *store, struct baton_store **ret_store);
 enum baton_err sqlite_open(const struct baton_store *store, const char *path, bool existing,
                            struct baton_store **ret_store);
+enum baton_err postgres_open(const struct baton_store *store, struct baton_str info, bool existing,
+                             struct baton_store **ret_store);
 
 #endif
