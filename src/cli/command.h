@@ -36,6 +36,7 @@ int cmd_help(struct out *out, int argc, char **argv);
 int cmd_holders(struct out *out, int argc, char **argv);
 int cmd_lock(struct out *out, int argc, char **argv);
 int cmd_ls(struct out *out, int argc, char **argv);
+int cmd_migrate(struct out *out, int argc, char **argv);
 int cmd_put(struct out *out, int argc, char **argv);
 int cmd_queue(struct out *out, int argc, char **argv);
 int cmd_renew(struct out *out, int argc, char **argv);

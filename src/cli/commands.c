@@ -5,9 +5,9 @@
 #include "suggest.h"
 
 /* What all commands about a store take. */
-#define STORE_HELP                                                             \
-	"      --store S     sqlite:PATH, instead of $BATON_STORE or of one\n" \
-	"                    of this user's own\n"                             \
+#define STORE_HELP                                                                 \
+	"      --store S     sqlite:PATH or postgresql://HOST/DATABASE, instead\n" \
+	"                    of $BATON_STORE or of one of this user's own\n"       \
 	"  -v, --verbose     say on standard error which store is used\n"
 
 /* What all commands about a claim take. */
@@ -296,6 +296,18 @@ const struct command commands[] = {
 		.run = cmd_check,
 	},
 	{
+		.name = "migrate",
+		.usage = "[OPTION]...",
+		.summary = "make or renew the tables of a store in PostgreSQL",
+		.text = "Makes the schema \"baton\" in the database, or brings its tables to this\n"
+			"version of baton. Other commands do the same when they need it and may.\n"
+			"\n"
+			"      --print       write the statements, and change nothing\n" STORE_HELP
+			"\n"
+			"Example: baton migrate --store postgresql://localhost/jobs\n",
+		.run = cmd_migrate,
+	},
+	{
 		.name = "lock",
 		.usage = "NAME [OPTION]... [--] COMMAND [ARGUMENT]...\n"
 			 "       baton lock NAME [OPTION]... -c STRING",
@@ -335,8 +347,8 @@ const struct command commands[] = {
 			"\n"
 			"      --fleet PATH  the fleet's file\n"
 			"      --cluster     what is held in a store instead, by leases\n"
-			"      --store S     sqlite:PATH, instead of $BATON_STORE or of one\n"
-			"                    of this user's own\n"
+			"      --store S     sqlite:PATH or postgresql://HOST/DATABASE, instead\n"
+			"                    of $BATON_STORE or of one of this user's own\n"
 			"      --json        one JSON object per line\n"
 			"  -v, --verbose     say on standard error which fleet or store is used\n",
 		.run = cmd_holders,

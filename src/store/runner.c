@@ -107,6 +107,21 @@ static enum baton_err enter(struct baton_store *store)
 	return e == BATON_OK ? beats_need(store) : e;
 }
 
+/* What is seen of a runner's beat. */
+static uint64_t beat_of(const struct baton_store *store, const struct runner_row *row)
+{
+	return store->ops->beat ? row->beat : beats_read(&store->beats, row->slot);
+}
+
+/* Takes the beat away, if it is as it was seen. BATON_NOT_HELD: it is not. */
+static enum baton_err beat_stop(struct baton_store *store, const struct runner_row *row,
+                                uint64_t seen)
+{
+	if (store->ops->beat_stop)
+		return store->ops->beat_stop(store, row->number, seen);
+	return beats_stop(&store->beats, row->slot, seen) ? BATON_OK : BATON_NOT_HELD;
+}
+
 static void info_make(struct baton_store *store, const struct runner_row *row,
                       struct baton_runner_info *ret)
 {
@@ -118,7 +133,7 @@ static void info_make(struct baton_store *store, const struct runner_row *row,
 		.weight = row->weight,
 		.ttl = row->ttl,
 		.since = row->since,
-		.beat = beats_read(&store->beats, row->slot),
+		.beat = beat_of(store, row),
 	};
 	memcpy(ret->name, row->name, sizeof ret->name);
 	memcpy(ret->endpoint, row->endpoint, sizeof ret->endpoint);
@@ -178,11 +193,10 @@ static enum baton_err row_make(struct baton_store *store, const struct baton_run
 static enum baton_err make_way(struct baton_store *store, const struct runner_row *other,
                                bool replace)
 {
-	uint64_t seen = beats_read(&store->beats, other->slot);
 	if (!replace && !baton_owner_is_dead(&store->owner, &other->owner, store->reach))
 		return BATON_YIELD;
-	while (!beats_stop(&store->beats, other->slot, seen))
-		seen = beats_read(&store->beats, other->slot);
+	while (!store->ops->beat && beat_stop(store, other, beat_of(store, other)) != BATON_OK)
+		;
 	enum baton_err e = store->ops->runner_remove(store, other->number, RUNNER_TAKEN);
 	return e == BATON_NOT_HELD ? BATON_OK : e;
 }
@@ -279,6 +293,8 @@ enum baton_err baton_runner_beat(struct baton_runner *runner)
 	enum baton_err e = store_enter(runner->store);
 	if (e != BATON_OK)
 		return e;
+	if (runner->store->ops->beat)
+		return runner->store->ops->beat(runner->store, runner->number);
 	return beats_beat(&runner->store->beats, runner->slot, &runner->owner.incarnation)
 	               ? BATON_OK
 	               : BATON_NOT_HELD;
@@ -287,7 +303,8 @@ enum baton_err baton_runner_beat(struct baton_runner *runner)
 /* Whether nobody has taken its beat away. */
 static bool beat_holds(const struct baton_runner *r)
 {
-	return beats_holds(&r->store->beats, r->slot, &r->owner.incarnation);
+	return r->store->ops->beat ||
+	       beats_holds(&r->store->beats, r->slot, &r->owner.incarnation);
 }
 
 static enum baton_err mark(struct baton_runner *runner, const struct runner_mark *mark)
@@ -377,8 +394,8 @@ enum baton_err baton_runner_take_over(struct baton_store *store,
 		e = store->ops->runner_next(store, seen->number - 1, &row);
 	if (e == BATON_NOT_FOUND || (e == BATON_OK && row.number != seen->number))
 		return BATON_NOT_HELD;
-	if (e == BATON_OK && !beats_stop(&store->beats, row.slot, seen->beat))
-		return BATON_NOT_HELD;
+	if (e == BATON_OK)
+		e = beat_stop(store, &row, seen->beat);
 	return e == BATON_OK ? store->ops->runner_remove(store, seen->number, RUNNER_TAKEN) : e;
 }
 

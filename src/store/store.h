@@ -50,6 +50,7 @@ struct runner_row {
 	struct baton_store_time since;
 	enum baton_runner_wish wish;
 	char state[BATON_NAME_MAX + 1];
+	uint64_t beat; /* of a store in which runners beat; else 0 */
 };
 
 /* Why a runner is removed, and so what becomes of what it has claimed. */
@@ -173,6 +174,12 @@ struct store_ops {
 	                       const struct baton_tick *tick,
 	                       struct baton_work_claims **ret_claims);
 
+	/* How runners of many hosts beat. NULL, both: in memory that the processes of a host share.
+	 * The second takes the runner's beat away, if it is as it was seen. BATON_NOT_HELD: the
+	 * runner, or that beat, is not there any more. */
+	enum baton_err (*beat)(struct baton_store *store, uint64_t number);
+	enum baton_err (*beat_stop)(struct baton_store *store, uint64_t number, uint64_t seen);
+
 	enum baton_err (*backup)(struct baton_store *store, const char *path,
 	                         const struct baton_store_progress *progress);
 	enum baton_err (*check)(struct baton_store *store,
@@ -242,5 +249,7 @@ void store_ring(struct baton_store *store, const struct baton_store_news *news, 
 enum baton_err memory_open(const struct baton_store *store, struct baton_store **ret_store);
 enum baton_err sqlite_open(const struct baton_store *store, const char *path, bool existing,
                            struct baton_store **ret_store);
+enum baton_err postgres_open(const struct baton_store *store, struct baton_str info, bool existing,
+                             struct baton_store **ret_store);
 
 #endif

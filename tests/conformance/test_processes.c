@@ -12,6 +12,7 @@
 #include <baton/work.h>
 
 #include "support/child.h"
+#include "support/cluster.h"
 #include "support/harness.h"
 
 #define MATES 4
@@ -150,14 +151,8 @@ static void ask_all(struct team *t, const char *command)
 		channel_send(t->mates[i].channel, command);
 }
 
-static int setup(void **state)
+static int start_mates(struct team *t, void **state)
 {
-	struct team *t = calloc(1, sizeof *t);
-	const char *tmp = getenv("TMPDIR");
-	snprintf(t->directory, sizeof t->directory, "%s/baton-processes-XXXXXX",
-	         tmp ? tmp : "/tmp");
-	assert_non_null(mkdtemp(t->directory));
-	snprintf(t->where, sizeof t->where, "sqlite:%s/store", t->directory);
 	for (int i = 0; i < MATES; i++)
 		child_start(&t->mates[i], mate, t->where);
 	char text[ANSWER];
@@ -170,6 +165,23 @@ static int setup(void **state)
 	return 0;
 }
 
+static const char *kind = "sqlite:";
+static struct cluster cluster;
+
+static int setup(void **state)
+{
+	struct team *t = calloc(1, sizeof *t);
+	const char *tmp = getenv("TMPDIR");
+	if (strcmp(kind, "postgres:") == 0) {
+		cluster_database(&cluster, t->where, sizeof t->where);
+		return start_mates(t, state);
+	}
+	snprintf(t->directory, sizeof t->directory, "%s/baton-processes-XXXXXX",
+	         tmp ? tmp : "/tmp");
+	assert_non_null(mkdtemp(t->directory));
+	snprintf(t->where, sizeof t->where, "sqlite:%s/store", t->directory);
+	return start_mates(t, state);
+}
 /* Whoever was killed has been reaped already. */
 static int teardown(void **state)
 {
@@ -187,6 +199,8 @@ static int teardown(void **state)
 	assert_int_equal(baton_store_check(store, NULL, NULL, &faults), BATON_OK);
 	assert_int_equal(faults, 0);
 	baton_store_close(store);
+	if (cluster.directory[0])
+		cluster_drop(&cluster, t->where);
 	static const char *const ends[] = {"", "-wal", "-shm", "-turn"};
 	for (int i = 0; i < 4; i++) {
 		char path[300];
@@ -394,7 +408,7 @@ static void a_forked_child_cannot_use_its_parents_handle(void **state)
 	baton_store_close(store);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
@@ -413,5 +427,13 @@ int main(void)
 	                                        setup, teardown),
 		cmocka_unit_test(a_forked_child_cannot_use_its_parents_handle),
 	};
-	return cmocka_run_group_tests_name("processes", tests, NULL, NULL);
+	if (argc == 2)
+		kind = argv[1];
+	if (strcmp(kind, "postgres:") == 0 && !cluster_start(&cluster, false)) {
+		printf("1..0 # SKIP no PostgreSQL server can be started here\n");
+		return 0;
+	}
+	int failed = cmocka_run_group_tests_name("processes", tests, NULL, NULL);
+	cluster_stop(&cluster);
+	return failed;
 }

@@ -177,7 +177,7 @@ static void what_is_asked_of_a_runner_lasts_as_long_as_it_does(void **state)
 	assert_int_equal(seen(w, r).wish, BATON_WISH_WORK);
 	assert_int_equal(baton_runner_wish(w->store, BATON_STR("one"), 0), BATON_INVALID);
 	assert_detail("the wish is 0: 1 to 4 are allowed");
-	assert_int_equal(baton_runner_wish(w->store, BATON_STR("one"), 4), BATON_INVALID);
+	assert_int_equal(baton_runner_wish(w->store, BATON_STR("one"), 5), BATON_INVALID);
 	assert_int_equal(baton_runner_wish(w->store, BATON_STR(""), BATON_WISH_WORK),
 	                 BATON_INVALID);
 	baton_runner_leave(r);
