@@ -170,6 +170,20 @@ BATON_API enum baton_err baton_shard_list(struct baton_store *store, struct bato
                                           uint32_t first, struct baton_shard_answer *answers,
                                           size_t count);
 
+/* Where a lane is. */
+struct baton_where {
+	uint32_t shard;                  /* of its queue                               */
+	baton_fence fence;               /* the shard's last; 0: nobody ever had it    */
+	bool owned;                      /* somebody has it now                        */
+	struct baton_runner_info runner; /* who, if so                                 */
+};
+
+/* Which shard the lane belongs to, and who has that now.
+ *
+ * BATON_NOT_FOUND: no such queue. BATON_INVALID, BATON_STORAGE. Any thread. */
+BATON_API enum baton_err baton_lane_where(struct baton_store *store, struct baton_str queue,
+                                          struct baton_str lane, struct baton_where *ret);
+
 /* What a runner does in one transaction. */
 struct baton_tick {
 	const struct baton_work_end *ends; /* claims that have ended, to BATON_CLAIMS_MAX */

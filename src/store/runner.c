@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/quote.h"
 #include "queue/batch.h"
+#include "queue/place.h"
 #include "store/store.h"
 
 struct baton_runner {
@@ -400,6 +401,43 @@ enum baton_err baton_shard_list(struct baton_store *store, struct baton_str queu
 	if (e == BATON_OK)
 		e = batch_check_queue(queue);
 	return e == BATON_OK ? store->ops->shard_list(store, queue, first, answers, count) : e;
+}
+
+/* The runner of that number, if it is there. */
+static enum baton_err runner_seen(struct baton_store *store, uint64_t number,
+                                  struct baton_where *ret)
+{
+	struct runner_row row;
+	if (number == 0)
+		return BATON_OK;
+	enum baton_err e = store->ops->runner_next(store, number - 1, &row);
+	ret->owned = e == BATON_OK && row.number == number;
+	if (ret->owned)
+		info_make(store, &row, &ret->runner);
+	return e == BATON_NOT_FOUND ? BATON_OK : e;
+}
+
+enum baton_err baton_lane_where(struct baton_store *store, struct baton_str queue,
+                                struct baton_str lane, struct baton_where *ret)
+{
+	char subject[BATON_LEASE_SUBJECT_MAX + 1];
+	struct baton_queue_info info;
+	struct baton_shard_answer has = {.runner = 0};
+	enum baton_err e = enter(store);
+	if (e == BATON_OK)
+		e = baton_lane_subject(queue, lane, subject);
+	if (e == BATON_OK)
+		e = store->ops->queue_get(store, queue, &info);
+	if (e != BATON_OK)
+		return e;
+	struct baton_where where = {.shard = place_of_lane(queue, lane, info.policy.shards)};
+	e = store->ops->shard_list(store, queue, where.shard, &has, 1);
+	where.fence = has.fence;
+	if (e == BATON_OK)
+		e = runner_seen(store, has.runner, &where);
+	if (e == BATON_OK)
+		*ret = where;
+	return e;
 }
 
 /* Of all shards together. */

@@ -540,6 +540,55 @@ static void a_queue_of_another_mode_has_no_shards_to_take(void **state)
 	assert_sound(w);
 }
 
+static struct baton_where where(struct world *w, const char *lane)
+{
+	struct baton_where where;
+	memset(&where, 0xff, sizeof where);
+	assert_int_equal(baton_lane_where(w->store, BATON_STR("q"), baton_str_z(lane), &where),
+	                 BATON_OK);
+	return where;
+}
+
+static void a_lane_is_where_its_work_is_given(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner *a = enlist(w, "a"), *b = enlist(w, "b");
+	uint32_t seen_shards = 0;
+	for (int i = 0; i < 8; i++) {
+		char lane[16];
+		snprintf(lane, sizeof lane, "lane %d", i);
+		struct baton_batch_id id = put(w, "q", lane);
+		struct baton_where nobody = where(w, lane);
+		assert_false(nobody.owned);
+		struct baton_shard_answer own_answer = own(i % 2 ? a : b, "q", nobody.shard);
+		struct baton_where now = where(w, lane);
+		assert_int_equal(now.shard, nobody.shard);
+		assert_true(now.owned);
+		assert_int_equal(now.fence.v, own_answer.fence.v);
+		assert_string_equal(now.runner.name, i % 2 ? "a" : "b");
+		struct baton_shard s = shard("q", now.shard);
+		struct baton_shard_answer answer;
+		struct baton_tick t = {.shards = &s, .shard_count = 1, .owned = &answer};
+		struct baton_work_claims *claims = NULL;
+		assert_int_equal(baton_runner_tick(i % 2 ? a : b, &t, &claims), BATON_OK);
+		keep_claims(w, claims);
+		assert_str(claims->claims[0].lane, lane);
+		assert_int_equal(baton_shard_give(i % 2 ? a : b, &s, 1, &answer), BATON_OK);
+		assert_false(where(w, lane).owned);
+		assert_int_equal(where(w, lane).fence.v, now.fence.v);
+		seen_shards |= UINT32_C(1) << now.shard % 32;
+		assert_int_equal(cancel(w, &id), BATON_CANCEL_REMOVED);
+	}
+	assert_true((seen_shards & (seen_shards - 1)) != 0);
+	struct baton_where other;
+	assert_int_equal(baton_lane_where(w->store, BATON_STR("none"), BATON_STR("lane"), &other),
+	                 BATON_NOT_FOUND);
+	assert_int_equal(baton_lane_where(w->store, BATON_STR("q"), BATON_STR(""), &other),
+	                 BATON_INVALID);
+	baton_runner_leave(a);
+	baton_runner_leave(b);
+}
+
 static void limits_of_a_registration_are_named(void **state)
 {
 	struct world *w = *state;
@@ -704,6 +753,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(work_that_kills_its_runners_ends_among_the_dead),
 	WORLD_TEST(a_shard_that_is_given_back_takes_its_claims_with_it),
 	WORLD_TEST(a_queue_of_another_mode_has_no_shards_to_take),
+	WORLD_TEST(a_lane_is_where_its_work_is_given),
 	WORLD_TEST(limits_of_a_registration_are_named),
 	WORLD_TEST(names_of_a_registration_have_their_limits),
 	WORLD_TEST(long_lists_and_paths_have_their_limits),
