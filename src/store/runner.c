@@ -174,12 +174,14 @@ static enum baton_err row_make(struct baton_store *store, const struct baton_run
 	return baton_id_random(&row->owner.incarnation);
 }
 
-/* Whether the one in the way may be removed, and is: he is dead, or to be replaced. */
+/* Whether the one in the way may be removed, and is: he is dead, or to be replaced. Whether handlers
+ * live that he has left behind is not for the store to find out. */
 static enum baton_err make_way(struct baton_store *store, const struct runner_row *other,
                                bool replace)
 {
 	uint64_t seen = beats_read(&store->beats, other->slot);
-	if (!replace && !baton_owner_is_dead(&store->owner, &other->owner, BATON_REACH_HOST))
+	bool dead = baton_owner_is_dead(&store->owner, &other->owner, BATON_REACH_HOST);
+	if (!replace && (!dead || other->life[0]))
 		return BATON_YIELD;
 	while (!beats_stop(&store->beats, other->slot, seen))
 		seen = beats_read(&store->beats, other->slot);
@@ -264,12 +266,20 @@ static bool beat_holds(const struct baton_runner *r)
 	return beats_holds(&r->store->beats, r->slot, &r->owner.incarnation);
 }
 
-static enum baton_err mark(struct baton_runner *runner, const struct runner_mark *mark)
+/* BATON_NOT_HELD: it was stopped. */
+static enum baton_err enter_as(const struct baton_runner *runner)
 {
 	enum baton_err e = store_enter(runner->store);
+	return e == BATON_OK && !beat_holds(runner) ? BATON_NOT_HELD : e;
+}
+
+/* Who is stopped meanwhile has proved nothing. */
+static enum baton_err mark(struct baton_runner *runner, const struct runner_mark *mark)
+{
+	enum baton_err e = enter_as(runner);
 	if (e == BATON_OK)
 		e = runner->store->ops->runner_mark(runner->store, mark);
-	return e == BATON_OK && !beat_holds(runner) ? BATON_NOT_HELD : e;
+	return e == BATON_OK ? enter_as(runner) : e;
 }
 
 enum baton_err baton_runner_prove(struct baton_runner *runner)
@@ -340,8 +350,7 @@ bool baton_runner_serves(const struct baton_runner_info *info, struct baton_str 
 	return false;
 }
 
-enum baton_err baton_runner_take_over(struct baton_store *store,
-                                      const struct baton_runner_info *seen)
+enum baton_err baton_runner_stop(struct baton_store *store, const struct baton_runner_info *seen)
 {
 	struct runner_row row;
 	enum baton_err e = enter(store);
@@ -353,6 +362,13 @@ enum baton_err baton_runner_take_over(struct baton_store *store,
 		return BATON_NOT_HELD;
 	if (e == BATON_OK && !beats_stop(&store->beats, row.slot, seen->beat))
 		return BATON_NOT_HELD;
+	return e;
+}
+
+enum baton_err baton_runner_take_over(struct baton_store *store,
+                                      const struct baton_runner_info *seen)
+{
+	enum baton_err e = baton_runner_stop(store, seen);
 	return e == BATON_OK ? store->ops->runner_remove(store, seen->number, RUNNER_TAKEN) : e;
 }
 
@@ -373,7 +389,7 @@ static enum baton_err shard_change(struct baton_runner *runner, const struct bat
                                    size_t count, bool take, struct baton_shard_answer *answers)
 {
 	struct baton_store *store = runner->store;
-	enum baton_err e = store_enter(store);
+	enum baton_err e = enter_as(runner);
 	if (e == BATON_OK)
 		e = check_shards(shards, count);
 	if (e != BATON_OK)
@@ -476,7 +492,7 @@ static enum baton_err check_tick(const struct baton_tick *tick)
 enum baton_err baton_runner_tick(struct baton_runner *runner, const struct baton_tick *tick,
                                  struct baton_work_claims **ret_claims)
 {
-	enum baton_err e = store_enter(runner->store);
+	enum baton_err e = enter_as(runner);
 	if (e == BATON_OK)
 		e = check_tick(tick);
 	return e == BATON_OK

@@ -443,6 +443,44 @@ static void a_runner_that_has_beaten_is_not_taken_over(void **state)
 	baton_runner_leave(a);
 }
 
+static void a_runner_that_is_stopped_keeps_what_it_has_until_it_is_taken_over(void **state)
+{
+	struct world *w = *state;
+	one_shard(w, "q");
+	put(w, "q", NULL);
+	struct baton_runner *a = enlist(w, "a"), *b = enlist(w, "b");
+	own(a, "q", 0);
+	const struct baton_work_claims *had = tick(w, a, "q");
+	struct baton_runner_info old = seen(w, a);
+	assert_int_equal(baton_runner_beat(a), BATON_OK);
+	assert_int_equal(baton_runner_stop(w->store, &old), BATON_NOT_HELD);
+	assert_int_equal(baton_runner_beat(a), BATON_OK);
+	old = seen(w, a);
+	assert_int_equal(baton_runner_stop(w->store, &old), BATON_OK);
+	struct baton_shard s = shard("q", 0);
+	struct baton_shard_answer answer;
+	struct baton_work_end end = {.proof = had->claims[0].proof, .how = BATON_COMPLETE};
+	struct baton_work_ended ended;
+	struct baton_tick t = {.ends = &end, .end_count = 1, .ended = &ended};
+	struct baton_work_claims *claims = NULL;
+	assert_int_equal(baton_runner_beat(a), BATON_NOT_HELD);
+	assert_int_equal(baton_runner_prove(a), BATON_NOT_HELD);
+	assert_int_equal(baton_runner_tell(a, BATON_STR("attached")), BATON_NOT_HELD);
+	assert_int_equal(baton_runner_tick(a, &t, &claims), BATON_NOT_HELD);
+	assert_int_equal(baton_shard_take(a, &s, 1, &answer), BATON_NOT_HELD);
+	assert_int_equal(baton_shard_give(a, &s, 1, &answer), BATON_NOT_HELD);
+	assert_string_equal(seen(w, a).state, "");
+	assert_int_equal(own(b, "q", 0).err, BATON_YIELD);
+	assert_int_equal(counts(w, "q").running, 1);
+	old = seen(w, a);
+	assert_int_equal(baton_runner_take_over(w->store, &old), BATON_OK);
+	assert_int_equal(own(b, "q", 0).err, BATON_OK);
+	assert_int_equal(tick(w, b, "q")->claims[0].batches[0].attempt, 2);
+	baton_runner_leave(a);
+	baton_runner_leave(b);
+	assert_sound(w);
+}
+
 static void what_a_lost_runner_had_is_ready_again_with_an_attempt_more(void **state)
 {
 	struct world *w = *state;
@@ -749,6 +787,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(each_tick_says_whose_a_shard_is_now),
 	WORLD_TEST(what_was_put_before_the_first_runner_came_is_found),
 	WORLD_TEST(a_runner_that_has_beaten_is_not_taken_over),
+	WORLD_TEST(a_runner_that_is_stopped_keeps_what_it_has_until_it_is_taken_over),
 	WORLD_TEST(what_a_lost_runner_had_is_ready_again_with_an_attempt_more),
 	WORLD_TEST(work_that_kills_its_runners_ends_among_the_dead),
 	WORLD_TEST(a_shard_that_is_given_back_takes_its_claims_with_it),
