@@ -136,6 +136,6 @@ struct args {
 enum baton_err args_read(struct args *a, int fd);
 
 /* For AUTO(). Fine after a failure, and twice. */
-void args_done(struct args *a);
+void errand_args_done(struct args *a);
 
 #endif

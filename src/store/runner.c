@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/quote.h"
 #include "queue/batch.h"
+#include "queue/place.h"
 #include "store/store.h"
 
 struct baton_runner {
@@ -189,11 +190,13 @@ static enum baton_err row_make(struct baton_store *store, const struct baton_run
 	return baton_id_random(&row->owner.incarnation);
 }
 
-/* Whether the one in the way may be removed, and is: he is dead, or to be replaced. */
+/* Whether the one in the way may be removed, and is: he is dead, or to be replaced. Whether handlers
+ * live that he has left behind is not for the store to find out. */
 static enum baton_err make_way(struct baton_store *store, const struct runner_row *other,
                                bool replace)
 {
-	if (!replace && !baton_owner_is_dead(&store->owner, &other->owner, store->reach))
+	bool dead = baton_owner_is_dead(&store->owner, &other->owner, store->reach);
+	if (!replace && (!dead || other->life[0]))
 		return BATON_YIELD;
 	while (!store->ops->beat && beat_stop(store, other, beat_of(store, other)) != BATON_OK)
 		;
@@ -307,12 +310,20 @@ static bool beat_holds(const struct baton_runner *r)
 	       beats_holds(&r->store->beats, r->slot, &r->owner.incarnation);
 }
 
-static enum baton_err mark(struct baton_runner *runner, const struct runner_mark *mark)
+/* BATON_NOT_HELD: it was stopped. */
+static enum baton_err enter_as(const struct baton_runner *runner)
 {
 	enum baton_err e = store_enter(runner->store);
+	return e == BATON_OK && !beat_holds(runner) ? BATON_NOT_HELD : e;
+}
+
+/* Who is stopped meanwhile has proved nothing. */
+static enum baton_err mark(struct baton_runner *runner, const struct runner_mark *mark)
+{
+	enum baton_err e = enter_as(runner);
 	if (e == BATON_OK)
 		e = runner->store->ops->runner_mark(runner->store, mark);
-	return e == BATON_OK && !beat_holds(runner) ? BATON_NOT_HELD : e;
+	return e == BATON_OK ? enter_as(runner) : e;
 }
 
 enum baton_err baton_runner_prove(struct baton_runner *runner)
@@ -383,8 +394,7 @@ bool baton_runner_serves(const struct baton_runner_info *info, struct baton_str 
 	return false;
 }
 
-enum baton_err baton_runner_take_over(struct baton_store *store,
-                                      const struct baton_runner_info *seen)
+enum baton_err baton_runner_stop(struct baton_store *store, const struct baton_runner_info *seen)
 {
 	struct runner_row row;
 	enum baton_err e = enter(store);
@@ -394,8 +404,13 @@ enum baton_err baton_runner_take_over(struct baton_store *store,
 		e = store->ops->runner_next(store, seen->number - 1, &row);
 	if (e == BATON_NOT_FOUND || (e == BATON_OK && row.number != seen->number))
 		return BATON_NOT_HELD;
-	if (e == BATON_OK)
-		e = beat_stop(store, &row, seen->beat);
+	return e == BATON_OK ? beat_stop(store, &row, seen->beat) : e;
+}
+
+enum baton_err baton_runner_take_over(struct baton_store *store,
+                                      const struct baton_runner_info *seen)
+{
+	enum baton_err e = baton_runner_stop(store, seen);
 	return e == BATON_OK ? store->ops->runner_remove(store, seen->number, RUNNER_TAKEN) : e;
 }
 
@@ -416,7 +431,7 @@ static enum baton_err shard_change(struct baton_runner *runner, const struct bat
                                    size_t count, bool take, struct baton_shard_answer *answers)
 {
 	struct baton_store *store = runner->store;
-	enum baton_err e = store_enter(store);
+	enum baton_err e = enter_as(runner);
 	if (e == BATON_OK)
 		e = check_shards(shards, count);
 	if (e != BATON_OK)
@@ -444,6 +459,43 @@ enum baton_err baton_shard_list(struct baton_store *store, struct baton_str queu
 	if (e == BATON_OK)
 		e = batch_check_queue(queue);
 	return e == BATON_OK ? store->ops->shard_list(store, queue, first, answers, count) : e;
+}
+
+/* The runner of that number, if it is there. */
+static enum baton_err runner_seen(struct baton_store *store, uint64_t number,
+                                  struct baton_where *ret)
+{
+	struct runner_row row;
+	if (number == 0)
+		return BATON_OK;
+	enum baton_err e = store->ops->runner_next(store, number - 1, &row);
+	ret->owned = e == BATON_OK && row.number == number;
+	if (ret->owned)
+		info_make(store, &row, &ret->runner);
+	return e == BATON_NOT_FOUND ? BATON_OK : e;
+}
+
+enum baton_err baton_lane_where(struct baton_store *store, struct baton_str queue,
+                                struct baton_str lane, struct baton_where *ret)
+{
+	char subject[BATON_LEASE_SUBJECT_MAX + 1];
+	struct baton_queue_info info;
+	struct baton_shard_answer has = {.runner = 0};
+	enum baton_err e = enter(store);
+	if (e == BATON_OK)
+		e = baton_lane_subject(queue, lane, subject);
+	if (e == BATON_OK)
+		e = store->ops->queue_get(store, queue, &info);
+	if (e != BATON_OK)
+		return e;
+	struct baton_where where = {.shard = place_of_lane(queue, lane, info.policy.shards)};
+	e = store->ops->shard_list(store, queue, where.shard, &has, 1);
+	where.fence = has.fence;
+	if (e == BATON_OK)
+		e = runner_seen(store, has.runner, &where);
+	if (e == BATON_OK)
+		*ret = where;
+	return e;
 }
 
 /* Of all shards together. */
@@ -482,7 +534,7 @@ static enum baton_err check_tick(const struct baton_tick *tick)
 enum baton_err baton_runner_tick(struct baton_runner *runner, const struct baton_tick *tick,
                                  struct baton_work_claims **ret_claims)
 {
-	enum baton_err e = store_enter(runner->store);
+	enum baton_err e = enter_as(runner);
 	if (e == BATON_OK)
 		e = check_tick(tick);
 	return e == BATON_OK

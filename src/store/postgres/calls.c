@@ -505,7 +505,7 @@ static void tick_want(struct wants *w, const void *args)
 	want_runner(w, a->runner);
 	for (size_t i = 0; i < tick->shard_count; i++) {
 		const struct baton_shard *s = &tick->shards[i];
-		size_t claims = store_tick_claims(tick);
+		uint32_t claims = (uint32_t)store_tick_claims(tick);
 		const struct want_heads heads = {s->queue, s->number + 1,
 		                                 s->claims < claims ? s->claims : claims, s->max};
 		want_shard(w, s->queue, s->number);
