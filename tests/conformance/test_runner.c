@@ -555,6 +555,72 @@ static void a_shard_that_is_given_back_takes_its_claims_with_it(void **state)
 	assert_sound(w);
 }
 
+/* All shards of a queue, taken at once, and everything that is there claimed. */
+static const struct baton_work_claims *claim_everywhere(struct world *w, struct baton_runner *r,
+                                                        const char *queue)
+{
+	struct baton_shard shards[BATON_QUEUE_SHARDS];
+	struct baton_shard_answer answers[BATON_QUEUE_SHARDS];
+	struct baton_work_claims *claims = NULL;
+	for (uint32_t i = 0; i < BATON_QUEUE_SHARDS; i++)
+		shards[i] = shard(queue, i);
+	const struct baton_tick t = {
+		.shards = shards,
+		.shard_count = BATON_QUEUE_SHARDS,
+		.owned = answers,
+	};
+	assert_int_equal(baton_shard_take(r, shards, BATON_QUEUE_SHARDS, answers), BATON_OK);
+	assert_int_equal(baton_runner_tick(r, &t, &claims), BATON_OK);
+	assert_non_null(claims);
+	keep_claims(w, claims);
+	return claims;
+}
+
+static void a_shard_that_is_given_back_takes_no_claims_of_others_with_it(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner *a = enlist(w, "a");
+	struct baton_shard_answer answer;
+	put(w, "q", "one");
+	put(w, "q", "two");
+	put(w, "q", "three");
+	const struct baton_work_claims *c = claim_everywhere(w, a, "q");
+	assert_int_equal(c->count, 3);
+	for (size_t i = 1; i < 3; i++)
+		assert_int_not_equal(c->claims[i].shard, c->claims[0].shard);
+	struct baton_shard s = shard("q", c->claims[0].shard);
+	assert_int_equal(baton_shard_give(a, &s, 1, &answer), BATON_OK);
+	assert_int_equal(counts(w, "q").running, 2);
+	assert_int_equal(tick_end(a, &c->claims[0], BATON_COMPLETE).err, BATON_NOT_HELD);
+	assert_int_equal(tick_end(a, &c->claims[1], BATON_COMPLETE).err, BATON_OK);
+	assert_int_equal(tick_end(a, &c->claims[2], BATON_COMPLETE).err, BATON_OK);
+	baton_runner_leave(a);
+	assert_sound(w);
+}
+
+static void claims_that_their_runner_does_not_know_of_are_given_back(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner *a = enlist(w, "a");
+	put(w, "q", "one");
+	put(w, "q", "two");
+	const struct baton_work_claims *c = claim_everywhere(w, a, "q");
+	assert_int_equal(baton_runner_settle(a, &c->claims[1].proof, 1), BATON_OK);
+	assert_int_equal(counts(w, "q").running, 1);
+	assert_int_equal(tick_end(a, &c->claims[0], BATON_COMPLETE).err, BATON_NOT_HELD);
+	assert_int_equal(tick_end(a, &c->claims[1], BATON_COMPLETE).err, BATON_OK);
+	c = claim_everywhere(w, a, "q");
+	assert_int_equal(c->count, 1);
+	assert_int_equal(c->claims[0].batches[0].attempt, 1);
+	assert_int_equal(baton_runner_settle(a, NULL, 0), BATON_OK);
+	assert_int_equal(counts(w, "q").running, 0);
+	const struct baton_runner_info info = seen(w, a);
+	assert_int_equal(baton_runner_take_over(w->store, &info), BATON_OK);
+	assert_int_equal(baton_runner_settle(a, NULL, 0), BATON_NOT_HELD);
+	baton_runner_leave(a);
+	assert_sound(w);
+}
+
 static void a_queue_of_another_mode_has_no_shards_to_take(void **state)
 {
 	struct world *w = *state;
@@ -791,6 +857,8 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(what_a_lost_runner_had_is_ready_again_with_an_attempt_more),
 	WORLD_TEST(work_that_kills_its_runners_ends_among_the_dead),
 	WORLD_TEST(a_shard_that_is_given_back_takes_its_claims_with_it),
+	WORLD_TEST(a_shard_that_is_given_back_takes_no_claims_of_others_with_it),
+	WORLD_TEST(claims_that_their_runner_does_not_know_of_are_given_back),
 	WORLD_TEST(a_queue_of_another_mode_has_no_shards_to_take),
 	WORLD_TEST(a_lane_is_where_its_work_is_given),
 	WORLD_TEST(limits_of_a_registration_are_named),

@@ -7,6 +7,7 @@
 #include "base/quote.h"
 #include "store/memory/batch.h"
 #include "store/memory/due.h"
+#include "store/memory/lane.h"
 #include "store/memory/lease.h"
 #include "store/memory/ops.h"
 #include "store/memory/put.h"
@@ -95,11 +96,11 @@ static enum baton_err abandon(struct tx *tx, struct claim *claim)
 	return e;
 }
 
-/* Which of its claims a runner gives back: all, or what was granted under `granter` in the queue,
- * and none that is known. */
+/* Which of its claims a runner gives back: all, or those in one shard of the queue, and none that is
+ * known. */
 struct giving {
 	const struct queue *queue;
-	uint64_t granter;
+	uint32_t shard;
 	const struct baton_work_proof *known;
 	size_t known_count;
 	enum runner_end end;
@@ -108,7 +109,8 @@ struct giving {
 static bool is_given(const struct giving *g, const struct claim *claim)
 {
 	char name[CLAIM_NAME_TEXT];
-	if (g->queue && (claim->lane->queue != g->queue || claim->granter != g->granter))
+	if (g->queue &&
+	    (claim->lane->queue != g->queue || memory_lane_shard(claim->lane) != g->shard))
 		return false;
 	claim_name_print(&claim->name, name);
 	return g->known_count == 0 || !store_is_known(g->known, g->known_count, name);
@@ -276,7 +278,7 @@ static enum baton_err change_one(struct tx *tx, const struct runner *r,
 		return e;
 	e = give_back(tx, r,
 	              &(struct giving){.queue = queue,
-	                               .granter = shard->is.row.fence,
+	                               .shard = c->shards[i].number,
 	                               .end = RUNNER_LEFT});
 	if (e == BATON_OK)
 		e = memory_tx_save(tx, &shard->row);

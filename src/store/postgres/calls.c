@@ -460,6 +460,16 @@ static enum baton_err pg_runner_settle(struct baton_store *store, uint64_t numbe
 	return pg_do(&of(store)->adds, &call);
 }
 
+/* BATON_NOT_HELD: it was stopped, or is not there any more. */
+static enum baton_err runner_acts(struct baton_store *desk, uint64_t number)
+{
+	struct runner_row row;
+	enum baton_err e = memory_runner_next(desk, number - 1, &row);
+	if (e == BATON_NOT_FOUND || (e == BATON_OK && (row.number != number || row.beat == 0)))
+		return BATON_NOT_HELD;
+	return e;
+}
+
 static void shard_want(struct wants *w, const void *args)
 {
 	const struct shard_change *const *change = args;
@@ -472,7 +482,8 @@ static void shard_want(struct wants *w, const void *args)
 static enum baton_err shard_run(struct baton_store *desk, void *args)
 {
 	const struct shard_change *const *change = args;
-	return memory_shard_change(desk, *change);
+	enum baton_err e = runner_acts(desk, (*change)->runner);
+	return e == BATON_OK ? memory_shard_change(desk, *change) : e;
 }
 
 static enum baton_err pg_shard_change(struct baton_store *store, const struct shard_change *change)
@@ -495,7 +506,8 @@ static enum baton_err tick_ends_run(struct baton_store *desk, void *args)
 	struct baton_tick ends = *(const struct baton_tick *)a->ask;
 	struct baton_work_claims *none = NULL;
 	ends.shard_count = 0;
-	return memory_tick(desk, a->runner, &ends, &none);
+	enum baton_err e = runner_acts(desk, a->runner);
+	return e == BATON_OK ? memory_tick(desk, a->runner, &ends, &none) : e;
 }
 
 static void tick_want(struct wants *w, const void *args)
@@ -520,7 +532,8 @@ static enum baton_err tick_run(struct baton_store *desk, void *args)
 	struct baton_tick takes = *(const struct baton_tick *)a->ask;
 	takes.end_count = 0;
 	forget_claims(a);
-	return memory_tick(desk, a->runner, &takes, &a->claims);
+	enum baton_err e = runner_acts(desk, a->runner);
+	return e == BATON_OK ? memory_tick(desk, a->runner, &takes, &a->claims) : e;
 }
 
 static enum baton_err pg_tick(struct baton_store *store, uint64_t runner,

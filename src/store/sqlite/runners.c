@@ -176,16 +176,27 @@ static enum baton_err claims_list(struct sqlite_store *s, int64_t owner, struct 
 	return e == BATON_OK && !memory ? fail(BATON_NO_MEMORY, "no memory for claims") : e;
 }
 
-static bool is_returned(const struct returning *returning, const struct claim_row *c)
+static bool is_known(const struct returning *returning, const struct claim_row *c)
 {
 	const struct claim_name name = {(uint64_t)c->head, c->fence};
 	char text[CLAIM_NAME_TEXT];
-	if (returning->granter > 0 &&
-	    (c->granter != returning->granter || c->queue != returning->queue))
-		return false;
 	claim_name_print(&name, text);
-	return returning->known_count == 0 ||
-	       !store_is_known(returning->known, returning->known_count, text);
+	return store_is_known(returning->known, returning->known_count, text);
+}
+
+/* Several shards may be held under the same fence: only the batches tell where a claim is from. */
+static enum baton_err is_returned(struct sqlite_store *s, const struct returning *returning,
+                                  const struct claim_row *c, bool *ret)
+{
+	struct batch_row first;
+	bool found = true;
+	*ret = returning->known_count == 0 || !is_known(returning, c);
+	if (!*ret || returning->queue == 0)
+		return BATON_OK;
+	enum baton_err e = batch_load(&s->db, c->seqs[0], &first, &found);
+	*ret = e == BATON_OK && found && c->queue == returning->queue &&
+	       first.shard == returning->shard;
+	return e;
 }
 
 enum baton_err runner_return(struct sqlite_store *s, const struct runner_row *r,
@@ -200,11 +211,11 @@ enum baton_err runner_return(struct sqlite_store *s, const struct runner_row *r,
 	for (size_t i = 0; i < count && e == BATON_OK; i++) {
 		struct claim_row c;
 		struct queue_row *q;
-		bool found;
+		bool found, returned = false;
 		e = claim_load(s, &names[i], &c, &found);
-		if (e != BATON_OK || !found)
-			continue;
-		if (!is_returned(returning, &c))
+		if (e == BATON_OK && found)
+			e = is_returned(s, returning, &c, &returned);
+		if (e != BATON_OK || !returned)
 			continue;
 		e = books_queue_by_id(&s->books, &s->db, c.queue, &q);
 		if (e == BATON_OK)
@@ -222,7 +233,7 @@ static enum baton_err remove_run(void *store, void *args)
 {
 	struct sqlite_store *s = store;
 	const struct remove_args *a = args;
-	struct returning all = {.granter = 0};
+	struct returning all = {.queue = 0};
 	struct runner_row row;
 	bool found;
 	if (a->end == RUNNER_TAKEN)
