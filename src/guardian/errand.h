@@ -97,7 +97,7 @@ enum errand_got {
 	ERRAND_DONE = 1,
 	ERRAND_NOT_NOW,
 	ERRAND_HUNG_UP,
-	ERRAND_STRANGE /* something else was received than there is, or less; nothing is kept of it */
+	ERRAND_STRANGE /* what was received is nothing that there is, or not all of it */
 };
 
 /* Sends an order, with fds[ORDER_FDS] if it is a start, of which -1 is none. Never waits. */

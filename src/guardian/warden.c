@@ -38,7 +38,7 @@
  * nothing. */
 #define PATIENCE_MS 1000
 
-/* How often it kills what has been forked since, and tries again what needs memory: nobody tells. */
+/* How often it kills what was forked since, and tries again what needs memory: nobody tells. */
 #define RETRY_MS 20
 
 /* The least number of a descriptor that commands inherit: above those that scripts use. */
