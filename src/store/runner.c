@@ -306,8 +306,7 @@ enum baton_err baton_runner_beat(struct baton_runner *runner)
 /* Whether nobody has taken its beat away. */
 static bool beat_holds(const struct baton_runner *r)
 {
-	return r->store->ops->beat ||
-	       beats_holds(&r->store->beats, r->slot, &r->owner.incarnation);
+	return r->store->ops->beat || beats_holds(&r->store->beats, r->slot, &r->owner.incarnation);
 }
 
 /* BATON_NOT_HELD: it was stopped. */

@@ -127,7 +127,7 @@ static enum baton_err give_back(struct tx *tx, const struct runner *r, const str
 		if (!is_given(g, claim))
 			continue;
 		e = g->end == RUNNER_TAKEN ? memory_claim_recover(tx, claim, "its runner was lost")
-		                        : abandon(tx, claim);
+		                           : abandon(tx, claim);
 	}
 	return e;
 }

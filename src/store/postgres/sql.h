@@ -17,7 +17,7 @@
 #define LEASE_COLUMNS \
 	"subject, held, owner, token, nonce, fence, counter, claimed_at, expires_at, runner"
 #define SCHEDULE_COLUMNS "name, cron, zone, missed, queue, lane, priority, payload, last, next"
-#define RUNNER_COLUMNS                                                                 \
+#define RUNNER_COLUMNS                                                                  \
 	"number, name, slot, endpoint, labels, owner, weight, ttl, since, beat, host, " \
 	"queues, life, guardian, wish, state"
 
