@@ -78,9 +78,9 @@ struct baton_runner_info {
 /* Registers this process, under the store's owner with a new incarnation.
  *
  * BATON_OK:    *ret_runner is the caller's, ended by baton_runner_leave().
- * BATON_YIELD: one of that name is registered, and is not known to be dead, or has a life file: then
- *              its handlers may live although it is dead. *ret_other (may be NULL) is that one. Who
- *              knows that they do not takes it over, and registers again.
+ * BATON_YIELD: one of that name is registered, and is not known to be dead, or has a life file:
+ *              then its handlers may live although it is dead. *ret_other (may be NULL) is that
+ *              one. Who knows that they do not takes it over, and registers again.
  * BATON_FULL:  there are BATON_RUNNERS_MAX. BATON_INVALID, BATON_STORAGE, BATON_NO_MEMORY.
  * Any thread. */
 BATON_API enum baton_err baton_runner_register(struct baton_store *store,
@@ -138,17 +138,17 @@ BATON_API enum baton_err baton_runner_list(struct baton_store *store, uint64_t a
 /* Whether the queue is one of those that it has handlers for. Any thread. */
 BATON_API bool baton_runner_serves(const struct baton_runner_info *info, struct baton_str queue);
 
-/* Stops the runner that was seen so, if it has not beaten since: from now on it is refused all that
- * it asks for, and so ends its handlers. What it has stays its own until it leaves or is taken over,
- * so that nobody else begins before they have ended.
+/* Stops the runner that was seen so, if it has not beaten since: from now on it is refused all
+ * that it asks for, and so ends its handlers. What it has stays its own until it leaves or is taken
+ * over, so that nobody else begins before they have ended.
  *
  * BATON_NOT_HELD: it has beaten, or is not there any more. Any thread. */
 BATON_API enum baton_err baton_runner_stop(struct baton_store *store,
                                            const struct baton_runner_info *seen);
 
 /* Takes over the runner that was seen so, if it has not beaten since. It is the caller's business
- * to have seen that for its ttl, or to know that it is dead: baton_owner_is_dead(), and, if it has a
- * life file, nobody has a lock on that.
+ * to have seen that for its ttl, or to know that it is dead: baton_owner_is_dead(), and, if it has
+ * a life file, nobody has a lock on that.
  *
  * BATON_NOT_HELD: it has beaten, or is not there any more. Any thread. */
 BATON_API enum baton_err baton_runner_take_over(struct baton_store *store,

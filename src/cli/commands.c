@@ -274,6 +274,35 @@ const struct command commands[] = {
 		.run = cmd_schedule,
 	},
 	{
+		.name = "runner",
+		.usage = "[list] [OPTION]...\n"
+			 "       baton runner detach|attach|drain NAME",
+		.summary = "show runners, detach, attach and drain them",
+		.text = "'list' shows who runs jobs, and how many shards of which queues each\n"
+			"has. A runner that is told to 'detach' stops what it runs and owns\n"
+			"nothing, until it is told to 'attach'; one that is told to 'drain'\n"
+			"finishes what it has begun, takes nothing new and gives its shards\n"
+			"away. STATE is what it says that it is at, WISH what it was told to do.\n"
+			"The status is 1 if there is no such runner.\n"
+			"\n"
+			"      --json        one JSON object per runner\n" STORE_HELP "\n"
+			"Example: baton runner drain web-3\n"
+			"baton-runner(1) says more.\n",
+		.run = cmd_runner,
+	},
+	{
+		.name = "where",
+		.usage = "QUEUE LANE [OPTION]...",
+		.summary = "say which runner owns a lane",
+		.text = "Prints the runner, its host and its endpoint, the shard that the lane\n"
+			"belongs to and the fence of its owner. The status is 1 if nobody owns\n"
+			"it, or there is no such queue.\n"
+			"\n"
+			"      --json        one JSON object\n" STORE_HELP "\n"
+			"Example: baton where mail ada@example.com\n",
+		.run = cmd_where,
+	},
+	{
 		.name = "backup",
 		.usage = "[OPTION]... FILE",
 		.summary = "copy a store while it is in use",

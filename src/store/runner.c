@@ -190,8 +190,8 @@ static enum baton_err row_make(struct baton_store *store, const struct baton_run
 	return baton_id_random(&row->owner.incarnation);
 }
 
-/* Whether the one in the way may be removed, and is: he is dead, or to be replaced. Whether handlers
- * live that he has left behind is not for the store to find out. */
+/* Whether the one in the way may be removed, and is: he is dead, or to be replaced. Whether
+ * handlers live that he has left behind is not for the store to find out. */
 static enum baton_err make_way(struct baton_store *store, const struct runner_row *other,
                                bool replace)
 {
