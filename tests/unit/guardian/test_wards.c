@@ -365,7 +365,7 @@ static void stopping_now_does_not_ask(void **state)
 static void who_is_stopped_by_a_signal_can_be_ended(void **state)
 {
 	struct world *w = *state;
-	assert_int_equal(start(w->wards, 3, "trap 'exit 6' TERM; echo up >&2; kill -STOP $$"),
+	assert_int_equal(start(w->wards, 3, "trap 'exit 6' TERM; (kill -STOP $$; echo up >&2)"),
 	                 BATON_OK);
 	await_line(w, "up");
 	wards_stop(w->wards, 3, false);

@@ -1,5 +1,5 @@
-/* Commands under a guardian end with their time, with those who look after them, and with the runner;
- * and what there is no room for never begins. */
+/* Commands under a guardian end with their time, with those who look after them and with the
+ * runner, and what there is no room for never begins. */
 #include "guardian/wards.h"
 
 #include <errno.h>
