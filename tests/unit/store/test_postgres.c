@@ -439,6 +439,44 @@ static void in_a_copy_nothing_is_held_and_fences_are_higher(void **state)
 	baton_store_close(copy);
 }
 
+/* Those who were there go on with another server, which may not know of the last fences. */
+static void after_a_failover_fences_are_higher(void **state)
+{
+	struct bench *b = *state;
+	enum baton_err answer;
+	struct baton_lease before = hold(b->store, "s");
+	struct baton_lease_proof proof = {BATON_STR("s"), &before};
+	cluster_standby(served_cluster());
+	assert_int_equal(put_into(b->store, "x", "1"), BATON_STORAGE);
+	assert_says("read-only");
+	cluster_run(b->where, "SELECT pg_promote()");
+	assert_int_equal(put_into(b->store, "x", "2"), BATON_OK);
+	assert_int_equal(baton_lease_release(b->store, &proof, 1, &answer), BATON_OK);
+	assert_int_equal(answer, BATON_OK);
+	assert_true(hold(b->store, "s").fence.v > before.fence.v + 1000);
+	assert_next(b, "2");
+}
+
+/* Longer than six times the patience. */
+static void a_statement_that_takes_too_long_is_given_up(void **state)
+{
+	struct bench *b = *state;
+	struct baton_store *store = NULL;
+	const struct baton_store_options options = {.where = baton_str_z(b->where),
+	                                            .patience = baton_duration_ms(50)};
+	assert_int_equal(baton_store_open(&options, &store), BATON_OK);
+	cluster_run(b->where,
+	            "CREATE FUNCTION public.dawdle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+	            "PERFORM pg_sleep(600); RETURN NULL; END $$; "
+	            "CREATE TRIGGER dawdle AFTER INSERT ON baton.batch "
+	            "FOR EACH ROW EXECUTE FUNCTION public.dawdle()");
+	assert_int_equal(put_into(store, "x", "1"), BATON_BUSY);
+	cluster_run(b->where, "DROP TRIGGER dawdle ON baton.batch; DROP FUNCTION public.dawdle()");
+	assert_int_equal(put_into(store, "x", "2"), BATON_OK);
+	assert_next(b, "2");
+	baton_store_close(store);
+}
+
 static void what_is_old_is_forgotten_along_the_way(void **state)
 {
 	struct bench *b = *state;
@@ -517,6 +555,8 @@ int main(void)
 		SERVED_TEST(what_is_no_store_is_refused),
 		SERVED_TEST(missing_rights_and_read_only_servers_are_named),
 		SERVED_TEST(in_a_copy_nothing_is_held_and_fences_are_higher),
+		SERVED_TEST(a_statement_that_takes_too_long_is_given_up),
+		SERVED_TEST(after_a_failover_fences_are_higher),
 		SERVED_TEST(what_is_old_is_forgotten_along_the_way),
 		SERVED_TEST(what_was_acknowledged_outlasts_the_server),
 	};
