@@ -43,11 +43,17 @@ static void gate_remove(struct gate *g)
 /* Until so many of this database wait for others. */
 static void await_stopped(const struct bench *b, int count)
 {
-	while (cluster_number(b->where,
-	                      "SELECT count(*) FROM pg_stat_activity WHERE datname = "
-	                      "current_database() AND cardinality(pg_blocking_pids(pid)) > 0") <
-	       count)
-		;
+	PGconn *pg = user_of(b);
+	int stopped = 0;
+	while (stopped < count) {
+		PGresult *r = PQexec(pg, "SELECT count(*) FROM pg_stat_activity WHERE datname = "
+		                         "current_database() AND "
+		                         "cardinality(pg_blocking_pids(pid)) > 0");
+		assert_int_equal(PQntuples(r), 1);
+		stopped = (int)strtol(PQgetvalue(r, 0, 0), NULL, 10);
+		PQclear(r);
+	}
+	PQfinish(pg);
 }
 
 /* A store that waits for locks as long as it takes to look at who waits. */
