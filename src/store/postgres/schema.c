@@ -511,8 +511,8 @@ static const char *const steps[] = {
 
 /* Where a store is: another one than it was after a copy was brought back, and the part before the
  * slash is the same after a standby has taken over. */
-/* Where the store is: which tables of which database, and the timeline. What pg_control_checkpoint()
- * says of that is late after a promotion. */
+/* Where the store is: which tables of which database, and the timeline. Of that
+ * pg_control_checkpoint() knows only some time after a promotion. */
 #define PLACE                                                                         \
 	"(SELECT system_identifier FROM pg_control_system()) || '.' || "              \
 	"(SELECT oid FROM pg_database WHERE datname = current_database()) || '.' || " \
