@@ -510,8 +510,7 @@ static const char *const steps[] = {
 #define VERSION ((int)(sizeof steps / sizeof steps[0]))
 
 /* Where a store is: another one than it was after a copy was brought back, and the part before the
- * slash is the same after a standby has taken over. */
-/* Where the store is: which tables of which database, and the timeline. Of that
+ * slash is the same after a standby has taken over. Behind it is the timeline, of which
  * pg_control_checkpoint() knows only some time after a promotion. */
 #define PLACE                                                                         \
 	"(SELECT system_identifier FROM pg_control_system()) || '.' || "              \
