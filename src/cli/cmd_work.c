@@ -143,6 +143,7 @@ static void name_make(struct request *r)
 /* Set while there is a runner that a signal may stop. */
 static _Atomic(struct baton_engine *) engine;
 static _Atomic int64_t drain_ns;
+static _Atomic bool told; /* a signal has come */
 
 /* The first asks it to end what runs; the second waits no longer. */
 static void on_signal(int number)
@@ -150,6 +151,7 @@ static void on_signal(int number)
 	struct baton_engine *e = atomic_load(&engine);
 	int64_t grace = atomic_exchange(&drain_ns, 0);
 	(void)number;
+	atomic_store(&told, true);
 	if (e)
 		baton_engine_stop(e, (struct baton_duration){grace});
 }
@@ -213,6 +215,7 @@ static int finish(const struct request *r, enum baton_err e)
 static int run(struct request *r)
 {
 	struct baton_engine *e = NULL;
+	listen_for_signals(r);
 	int status = store_open(&r->store, STORE_MADE);
 	if (status != EX_OK)
 		return status;
@@ -222,7 +225,8 @@ static int run(struct request *r)
 	if (err != BATON_OK)
 		return finish(r, err);
 	atomic_store(&engine, e);
-	listen_for_signals(r);
+	if (atomic_load(&told))
+		baton_engine_stop(e, r->drain);
 	err = baton_engine_run(e);
 	status = finish(r, err);
 	atomic_store(&engine, NULL);
