@@ -35,7 +35,7 @@ fuzz:
 check-style:
 	@tools/setup test
 	@tools/configure build tests=true
-	@tools/check-style --build build
+	@BATON_SOAK=1 tools/check-style --build build
 
 bench:
 	@tools/setup bench

@@ -89,7 +89,7 @@ struct baton_handler {
 };
 
 struct baton_runner_options {
-	struct baton_store *store; /* borrowed */
+	struct baton_store *store;   /* borrowed */
 	struct baton_runner_ask ask; /* ttl 0: the store's default; queues are those of `serves` */
 	const struct baton_serve *serves;
 	size_t serve_count;
@@ -109,8 +109,8 @@ struct baton_runner_status {
 	uint64_t number; /* of the registration; 0: none now */
 	uint32_t running, slots, shards;
 	uint64_t started, completed, failed, returned;
-	uint64_t refused;   /* ends that came under an old fence */
-	uint64_t detached;  /* how often */
+	uint64_t refused;  /* ends that came under an old fence */
+	uint64_t detached; /* how often */
 	uint64_t ticks, takeovers;
 };
 

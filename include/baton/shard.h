@@ -38,13 +38,23 @@ struct baton_runner_ask {
 	struct baton_str endpoint; /* where connections for it go; may be empty                */
 	struct baton_str labels;   /* as other names; may be empty                             */
 	struct baton_duration ttl; /* 1 s to 1 h                                               */
-	bool replace;              /* one of the same name is taken over                       */
+	bool replace;              /* one of the same name is taken over, whatever it is at:
+	                              baton_runner_stop() is for who waits for its handlers    */
 	const struct baton_str *queues; /* those that it has handlers for: names of queues, to
 	                                   BATON_RUNNER_QUEUES_MAX bytes                       */
 	size_t queue_count;
 	int32_t guardian;      /* the process that ends its handlers; 0: none                  */
 	struct baton_str life; /* the path of the file that is locked as long as something of its
 	                          handlers lives, to BATON_RUNNER_LIFE_MAX bytes; may be empty */
+};
+
+/* What an operator wants of a runner. The store only keeps it: the runner looks for it, and does
+ * it. */
+enum baton_runner_wish {
+	BATON_WISH_WORK = 1, /* as every runner does that was just registered              */
+	BATON_WISH_DRAIN,    /* finish what it has begun, take nothing new, have no shards */
+	BATON_WISH_DETACH,   /* run nothing, until it is attached again                    */
+	BATON_WISH_LEAVE     /* end: another one wants its name                            */
 };
 
 struct baton_runner_info {
@@ -61,13 +71,16 @@ struct baton_runner_info {
 	struct baton_duration ttl;
 	struct baton_store_time since;
 	uint64_t beat; /* changes as long as it lives */
+	enum baton_runner_wish wish;
+	char state[BATON_NAME_MAX + 1]; /* what it told last; "" at first */
 };
 
 /* Registers this process, under the store's owner with a new incarnation.
  *
  * BATON_OK:    *ret_runner is the caller's, ended by baton_runner_leave().
- * BATON_YIELD: one of that name is registered, and not known to be dead; *ret_other (may be NULL)
- *              is that one.
+ * BATON_YIELD: one of that name is registered, and is not known to be dead, or has a life file:
+ *              then its handlers may live although it is dead. *ret_other (may be NULL) is that
+ *              one. Who knows that they do not takes it over, and registers again.
  * BATON_FULL:  there are BATON_RUNNERS_MAX. BATON_INVALID, BATON_STORAGE, BATON_NO_MEMORY.
  * Any thread. */
 BATON_API enum baton_err baton_runner_register(struct baton_store *store,
@@ -104,6 +117,19 @@ BATON_API enum baton_err baton_runner_beat(struct baton_runner *runner);
  * had it locked all the time. Any thread. */
 BATON_API enum baton_err baton_runner_prove(struct baton_runner *runner);
 
+/* Tells others what the runner is at, up to BATON_NAME_MAX bytes of UTF-8 without control
+ * characters: "attached", "draining", "detached: manual detachment". Proves what
+ * baton_runner_prove() does, and has its errors, and BATON_INVALID. Any thread. */
+BATON_API enum baton_err baton_runner_tell(struct baton_runner *runner, struct baton_str state);
+
+/* Asks the runner of that name for something. What is asked of it is forgotten when it leaves, or
+ * is taken over: the next one of that name works.
+ *
+ * BATON_NOT_FOUND: there is none of that name. BATON_INVALID, BATON_STORAGE, BATON_BUSY.
+ * Any thread. */
+BATON_API enum baton_err baton_runner_wish(struct baton_store *store, struct baton_str name,
+                                           enum baton_runner_wish wish);
+
 /* Those whose number is above `after`, at most `max`. */
 BATON_API enum baton_err baton_runner_list(struct baton_store *store, uint64_t after,
                                            struct baton_runner_info *infos, size_t max,
@@ -112,8 +138,17 @@ BATON_API enum baton_err baton_runner_list(struct baton_store *store, uint64_t a
 /* Whether the queue is one of those that it has handlers for. Any thread. */
 BATON_API bool baton_runner_serves(const struct baton_runner_info *info, struct baton_str queue);
 
+/* Stops the runner that was seen so, if it has not beaten since: from now on it is refused all
+ * that it asks for, and so ends its handlers. What it has stays its own until it leaves or is taken
+ * over, so that nobody else begins before they have ended.
+ *
+ * BATON_NOT_HELD: it has beaten, or is not there any more. Any thread. */
+BATON_API enum baton_err baton_runner_stop(struct baton_store *store,
+                                           const struct baton_runner_info *seen);
+
 /* Takes over the runner that was seen so, if it has not beaten since. It is the caller's business
- * to have seen that for its ttl, or to know that it is dead: baton_owner_is_dead().
+ * to have seen that for its ttl, or to know that it is dead: baton_owner_is_dead(), and, if it has
+ * a life file, nobody has a lock on that.
  *
  * BATON_NOT_HELD: it has beaten, or is not there any more. Any thread. */
 BATON_API enum baton_err baton_runner_take_over(struct baton_store *store,
@@ -162,6 +197,20 @@ BATON_API enum baton_err baton_shard_give(struct baton_runner *runner,
 BATON_API enum baton_err baton_shard_list(struct baton_store *store, struct baton_str queue,
                                           uint32_t first, struct baton_shard_answer *answers,
                                           size_t count);
+
+/* Where a lane is. */
+struct baton_where {
+	uint32_t shard;                  /* of its queue                               */
+	baton_fence fence;               /* the shard's last; 0: nobody ever had it    */
+	bool owned;                      /* somebody has it now                        */
+	struct baton_runner_info runner; /* who, if so                                 */
+};
+
+/* Which shard the lane belongs to, and who has that now.
+ *
+ * BATON_NOT_FOUND: no such queue. BATON_INVALID, BATON_STORAGE. Any thread. */
+BATON_API enum baton_err baton_lane_where(struct baton_store *store, struct baton_str queue,
+                                          struct baton_str lane, struct baton_where *ret);
 
 /* What a runner does in one transaction. */
 struct baton_tick {

@@ -1,5 +1,5 @@
-/* Where leases and queued work are kept: in memory, or in an SQLite file that the processes of a
- * host share.
+/* Where leases and queued work are kept: in memory, in an SQLite file that the processes of a host
+ * share, or in a PostgreSQL database for those of many hosts.
  *
  * Every call that changes something is one transaction: when it returns BATON_OK everything in it
  * is there for good, else nothing is, but for one case: if the disk fails in the middle of a sync
@@ -49,7 +49,9 @@ struct baton_store_hook {
 #define BATON_STORE_PATH_MAX 4000
 
 struct baton_store_options {
-	struct baton_str where; /* "memory:" or "sqlite:PATH"                                  */
+	/* "memory:", "sqlite:PATH", or a PostgreSQL database as libpq names it:
+	 * "postgresql://USER@HOST/DATABASE" or "postgres:KEY=VALUE ...". */
+	struct baton_str where;
 	struct baton_str
 		owner; /* what others are told about this process; "": its program and pid */
 	enum baton_store_sync sync;      /* 0: BATON_STORE_SAFE                                */
@@ -57,7 +59,7 @@ struct baton_store_options {
 	bool existing;                   /* refuse to make a new store                         */
 	const struct baton_alloc *alloc; /* NULL: the C library's                              */
 	const struct baton_clock *clock; /* NULL: baton_clock_awake(); its wall() is the store's
-	                                     clock                                              */
+	                                     clock, but in PostgreSQL the server's is then      */
 	struct baton_store_hook hook;    /* zeros: none                                        */
 };
 
@@ -136,6 +138,11 @@ BATON_API enum baton_err baton_store_backup(struct baton_store *store, const cha
 BATON_API enum baton_err baton_store_check(struct baton_store *store,
                                            void (*report)(void *arg, const char *sentence),
                                            void *arg, uint64_t *ret_faults);
+
+/* The statements that make version `to` of the tables of a store in PostgreSQL out of the one
+ * before it, counted from 1; NULL: there is no such version. baton_store_open() runs them itself;
+ * they are for those who want to see them before. Static text. Any thread. */
+BATON_API const char *baton_store_tables(int to);
 
 /* Forgets what is no longer needed: old source keys, answers and results. At most `max` of them.
  * Calls that change something do a little of it themselves.

@@ -169,7 +169,8 @@ struct baton_work_end {
 
 struct baton_work_ended {
 	enum baton_err err; /* BATON_OK, or BATON_NOT_HELD: superseded, and nothing has changed;
-	                       BATON_CONFLICT, BATON_FULL: of its emits, and nothing has changed */
+	                       BATON_CONFLICT, BATON_FULL, BATON_INVALID: of its emits, and nothing
+	                       has changed */
 	enum baton_batch_state state; /* of its first batch now; BATON_BATCH_GONE: deleted       */
 	struct baton_store_time due;  /* FAIL, SNOOZE: when it is ready again                     */
 };

@@ -262,6 +262,10 @@ int cluster_ready(struct cluster *c, const struct baton_subject *subject)
 	c->source = (struct baton_guardian_source){
 		.take = take, .renew = renew, .look = look, .release = release, .arg = c};
 	int status = store_find(&c->store, STORE_MADE);
+	if (status == EX_OK && !store_is_file(&c->store)) {
+		complain("'--cluster' needs a store in a file, sqlite:PATH, as yet");
+		status = EX_USAGE;
+	}
 	return status == EX_OK ? make_absolute(&c->store) : status;
 }
 

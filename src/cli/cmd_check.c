@@ -50,7 +50,7 @@ static int check(struct request *r)
 	if (faults > 0)
 		complain("%" PRIu64 " faults in '%s'; a copy made by 'baton backup' can take its "
 		         "place",
-		         faults, r->store.where);
+		         faults, baton_store_where(r->store.handle));
 	else if (!r->store.json)
 		out_print(r->out, "no faults\n");
 	return faults > 0 ? EXIT_FAILURE : EX_OK;

@@ -220,9 +220,7 @@ int cmd_work(struct out *out, int argc, char **argv)
 	struct request r = {
 		.options = {.ask = {.weight = 1}},
 		.drain = baton_duration_ms(BATON_RUNNER_DRAIN_MS),
-		.log = {.fd = STDERR_FILENO,
-	                .level = BATON_LOG_INFO,
-	                .format = BATON_LOG_LOGFMT},
+		.log = {.fd = STDERR_FILENO, .level = BATON_LOG_INFO, .format = BATON_LOG_LOGFMT},
 	};
 	struct operands operands = {.max = BATON_RUNNER_SERVES_MAX};
 	const struct reading reading = {options, &operands, take, &r};

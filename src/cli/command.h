@@ -36,14 +36,17 @@ int cmd_help(struct out *out, int argc, char **argv);
 int cmd_holders(struct out *out, int argc, char **argv);
 int cmd_lock(struct out *out, int argc, char **argv);
 int cmd_ls(struct out *out, int argc, char **argv);
+int cmd_migrate(struct out *out, int argc, char **argv);
 int cmd_put(struct out *out, int argc, char **argv);
 int cmd_queue(struct out *out, int argc, char **argv);
 int cmd_renew(struct out *out, int argc, char **argv);
 int cmd_retry(struct out *out, int argc, char **argv);
+int cmd_runner(struct out *out, int argc, char **argv);
 int cmd_schedule(struct out *out, int argc, char **argv);
 int cmd_show(struct out *out, int argc, char **argv);
 int cmd_snooze(struct out *out, int argc, char **argv);
 int cmd_watch(struct out *out, int argc, char **argv);
+int cmd_where(struct out *out, int argc, char **argv);
 int cmd_why(struct out *out, int argc, char **argv);
 int cmd_work(struct out *out, int argc, char **argv);
 

@@ -5,9 +5,9 @@
 #include "suggest.h"
 
 /* What all commands about a store take. */
-#define STORE_HELP                                                             \
-	"      --store S     sqlite:PATH, instead of $BATON_STORE or of one\n" \
-	"                    of this user's own\n"                             \
+#define STORE_HELP                                                                 \
+	"      --store S     sqlite:PATH or postgresql://HOST/DATABASE, instead\n" \
+	"                    of $BATON_STORE or of one of this user's own\n"       \
 	"  -v, --verbose     say on standard error which store is used\n"
 
 /* What all commands about a claim take. */
@@ -274,6 +274,35 @@ const struct command commands[] = {
 		.run = cmd_schedule,
 	},
 	{
+		.name = "runner",
+		.usage = "[list] [OPTION]...\n"
+			 "       baton runner detach|attach|drain NAME",
+		.summary = "show runners, detach, attach and drain them",
+		.text = "'list' shows who runs jobs, and how many shards of which queues each\n"
+			"has. A runner that is told to 'detach' stops what it runs and owns\n"
+			"nothing, until it is told to 'attach'; one that is told to 'drain'\n"
+			"finishes what it has begun, takes nothing new and gives its shards\n"
+			"away. STATE is what it says that it is at, WISH what it was told to do.\n"
+			"The status is 1 if there is no such runner.\n"
+			"\n"
+			"      --json        one JSON object per runner\n" STORE_HELP "\n"
+			"Example: baton runner drain web-3\n"
+			"baton-runner(1) says more.\n",
+		.run = cmd_runner,
+	},
+	{
+		.name = "where",
+		.usage = "QUEUE LANE [OPTION]...",
+		.summary = "say which runner owns a lane",
+		.text = "Prints the runner, its host and its endpoint, the shard that the lane\n"
+			"belongs to and the fence of its owner. The status is 1 if nobody owns\n"
+			"it, or there is no such queue.\n"
+			"\n"
+			"      --json        one JSON object\n" STORE_HELP "\n"
+			"Example: baton where mail ada@example.com\n",
+		.run = cmd_where,
+	},
+	{
 		.name = "backup",
 		.usage = "[OPTION]... FILE",
 		.summary = "copy a store while it is in use",
@@ -294,6 +323,18 @@ const struct command commands[] = {
 			"      --json        one JSON object per fault\n" STORE_HELP "\n"
 			"Example: baton check --store sqlite:monday.db\n",
 		.run = cmd_check,
+	},
+	{
+		.name = "migrate",
+		.usage = "[OPTION]...",
+		.summary = "make or renew the tables of a store in PostgreSQL",
+		.text = "Makes the schema \"baton\" in the database, or brings its tables to this\n"
+			"version of baton. Other commands do the same when they need it and may.\n"
+			"\n"
+			"      --print       write the statements, and change nothing\n" STORE_HELP
+			"\n"
+			"Example: baton migrate --store postgresql://localhost/jobs\n",
+		.run = cmd_migrate,
 	},
 	{
 		.name = "lock",
@@ -335,8 +376,8 @@ const struct command commands[] = {
 			"\n"
 			"      --fleet PATH  the fleet's file\n"
 			"      --cluster     what is held in a store instead, by leases\n"
-			"      --store S     sqlite:PATH, instead of $BATON_STORE or of one\n"
-			"                    of this user's own\n"
+			"      --store S     sqlite:PATH or postgresql://HOST/DATABASE, instead\n"
+			"                    of $BATON_STORE or of one of this user's own\n"
 			"      --json        one JSON object per line\n"
 			"  -v, --verbose     say on standard error which fleet or store is used\n",
 		.run = cmd_holders,

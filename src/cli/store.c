@@ -14,6 +14,8 @@
 #include "store.h"
 
 #define SQLITE "sqlite:"
+#define POSTGRES "postgres:"
+#define POSTGRES_URI "postgresql://"
 #define ROOT_FOLDER "/var/lib/baton"
 #define FILE_NAME "baton.db"
 
@@ -43,9 +45,38 @@ bool store_reading(struct store *s, struct operands *operands, struct out *out, 
 	return reading_do(&reading, out, argc, argv, ret_status);
 }
 
+static bool begins_with(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+bool store_is_file(const struct store *s)
+{
+	return begins_with(s->where, SQLITE);
+}
+
 const char *store_path(const struct store *s)
 {
 	return s->where + strlen(SQLITE);
+}
+
+/* Others can read the arguments of a process, but no secret in them. */
+static void blank(char *from, size_t len)
+{
+	memset(from, '*', len);
+}
+
+static void hide_secrets(char *where)
+{
+	char *user = strstr(where, "://");
+	char *at = user ? strchr(user, '@') : NULL;
+	char *colon = at ? memchr(user + 3, ':', (size_t)(at - user - 3)) : NULL;
+	if (colon)
+		blank(colon + 1, (size_t)(at - colon - 1));
+	for (char *key = strstr(where, "password="); key; key = strstr(key + 1, "password=")) {
+		char *value = key + strlen("password=");
+		blank(value, *value == '\'' ? strlen(value) : strcspn(value, " &"));
+	}
 }
 
 /* Only the part of a name that cannot have a password is shown, unless it is the path of a file. */
@@ -60,18 +91,25 @@ static int unknown_kind(const char *where)
 	else if (strcmp(where, "memory:") == 0)
 		complain("a store in memory ends with the command: use " SQLITE "PATH");
 	else
-		complain("'%.*s:' is no kind of store that is known: use " SQLITE "PATH", (int)kind,
-		         shown);
+		complain("'%.*s:' is no kind of store that is known: use " SQLITE
+		         "PATH or " POSTGRES_URI "HOST/DATABASE",
+		         (int)kind, shown);
 	return EX_USAGE;
 }
 
 static int take_given(struct store *s, const char *where)
 {
 	size_t len = strlen(where);
-	if (strncmp(where, SQLITE, strlen(SQLITE)) != 0)
+	bool server = begins_with(where, POSTGRES) || begins_with(where, POSTGRES_URI);
+	if (!server && !begins_with(where, SQLITE))
 		return unknown_kind(where);
+	if (server && len > BATON_STORE_PATH_MAX) {
+		complain("the connection string of the store has %zu bytes: at most %d are allowed",
+		         len, BATON_STORE_PATH_MAX);
+		return EX_USAGE;
+	}
 	size_t path = len - strlen(SQLITE);
-	if (path == 0 || path > BATON_STORE_PATH_MAX) {
+	if (!server && (path == 0 || path > BATON_STORE_PATH_MAX)) {
 		complain("the path of the store has %zu bytes: 1 to %d are allowed", path,
 		         BATON_STORE_PATH_MAX);
 		return EX_USAGE;
@@ -135,13 +173,15 @@ int store_find(struct store *s, enum store_need need)
 {
 	const char *set = getenv("BATON_STORE");
 	int status;
-	if (s->given)
+	if (s->given) {
 		status = take_given(s, s->given);
-	else if (set && set[0] != '\0')
+		hide_secrets((char *)s->given);
+	} else if (set && set[0] != '\0') {
 		status = take_given(s, set);
-	else
+	} else {
 		status = take_default(s, need);
-	if (status == EX_OK && s->verbose)
+	}
+	if (status == EX_OK && s->verbose && store_is_file(s))
 		complain("the store is '%s'", s->where);
 	return status;
 }
@@ -158,11 +198,16 @@ int store_open(struct store *s, enum store_need need)
 		.hook = bell_hook(&s->bell),
 	};
 	enum baton_err e = baton_store_open(&options, &s->handle);
+	if (e == BATON_OK && s->verbose && !store_is_file(s))
+		complain("the store is '%s'", baton_store_where(s->handle));
 	if (e == BATON_OK)
 		return EX_OK;
 	if (e != BATON_NOT_FOUND)
 		return store_fail(s, e);
-	complain("there is no store '%s'; 'baton put' makes one", s->where);
+	if (store_is_file(s))
+		complain("there is no store '%s'; 'baton put' makes one", s->where);
+	else
+		complain("%s; 'baton migrate' makes one", baton_err_detail());
 	return EX_UNAVAILABLE;
 }
 
@@ -176,7 +221,7 @@ void store_close(struct store *s)
 int store_fail(const struct store *s, enum baton_err e)
 {
 	const char *detail = baton_err_detail();
-	bool lacks = e == BATON_STORAGE && denied(store_path(s));
+	bool lacks = e == BATON_STORAGE && store_is_file(s) && denied(store_path(s));
 	complain("%s%s", detail[0] != '\0' ? detail : baton_strerror(e),
 	         lacks ? "; this user may not use it" : "");
 	return lacks ? EX_NOPERM : status_of(e);

@@ -52,6 +52,9 @@ int store_find(struct store *s, enum store_need need);
  * store_close() ends it; or another status after one line on standard error. */
 int store_open(struct store *s, enum store_need need);
 
+/* Whether it is in a file of this host. */
+bool store_is_file(const struct store *s);
+
 /* The path in s->where, once that is found. */
 const char *store_path(const struct store *s);
 

@@ -226,7 +226,7 @@ enum baton_err args_read(struct args *a, int fd)
 	return list_texts(a, argc);
 }
 
-void args_done(struct args *a)
+void errand_args_done(struct args *a)
 {
 	mem_free(a->alloc, a->texts, a->count, sizeof *a->texts);
 	mem_free(a->alloc, a->bytes, a->size, 1);

@@ -97,7 +97,7 @@ enum errand_got {
 	ERRAND_DONE = 1,
 	ERRAND_NOT_NOW,
 	ERRAND_HUNG_UP,
-	ERRAND_STRANGE /* something else was received than there is, or less; nothing is kept of it */
+	ERRAND_STRANGE /* what was received is nothing that there is, or not all of it */
 };
 
 /* Sends an order, with fds[ORDER_FDS] if it is a start, of which -1 is none. Never waits. */
@@ -136,6 +136,6 @@ struct args {
 enum baton_err args_read(struct args *a, int fd);
 
 /* For AUTO(). Fine after a failure, and twice. */
-void args_done(struct args *a);
+void errand_args_done(struct args *a);
 
 #endif

@@ -1,4 +1,5 @@
-/* The program baton-guardian, which the library starts beside a runner. It is of no use by itself. */
+/* The program baton-guardian, which the library starts beside a runner. Nobody else has a use for
+ * it. */
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>

@@ -6,8 +6,8 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/file.h>
+#include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/fail.h"
 #include "guardian/wards.h"
 
@@ -39,15 +39,17 @@ enum baton_err life_take(struct latch *life, const char *path)
 
 enum baton_err wards_lives(const char *life)
 {
-	AUTO(fd_closep) int fd = open(life, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int fd = open(life, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return BATON_OK;
 	if (fd < 0)
 		return fail_errno(errno, "'%.200s' cannot be opened", life);
 	/* Shared, so that those who look are not in each other's way. */
-	if (flock(fd, LOCK_SH | LOCK_NB) == 0)
-		return BATON_OK;
-	if (errno == EWOULDBLOCK)
+	int errnum = flock(fd, LOCK_SH | LOCK_NB) == 0 ? 0 : errno;
+	close(fd);
+	if (errnum == EWOULDBLOCK)
 		return BATON_YIELD;
-	return fail_errno(errno, "'%.200s' cannot be looked at", life);
+	if (errnum != 0)
+		return fail_errno(errnum, "'%.200s' cannot be looked at", life);
+	return BATON_OK;
 }

@@ -183,7 +183,7 @@ static int begin(struct nanny *n)
 	const struct nanny_birth *birth = n->birth;
 	const int places[] = {birth->fds[ORDER_IN], birth->fds[ORDER_OUT], birth->fds[ORDER_ERR],
 	                      birth->fds[ORDER_CHANNEL]};
-	AUTO(args_done) struct args args = {.alloc = baton_alloc_libc()};
+	AUTO(errand_args_done) struct args args = {.alloc = baton_alloc_libc()};
 	AUTO(env_done) struct env env = {.all = NULL};
 	sigset_t none;
 	sigemptyset(&none);

@@ -1,4 +1,4 @@
-/* The process between a guardian and one command: it inherits whatever the command leaves behind. */
+/* The process between a guardian and one command, which inherits what the command leaves behind. */
 #ifndef GUARDIAN_NANNY_H
 #define GUARDIAN_NANNY_H
 

@@ -157,13 +157,24 @@ static bool is_spared(const struct tree *t, size_t at, const int32_t *pids, size
 void tree_spare(struct tree *t, const int32_t *pids, size_t count)
 {
 	size_t kept = 0;
-	for (size_t i = 0; i < t->count; i++)
-		t->kin[i].line = is_spared(t, i, pids, count) ? KIN_OTHERS : KIN_OURS;
 	for (size_t i = 0; i < t->count; i++) {
-		if (t->kin[i].line == KIN_OURS)
+		if (is_spared(t, i, pids, count))
+			t->kin[i].line = KIN_OTHERS;
+	}
+	for (size_t i = 0; i < t->count; i++) {
+		if (t->kin[i].line != KIN_OTHERS)
 			t->kin[kept++] = t->kin[i];
 	}
 	t->count = kept;
+}
+
+void tree_excuse(struct tree *t, const int32_t *pids, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		size_t at = find(t->kin, t->count, pids[i]);
+		if (at < t->count)
+			t->kin[at].line = KIN_EXCUSED;
+	}
 }
 
 /* The descriptor holds on to the process before its parent is looked at again: what is signalled is
@@ -180,8 +191,10 @@ static void signal_one(const struct tree *t, const struct kin *kin, int sig)
 
 void tree_signal(const struct tree *t, int sig)
 {
-	for (size_t i = 0; i < t->count; i++)
-		signal_one(t, &t->kin[i], sig);
+	for (size_t i = 0; i < t->count; i++) {
+		if (t->kin[i].line != KIN_EXCUSED)
+			signal_one(t, &t->kin[i], sig);
+	}
 }
 
 void tree_done(struct tree *t)

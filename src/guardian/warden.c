@@ -34,7 +34,11 @@
 #include "guardian/tree.h"
 #include "guardian/wards.h"
 
-/* How often it kills what has been forked since, and tries again what needs memory: nobody tells. */
+/* How long a nanny may take to end what it has. Somebody may have stopped it, or the runner reads
+ * nothing. */
+#define PATIENCE_MS 1000
+
+/* How often it kills what was forked since, and tries again what needs memory: nobody tells. */
 #define RETRY_MS 20
 
 /* The least number of a descriptor that commands inherit: above those that scripts use. */
@@ -46,9 +50,10 @@
 /* A command. */
 struct charge {
 	uint64_t serial;
-	int32_t nanny; /* its pid until it is reaped; or 0 */
-	bool doomed;   /* the nanny is being killed, or died: the end is ours to tell */
-	bool over;     /* nothing lives of it: `report` is to be told */
+	int32_t nanny;              /* its pid until it is reaped; or 0: the end is ours to tell */
+	bool doomed;                /* all of it is being killed */
+	struct baton_mono patience; /* how long a nanny may take that is doomed */
+	bool over;                  /* nothing lives of it: `report` is to be told */
 	struct errand_report report;
 };
 
@@ -192,12 +197,22 @@ static void end_charge(struct charge *c, enum ward_how how, int code)
 	};
 }
 
+static struct baton_mono now_awake(void)
+{
+	const struct baton_clock *clock = baton_clock_awake();
+	return clock->now(clock);
+}
+
+/* The nanny kills what it has, and so do we: whichever of us is killed meanwhile, the other goes
+ * on. So nannies are not killed unless they do not come to an end. */
 static void doom(struct charge *c)
 {
+	if (c->doomed)
+		return;
 	c->doomed = true;
-	/* The kernel kills the command with it, and we inherit the others. */
+	c->patience = baton_mono_add(now_awake(), baton_duration_ms(PATIENCE_MS));
 	if (c->nanny > 0)
-		kill(c->nanny, SIGKILL);
+		kill(c->nanny, NANNY_KILL);
 }
 
 static void doom_all(struct warden *w)
@@ -240,38 +255,60 @@ static void reap(struct warden *w)
 	}
 }
 
-/* The nannies that are not doomed. Returns how many, or -1: there is no memory. */
-static ssize_t list_spared(const struct warden *w, int32_t **ret)
+/* Nannies that live, by whether they are doomed. */
+struct nannies {
+	int32_t *all;
+	const int32_t *spared;
+	const int32_t *doomed;
+	size_t spared_count;
+	size_t doomed_count;
+	size_t room;
+};
+
+static bool list_nannies(const struct warden *w, struct nannies *ret)
 {
-	size_t count = 0;
-	int32_t *pids = mem_new(baton_alloc_libc(), w->count + 1, sizeof *pids);
-	if (!pids)
-		return -1;
+	size_t spared = 0, doomed = 0, room = w->count + 1;
+	int32_t *all = mem_new(baton_alloc_libc(), room, sizeof *all);
+	if (!all)
+		return false;
 	for (size_t i = 0; i < w->count; i++) {
-		if (!w->charges[i].doomed && w->charges[i].nanny > 0)
-			pids[count++] = w->charges[i].nanny;
+		const struct charge *c = &w->charges[i];
+		if (c->nanny > 0 && c->doomed)
+			all[room - ++doomed] = c->nanny;
+		else if (c->nanny > 0)
+			all[spared++] = c->nanny;
 	}
-	*ret = pids;
-	return (ssize_t)count;
+	*ret = (struct nannies){
+		.all = all,
+		.spared = all,
+		.doomed = all + room - doomed,
+		.spared_count = spared,
+		.doomed_count = doomed,
+		.room = room,
+	};
+	return true;
 }
 
-/* Kills whoever is under no nanny that is to live. Returns whether there was nobody. */
-static bool sweep(struct warden *w)
+static void nannies_done(struct nannies *n)
+{
+	mem_free(baton_alloc_libc(), n->all, n->room, sizeof *n->all);
+}
+
+/* Kills whoever is under no nanny that is to live, and returns whether there was nobody without a
+ * nanny. */
+static bool sweep(const struct warden *w)
 {
 	AUTO(tree_done) struct tree tree = {.alloc = baton_alloc_libc()};
-	int32_t *spared = NULL;
+	AUTO(nannies_done) struct nannies nannies = {.room = 0};
 	if (w->empty)
 		return true;
-	ssize_t count = list_spared(w, &spared);
-	if (count < 0)
+	if (!list_nannies(w, &nannies) || tree_look(&tree) != BATON_OK)
 		return false;
-	bool looked = tree_look(&tree) == BATON_OK;
-	if (looked) {
-		tree_spare(&tree, spared, (size_t)count);
-		tree_signal(&tree, SIGKILL);
-	}
-	mem_free(baton_alloc_libc(), spared, w->count + 1, sizeof *spared);
-	return looked && tree.count == 0;
+	tree_spare(&tree, nannies.spared, nannies.spared_count);
+	tree_excuse(&tree, nannies.doomed, nannies.doomed_count);
+	tree_signal(&tree, SIGKILL);
+	tree_spare(&tree, nannies.doomed, nannies.doomed_count);
+	return tree.count == 0;
 }
 
 /* Ends those who are doomed. */
@@ -279,11 +316,13 @@ static void execute(struct warden *w)
 {
 	if (!has_doomed(w) && !w->runner_gone)
 		return;
-	if (!sweep(w))
-		return;
+	bool nobody = sweep(w);
+	struct baton_mono now = now_awake();
 	for (size_t i = 0; i < w->count; i++) {
 		struct charge *c = &w->charges[i];
-		if (c->doomed && !c->over && c->nanny == 0)
+		if (c->nanny > 0 && c->doomed && !baton_mono_live(c->patience, now))
+			kill(c->nanny, SIGKILL);
+		if (nobody && c->nanny == 0 && !c->over)
 			end_charge(c, WARD_SIGNALED, SIGKILL);
 	}
 }

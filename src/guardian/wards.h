@@ -43,7 +43,7 @@ struct wards_ask {
  *
  * BATON_YIELD: somebody lives who has the life file. BATON_BUSY: others looked at it all the time.
  * BATON_INVALID: the path is too long or not absolute. BATON_NO_MEMORY. BATON_SYSTEM: there is no
- * such helper, or it is of another version or does not answer, or there is no descriptor to be had. */
+ * such helper, or it is of another version or does not answer, or there are no descriptors. */
 enum baton_err wards_open(const struct wards_ask *ask, struct wards **ret);
 
 /* Kills what lives, waits until the guardian has ended, and so everything with it, and removes the

@@ -143,3 +143,13 @@ enum baton_err policy_change(struct baton_queue_policy *policy,
 		*policy = changed;
 	return e;
 }
+
+bool policy_equal(const struct baton_queue_policy *a, const struct baton_queue_policy *b)
+{
+	for (size_t i = 0; i < PARTS; i++) {
+		if (memcmp((const char *)a + parts[i].offset, (const char *)b + parts[i].offset,
+		           parts[i].size) != 0)
+			return false;
+	}
+	return true;
+}

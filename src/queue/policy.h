@@ -10,4 +10,6 @@
 enum baton_err policy_change(struct baton_queue_policy *policy,
                              const struct baton_queue_policy *changes, uint32_t fields);
 
+bool policy_equal(const struct baton_queue_policy *a, const struct baton_queue_policy *b);
+
 #endif

@@ -52,8 +52,7 @@ static void registered(struct core *c, const struct core_answer *a, struct baton
 static struct served *served_of(struct core *c, const struct baton_shard *shard)
 {
 	size_t i = 0;
-	while (i < c->o.serve_count &&
-	       !baton_str_equal(c->served[i].serve->queue, shard->queue))
+	while (i < c->o.serve_count && !baton_str_equal(c->served[i].serve->queue, shard->queue))
 		i++;
 	CHECK(i < c->o.serve_count && shard->number < c->served[i].count);
 	return &c->served[i];
@@ -84,10 +83,10 @@ static void fail_instead(struct core *c, struct run *r, enum baton_err err)
 	r->end = (struct core_end){
 		.how = BATON_FAIL,
 		.error = err == BATON_FULL ? BATON_STR("the queue of its follow-up work is full")
-		         : err == BATON_INVALID
-		                 ? BATON_STR("its result or its follow-up work is not accepted")
-		                 : BATON_STR("its follow-up work has a source key that is there "
-		                             "with other content"),
+	                 : err == BATON_INVALID
+	                         ? BATON_STR("its result or its follow-up work is not accepted")
+	                         : BATON_STR("its follow-up work has a source key that is there "
+	                                     "with other content"),
 	};
 	run_again(c, r);
 }
@@ -106,7 +105,7 @@ static void end_answered(struct core *c, size_t i)
 {
 	struct run *r = &c->runs.all[c->end_runs[i]];
 	enum baton_err e = c->ended[i].err;
-	if (e == BATON_CONFLICT || e == BATON_FULL) {
+	if (e != BATON_OK && e != BATON_NOT_HELD) {
 		fail_instead(c, r, e);
 		return;
 	}

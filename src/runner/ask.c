@@ -18,7 +18,7 @@ static void probe_later(struct core *c, struct baton_mono now)
 {
 	const struct baton_duration min = baton_duration_ms(BACKOFF_MIN_MS);
 	const struct baton_duration max = baton_duration_ms(BACKOFF_MAX_MS);
-	c->backoff.ns = c->backoff.ns == 0            ? min.ns
+	c->backoff.ns = c->backoff.ns == 0           ? min.ns
 	                : c->backoff.ns < max.ns / 2 ? c->backoff.ns * 2
 	                                             : max.ns;
 	c->probe_at = baton_mono_add(now, c->backoff);
@@ -223,13 +223,13 @@ static bool ask_attached(struct core *c, struct baton_mono now)
 bool ask_next(struct core *c, struct baton_mono now)
 {
 	enum baton_attachment state = baton_detach_state(c->o.detach);
+	if (c->asked || c->done)
+		return false;
 	c->request = (struct core_request){
 		.shards = c->shards,
 		.answers = c->answers,
 		.proofs = c->proofs,
 	};
-	if (c->asked || c->done)
-		return false;
 	if (c->stale)
 		return ask_stale(c, now);
 	if (state == BATON_DETACHED)

@@ -7,9 +7,8 @@
 #include "base/mem.h"
 #include "runner/ends.h"
 
-enum baton_err calls_init(struct calls *calls, struct inbox *inbox,
-                          const struct baton_alloc *alloc, const struct baton_handler *handler,
-                          uint32_t slots)
+enum baton_err calls_init(struct calls *calls, struct inbox *inbox, const struct baton_alloc *alloc,
+                          const struct baton_handler *handler, uint32_t slots)
 {
 	*calls = (struct calls){
 		.alloc = alloc,
@@ -73,8 +72,7 @@ static enum baton_err grow(struct calls *calls)
 	int errnum = pthread_create(&calls->threads[calls->count], NULL, work, calls);
 	if (errnum == 0)
 		calls->count++;
-	return calls->count > 0 ? BATON_OK
-	                        : fail_errno(errnum, "starting a thread for a handler");
+	return calls->count > 0 ? BATON_OK : fail_errno(errnum, "starting a thread for a handler");
 }
 
 /* The run is gone once the store has been told how it ended. */

@@ -36,9 +36,8 @@ struct calls {
 	bool quit;                      /* [mu] */
 };
 
-enum baton_err calls_init(struct calls *calls, struct inbox *inbox,
-                          const struct baton_alloc *alloc, const struct baton_handler *handler,
-                          uint32_t slots);
+enum baton_err calls_init(struct calls *calls, struct inbox *inbox, const struct baton_alloc *alloc,
+                          const struct baton_handler *handler, uint32_t slots);
 
 /* All runs have ended. */
 void calls_done(struct calls *calls);

@@ -16,7 +16,7 @@ struct carrier_options {
 	const struct core_serve *serves;
 	size_t serve_count;
 	enum core_fate (*fate)(void *arg, const struct baton_runner_info *info);
-	void (*began)(void *arg, struct baton_runner *runner); /* it is registered; or NULL */
+	void (*began)(void *arg, struct baton_runner *runner);  /* it is registered; or NULL */
 	void (*retire)(void *arg, struct baton_runner *runner); /* frees it; NULL: at once */
 	void *arg;
 };

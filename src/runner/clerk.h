@@ -9,10 +9,10 @@
 #include "runner/inbox.h"
 
 struct clerk {
-	struct carrier carrier;    /* [clerk] while a request is under way, else [loop] */
-	struct inbox *inbox;       /* [const] */
-	pthread_t thread;          /* [loop] */
-	bool runs;                 /* [loop] */
+	struct carrier carrier; /* [clerk] while a request is under way, else [loop] */
+	struct inbox *inbox;    /* [const] */
+	pthread_t thread;       /* [loop] */
+	bool runs;              /* [loop] */
 	pthread_mutex_t mu;
 	pthread_cond_t changed;
 	bool asked, quit;            /* [mu] */

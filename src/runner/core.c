@@ -200,8 +200,7 @@ bool core_ask(struct core *c, struct baton_mono now, struct core_request *ret)
 
 static bool core_is_attached(const struct core *c, struct baton_mono now)
 {
-	return c->number > 0 && !c->stale &&
-	       baton_detach_state(c->o.detach) == BATON_ATTACHED &&
+	return c->number > 0 && !c->stale && baton_detach_state(c->o.detach) == BATON_ATTACHED &&
 	       baton_mono_live(core_deadline(c), now);
 }
 
@@ -348,8 +347,8 @@ const struct baton_work_claim *core_claim(struct core *c, uint64_t run)
 
 bool core_is_idle(const struct core *c)
 {
-	return c->number > 0 && !c->stale && c->settled && c->empty && !c->hungry &&
-	       !c->asked && c->runs.running == 0 && c->runs.unsent == 0;
+	return c->number > 0 && !c->stale && c->settled && c->empty && !c->hungry && !c->asked &&
+	       c->runs.running == 0 && c->runs.unsent == 0;
 }
 
 uint64_t core_number(const struct core *c)

@@ -34,15 +34,16 @@ struct core_options {
 	struct baton_detach *detach;
 	const struct core_serve *serves; /* borrowed */
 	size_t serve_count;
-	uint32_t slots;              /* handlers at once */
-	uint64_t limit;              /* claims in all; 0: no limit */
-	uint32_t weight;             /* 0: it takes no shards */
-	struct baton_duration ttl;   /* of the registration */
+	uint32_t slots;            /* handlers at once */
+	uint64_t limit;            /* claims in all; 0: no limit */
+	uint32_t weight;           /* 0: it takes no shards */
+	struct baton_duration ttl; /* of the registration */
 	struct baton_duration margin;
-	struct baton_duration beat;  /* between two beats; also between two looks around */
-	struct baton_duration drain; /* how long handlers may go on in a shard that is to be given */
-	bool beats_prove;            /* a beat is written where the work is */
-	bool replace;                /* whoever has the name is asked to leave */
+	struct baton_duration beat; /* between two beats; also between two looks around */
+	struct baton_duration
+		drain;    /* how long handlers may go on in a shard that is to be given */
+	bool beats_prove; /* a beat is written where the work is */
+	bool replace;     /* whoever has the name is asked to leave */
 };
 
 /* What the store is to be asked. */
@@ -56,7 +57,7 @@ enum core_kind {
 	CORE_SETTLE,    /* give back what is claimed and not in `proofs` */
 	CORE_PROVE,     /* that the registration holds and the store can be written */
 	CORE_TELL,      /* `text` */
-	CORE_WISH, /* that `victim` leaves */
+	CORE_WISH,      /* that `victim` leaves */
 	CORE_LEAVE,
 	CORE_PROBE /* anything that shows that the store works */
 };
@@ -104,9 +105,9 @@ struct core_survey {
 
 struct core_answer {
 	enum baton_err err;
-	char why[CORE_WHY];     /* unless BATON_OK: one sentence */
-	struct baton_mono sent; /* a moment before it was asked */
-	uint64_t number;        /* REGISTER: of the registration */
+	char why[CORE_WHY];               /* unless BATON_OK: one sentence */
+	struct baton_mono sent;           /* a moment before it was asked */
+	uint64_t number;                  /* REGISTER: of the registration */
 	struct baton_runner_info other;   /* REGISTER, BATON_YIELD: who has the name */
 	enum core_fate fate;              /* and how it stands with him */
 	const struct core_survey *survey; /* SURVEY */

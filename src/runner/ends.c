@@ -84,8 +84,8 @@ enum baton_err end_copy(const struct baton_alloc *alloc, const struct baton_work
 		*ret = (struct core_end){
 			.how = BATON_FAIL,
 			.error = e == BATON_INVALID
-			                 ? BATON_STR("what it ended with is beyond a limit")
-			                 : BATON_STR("there was no memory for what it ended with"),
+		                         ? BATON_STR("what it ended with is beyond a limit")
+		                         : BATON_STR("there was no memory for what it ended with"),
 		};
 	return e;
 }

@@ -35,17 +35,17 @@ struct baton_engine {
 	struct core_serve serves[CORE_QUEUES_MAX]; /* [const] */
 	struct baton_str queues[CORE_QUEUES_MAX];  /* [const] their names */
 	struct baton_detach detach;
-	struct core *core;           /* [loop] */
+	struct core *core; /* [loop] */
 	struct inbox inbox;
 	struct clerk clerk;
 	struct pulse pulse;
 	struct ear ear;
-	struct calls calls;          /* without a command */
-	struct commands commands;    /* with one */
-	struct neighbours neighbours; /* [loop] */
+	struct calls calls;                     /* without a command */
+	struct commands commands;               /* with one */
+	struct neighbours neighbours;           /* [loop] */
 	char beside[BATON_STORE_PATH_MAX + 16]; /* [const] a file, for handlers that are commands */
-	uint32_t generation;         /* [loop] of the detachment that was told last */
-	struct baton_mono hard_stop; /* [loop] as it was set */
+	uint32_t generation;                    /* [loop] of the detachment that was told last */
+	struct baton_mono hard_stop;            /* [loop] as it was set */
 	pthread_mutex_t mu;
 	struct baton_runner_status status; /* [mu] */
 };
@@ -223,8 +223,7 @@ static enum baton_err find_beside(struct baton_engine *e)
 		return err;
 	snprintf(e->beside, sizeof e->beside, "%s-runners", home.path);
 	AUTO(fd_closep) int fd = open(e->beside, O_CREAT | O_RDONLY | O_CLOEXEC, 0600);
-	return fd >= 0 ? BATON_OK
-	               : fail_errno(errno, "'%.200s' cannot be made", e->beside);
+	return fd >= 0 ? BATON_OK : fail_errno(errno, "'%.200s' cannot be made", e->beside);
 }
 
 static enum baton_err open_handler(struct baton_engine *e)
@@ -331,9 +330,8 @@ void baton_engine_close(struct baton_engine *e)
 
 static void start(struct baton_engine *e, const struct core_order *order)
 {
-	enum baton_err err = has_command(e)
-	                             ? commands_start(&e->commands, order->run, order->claim)
-	                             : calls_start(&e->calls, order->run, order->claim);
+	enum baton_err err = has_command(e) ? commands_start(&e->commands, order->run, order->claim)
+	                                    : calls_start(&e->calls, order->run, order->claim);
 	if (err == BATON_OK)
 		return;
 	const struct baton_work_end end = {
@@ -372,8 +370,7 @@ static void take_answer(struct baton_engine *e)
 {
 	bool survey = e->clerk.request.kind == CORE_SURVEY && e->clerk.answer.err == BATON_OK;
 	if (survey)
-		neighbours_set(&e->neighbours, &e->o.store->owner,
-		               e->clerk.answer.survey->runners,
+		neighbours_set(&e->neighbours, &e->o.store->owner, e->clerk.answer.survey->runners,
 		               e->clerk.answer.survey->runner_count);
 	core_answered(e->core, now_of(e), &e->clerk.answer);
 }
@@ -385,8 +382,8 @@ static void read_inbox(struct baton_engine *e)
 	inbox_take(&e->inbox, &mail);
 	struct baton_mono now = now_of(e);
 	if (mail.beat.number > 0)
-		core_beaten(e->core, mail.beat.number, mail.beat.err, mail.beat.why,
-		            mail.beat.sent, now);
+		core_beaten(e->core, mail.beat.number, mail.beat.err, mail.beat.why, mail.beat.sent,
+		            now);
 	for (struct inbox_end *end = mail.ends; end; end = next) {
 		next = end->next;
 		core_ended(e->core, end->run, &end->end, now);

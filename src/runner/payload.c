@@ -27,9 +27,10 @@ static void add_base64(struct buf *buf, struct baton_str s)
 		uint32_t bits = (uint32_t)(unsigned char)s.ptr[i] << 16;
 		bits |= left > 1 ? (uint32_t)(unsigned char)s.ptr[i + 1] << 8 : 0;
 		bits |= left > 2 ? (unsigned char)s.ptr[i + 2] : 0;
-		const char text[4] = {digits[bits >> 18 & 63], digits[bits >> 12 & 63],
-		                      left > 1 ? digits[bits >> 6 & 63] : '=',
-		                      left > 2 ? digits[bits & 63] : '='};
+		char text[4] = {digits[bits >> 18 & 63], digits[bits >> 12 & 63],
+		                digits[bits >> 6 & 63], digits[bits & 63]};
+		for (size_t k = left < 3 ? left + 1 : 4; k < 4; k++)
+			text[k] = '=';
 		buf_append(buf, text, sizeof text);
 	}
 }
@@ -59,7 +60,7 @@ enum baton_err payload_lines(struct buf *buf, const struct baton_work_claim *cla
 {
 	yajl_gen gen = yajl_gen_alloc(NULL);
 	if (!gen)
-		return fail_memory(sizeof gen, "lines of JSON");
+		return fail_memory(sizeof(void *), "lines of JSON");
 	yajl_gen_config(gen, yajl_gen_print_callback, print, buf);
 	for (size_t i = 0; i < claim->count; i++) {
 		for (size_t k = 0; k < claim->batches[i].count; k++)

@@ -5,6 +5,7 @@
 #include "runner/state.h"
 
 #define SERIAL_SHIFT 32
+#define FIFOS 5
 
 static enum baton_err fifo_init(struct fifo *f, const struct baton_alloc *alloc, uint32_t max)
 {
@@ -45,9 +46,9 @@ enum baton_err runs_init(struct runs *runs, const struct baton_alloc *alloc, uin
 	runs->blocks = mem_new(alloc, max, sizeof *runs->blocks);
 	if (!runs->all || !runs->blocks)
 		return fail_memory(max * sizeof *runs->all, "a runner");
-	struct fifo *fifos[] = {&runs->spare, &runs->spare_blocks, &runs->fresh, &runs->halts,
-	                        &runs->over};
-	for (size_t i = 0; i < sizeof fifos / sizeof *fifos; i++) {
+	struct fifo *fifos[FIFOS] = {&runs->spare, &runs->spare_blocks, &runs->fresh, &runs->halts,
+	                             &runs->over};
+	for (size_t i = 0; i < FIFOS; i++) {
 		enum baton_err e = fifo_init(fifos[i], alloc, max);
 		if (e != BATON_OK)
 			return e;

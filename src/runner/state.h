@@ -109,17 +109,17 @@ struct core {
 	uint32_t *end_runs;
 	struct baton_work_proof *proofs;
 	struct baton_runner_info victim;
-	bool take_over; /* `victim` is to be taken over */
-	bool wish;      /* `victim` is to be asked to leave */
-	bool wished;    /* it was */
+	bool take_over;  /* `victim` is to be taken over */
+	bool wish;       /* `victim` is to be asked to leave */
+	bool wished;     /* it was */
 	uint32_t singly; /* so many ends are sent alone: one of them is not accepted */
-	bool doubt;     /* it is not known what the last tick claimed */
-	bool hungry;    /* there may be work */
-	bool leaving;   /* there are shards that are LEAVING */
-	bool tried;     /* it was stopped, and the store cannot be told */
-	bool looked;    /* the last request was a survey */
-	bool empty;     /* the last tick asked in all shards, and found nothing */
-	bool settled;   /* at the last look no shard was free or to be moved */
+	bool doubt;      /* it is not known what the last tick claimed */
+	bool hungry;     /* there may be work */
+	bool leaving;    /* there are shards that are LEAVING */
+	bool tried;      /* it was stopped, and the store cannot be told */
+	bool looked;     /* the last request was a survey */
+	bool empty;      /* the last tick asked in all shards, and found nothing */
+	bool settled;    /* at the last look no shard was free or to be moved */
 	struct baton_mono survey_at, prove_at, probe_at;
 	struct baton_duration backoff; /* between probes */
 	struct baton_mono counted_at;  /* when a failure counts again */

@@ -59,9 +59,9 @@ static size_t members_of(struct core *c, const struct core_survey *survey, struc
 			continue;
 		c->members[count++] = (struct balance_member){
 			.number = info->number,
-			.weight = me                             ? c->weight
-			          : info->wish == BATON_WISH_WORK ? info->weight
-			                                          : 0,
+			.weight = me                              ? c->weight
+		                  : info->wish == BATON_WISH_WORK ? info->weight
+		                                                  : 0,
 		};
 	}
 	return count;

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/quote.h"
 #include "queue/batch.h"
+#include "queue/place.h"
 #include "store/store.h"
 
 struct baton_runner {
@@ -23,6 +24,11 @@ struct baton_runner {
 static enum baton_err check_text(const char *what, struct baton_str s)
 {
 	return s.len == 0 ? BATON_OK : baton_str_name(what, s.ptr, s.len, BATON_NAME_MAX, &s);
+}
+
+static enum baton_err check_name(struct baton_str name)
+{
+	return baton_str_name("the runner's name", name.ptr, name.len, BATON_NAME_MAX, &name);
 }
 
 static enum baton_err check_queues(const struct baton_runner_ask *ask)
@@ -58,9 +64,7 @@ static enum baton_err check_life(struct baton_str life)
 
 static enum baton_err check_texts(const struct baton_runner_ask *ask)
 {
-	struct baton_str name;
-	enum baton_err e = baton_str_name("the runner's name", ask->name.ptr, ask->name.len,
-	                                  BATON_NAME_MAX, &name);
+	enum baton_err e = check_name(ask->name);
 	if (e == BATON_OK)
 		e = check_text("the endpoint", ask->endpoint);
 	if (e == BATON_OK)
@@ -104,17 +108,33 @@ static enum baton_err enter(struct baton_store *store)
 	return e == BATON_OK ? beats_need(store) : e;
 }
 
+/* What is seen of a runner's beat. */
+static uint64_t beat_of(const struct baton_store *store, const struct runner_row *row)
+{
+	return store->ops->beat ? row->beat : beats_read(&store->beats, row->slot);
+}
+
+/* Takes the beat away, if it is as it was seen. BATON_NOT_HELD: it is not. */
+static enum baton_err beat_stop(struct baton_store *store, const struct runner_row *row,
+                                uint64_t seen)
+{
+	if (store->ops->beat_stop)
+		return store->ops->beat_stop(store, row->number, seen);
+	return beats_stop(&store->beats, row->slot, seen) ? BATON_OK : BATON_NOT_HELD;
+}
+
 static void info_make(struct baton_store *store, const struct runner_row *row,
                       struct baton_runner_info *ret)
 {
 	*ret = (struct baton_runner_info){
 		.number = row->number,
 		.guardian = row->guardian,
+		.wish = row->wish,
 		.owner = row->owner,
 		.weight = row->weight,
 		.ttl = row->ttl,
 		.since = row->since,
-		.beat = beats_read(&store->beats, row->slot),
+		.beat = beat_of(store, row),
 	};
 	memcpy(ret->name, row->name, sizeof ret->name);
 	memcpy(ret->endpoint, row->endpoint, sizeof ret->endpoint);
@@ -122,6 +142,7 @@ static void info_make(struct baton_store *store, const struct runner_row *row,
 	memcpy(ret->host, row->host, sizeof ret->host);
 	memcpy(ret->queues, row->queues, sizeof ret->queues);
 	memcpy(ret->life, row->life, sizeof ret->life);
+	memcpy(ret->state, row->state, sizeof ret->state);
 }
 
 /* `s` was checked, so there is room. */
@@ -158,7 +179,8 @@ static enum baton_err row_make(struct baton_store *store, const struct baton_run
 	*row = (struct runner_row){.owner = store->owner,
 	                           .weight = ask->weight,
 	                           .ttl = ask->ttl,
-	                           .guardian = ask->guardian};
+	                           .guardian = ask->guardian,
+	                           .wish = BATON_WISH_WORK};
 	copy_host(row->host);
 	copy_queues(row->queues, ask);
 	copy(row->life, ask->life);
@@ -168,15 +190,16 @@ static enum baton_err row_make(struct baton_store *store, const struct baton_run
 	return baton_id_random(&row->owner.incarnation);
 }
 
-/* Whether the one in the way may be removed, and is: he is dead, or to be replaced. */
+/* Whether the one in the way may be removed, and is: he is dead, or to be replaced. Whether
+ * handlers live that he has left behind is not for the store to find out. */
 static enum baton_err make_way(struct baton_store *store, const struct runner_row *other,
                                bool replace)
 {
-	uint64_t seen = beats_read(&store->beats, other->slot);
-	if (!replace && !baton_owner_is_dead(&store->owner, &other->owner, store->reach))
+	bool dead = baton_owner_is_dead(&store->owner, &other->owner, store->reach);
+	if (!replace && (!dead || other->life[0]))
 		return BATON_YIELD;
-	while (!beats_stop(&store->beats, other->slot, seen))
-		seen = beats_read(&store->beats, other->slot);
+	while (!store->ops->beat && beat_stop(store, other, beat_of(store, other)) != BATON_OK)
+		;
 	enum baton_err e = store->ops->runner_remove(store, other->number, RUNNER_TAKEN);
 	return e == BATON_NOT_HELD ? BATON_OK : e;
 }
@@ -273,6 +296,8 @@ enum baton_err baton_runner_beat(struct baton_runner *runner)
 	enum baton_err e = store_enter(runner->store);
 	if (e != BATON_OK)
 		return e;
+	if (runner->store->ops->beat)
+		return runner->store->ops->beat(runner->store, runner->number);
 	return beats_beat(&runner->store->beats, runner->slot, &runner->owner.incarnation)
 	               ? BATON_OK
 	               : BATON_NOT_HELD;
@@ -281,21 +306,58 @@ enum baton_err baton_runner_beat(struct baton_runner *runner)
 /* Whether nobody has taken its beat away. */
 static bool beat_holds(const struct baton_runner *r)
 {
-	return beats_holds(&r->store->beats, r->slot, &r->owner.incarnation);
+	return r->store->ops->beat || beats_holds(&r->store->beats, r->slot, &r->owner.incarnation);
 }
 
-static enum baton_err mark(struct baton_runner *runner, const struct runner_mark *mark)
+/* BATON_NOT_HELD: it was stopped. */
+static enum baton_err enter_as(const struct baton_runner *runner)
 {
 	enum baton_err e = store_enter(runner->store);
+	return e == BATON_OK && !beat_holds(runner) ? BATON_NOT_HELD : e;
+}
+
+/* Who is stopped meanwhile has proved nothing. */
+static enum baton_err mark(struct baton_runner *runner, const struct runner_mark *mark)
+{
+	enum baton_err e = enter_as(runner);
 	if (e == BATON_OK)
 		e = runner->store->ops->runner_mark(runner->store, mark);
-	return e == BATON_OK && !beat_holds(runner) ? BATON_NOT_HELD : e;
+	return e == BATON_OK ? enter_as(runner) : e;
 }
 
 enum baton_err baton_runner_prove(struct baton_runner *runner)
 {
 	const struct runner_mark nothing = {.number = runner->number};
 	return mark(runner, &nothing);
+}
+
+enum baton_err baton_runner_tell(struct baton_runner *runner, struct baton_str state)
+{
+	char text[BATON_NAME_MAX + 1];
+	const struct runner_mark told = {.number = runner->number, .state = text};
+	enum baton_err e = check_text("the runner's state", state);
+	if (e != BATON_OK)
+		return e;
+	copy(text, state);
+	return mark(runner, &told);
+}
+
+enum baton_err baton_runner_wish(struct baton_store *store, struct baton_str name,
+                                 enum baton_runner_wish wish)
+{
+	char shown[QUOTE_TEXT];
+	const struct runner_mark wished = {.name = name, .wish = wish};
+	enum baton_err e = store_enter(store);
+	if (e == BATON_OK)
+		e = check_name(name);
+	if (e == BATON_OK && (unsigned)wish - 1 >= BATON_WISH_LEAVE)
+		e = fail(BATON_INVALID, "the wish is %d: %d to %d are allowed", (int)wish,
+		         BATON_WISH_WORK, BATON_WISH_LEAVE);
+	if (e == BATON_OK)
+		e = store->ops->runner_mark(store, &wished);
+	if (e == BATON_NOT_HELD)
+		e = fail(BATON_NOT_FOUND, "there is no runner %s", quote(name, shown));
+	return e;
 }
 
 enum baton_err baton_runner_list(struct baton_store *store, uint64_t after,
@@ -331,8 +393,7 @@ bool baton_runner_serves(const struct baton_runner_info *info, struct baton_str 
 	return false;
 }
 
-enum baton_err baton_runner_take_over(struct baton_store *store,
-                                      const struct baton_runner_info *seen)
+enum baton_err baton_runner_stop(struct baton_store *store, const struct baton_runner_info *seen)
 {
 	struct runner_row row;
 	enum baton_err e = enter(store);
@@ -342,8 +403,13 @@ enum baton_err baton_runner_take_over(struct baton_store *store,
 		e = store->ops->runner_next(store, seen->number - 1, &row);
 	if (e == BATON_NOT_FOUND || (e == BATON_OK && row.number != seen->number))
 		return BATON_NOT_HELD;
-	if (e == BATON_OK && !beats_stop(&store->beats, row.slot, seen->beat))
-		return BATON_NOT_HELD;
+	return e == BATON_OK ? beat_stop(store, &row, seen->beat) : e;
+}
+
+enum baton_err baton_runner_take_over(struct baton_store *store,
+                                      const struct baton_runner_info *seen)
+{
+	enum baton_err e = baton_runner_stop(store, seen);
 	return e == BATON_OK ? store->ops->runner_remove(store, seen->number, RUNNER_TAKEN) : e;
 }
 
@@ -364,7 +430,7 @@ static enum baton_err shard_change(struct baton_runner *runner, const struct bat
                                    size_t count, bool take, struct baton_shard_answer *answers)
 {
 	struct baton_store *store = runner->store;
-	enum baton_err e = store_enter(store);
+	enum baton_err e = enter_as(runner);
 	if (e == BATON_OK)
 		e = check_shards(shards, count);
 	if (e != BATON_OK)
@@ -392,6 +458,43 @@ enum baton_err baton_shard_list(struct baton_store *store, struct baton_str queu
 	if (e == BATON_OK)
 		e = batch_check_queue(queue);
 	return e == BATON_OK ? store->ops->shard_list(store, queue, first, answers, count) : e;
+}
+
+/* The runner of that number, if it is there. */
+static enum baton_err runner_seen(struct baton_store *store, uint64_t number,
+                                  struct baton_where *ret)
+{
+	struct runner_row row;
+	if (number == 0)
+		return BATON_OK;
+	enum baton_err e = store->ops->runner_next(store, number - 1, &row);
+	ret->owned = e == BATON_OK && row.number == number;
+	if (ret->owned)
+		info_make(store, &row, &ret->runner);
+	return e == BATON_NOT_FOUND ? BATON_OK : e;
+}
+
+enum baton_err baton_lane_where(struct baton_store *store, struct baton_str queue,
+                                struct baton_str lane, struct baton_where *ret)
+{
+	char subject[BATON_LEASE_SUBJECT_MAX + 1];
+	struct baton_queue_info info;
+	struct baton_shard_answer has = {.runner = 0};
+	enum baton_err e = enter(store);
+	if (e == BATON_OK)
+		e = baton_lane_subject(queue, lane, subject);
+	if (e == BATON_OK)
+		e = store->ops->queue_get(store, queue, &info);
+	if (e != BATON_OK)
+		return e;
+	struct baton_where where = {.shard = place_of_lane(queue, lane, info.policy.shards)};
+	e = store->ops->shard_list(store, queue, where.shard, &has, 1);
+	where.fence = has.fence;
+	if (e == BATON_OK)
+		e = runner_seen(store, has.runner, &where);
+	if (e == BATON_OK)
+		*ret = where;
+	return e;
 }
 
 /* Of all shards together. */
@@ -430,7 +533,7 @@ static enum baton_err check_tick(const struct baton_tick *tick)
 enum baton_err baton_runner_tick(struct baton_runner *runner, const struct baton_tick *tick,
                                  struct baton_work_claims **ret_claims)
 {
-	enum baton_err e = store_enter(runner->store);
+	enum baton_err e = enter_as(runner);
 	if (e == BATON_OK)
 		e = check_tick(tick);
 	return e == BATON_OK

@@ -54,30 +54,65 @@ static enum baton_err unknown_kind(struct baton_str where)
 	const char *colon = where.len > 0 ? memchr(where.ptr, ':', where.len) : NULL;
 	size_t len = colon ? (size_t)(colon - where.ptr) + 1 : where.len;
 	return fail(BATON_INVALID,
-	            "the store is called %s: \"memory:\" and \"sqlite:PATH\" are "
-	            "known",
+	            "the store is called %s: \"postgresql://...\", \"postgres:KEY=VALUE ...\", "
+	            "\"memory:\" and \"sqlite:PATH\" are known",
 	            quote((struct baton_str){where.ptr, len}, shown));
+}
+
+/* What follows the kind, within its limits. */
+static enum baton_err check_rest(const char *what, struct baton_str rest, size_t min)
+{
+	if (rest.len >= min && rest.len <= BATON_STORE_PATH_MAX &&
+	    (rest.len == 0 || !memchr(rest.ptr, '\0', rest.len)))
+		return BATON_OK;
+	return fail(BATON_INVALID,
+	            "the %s of the store has %zu bytes: %zu to %d without a NUL are allowed", what,
+	            rest.len, min, BATON_STORE_PATH_MAX);
+}
+
+/* What libpq is given, if the store is one of its: a URI, or what follows the kind. */
+static bool is_postgres(struct baton_str where, struct baton_str *ret_info)
+{
+	static const struct baton_str kind = {"postgres:", 9};
+	bool uri = has_prefix(where, BATON_STR("postgres://")) ||
+	           has_prefix(where, BATON_STR("postgresql://"));
+	*ret_info = where;
+	if (uri || !has_prefix(where, kind))
+		return uri;
+	*ret_info = (struct baton_str){where.ptr + kind.len, where.len - kind.len};
+	return true;
+}
+
+static enum baton_err open_postgres(struct baton_store *store, struct baton_str info, bool existing,
+                                    struct baton_store **ret_store)
+{
+	enum baton_err e = check_rest("connection string", info, 0);
+	store->reach = BATON_REACH_HOSTS;
+	return e == BATON_OK ? postgres_open(store, info, existing, ret_store) : e;
 }
 
 enum baton_err baton_store_open(const struct baton_store_options *o, struct baton_store **ret_store)
 {
 	static const struct baton_str file = {"sqlite:", 7};
 	struct baton_store store;
-	if (!has_prefix(o->where, file) && !baton_str_equal(o->where, BATON_STR("memory:")))
+	struct baton_str info;
+	bool postgres = is_postgres(o->where, &info), memory;
+	memory = baton_str_equal(o->where, BATON_STR("memory:"));
+	if (!postgres && !memory && !has_prefix(o->where, file))
 		return unknown_kind(o->where);
-	struct baton_str path = {o->where.ptr + file.len, o->where.len - file.len};
 	enum baton_err e = store_init(&store, o);
+	if (e == BATON_OK && postgres)
+		return open_postgres(&store, info, o->existing, ret_store);
 	if (e != BATON_OK)
 		return e;
 	snprintf(store.where, sizeof store.where, "%.*s",
 	         (int)(o->where.len < INT_MAX ? o->where.len : INT_MAX), o->where.ptr);
-	if (!has_prefix(o->where, file))
+	if (memory)
 		return memory_open(&store, ret_store);
-	if (path.len == 0 || path.len > BATON_STORE_PATH_MAX || memchr(path.ptr, '\0', path.len))
-		return fail(
-			BATON_INVALID,
-			"the path of the store has %zu bytes: 1 to %d without a NUL are allowed",
-			path.len, BATON_STORE_PATH_MAX);
+	e = check_rest("path", (struct baton_str){o->where.ptr + file.len, o->where.len - file.len},
+	               1);
+	if (e != BATON_OK)
+		return e;
 	return sqlite_open(&store, store.where + file.len, o->existing, ret_store);
 }
 

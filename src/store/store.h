@@ -48,6 +48,9 @@ struct runner_row {
 	uint32_t weight;
 	struct baton_duration ttl;
 	struct baton_store_time since;
+	enum baton_runner_wish wish;
+	char state[BATON_NAME_MAX + 1];
+	uint64_t beat; /* of a store in which runners beat; else 0 */
 };
 
 /* Why a runner is removed, and so what becomes of what it has claimed. */
@@ -58,7 +61,10 @@ enum runner_end {
 
 /* What is written down about a runner that is registered. */
 struct runner_mark {
-	uint64_t number;
+	uint64_t number;             /* 0: that of the name */
+	struct baton_str name;       /* empty: that of the number */
+	enum baton_runner_wish wish; /* 0: stays as it is */
+	const char *state;           /* NULL: stays as it is */
 };
 
 /* Shards that a runner takes or gives back. */
@@ -168,6 +174,12 @@ struct store_ops {
 	                       const struct baton_tick *tick,
 	                       struct baton_work_claims **ret_claims);
 
+	/* How runners of many hosts beat. NULL, both: in memory that the processes of a host share.
+	 * The second takes the runner's beat away, if it is as it was seen. BATON_NOT_HELD: the
+	 * runner, or that beat, is not there any more. */
+	enum baton_err (*beat)(struct baton_store *store, uint64_t number);
+	enum baton_err (*beat_stop)(struct baton_store *store, uint64_t number, uint64_t seen);
+
 	enum baton_err (*backup)(struct baton_store *store, const char *path,
 	                         const struct baton_store_progress *progress);
 	enum baton_err (*check)(struct baton_store *store,
@@ -237,5 +249,7 @@ void store_ring(struct baton_store *store, const struct baton_store_news *news, 
 enum baton_err memory_open(const struct baton_store *store, struct baton_store **ret_store);
 enum baton_err sqlite_open(const struct baton_store *store, const char *path, bool existing,
                            struct baton_store **ret_store);
+enum baton_err postgres_open(const struct baton_store *store, struct baton_str info, bool existing,
+                             struct baton_store **ret_store);
 
 #endif

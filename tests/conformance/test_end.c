@@ -588,6 +588,20 @@ static void what_waits_for_its_time_is_revived_at_its_old_place(void **state)
 	assert_int_equal(revive(w, &none), BATON_NOT_FOUND);
 }
 
+/* There is one head to a lane, also if the one that was it has the higher priority. */
+static void what_is_revived_before_the_head_of_its_lane_takes_its_place(void **state)
+{
+	struct world *w = *state;
+	struct baton_batch_id id = put_later(w, "q", "x", 100000);
+	struct baton_batch urgent = batch_of("q", "x", NULL);
+	urgent.priority = BATON_PRIORITY_MAX;
+	put_batch(w, &urgent);
+	assert_int_equal(revive(w, &id), BATON_OK);
+	assert_sound(w);
+	assert_id(claim(w, "q", 1)->batches[0].id, id);
+	assert_null(claim(w, "q", 1));
+}
+
 static void an_end_that_frees_a_lane_is_told(void **state)
 {
 	struct world *w = *state;
@@ -637,6 +651,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(a_cancelled_head_lets_the_next_one_go_on),
 	WORLD_TEST(a_revived_batch_keeps_its_name_at_the_end_of_its_lane),
 	WORLD_TEST(what_waits_for_its_time_is_revived_at_its_old_place),
+	WORLD_TEST(what_is_revived_before_the_head_of_its_lane_takes_its_place),
 	WORLD_TEST(an_end_that_frees_a_lane_is_told),
 };
 

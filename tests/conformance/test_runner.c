@@ -153,6 +153,65 @@ static void a_runner_proves_that_it_can_write_until_it_is_taken_over(void **stat
 	assert_sound(w);
 }
 
+static void what_is_asked_of_a_runner_lasts_as_long_as_it_does(void **state)
+{
+	struct world *w = *state;
+	static const enum baton_runner_wish wishes[] = {BATON_WISH_DRAIN, BATON_WISH_DETACH,
+	                                                BATON_WISH_WORK, BATON_WISH_DETACH};
+	struct baton_runner *r = enlist(w, "one"), *other = enlist(w, "two");
+	assert_int_equal(seen(w, r).wish, BATON_WISH_WORK);
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(baton_runner_wish(w->store, BATON_STR("one"), wishes[i]),
+		                 BATON_OK);
+		assert_int_equal(seen(w, r).wish, wishes[i]);
+		assert_int_equal(seen(w, other).wish, BATON_WISH_WORK);
+	}
+	assert_int_equal(baton_runner_prove(r), BATON_OK);
+	assert_int_equal(baton_runner_tell(r, BATON_STR("detached")), BATON_OK);
+	assert_int_equal(seen(w, r).wish, BATON_WISH_DETACH);
+	baton_runner_leave(r);
+	assert_int_equal(baton_runner_wish(w->store, BATON_STR("one"), BATON_WISH_WORK),
+	                 BATON_NOT_FOUND);
+	assert_detail("there is no runner \"one\"");
+	r = enlist(w, "one");
+	assert_int_equal(seen(w, r).wish, BATON_WISH_WORK);
+	assert_int_equal(baton_runner_wish(w->store, BATON_STR("one"), 0), BATON_INVALID);
+	assert_detail("the wish is 0: 1 to 4 are allowed");
+	assert_int_equal(baton_runner_wish(w->store, BATON_STR("one"), 5), BATON_INVALID);
+	assert_int_equal(baton_runner_wish(w->store, BATON_STR(""), BATON_WISH_WORK),
+	                 BATON_INVALID);
+	baton_runner_leave(r);
+	baton_runner_leave(other);
+	assert_sound(w);
+}
+
+static void what_a_runner_tells_is_seen_by_others(void **state)
+{
+	struct world *w = *state;
+	static char longest[BATON_NAME_MAX + 1];
+	memset(longest, 's', sizeof longest);
+	struct baton_runner *r = enlist(w, "one"), *other = enlist(w, "two");
+	assert_string_equal(seen(w, r).state, "");
+	assert_int_equal(baton_runner_tell(r, (struct baton_str){longest, BATON_NAME_MAX}),
+	                 BATON_OK);
+	assert_memory_equal(seen(w, r).state, longest, BATON_NAME_MAX);
+	assert_int_equal(baton_runner_tell(r, BATON_STR("draining")), BATON_OK);
+	assert_string_equal(seen(w, r).state, "draining");
+	assert_string_equal(seen(w, other).state, "");
+	assert_int_equal(baton_runner_tell(r, (struct baton_str){longest, BATON_NAME_MAX + 1}),
+	                 BATON_INVALID);
+	assert_detail("256");
+	assert_int_equal(baton_runner_wish(w->store, BATON_STR("one"), BATON_WISH_DRAIN), BATON_OK);
+	assert_string_equal(seen(w, r).state, "draining");
+	assert_int_equal(baton_runner_tell(r, BATON_STR("")), BATON_OK);
+	assert_string_equal(seen(w, r).state, "");
+	struct baton_runner_info info = seen(w, r);
+	assert_int_equal(baton_runner_take_over(w->store, &info), BATON_OK);
+	assert_int_equal(baton_runner_tell(r, BATON_STR("attached")), BATON_NOT_HELD);
+	baton_runner_leave(r);
+	baton_runner_leave(other);
+}
+
 static void a_second_runner_of_one_name_yields_unless_it_replaces(void **state)
 {
 	struct world *w = *state;
@@ -384,6 +443,44 @@ static void a_runner_that_has_beaten_is_not_taken_over(void **state)
 	baton_runner_leave(a);
 }
 
+static void a_runner_that_is_stopped_keeps_what_it_has_until_it_is_taken_over(void **state)
+{
+	struct world *w = *state;
+	one_shard(w, "q");
+	put(w, "q", NULL);
+	struct baton_runner *a = enlist(w, "a"), *b = enlist(w, "b");
+	own(a, "q", 0);
+	const struct baton_work_claims *had = tick(w, a, "q");
+	struct baton_runner_info old = seen(w, a);
+	assert_int_equal(baton_runner_beat(a), BATON_OK);
+	assert_int_equal(baton_runner_stop(w->store, &old), BATON_NOT_HELD);
+	assert_int_equal(baton_runner_beat(a), BATON_OK);
+	old = seen(w, a);
+	assert_int_equal(baton_runner_stop(w->store, &old), BATON_OK);
+	struct baton_shard s = shard("q", 0);
+	struct baton_shard_answer answer;
+	struct baton_work_end end = {.proof = had->claims[0].proof, .how = BATON_COMPLETE};
+	struct baton_work_ended ended;
+	struct baton_tick t = {.ends = &end, .end_count = 1, .ended = &ended};
+	struct baton_work_claims *claims = NULL;
+	assert_int_equal(baton_runner_beat(a), BATON_NOT_HELD);
+	assert_int_equal(baton_runner_prove(a), BATON_NOT_HELD);
+	assert_int_equal(baton_runner_tell(a, BATON_STR("attached")), BATON_NOT_HELD);
+	assert_int_equal(baton_runner_tick(a, &t, &claims), BATON_NOT_HELD);
+	assert_int_equal(baton_shard_take(a, &s, 1, &answer), BATON_NOT_HELD);
+	assert_int_equal(baton_shard_give(a, &s, 1, &answer), BATON_NOT_HELD);
+	assert_string_equal(seen(w, a).state, "");
+	assert_int_equal(own(b, "q", 0).err, BATON_YIELD);
+	assert_int_equal(counts(w, "q").running, 1);
+	old = seen(w, a);
+	assert_int_equal(baton_runner_take_over(w->store, &old), BATON_OK);
+	assert_int_equal(own(b, "q", 0).err, BATON_OK);
+	assert_int_equal(tick(w, b, "q")->claims[0].batches[0].attempt, 2);
+	baton_runner_leave(a);
+	baton_runner_leave(b);
+	assert_sound(w);
+}
+
 static void what_a_lost_runner_had_is_ready_again_with_an_attempt_more(void **state)
 {
 	struct world *w = *state;
@@ -458,6 +555,72 @@ static void a_shard_that_is_given_back_takes_its_claims_with_it(void **state)
 	assert_sound(w);
 }
 
+/* All shards of a queue, taken at once, and everything that is there claimed. */
+static const struct baton_work_claims *claim_everywhere(struct world *w, struct baton_runner *r,
+                                                        const char *queue)
+{
+	struct baton_shard shards[BATON_QUEUE_SHARDS];
+	struct baton_shard_answer answers[BATON_QUEUE_SHARDS];
+	struct baton_work_claims *claims = NULL;
+	for (uint32_t i = 0; i < BATON_QUEUE_SHARDS; i++)
+		shards[i] = shard(queue, i);
+	const struct baton_tick t = {
+		.shards = shards,
+		.shard_count = BATON_QUEUE_SHARDS,
+		.owned = answers,
+	};
+	assert_int_equal(baton_shard_take(r, shards, BATON_QUEUE_SHARDS, answers), BATON_OK);
+	assert_int_equal(baton_runner_tick(r, &t, &claims), BATON_OK);
+	assert_non_null(claims);
+	keep_claims(w, claims);
+	return claims;
+}
+
+static void a_shard_that_is_given_back_takes_no_claims_of_others_with_it(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner *a = enlist(w, "a");
+	struct baton_shard_answer answer;
+	put(w, "q", "one");
+	put(w, "q", "two");
+	put(w, "q", "three");
+	const struct baton_work_claims *c = claim_everywhere(w, a, "q");
+	assert_int_equal(c->count, 3);
+	for (size_t i = 1; i < 3; i++)
+		assert_int_not_equal(c->claims[i].shard, c->claims[0].shard);
+	struct baton_shard s = shard("q", c->claims[0].shard);
+	assert_int_equal(baton_shard_give(a, &s, 1, &answer), BATON_OK);
+	assert_int_equal(counts(w, "q").running, 2);
+	assert_int_equal(tick_end(a, &c->claims[0], BATON_COMPLETE).err, BATON_NOT_HELD);
+	assert_int_equal(tick_end(a, &c->claims[1], BATON_COMPLETE).err, BATON_OK);
+	assert_int_equal(tick_end(a, &c->claims[2], BATON_COMPLETE).err, BATON_OK);
+	baton_runner_leave(a);
+	assert_sound(w);
+}
+
+static void claims_that_their_runner_does_not_know_of_are_given_back(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner *a = enlist(w, "a");
+	put(w, "q", "one");
+	put(w, "q", "two");
+	const struct baton_work_claims *c = claim_everywhere(w, a, "q");
+	assert_int_equal(baton_runner_settle(a, &c->claims[1].proof, 1), BATON_OK);
+	assert_int_equal(counts(w, "q").running, 1);
+	assert_int_equal(tick_end(a, &c->claims[0], BATON_COMPLETE).err, BATON_NOT_HELD);
+	assert_int_equal(tick_end(a, &c->claims[1], BATON_COMPLETE).err, BATON_OK);
+	c = claim_everywhere(w, a, "q");
+	assert_int_equal(c->count, 1);
+	assert_int_equal(c->claims[0].batches[0].attempt, 1);
+	assert_int_equal(baton_runner_settle(a, NULL, 0), BATON_OK);
+	assert_int_equal(counts(w, "q").running, 0);
+	const struct baton_runner_info info = seen(w, a);
+	assert_int_equal(baton_runner_take_over(w->store, &info), BATON_OK);
+	assert_int_equal(baton_runner_settle(a, NULL, 0), BATON_NOT_HELD);
+	baton_runner_leave(a);
+	assert_sound(w);
+}
+
 static void a_queue_of_another_mode_has_no_shards_to_take(void **state)
 {
 	struct world *w = *state;
@@ -479,6 +642,55 @@ static void a_queue_of_another_mode_has_no_shards_to_take(void **state)
 	assert_detail("runner");
 	baton_runner_leave(a);
 	assert_sound(w);
+}
+
+static struct baton_where where(struct world *w, const char *lane)
+{
+	struct baton_where where;
+	memset(&where, 0xff, sizeof where);
+	assert_int_equal(baton_lane_where(w->store, BATON_STR("q"), baton_str_z(lane), &where),
+	                 BATON_OK);
+	return where;
+}
+
+static void a_lane_is_where_its_work_is_given(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner *a = enlist(w, "a"), *b = enlist(w, "b");
+	uint32_t seen_shards = 0;
+	for (int i = 0; i < 8; i++) {
+		char lane[16];
+		snprintf(lane, sizeof lane, "lane %d", i);
+		struct baton_batch_id id = put(w, "q", lane);
+		struct baton_where nobody = where(w, lane);
+		assert_false(nobody.owned);
+		struct baton_shard_answer own_answer = own(i % 2 ? a : b, "q", nobody.shard);
+		struct baton_where now = where(w, lane);
+		assert_int_equal(now.shard, nobody.shard);
+		assert_true(now.owned);
+		assert_int_equal(now.fence.v, own_answer.fence.v);
+		assert_string_equal(now.runner.name, i % 2 ? "a" : "b");
+		struct baton_shard s = shard("q", now.shard);
+		struct baton_shard_answer answer;
+		struct baton_tick t = {.shards = &s, .shard_count = 1, .owned = &answer};
+		struct baton_work_claims *claims = NULL;
+		assert_int_equal(baton_runner_tick(i % 2 ? a : b, &t, &claims), BATON_OK);
+		keep_claims(w, claims);
+		assert_str(claims->claims[0].lane, lane);
+		assert_int_equal(baton_shard_give(i % 2 ? a : b, &s, 1, &answer), BATON_OK);
+		assert_false(where(w, lane).owned);
+		assert_int_equal(where(w, lane).fence.v, now.fence.v);
+		seen_shards |= UINT32_C(1) << now.shard % 32;
+		assert_int_equal(cancel(w, &id), BATON_CANCEL_REMOVED);
+	}
+	assert_true((seen_shards & (seen_shards - 1)) != 0);
+	struct baton_where other;
+	assert_int_equal(baton_lane_where(w->store, BATON_STR("none"), BATON_STR("lane"), &other),
+	                 BATON_NOT_FOUND);
+	assert_int_equal(baton_lane_where(w->store, BATON_STR("q"), BATON_STR(""), &other),
+	                 BATON_INVALID);
+	baton_runner_leave(a);
+	baton_runner_leave(b);
 }
 
 static void limits_of_a_registration_are_named(void **state)
@@ -631,6 +843,8 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(what_a_runner_registers_with_is_told_to_others),
 	WORLD_TEST(a_runner_serves_the_queues_that_it_names),
 	WORLD_TEST(a_runner_proves_that_it_can_write_until_it_is_taken_over),
+	WORLD_TEST(what_is_asked_of_a_runner_lasts_as_long_as_it_does),
+	WORLD_TEST(what_a_runner_tells_is_seen_by_others),
 	WORLD_TEST(a_second_runner_of_one_name_yields_unless_it_replaces),
 	WORLD_TEST(a_shard_has_one_owner_and_its_fence_grows),
 	WORLD_TEST(a_tick_gives_the_work_of_owned_shards_alone),
@@ -639,10 +853,14 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(each_tick_says_whose_a_shard_is_now),
 	WORLD_TEST(what_was_put_before_the_first_runner_came_is_found),
 	WORLD_TEST(a_runner_that_has_beaten_is_not_taken_over),
+	WORLD_TEST(a_runner_that_is_stopped_keeps_what_it_has_until_it_is_taken_over),
 	WORLD_TEST(what_a_lost_runner_had_is_ready_again_with_an_attempt_more),
 	WORLD_TEST(work_that_kills_its_runners_ends_among_the_dead),
 	WORLD_TEST(a_shard_that_is_given_back_takes_its_claims_with_it),
+	WORLD_TEST(a_shard_that_is_given_back_takes_no_claims_of_others_with_it),
+	WORLD_TEST(claims_that_their_runner_does_not_know_of_are_given_back),
 	WORLD_TEST(a_queue_of_another_mode_has_no_shards_to_take),
+	WORLD_TEST(a_lane_is_where_its_work_is_given),
 	WORLD_TEST(limits_of_a_registration_are_named),
 	WORLD_TEST(names_of_a_registration_have_their_limits),
 	WORLD_TEST(long_lists_and_paths_have_their_limits),

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "support/cluster.h"
 #include "support/skips.h"
 
-static const char *kind; /* the argument: "memory:", or "sqlite:" for a new file */
+static const char *kind; /* the argument: "memory:", "sqlite:" for a new file, or "postgres:" */
+static struct cluster cluster; /* the server in which those of the last kind are */
 
 static void on_news(void *arg, const struct baton_store_news *news, size_t count)
 {
@@ -34,6 +36,8 @@ static void choose_where(struct world *w, const char *where)
 {
 	const char *tmp = getenv("TMPDIR");
 	snprintf(w->where, sizeof w->where, "%s", where);
+	if (strcmp(where, "postgres:") == 0)
+		cluster_database(&cluster, w->where, sizeof w->where);
 	if (strcmp(where, "sqlite:") != 0)
 		return;
 	snprintf(w->directory, sizeof w->directory, "%s/baton-conformance-XXXXXX",
@@ -70,7 +74,7 @@ void world_open(struct world *w, const char *where)
 	assert_int_equal(baton_owner_opaque(BATON_STR("other"), &w->other), BATON_OK);
 	w->dead = *baton_store_owner(w->store);
 	assert_int_equal(baton_id_random(&w->dead.incarnation), BATON_OK);
-	memset(&w->dead.boot, 1, sizeof w->dead.boot);
+	w->dead.start++; /* another process had its pid */
 }
 
 struct baton_store *world_twin(struct world *w)
@@ -93,6 +97,23 @@ void world_close(struct world *w)
 	fault_done(&w->fault);
 	fake_clock_done(&w->clock);
 	remove_directory(w->directory);
+	if (cluster.directory[0])
+		cluster_drop(&cluster, w->where);
+}
+
+void world_end(void)
+{
+	cluster_stop(&cluster);
+}
+
+bool world_begin(const char *where)
+{
+	if (strcmp(where, "postgres:") != 0 || cluster.directory[0])
+		return true;
+	if (cluster_start(&cluster, false))
+		return true;
+	printf("1..0 # SKIP no PostgreSQL server can be started here\n");
+	return false;
 }
 
 int world_setup(void **state)
@@ -126,6 +147,8 @@ static bool can_open(void)
 	baton_store_close(store);
 	fake_clock_done(&w.clock);
 	remove_directory(w.directory);
+	if (cluster.directory[0])
+		cluster_drop(&cluster, w.where);
 	if (missing)
 		printf("1..0 # SKIP %s stores are not there yet\n", kind);
 	return !missing;
@@ -136,11 +159,15 @@ int world_main(int argc, char **argv, const char *name, const struct CMUnitTest 
 {
 	skips_repair();
 	if (argc != 2) {
-		fprintf(stderr, "usage: %s memory:|sqlite:\n", argv[0]);
+		fprintf(stderr, "usage: %s memory:|sqlite:|postgres:\n", argv[0]);
 		return 64;
 	}
 	kind = argv[1];
-	return can_open() ? _cmocka_run_group_tests(name, tests, count, NULL, NULL) : 0;
+	if (!world_begin(kind))
+		return 0;
+	int failed = can_open() ? _cmocka_run_group_tests(name, tests, count, NULL, NULL) : 0;
+	world_end();
+	return failed;
 }
 
 void advance(struct world *w, int64_t ms)

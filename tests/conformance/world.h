@@ -50,6 +50,10 @@ int world_main(int argc, char **argv, const char *name, const struct CMUnitTest 
 	}
 #define WORLD_TEST(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 
+/* What stores of that kind need, once: false if it is not there, which was said. */
+bool world_begin(const char *where);
+void world_end(void);
+
 int world_setup(void **state);
 int world_teardown(void **state);
 

@@ -46,8 +46,8 @@ def test_what_puts_something_makes_a_store(shop, command):
     ('jobs.db', "'jobs.db' is no store: a file is given as 'sqlite:jobs.db'"),
     ('/tmp/a:b', "'/tmp/a:b' is no store: a file is given as 'sqlite:/tmp/a:b'"),
     ('memory:', 'a store in memory ends with the command: use sqlite:PATH'),
-    ('postgresql://ada:secret@host/db',
-     "'postgresql:' is no kind of store that is known: use sqlite:PATH"),
+    ('mysql://ada:secret@host/db',
+     "'mysql:' is no kind of store that is known: use sqlite:PATH or postgresql://HOST/DATABASE"),
     ('sqlite:', 'the path of the store has 0 bytes: 1 to 4000 are allowed'),
     ('sqlite:/' + 'x' * 4000, 'the path of the store has 4001 bytes: 1 to 4000 are allowed'),
 ], ids=range(6))
@@ -60,6 +60,16 @@ def test_a_bad_name_is_explained(shop, command, where, line):
 def test_an_empty_name_is_explained(shop):
     assert shop.refused(USAGE, 'ls', '--store', '') == (
         "'' is no store: a file is given as 'sqlite:PATH'")
+@pytest.mark.parametrize('where', [
+    'postgresql://ada:secret@/db?host=/nowhere',
+    'postgres:host=/nowhere password=secret',
+    'postgres:host=/nowhere pass word=secret',
+])
+def test_a_password_is_shown_by_nothing(shop, where):
+    for given in [['--store', where], ['-v', '--store', where]]:
+        result = shop.run('ls', *given)
+        assert result.returncode != 0
+        assert b'secret' not in result.stdout + result.stderr
 
 
 def test_an_option_comes_before_the_environment(shop):

@@ -87,7 +87,7 @@ def test_lines_of_json_are_given_when_asked_for_or_several(shop):
 
 
 def test_what_it_writes_is_the_result(shop):
-    shop.ok('queue', 'set', 'mail', '--keep', '1h')
+    shop.ok('queue', 'set', 'mail', 'keep=1h')
     shop.put('mail', 'x')
     assert work(shop, 'mail', 'echo done; echo aside >&2').returncode == OK
     job = shop.object('show', '1')
@@ -207,7 +207,7 @@ def test_two_share_the_lanes_and_none_is_in_both(shop, pipe):
 
 
 @pytest.mark.parametrize('arguments, line', [
-    ([], 'work needs the name of a queue'),
+    ([], "'work' needs the name of a queue"),
     (['mail'], "work needs a command behind '--', such as: baton work mail -- ./send"),
     (['mail', '--once', '--until-empty', '--', 'true'],
      '--once and --until-empty cannot be together'),

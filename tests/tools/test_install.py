@@ -84,9 +84,11 @@ def test_a_program_links_the_shared_library(installed, pkg_config, run, write, t
 @pytest.mark.skipif(os.environ.get('BATON_STATIC') == 'no', reason='no static library with LTO')
 def test_a_program_links_the_static_library(pkg_config, run, write, tmp_path):
     source = write('program.c', PROGRAM)
-    flags = pkg_config('--static', '--cflags', '--libs')
-    result = run('cc', '-Werror', '-static', source, '-o', tmp_path / 'program', *flags)
+    flags = ['-l:libbaton.a' if flag == '-lbaton' else flag
+             for flag in pkg_config('--static', '--cflags', '--libs')]
+    result = run('cc', '-Werror', source, '-o', tmp_path / 'program', *flags)
     assert result.returncode == 0, result.stderr
+    assert 'libbaton' not in run('readelf', '-d', tmp_path / 'program').stdout
     result = run(tmp_path / 'program')
     assert (result.returncode, result.stdout) == (0, VERSION + '\n')
 
@@ -144,3 +146,13 @@ def test_the_program_runs_where_it_was_installed(installed, run):
 def test_the_manual_is_installed(installed):
     find(installed, 'man1/baton.1')
     find(installed, 'man1/baton-lock.1')
+
+
+def test_the_helper_of_runners_is_installed_and_does_nothing_by_itself(installed, run):
+    helper = find(installed, 'baton-guardian')
+    assert helper.parent.name == 'libexec'
+    result = run(helper)
+    assert (result.returncode, result.stdout) == (64, '')
+    assert 'started by runners' in result.stderr
+    result = run(helper, '--beside-runner')
+    assert result.returncode == 64

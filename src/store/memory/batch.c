@@ -51,10 +51,10 @@ static void copy_put(struct batch *b, const struct baton_batch *put)
 	b->put.payloads = payloads;
 }
 
-struct batch *memory_batch_add(struct tx *tx, struct queue *queue, const struct baton_batch *put)
+struct batch *memory_batch_make(struct tx *tx, struct queue *queue, const struct baton_batch *put,
+                                uint64_t id, uint64_t seq)
 {
 	struct memory *m = tx->m;
-	uint64_t id = m->seq + 1;
 	struct lane *lane = memory_lane_open(tx, queue, put->lane, id);
 	if (!lane)
 		return NULL;
@@ -67,9 +67,18 @@ struct batch *memory_batch_add(struct tx *tx, struct queue *queue, const struct 
 	b->lane = lane;
 	b->id = id;
 	b->put_at = tx->now;
-	b->is.seq = ++m->seq;
+	b->is.seq = seq;
 	b->is.state = BATON_BATCH_GONE;
 	memory_lane_place(b);
+	return b;
+}
+
+struct batch *memory_batch_add(struct tx *tx, struct queue *queue, const struct baton_batch *put)
+{
+	uint64_t id = memory_next_number(tx->m);
+	struct batch *b = memory_batch_make(tx, queue, put, id, id);
+	if (b)
+		tx->m->seq = id;
 	return b;
 }
 

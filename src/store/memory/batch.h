@@ -9,8 +9,12 @@
 struct batch *memory_batch_find(const struct tx *tx, uint64_t id);
 struct batch *memory_batch_named(const struct tx *tx, const struct baton_batch_id *id);
 
-/* A new one at the end of its lane, of what was put, filled; its state is still to be said. NULL:
- * no memory. */
+/* A new one at the place of its number in its lane, of what was put, filled; its state is still to
+ * be said. NULL: no memory. */
+struct batch *memory_batch_make(struct tx *tx, struct queue *queue, const struct baton_batch *put,
+                                uint64_t id, uint64_t seq);
+
+/* As that, with the next number. */
 struct batch *memory_batch_add(struct tx *tx, struct queue *queue, const struct baton_batch *put);
 
 /* What happens to a batch. It is saved for further changes, and leaves its claim unless it was

@@ -35,7 +35,7 @@ static enum baton_err begin_again(struct tx *tx, struct batch *b)
 	enum baton_err e = memory_text_set(tx, &b->is.error, NULL);
 	if (e != BATON_OK)
 		return e;
-	b->is.seq = ++tx->m->seq;
+	b->is.seq = tx->m->seq = memory_next_number(tx->m);
 	b->is.attempts = 0;
 	memory_lane_place(b);
 	return BATON_OK;

@@ -25,7 +25,7 @@ static enum baton_err check_lease(const struct tx *tx, const struct queue *queue
 	const struct lease *lease = memory_lease_find(tx->m, subject_of(queue->name, subject));
 	if (!lease || !lease_is_live(&lease->is.row, tx->now) ||
 	    baton_id_equal(&lease->is.row.owner.incarnation, &owner->incarnation) ||
-	    baton_owner_is_dead(&tx->m->store.owner, &lease->is.row.owner, BATON_REACH_HOST))
+	    baton_owner_is_dead(&tx->m->store.owner, &lease->is.row.owner, tx->m->store.reach))
 		return BATON_OK;
 	return refuse_puller(queue->name, lease->is.row.owner.id);
 }

@@ -38,6 +38,7 @@ static bool is_due(const struct batch *b, struct baton_store_time now)
 static enum baton_err promote(struct tx *tx, const struct queue *queue)
 {
 	size_t most = queue->is.in[BATON_BATCH_DELAYED] + queue->is.in[BATON_BATCH_RETRY];
+	most = most < tx->m->batches.count ? most : tx->m->batches.count;
 	struct batch **due = memory_tx_take(tx, most, sizeof(struct batch *));
 	size_t count = 0;
 	if (!due)

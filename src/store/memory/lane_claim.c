@@ -28,7 +28,7 @@ static const char *why_lost(const struct tx *tx, const struct claim *claim)
 {
 	if (!baton_store_time_live(claim->is.expires, tx->now))
 		return "the claim expired";
-	bool dead = baton_owner_is_dead(&tx->m->store.owner, &claim->owner, BATON_REACH_HOST);
+	bool dead = baton_owner_is_dead(&tx->m->store.owner, &claim->owner, tx->m->store.reach);
 	return dead ? "its owner died" : NULL;
 }
 

@@ -68,8 +68,9 @@ static enum lease_verdict judge(const struct tx *tx, const struct lease *lease,
 	};
 	if (!lease)
 		return lease_judge(NULL, &request);
-	request.holder_is_dead = lease_is_live(&lease->is.row, tx->now) &&
-	                         baton_owner_is_dead(self, &lease->is.row.owner, BATON_REACH_HOST);
+	request.holder_is_dead =
+		lease_is_live(&lease->is.row, tx->now) &&
+		baton_owner_is_dead(self, &lease->is.row.owner, tx->m->store.reach);
 	return lease_judge(&lease->is.row, &request);
 }
 

@@ -1,6 +1,7 @@
 /* A store in the memory of one process. */
 #include "store/memory/memory.h"
 
+#include "base/check.h"
 #include "base/cleanup.h"
 #include "base/fail.h"
 #include "base/hash.h"
@@ -9,6 +10,22 @@
 #include "store/memory/forget.h"
 #include "store/memory/lane.h"
 #include "store/memory/ops.h"
+
+uint64_t memory_next_number(const struct memory *m)
+{
+	size_t from = 0, to = m->number_count;
+	if (!m->numbers)
+		return m->seq + 1;
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+		if (m->numbers[mid] <= m->seq)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	CHECK(from < m->number_count);
+	return m->numbers[from];
+}
 
 uint64_t memory_hash(const struct memory *m, const void *bytes, size_t len)
 {
@@ -109,7 +126,7 @@ static void tables_init(struct memory *m)
 	m->leases = (struct table){.alloc = a, CHANGES(struct lease)};
 	m->texts = (struct table){.alloc = a, CHANGES(struct text)};
 	m->schedules = (struct table){.alloc = a, CHANGES(struct schedule)};
-	m->runners = (struct table){.alloc = a};
+	m->runners = (struct table){.alloc = a, CHANGES(struct runner)};
 }
 
 enum baton_err memory_open(const struct baton_store *store, struct baton_store **ret_store)

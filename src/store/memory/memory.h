@@ -11,6 +11,13 @@
 #include "store/memory/row.h"
 #include "store/store.h"
 
+/* Whoever keeps the rows elsewhere, and has put only some of them here. */
+struct keeper {
+	/* Told of every row that a transaction has changed, before those that are gone leave. */
+	void (*changed)(void *arg, struct row *row);
+	void *arg;
+};
+
 struct memory {
 	struct baton_store store;     /* first */
 	struct baton_id seed;         /* [const] of the hashes                          */
@@ -21,7 +28,10 @@ struct memory {
 	uint64_t text;  /* [mu] how many texts there were                                */
 	struct table queues, lanes, batches, claims, sources, answers, leases, texts; /* [mu] */
 	struct table schedules, runners;                                              /* [mu] */
-	uint64_t runner; /* [mu] the number of the last one that registered              */
+	uint64_t runner;         /* [mu] the number of the last one that registered              */
+	struct keeper keeper;    /* [const] zeros: the rows are here and nowhere else     */
+	const uint64_t *numbers; /* [mu] NULL, or those that can be given, ascending      */
+	size_t number_count;
 };
 
 /* Names are kept behind the row. */
@@ -143,8 +153,16 @@ struct schedule {
 
 struct runner {
 	struct row row;
-	struct runner_row put;
+	struct runner_row put; /* as it was registered */
+
+	struct {
+		enum baton_runner_wish wish;
+		char state[BATON_NAME_MAX + 1];
+	} is;
 };
+
+/* The number that a batch gets next. */
+uint64_t memory_next_number(const struct memory *m);
 
 /* The hash of some bytes, for a table. */
 uint64_t memory_hash(const struct memory *m, const void *bytes, size_t len);

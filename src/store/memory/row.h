@@ -20,6 +20,8 @@ struct row {
 	uint64_t epoch; /* in which the journal saw it last                       */
 	size_t size;    /* of its block                                           */
 	bool gone;      /* deleted by the transaction in progress                 */
+	bool noted;     /* the keeper's: it has changed                           */
+	uint64_t kept;  /* the keeper's: under which number it is kept; 0: it is not yet */
 };
 
 /* Rows of one kind. */

@@ -7,6 +7,7 @@
 #include "base/quote.h"
 #include "store/memory/batch.h"
 #include "store/memory/due.h"
+#include "store/memory/lane.h"
 #include "store/memory/lease.h"
 #include "store/memory/ops.h"
 #include "store/memory/put.h"
@@ -25,14 +26,22 @@ struct runner *memory_runner_find(const struct memory *m, uint64_t number)
 	return NULL;
 }
 
-static struct runner *runner_named(const struct memory *m, const char *name)
+static struct runner *runner_named(const struct memory *m, struct baton_str name)
 {
 	for (struct row *row = m->runners.oldest; row; row = row->newer) {
 		struct runner *r = (struct runner *)row;
-		if (!row->gone && strcmp(r->put.name, name) == 0)
+		if (!row->gone && baton_str_equal(baton_str_z(r->put.name), name))
 			return r;
 	}
 	return NULL;
+}
+
+static struct runner_row row_of(const struct runner *r)
+{
+	struct runner_row row = r->put;
+	row.wish = r->is.wish;
+	memcpy(row.state, r->is.state, sizeof row.state);
+	return row;
 }
 
 static bool slot_is_taken(const struct memory *m, uint32_t slot)
@@ -58,6 +67,8 @@ static enum baton_err add(struct tx *tx, struct runner_row *row)
 	row->number = ++tx->m->runner;
 	row->since = tx->now;
 	r->put = *row;
+	r->is.wish = row->wish;
+	memcpy(r->is.state, row->state, sizeof r->is.state);
 	return BATON_OK;
 }
 
@@ -66,9 +77,9 @@ enum baton_err memory_runner_add(struct baton_store *store, struct runner_row *r
 {
 	struct tx tx;
 	memory_tx_begin(&tx, store);
-	const struct runner *other = runner_named(tx.m, row->name);
+	const struct runner *other = runner_named(tx.m, baton_str_z(row->name));
 	if (other)
-		*ret_other = other->put;
+		*ret_other = row_of(other);
 	return memory_tx_end(&tx, other ? BATON_YIELD : add(&tx, row));
 }
 
@@ -85,11 +96,11 @@ static enum baton_err abandon(struct tx *tx, struct claim *claim)
 	return e;
 }
 
-/* Which of its claims a runner gives back: all, or what was granted under `granter` in the queue,
- * and none that is known. */
+/* Which of its claims a runner gives back: all, or those in one shard of the queue, and none that is
+ * known. */
 struct giving {
 	const struct queue *queue;
-	uint64_t granter;
+	uint32_t shard;
 	const struct baton_work_proof *known;
 	size_t known_count;
 	enum runner_end end;
@@ -98,7 +109,8 @@ struct giving {
 static bool is_given(const struct giving *g, const struct claim *claim)
 {
 	char name[CLAIM_NAME_TEXT];
-	if (g->queue && (claim->lane->queue != g->queue || claim->granter != g->granter))
+	if (g->queue &&
+	    (claim->lane->queue != g->queue || memory_lane_shard(claim->lane) != g->shard))
 		return false;
 	claim_name_print(&claim->name, name);
 	return g->known_count == 0 || !store_is_known(g->known, g->known_count, name);
@@ -115,7 +127,7 @@ static enum baton_err give_back(struct tx *tx, const struct runner *r, const str
 		if (!is_given(g, claim))
 			continue;
 		e = g->end == RUNNER_TAKEN ? memory_claim_recover(tx, claim, "its runner was lost")
-		                        : abandon(tx, claim);
+		                           : abandon(tx, claim);
 	}
 	return e;
 }
@@ -171,7 +183,7 @@ enum baton_err memory_runner_next(struct baton_store *store, uint64_t after,
 			best = r;
 	}
 	if (best)
-		*ret_row = best->put;
+		*ret_row = row_of(best);
 	return memory_tx_end(&tx, best ? BATON_OK : BATON_NOT_FOUND);
 }
 
@@ -179,8 +191,14 @@ enum baton_err memory_runner_mark(struct baton_store *store, const struct runner
 {
 	struct tx tx;
 	memory_tx_begin(&tx, store);
-	const struct runner *r = memory_runner_find(tx.m, mark->number);
-	return memory_tx_end(&tx, r ? BATON_OK : BATON_NOT_HELD);
+	struct runner *r = mark->number > 0 ? memory_runner_find(tx.m, mark->number)
+	                                    : runner_named(tx.m, mark->name);
+	enum baton_err e = r ? memory_tx_save(&tx, &r->row) : BATON_NOT_HELD;
+	if (e == BATON_OK && mark->wish)
+		r->is.wish = mark->wish;
+	if (e == BATON_OK && mark->state)
+		snprintf(r->is.state, sizeof r->is.state, "%s", mark->state);
+	return memory_tx_end(&tx, e);
 }
 
 /* A shard is a lease that nobody can name; who has it stands in its row. */
@@ -260,7 +278,7 @@ static enum baton_err change_one(struct tx *tx, const struct runner *r,
 		return e;
 	e = give_back(tx, r,
 	              &(struct giving){.queue = queue,
-	                               .granter = shard->is.row.fence,
+	                               .shard = c->shards[i].number,
 	                               .end = RUNNER_LEFT});
 	if (e == BATON_OK)
 		e = memory_tx_save(tx, &shard->row);

@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "store/memory/ops.h"
 #include "store/memory/put.h"
+#include "store/memory/schedule.h"
 #include "store/memory/tx.h"
 #include "store/parcel.h"
 #include "store/refuse.h"
@@ -29,7 +30,7 @@ static struct baton_str keep(char **to, struct baton_str s)
 }
 
 /* Its texts lie behind the row. */
-static struct schedule *add(struct tx *tx, const struct baton_schedule *s)
+struct schedule *memory_schedule_add(struct tx *tx, const struct baton_schedule *s)
 {
 	size_t size = s->name.len + s->cron.len + s->zone.len + s->queue.len + s->lane.len +
 	              s->payload.len;
@@ -63,7 +64,7 @@ enum baton_err memory_schedule_set(struct baton_store *store, const struct baton
 		s.next = old->is.next;
 	}
 	enum baton_err e = old ? memory_tx_delete(&tx, &old->row) : BATON_OK;
-	if (e == BATON_OK && !add(&tx, &s))
+	if (e == BATON_OK && !memory_schedule_add(&tx, &s))
 		e = BATON_NO_MEMORY;
 	return memory_tx_end(&tx, e);
 }

@@ -115,6 +115,9 @@ void memory_tx_undo(struct tx *tx, struct mark mark)
 static void commit(struct tx *tx)
 {
 	struct row *free_rows = NULL;
+	const struct keeper *keeper = &tx->m->keeper;
+	for (struct entry *entry = tx->last; entry && keeper->changed; entry = entry->before)
+		keeper->changed(keeper->arg, entry->row);
 	for (struct entry *entry = tx->last; entry; entry = entry->before) {
 		struct row *row = entry->row->gone && entry->row->table ? entry->row : NULL;
 		while (row) {
@@ -136,7 +139,8 @@ enum baton_err memory_tx_end(struct tx *tx, enum baton_err e)
 	struct memory *m = tx->m;
 	if (e == BATON_OK) {
 		commit(tx);
-		memory_forget_some(m, tx->now);
+		if (!m->keeper.changed)
+			memory_forget_some(m, tx->now);
 	} else {
 		memory_tx_undo(tx, tx->start);
 	}

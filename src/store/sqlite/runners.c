@@ -30,6 +30,7 @@ static enum baton_err row_read(const struct query *q, struct runner_row *r)
 		.ttl = {column_int(q, 7)},
 		.since = {column_int(q, 8)},
 		.guardian = (int32_t)column_int(q, 12),
+		.wish = (enum baton_runner_wish)column_int(q, 13),
 	};
 	text_read(q, 1, r->name, BATON_NAME_MAX);
 	text_read(q, 3, r->endpoint, BATON_NAME_MAX);
@@ -37,7 +38,9 @@ static enum baton_err row_read(const struct query *q, struct runner_row *r)
 	text_read(q, 9, r->host, BATON_NAME_MAX);
 	text_read(q, 10, r->queues, BATON_RUNNER_QUEUES_MAX);
 	text_read(q, 11, r->life, BATON_RUNNER_LIFE_MAX);
-	if (r->slot < BEATS_MAX && baton_owner_parse(column_str(q, 5), &r->owner) == BATON_OK)
+	text_read(q, 14, r->state, BATON_NAME_MAX);
+	if (r->slot < BEATS_MAX && (unsigned)r->wish - 1 < BATON_WISH_DETACH &&
+	    baton_owner_parse(column_str(q, 5), &r->owner) == BATON_OK)
 		return BATON_OK;
 	return unreadable(q->db);
 }
@@ -113,6 +116,8 @@ static enum baton_err row_write(struct sqlite_store *s, const struct runner_row 
 	query_text(&q, baton_str_z(r->queues));
 	query_text(&q, baton_str_z(r->life));
 	query_int(&q, r->guardian);
+	query_int(&q, r->wish);
+	query_text(&q, baton_str_z(r->state));
 	return query_run(&q);
 }
 
@@ -172,16 +177,27 @@ static enum baton_err claims_list(struct sqlite_store *s, int64_t owner, struct 
 	return e == BATON_OK && !memory ? fail(BATON_NO_MEMORY, "no memory for claims") : e;
 }
 
-static bool is_returned(const struct returning *returning, const struct claim_row *c)
+static bool is_known(const struct returning *returning, const struct claim_row *c)
 {
 	const struct claim_name name = {(uint64_t)c->head, c->fence};
 	char text[CLAIM_NAME_TEXT];
-	if (returning->granter > 0 &&
-	    (c->granter != returning->granter || c->queue != returning->queue))
-		return false;
 	claim_name_print(&name, text);
-	return returning->known_count == 0 ||
-	       !store_is_known(returning->known, returning->known_count, text);
+	return store_is_known(returning->known, returning->known_count, text);
+}
+
+/* Several shards may be held under the same fence: only the batches tell where a claim is from. */
+static enum baton_err is_returned(struct sqlite_store *s, const struct returning *returning,
+                                  const struct claim_row *c, bool *ret)
+{
+	struct batch_row first;
+	bool found = true;
+	*ret = returning->known_count == 0 || !is_known(returning, c);
+	if (!*ret || returning->queue == 0)
+		return BATON_OK;
+	enum baton_err e = batch_load(&s->db, c->seqs[0], &first, &found);
+	*ret = e == BATON_OK && found && c->queue == returning->queue &&
+	       first.shard == returning->shard;
+	return e;
 }
 
 enum baton_err runner_return(struct sqlite_store *s, const struct runner_row *r,
@@ -196,11 +212,11 @@ enum baton_err runner_return(struct sqlite_store *s, const struct runner_row *r,
 	for (size_t i = 0; i < count && e == BATON_OK; i++) {
 		struct claim_row c;
 		struct queue_row *q;
-		bool found;
+		bool found, returned = false;
 		e = claim_load(s, &names[i], &c, &found);
-		if (e != BATON_OK || !found)
-			continue;
-		if (!is_returned(returning, &c))
+		if (e == BATON_OK && found)
+			e = is_returned(s, returning, &c, &returned);
+		if (e != BATON_OK || !returned)
 			continue;
 		e = books_queue_by_id(&s->books, &s->db, c.queue, &q);
 		if (e == BATON_OK)
@@ -218,7 +234,7 @@ static enum baton_err remove_run(void *store, void *args)
 {
 	struct sqlite_store *s = store;
 	const struct remove_args *a = args;
-	struct returning all = {.granter = 0};
+	struct returning all = {.queue = 0};
 	struct runner_row row;
 	bool found;
 	if (a->end == RUNNER_TAKEN)
@@ -269,7 +285,13 @@ static enum baton_err mark_run(void *store, void *args)
 	struct sqlite_store *s = store;
 	const struct runner_mark *mark = args;
 	struct query q = query_begin(&s->db, SQL_RUNNER_MARK);
+	query_int(&q, mark->wish);
+	if (mark->state)
+		query_text(&q, baton_str_z(mark->state));
+	else
+		query_null(&q);
 	query_int(&q, (int64_t)mark->number);
+	query_optional(&q, mark->name);
 	bool found = query_row(&q);
 	while (query_row(&q))
 		;

@@ -81,7 +81,7 @@ static enum baton_err take(struct sqlite_store *s, struct queue_row *q, uint32_t
 static enum baton_err give_up(struct sqlite_store *s, const struct runner_row *runner,
                               struct queue_row *q, uint32_t number, struct shard_row *row)
 {
-	const struct returning its = {.queue = q->id, .granter = row->base.granter};
+	const struct returning its = {.queue = q->id, .shard = number};
 	enum baton_err e = runner_return(s, runner, &its);
 	row->runner = 0;
 	return e == BATON_OK ? shard_save(s, q->id, number, row) : e;

@@ -16,7 +16,7 @@
 
 #define SQL_RUNNER_COLUMNS                                                                      \
 	"number, name, slot, endpoint, labels, owner, weight, ttl, since, host, queues, life, " \
-	"guardian"
+	"guardian, wish, state"
 
 #define SQL_TABLE(X)                                                                               \
 	X(BEGIN, "BEGIN IMMEDIATE")                                                                \
@@ -166,14 +166,16 @@
 	X(SCHEDULE_MOVE, "UPDATE schedule SET last = ?, next = ? WHERE name = ?")                  \
 	X(RUNNER_COUNT, "UPDATE state SET runner = runner + 1 RETURNING runner")                   \
 	X(RUNNER_ADD, "INSERT INTO runner(" SQL_RUNNER_COLUMNS ") "                                \
-	              "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                             \
+	              "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                       \
 	X(RUNNER_FIND, "SELECT " SQL_RUNNER_COLUMNS " FROM runner WHERE name = ?")                 \
 	X(RUNNER_READ, "SELECT " SQL_RUNNER_COLUMNS " FROM runner WHERE number = ?")               \
 	X(RUNNER_OWNER, "SELECT owner FROM runner WHERE number = ?")                               \
 	X(RUNNER_NEXT, "SELECT " SQL_RUNNER_COLUMNS " FROM runner WHERE number > ? "               \
 	               "ORDER BY number LIMIT 1")                                                  \
 	X(RUNNER_SLOTS, "SELECT slot FROM runner ORDER BY slot")                                   \
-	X(RUNNER_MARK, "UPDATE runner SET proofs = proofs + 1 WHERE number = ? RETURNING number")  \
+	X(RUNNER_MARK, "UPDATE runner SET proofs = proofs + 1, wish = iif(?1 > 0, ?1, wish), "     \
+	               "state = ifnull(?2, state) WHERE number = ?3 OR name = ?4 "                 \
+	               "RETURNING number")                                                         \
 	X(RUNNER_DROP, "DELETE FROM runner WHERE number = ?")                                      \
 	X(SHARD_READ, "SELECT runner, fence, counter FROM shard WHERE queue = ? AND number = ?")   \
 	X(SHARD_WRITE, "INSERT OR REPLACE INTO shard(queue, number, runner, fence, counter) "      \

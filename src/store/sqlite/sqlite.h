@@ -6,9 +6,9 @@
 
 #include "base/arena.h"
 #include "queue/fence.h"
+#include "store/group.h"
 #include "store/sqlite/books.h"
 #include "store/sqlite/db.h"
-#include "store/sqlite/group.h"
 #include "store/sqlite/turn.h"
 #include "store/store.h"
 

@@ -18,10 +18,10 @@ struct actor {
 	struct carrier carrier;
 	struct core *core;
 	struct core_request request;
-	enum core_fate others;   /* how all others look to it */
-	struct core_order last;   /* the last order */
-	unsigned starts, stops;   /* orders so far */
-	uint64_t runs[64];        /* that were started */
+	enum core_fate others;  /* how all others look to it */
+	struct core_order last; /* the last order */
+	unsigned starts, stops; /* orders so far */
+	uint64_t runs[64];      /* that were started */
 };
 
 struct world {

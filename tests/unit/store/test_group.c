@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "store/sqlite/group.h"
+#include "store/group.h"
 #include "support/harness.h"
 #include "support/soak.h"
 

@@ -2,8 +2,8 @@
  *
  * There is no thread of its own. Requests that come while somebody is at work gather in a batch;
  * the first of them leads: when it is their turn he does all of them in one commit. */
-#ifndef SQLITE_GROUP_H
-#define SQLITE_GROUP_H
+#ifndef STORE_GROUP_H
+#define STORE_GROUP_H
 
 #include <pthread.h>
 #include <stdbool.h>

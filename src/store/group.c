@@ -1,5 +1,5 @@
 /* Merges what several threads want to write into one commit. */
-#include "store/sqlite/group.h"
+#include "store/group.h"
 
 #include <limits.h>
 #include <linux/futex.h>

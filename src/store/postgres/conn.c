@@ -1,0 +1,423 @@
+/* A connection to a PostgreSQL server. */
+#include "store/postgres/conn.h"
+
+#include <endian.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/fail.h"
+#include "base/number.h"
+
+#define BINARY 1
+#define NAME_MAX_LEN 16
+#define ARRAY_HEAD 20
+
+static const char *const texts[] = {
+#define SQL_TEXT(name, text) text,
+	SQL_TABLE(SQL_TEXT)
+#undef SQL_TEXT
+};
+
+void conn_init(struct conn *c, const struct baton_alloc *alloc, const char *info, const char *where)
+{
+	*c = (struct conn){.alloc = alloc, .info = info, .where = where};
+}
+
+static void results_clear(struct conn *c)
+{
+	for (int i = 0; i < c->read; i++)
+		PQclear(c->results[i]);
+	c->read = 0;
+}
+
+static void disconnect(struct conn *c)
+{
+	results_clear(c);
+	PQfinish(c->pg);
+	c->pg = NULL;
+	c->sent = 0;
+	c->open = false;
+	c->lost = false;
+	memset(c->prepared, 0, sizeof c->prepared);
+}
+
+void conn_close(struct conn *c)
+{
+	disconnect(c);
+}
+
+/* libpq's sentences end with a line's end, and may have several lines. */
+static void why_set(struct conn *c, const char *text)
+{
+	size_t len = strcspn(text, "\n");
+	snprintf(c->why, sizeof c->why, "%.*s", (int)(len < 380 ? len : 380), text);
+}
+
+/* What it means for whoever called. */
+static enum baton_err err_of(const char *state)
+{
+	if (strcmp(state, "55P03") == 0 || strcmp(state, "40P01") == 0 ||
+	    strcmp(state, "40001") == 0 || strcmp(state, "57014") == 0)
+		return BATON_BUSY;
+	if (strcmp(state, "53200") == 0)
+		return BATON_NO_MEMORY;
+	return BATON_STORAGE;
+}
+
+static void failed(struct conn *c, const PGresult *r)
+{
+	const char *state = r ? PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL;
+	const char *message = r ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+	c->lost = c->lost || !r;
+	if (c->err != BATON_OK)
+		return;
+	snprintf(c->state, sizeof c->state, "%s", state ? state : "");
+	why_set(c, message ? message : PQerrorMessage(c->pg));
+	c->err = err_of(c->state);
+}
+
+static bool is_broken(const struct conn *c)
+{
+	return !c->pg || c->lost || PQstatus(c->pg) != CONNECTION_OK;
+}
+
+enum baton_err conn_fail(struct conn *c)
+{
+	enum baton_err e = c->err;
+	if (is_broken(c) && c->committed)
+		fail_detail("the connection to store %s broke while it committed: %s; nobody knows "
+		            "whether it was done",
+		            c->where, c->why);
+	else if (e == BATON_BUSY)
+		fail_detail("store %s is busy: %s", c->where, c->why);
+	else
+		fail_detail("store %s failed: %s", c->where, c->why);
+	c->err = BATON_OK;
+	return e;
+}
+
+enum baton_err conn_exec(struct conn *c, const char *text)
+{
+	PGresult *r = PQexec(c->pg, text);
+	ExecStatusType status = PQresultStatus(r);
+	if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
+		failed(c, r);
+	PQclear(r);
+	return c->err == BATON_OK ? BATON_OK : conn_fail(c);
+}
+
+/* What every connection is told. The statements know which index they want, whatever the planner
+ * thinks of tables that have not been analyzed yet. */
+static enum baton_err tell_wishes(struct conn *c)
+{
+	char text[600];
+	snprintf(text, sizeof text,
+	         "SET search_path = pg_catalog; SET client_min_messages = warning;"
+	         "SET lock_timeout = %lld; SET statement_timeout = %lld;"
+	         "SET idle_in_transaction_session_timeout = 30000;"
+	         "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;"
+	         "SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off;"
+	         "SET bytea_output = hex; SET default_transaction_isolation = 'read committed'",
+	         (long long)c->patience_ms, (long long)c->patience_ms * 6);
+	return conn_exec(c, text);
+}
+
+enum baton_err conn_ask(struct conn *c, const char *text, char *ret, size_t size)
+{
+	PGresult *r = PQexec(c->pg, text);
+	if (PQresultStatus(r) == PGRES_TUPLES_OK)
+		snprintf(ret, size, "%s", PQntuples(r) > 0 ? PQgetvalue(r, 0, 0) : "");
+	else
+		failed(c, r);
+	PQclear(r);
+	return c->err == BATON_OK ? BATON_OK : conn_fail(c);
+}
+
+enum baton_err conn_number(struct conn *c, const char *text, int64_t *ret)
+{
+	char answer[32];
+	uint64_t number;
+	enum baton_err e = conn_ask(c, text, answer, sizeof answer);
+	if (e != BATON_OK)
+		return e;
+	if (!number_parse(baton_str_z(answer), INT64_MAX, &number))
+		return fail(BATON_STORAGE, "store %s answers '%s' where a number is expected",
+		            c->where, answer);
+	*ret = (int64_t)number;
+	return BATON_OK;
+}
+
+/* A library writes nothing to the terminal. */
+static void ignore_notice(void *arg, const char *message)
+{
+	(void)arg;
+	(void)message;
+}
+
+enum baton_err conn_connect(struct conn *c, bool plain)
+{
+	const char *const names[] = {"dbname", "client_encoding", "fallback_application_name",
+	                             "connect_timeout", NULL};
+	const char *const values[] = {c->info, "UTF8", "baton", "10", NULL};
+	disconnect(c);
+	c->err = BATON_OK;
+	c->committed = false;
+	c->pg = PQconnectdbParams(names, values, 1);
+	if (!c->pg)
+		return fail_memory(1, "a connection");
+	if (PQstatus(c->pg) != CONNECTION_OK) {
+		why_set(c, PQerrorMessage(c->pg));
+		disconnect(c);
+		return fail(BATON_STORAGE, "cannot connect to store %s: %s", c->where, c->why);
+	}
+	PQsetNoticeProcessor(c->pg, ignore_notice, NULL);
+	enum baton_err e = tell_wishes(c);
+	if (e == BATON_OK && !plain && PQenterPipelineMode(c->pg) != 1)
+		e = fail(BATON_STORAGE, "cannot use the connection to store %s", c->where);
+	if (e != BATON_OK)
+		disconnect(c);
+	return e;
+}
+
+enum baton_err conn_need(struct conn *c)
+{
+	if (!is_broken(c) && c->err == BATON_OK)
+		return BATON_OK;
+	return conn_connect(c, false);
+}
+
+static void note(struct conn *c, enum sql prepares)
+{
+	CHECK(c->sent < CONN_SENT_MAX);
+	c->prepares[c->sent++] = prepares;
+}
+
+static void prepare(struct conn *c, enum sql sql, const char *name)
+{
+	if (c->prepared[sql])
+		return;
+	if (PQsendPrepare(c->pg, name, texts[sql], 0, NULL) != 1) {
+		failed(c, NULL);
+		return;
+	}
+	note(c, sql);
+	c->prepared[sql] = true;
+}
+
+static void send_with(struct conn *c, enum sql sql, const struct args *args)
+{
+	const char *values[ARGS_MAX];
+	int lengths[ARGS_MAX], formats[ARGS_MAX];
+	char name[NAME_MAX_LEN];
+	int count = args ? args->count : 0, ok;
+	for (int i = 0; i < count; i++) {
+		const struct buf *b = &args->list[i].bytes;
+		values[i] = args->list[i].null ? NULL : b->data ? b->data : "";
+		lengths[i] = (int)b->len;
+		formats[i] = BINARY;
+	}
+	snprintf(name, sizeof name, "baton%d", (int)sql);
+	if (c->pooled) {
+		ok = PQsendQueryParams(c->pg, texts[sql], count, NULL, values, lengths, formats,
+		                       BINARY);
+	} else {
+		prepare(c, sql, name);
+		ok = PQsendQueryPrepared(c->pg, name, count, values, lengths, formats, BINARY);
+	}
+	if (ok != 1)
+		failed(c, NULL);
+	else
+		note(c, SQL_COUNT);
+}
+
+int conn_send(struct conn *c, enum sql sql, struct args *args)
+{
+	if (args && c->err == BATON_OK) {
+		args_finish(args);
+		enum baton_err e = args_check(args);
+		if (e != BATON_OK) {
+			why_set(c, baton_err_detail());
+			c->err = e;
+		}
+	}
+	results_clear(c);
+	if (c->err == BATON_OK)
+		send_with(c, sql, args);
+	if (args)
+		args_done(args);
+	int number = -1;
+	for (int i = 0; i < c->sent; i++)
+		number += c->prepares[i] == SQL_COUNT;
+	return number < 0 ? 0 : number;
+}
+
+void conn_begin(struct conn *c)
+{
+	c->committed = false;
+	c->open = true;
+	conn_send(c, SQL_BEGIN, NULL);
+}
+
+/* One answer, and the end of it. */
+static PGresult *receive(struct conn *c)
+{
+	PGresult *r = PQgetResult(c->pg);
+	for (PGresult *more = r ? PQgetResult(c->pg) : NULL; more; more = PQgetResult(c->pg))
+		PQclear(more);
+	ExecStatusType status = PQresultStatus(r);
+	if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK &&
+	    status != PGRES_PIPELINE_ABORTED)
+		failed(c, r);
+	return r;
+}
+
+/* Until the server is in step again: after a failure it skips everything up to there. */
+static void await_step(struct conn *c)
+{
+	int nothing = 0; /* in a row: two of them mean that nothing will come any more */
+	while (!is_broken(c)) {
+		PGresult *r = PQgetResult(c->pg);
+		bool done = PQresultStatus(r) == PGRES_PIPELINE_SYNC;
+		nothing = r ? 0 : nothing + 1;
+		PQclear(r);
+		if (done)
+			return;
+		if (nothing > 1)
+			failed(c, NULL);
+	}
+}
+
+static void take(struct conn *c, int i)
+{
+	PGresult *r = receive(c);
+	if (c->prepares[i] == SQL_COUNT) {
+		c->results[c->read++] = r;
+		return;
+	}
+	c->prepared[c->prepares[i]] = PQresultStatus(r) == PGRES_COMMAND_OK;
+	PQclear(r);
+}
+
+/* Reads the answers; `step`: and gets in step with the server, as at the end of a transaction. */
+static enum baton_err round_trip(struct conn *c, bool step)
+{
+	int sent = c->sent;
+	c->sent = 0;
+	results_clear(c);
+	if (!is_broken(c) && (step ? PQpipelineSync(c->pg) : PQsendFlushRequest(c->pg)) != 1)
+		failed(c, NULL);
+	if (!is_broken(c) && PQflush(c->pg) < 0)
+		failed(c, NULL);
+	for (int i = 0; i < sent && !is_broken(c); i++)
+		take(c, i);
+	if (step)
+		await_step(c);
+	if (is_broken(c))
+		failed(c, NULL);
+	return c->err == BATON_OK ? BATON_OK : conn_fail(c);
+}
+
+enum baton_err conn_round(struct conn *c)
+{
+	return round_trip(c, false);
+}
+
+void conn_hurry(struct conn *c)
+{
+	if (!is_broken(c) && PQsendFlushRequest(c->pg) != 1)
+		failed(c, NULL);
+}
+
+enum baton_err conn_commit(struct conn *c)
+{
+	conn_send(c, SQL_COMMIT, NULL);
+	c->committed = true;
+	enum baton_err e = round_trip(c, true);
+	if (e != BATON_OK)
+		return e;
+	c->open = false;
+	c->committed = false;
+	return BATON_OK;
+}
+
+/* What was sent and not read cannot be told apart any more, so such a connection is given up. */
+void conn_rollback(struct conn *c)
+{
+	bool whole = c->sent == 0 && !is_broken(c);
+	if (!c->open)
+		return;
+	c->open = false;
+	c->err = BATON_OK;
+	if (whole && PQpipelineStatus(c->pg) == PQ_PIPELINE_ABORTED && PQpipelineSync(c->pg) == 1)
+		await_step(c);
+	if (whole) {
+		conn_send(c, SQL_ROLLBACK, NULL);
+		whole = round_trip(c, true) == BATON_OK;
+	}
+	if (!whole)
+		disconnect(c);
+	c->err = BATON_OK;
+}
+
+const PGresult *conn_answer(const struct conn *c, int number)
+{
+	CHECK(number < c->read);
+	return c->results[number];
+}
+
+bool cell_is_null(const PGresult *r, int row, int column)
+{
+	return PQgetisnull(r, row, column) != 0;
+}
+
+/* A whole number in the form of the wire: its highest byte, which has the sign, comes first. */
+static int64_t number_at(const char *bytes, int size)
+{
+	int64_t number = size > 0 && ((unsigned char)bytes[0] & 0x80) ? -1 : 0;
+	for (int i = 0; i < size; i++)
+		number = (int64_t)((uint64_t)number << 8 | (unsigned char)bytes[i]);
+	return number;
+}
+
+int64_t cell_int(const PGresult *r, int row, int column)
+{
+	if (PQgetisnull(r, row, column))
+		return 0;
+	return number_at(PQgetvalue(r, row, column), PQgetlength(r, row, column));
+}
+
+bool cell_bool(const PGresult *r, int row, int column)
+{
+	return !PQgetisnull(r, row, column) && PQgetvalue(r, row, column)[0] != 0;
+}
+
+struct baton_str cell_str(const PGresult *r, int row, int column)
+{
+	if (PQgetisnull(r, row, column))
+		return (struct baton_str){"", 0};
+	return (struct baton_str){PQgetvalue(r, row, column), (size_t)PQgetlength(r, row, column)};
+}
+
+void cell_id(const PGresult *r, int row, int column, struct baton_id *ret)
+{
+	struct baton_str s = cell_str(r, row, column);
+	memset(ret, 0, sizeof *ret);
+	if (s.len == sizeof ret->bytes)
+		memcpy(ret->bytes, s.ptr, s.len);
+}
+
+size_t cell_count(const PGresult *r, int row, int column)
+{
+	if (PQgetisnull(r, row, column) || PQgetlength(r, row, column) < ARRAY_HEAD)
+		return 0;
+	return (size_t)number_at(PQgetvalue(r, row, column) + 12, 4);
+}
+
+int64_t cell_element(const PGresult *r, int row, int column, size_t at)
+{
+	size_t from = ARRAY_HEAD + at * 12 + 4;
+	if (PQgetisnull(r, row, column) || from + 8 > (size_t)PQgetlength(r, row, column))
+		return 0;
+	return number_at(PQgetvalue(r, row, column) + from, 8);
+}

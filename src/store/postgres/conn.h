@@ -1,0 +1,103 @@
+/* A connection to a PostgreSQL server.
+ *
+ * Statements are sent in a row and their answers read together, so that a transaction costs a round
+ * trip for what it reads and one for what it writes. The first thing that fails sticks: what is
+ * sent after it is not done, and conn_round() says what it was. */
+#ifndef POSTGRES_CONN_H
+#define POSTGRES_CONN_H
+
+#include <libpq-fe.h>
+
+#include <baton/alloc.h>
+#include <baton/err.h>
+#include <baton/id.h>
+#include <baton/str.h>
+#include <baton/time.h>
+
+#include "store/postgres/args.h"
+#include "store/postgres/sql.h"
+
+enum sql {
+#define SQL_NAME(name, text) SQL_##name,
+	SQL_TABLE(SQL_NAME)
+#undef SQL_NAME
+	SQL_COUNT
+};
+
+#define CONN_SENT_MAX 256
+
+struct conn {
+	const struct baton_alloc *alloc; /* [const] */
+	const char *info;                /* [const] what libpq is given; has secrets            */
+	const char *where;               /* [const] what people are told                        */
+	int64_t patience_ms;             /* [const] */
+	bool pooled; /* [const] through a proxy: nothing outlasts a transaction */
+	PGconn *pg;  /* NULL: none yet, or it was lost                      */
+	bool prepared[SQL_COUNT];
+	bool lost;          /* it cannot be used any more                                       */
+	int64_t planned_ns; /* when the server was last told to plan anew                       */
+	bool open;      /* a transaction is                                                     */
+	bool committed; /* COMMIT was sent in it: when the connection breaks now, nobody knows   */
+	enum baton_err err;
+	char why[400]; /* the first that failed */
+	char state[6]; /* its SQLSTATE; "": the connection */
+	PGresult *results[CONN_SENT_MAX];
+	enum sql
+		prepares[CONN_SENT_MAX]; /* the answer is that of a PREPARE; SQL_COUNT: it is not */
+	int sent, read;
+};
+
+void conn_init(struct conn *c, const struct baton_alloc *alloc, const char *info,
+               const char *where);
+void conn_close(struct conn *c);
+
+/* Connects, if it is not connected. BATON_STORAGE: it cannot; the detail says why, no secrets. */
+enum baton_err conn_need(struct conn *c);
+
+/* Connects, whether it is connected or not; `plain`: for conn_exec() and conn_ask(). */
+enum baton_err conn_connect(struct conn *c, bool plain);
+
+/* Begins a transaction. */
+void conn_begin(struct conn *c);
+
+/* Sends a statement; `args` (NULL: none) are ended. Returns the number of its answer. */
+int conn_send(struct conn *c, enum sql sql, struct args *args);
+
+/* Reads the answers of all that was sent since the last call. They are valid until the next one. */
+enum baton_err conn_round(struct conn *c);
+
+/* Asks the server not to keep the answers so far until it is done with what comes next. */
+void conn_hurry(struct conn *c);
+
+/* The end of the transaction. When the connection breaks after COMMIT was sent, the detail of
+ * BATON_STORAGE says that nobody knows whether it was done. */
+enum baton_err conn_commit(struct conn *c);
+void conn_rollback(struct conn *c);
+
+/* Runs statements without arguments, one after the other, on a plain connection. */
+enum baton_err conn_exec(struct conn *c, const char *text);
+
+/* The first column of the first row that it finds, as text; "": there is none. */
+enum baton_err conn_ask(struct conn *c, const char *text, char *ret, size_t size);
+
+/* As that, for a number that is not negative. */
+enum baton_err conn_number(struct conn *c, const char *text, int64_t *ret);
+
+/* Sets the detail to what failed. */
+enum baton_err conn_fail(struct conn *c);
+
+/* The answer of that number. */
+const PGresult *conn_answer(const struct conn *c, int number);
+
+/* The columns of an answer. */
+bool cell_is_null(const PGresult *r, int row, int column);
+int64_t cell_int(const PGresult *r, int row, int column);
+bool cell_bool(const PGresult *r, int row, int column);
+struct baton_str cell_str(const PGresult *r, int row, int column);
+void cell_id(const PGresult *r, int row, int column, struct baton_id *ret);
+
+/* How many elements an array of numbers has, and each of them. */
+size_t cell_count(const PGresult *r, int row, int column);
+int64_t cell_element(const PGresult *r, int row, int column, size_t at);
+
+#endif

@@ -1,0 +1,582 @@
+/* A desk: a small part of the store in memory. */
+#include "store/postgres/desk.h"
+
+#include <endian.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "store/memory/batch.h"
+#include "store/memory/lane.h"
+#include "store/memory/lease.h"
+#include "store/memory/queue.h"
+#include "store/memory/schedule.h"
+#include "store/parcel.h"
+
+enum {
+	FLAG_COMMAND = 1,
+	FLAG_AFTER_COMMIT = 2,
+	FLAG_JOIN = 4,
+	FLAG_MANY = 8
+};
+
+static struct baton_store_time desk_wall(const struct baton_clock *clock)
+{
+	return ((const struct desk *)((const char *)clock - offsetof(struct desk, clock)))->now;
+}
+
+bool desk_room(struct desk *d, void **list, size_t count, size_t *cap, size_t size)
+{
+	if (count < *cap)
+		return true;
+	size_t more = *cap > 0 ? *cap * 2 : 16;
+	void *wider = arena_take(&d->arena, more, size);
+	if (!wider) {
+		d->memory = false;
+		return false;
+	}
+	if (count > 0)
+		memcpy(wider, *list, count * size);
+	*list = wider;
+	*cap = more;
+	return true;
+}
+
+static void num_add(struct desk *d, struct nums *n, uint64_t number)
+{
+	if (desk_room(d, (void **)&n->list, n->count, &n->cap, sizeof *n->list))
+		n->list[n->count++] = number;
+}
+
+static struct baton_str keep(struct desk *d, struct baton_str s)
+{
+	struct baton_str copy = {"", 0};
+	if (!arena_copy(&d->arena, s, &copy))
+		d->memory = false;
+	return copy;
+}
+
+static void str_add(struct desk *d, struct strs *s, struct baton_str str)
+{
+	if (desk_room(d, (void **)&s->list, s->count, &s->cap, sizeof *s->list))
+		s->list[s->count++] = keep(d, str);
+}
+
+static void touch(struct desk *d, const struct lane *lane)
+{
+	const struct touched *last = d->lane_count > 0 ? &d->lanes[d->lane_count - 1] : NULL;
+	if (lane->name.len == 0 || (last && baton_str_equal(last->lane, lane->name) &&
+	                            baton_str_equal(last->queue, lane->queue->name)))
+		return;
+	if (desk_room(d, (void **)&d->lanes, d->lane_count, &d->lane_cap, sizeof *d->lanes))
+		d->lanes[d->lane_count++] =
+			(struct touched){keep(d, lane->queue->name), keep(d, lane->name)};
+}
+
+#define CLAIM_KEPT 1
+#define CLAIM_OFFERED 2
+
+static void claim_changed(struct desk *d, struct claim *c)
+{
+	bool was = (c->row.kept & CLAIM_OFFERED) != 0;
+	touch(d, c->lane);
+	if (c->row.gone && c->row.kept) {
+		num_add(d, &d->gone_heads, c->name.head);
+		num_add(d, &d->gone_fences, c->name.fence);
+	}
+	if (!c->row.gone && c->lane->name.len == 0 && c->is.offered != was && c->lane->first)
+		c->lane->first->row.noted = true;
+}
+
+/* What is deleted is remembered here, since its row leaves; all else is looked at in the end. */
+static void gone(struct desk *d, struct row *row)
+{
+	const struct memory *m = d->m;
+	if (row->kept == 0)
+		return;
+	if (row->table == &m->batches)
+		num_add(d, &d->gone_batches, row->kept);
+	else if (row->table == &m->schedules)
+		str_add(d, &d->gone_schedules, ((struct schedule *)row)->put.name);
+	else if (row->table == &m->runners)
+		num_add(d, &d->gone_runners, ((struct runner *)row)->put.number);
+	row->kept = 0;
+}
+
+static void changed(void *arg, struct row *row)
+{
+	struct desk *d = arg;
+	if (row->table == &d->m->batches)
+		touch(d, ((struct batch *)row)->lane);
+	if (row->table == &d->m->claims) {
+		claim_changed(d, (struct claim *)row);
+		row->kept = row->gone ? 0 : row->kept;
+	}
+	if (row->gone)
+		gone(d, row);
+	row->noted = true;
+}
+
+static void on_news(void *arg, const struct baton_store_news *news, size_t count)
+{
+	struct desk *d = arg;
+	for (size_t i = 0; i < count; i++) {
+		if (desk_room(d, (void **)&d->news, d->news_count, &d->news_cap, sizeof *d->news))
+			d->news[d->news_count++] = news[i];
+	}
+}
+
+enum baton_err desk_open(struct desk *d, const struct baton_store *of, struct baton_store_time now,
+                         struct baton_store_time made)
+{
+	*d = (struct desk){.now = now, .memory = true};
+	d->clock = *of->clock;
+	d->clock.wall = desk_wall;
+	arena_init(&d->arena, of->alloc);
+	struct baton_store *base = arena_take(&d->arena, 1, sizeof *base);
+	if (!base)
+		return fail_memory(sizeof *base, "a transaction");
+	base->alloc = of->alloc;
+	base->clock = &d->clock;
+	base->owner = of->owner;
+	base->name = of->name;
+	base->patience = of->patience;
+	base->pid = of->pid;
+	base->reach = of->reach;
+	base->hook = (struct baton_store_hook){on_news, d};
+	enum baton_err e = memory_open(base, &d->store);
+	if (e != BATON_OK)
+		return e;
+	d->m = (struct memory *)d->store;
+	d->m->made = made;
+	d->m->keeper = (struct keeper){changed, d};
+	return BATON_OK;
+}
+
+void desk_close(struct desk *d)
+{
+	if (d->store)
+		d->store->ops->close(d->store);
+	d->store = NULL;
+	arena_done(&d->arena);
+}
+
+static void ignore(void *arg, struct row *row)
+{
+	(void)arg;
+	(void)row;
+}
+
+/* Rows are put on the desk in a transaction whose changes are nobody's news. */
+static void load_begin(struct desk *d, struct tx *tx)
+{
+	d->m->keeper.changed = ignore;
+	memory_tx_begin(tx, d->store);
+}
+
+static enum baton_err load_end(struct desk *d, struct tx *tx, bool memory)
+{
+	enum baton_err e = memory_tx_end(tx, memory ? BATON_OK : BATON_NO_MEMORY);
+	d->m->keeper.changed = changed;
+	return e == BATON_OK && !d->memory ? fail_memory(1, "a transaction") : e;
+}
+
+static struct baton_retry retry_read(const PGresult *r, int row, int at)
+{
+	return (struct baton_retry){
+		.attempts = (uint32_t)cell_int(r, row, at),
+		.backoff = (enum baton_backoff)cell_int(r, row, at + 1),
+		.base = {cell_int(r, row, at + 2)},
+		.cap = {cell_int(r, row, at + 3)},
+	};
+}
+
+static void queue_read(const PGresult *r, int row, struct queue *q)
+{
+	q->is.policy = (struct baton_queue_policy){
+		.mode = (enum baton_queue_mode)cell_int(r, row, 2),
+		.shards = (uint32_t)cell_int(r, row, 3),
+		.paused = cell_bool(r, row, 4),
+		.payload_max = (uint32_t)cell_int(r, row, 5),
+		.waiting_max = (uint64_t)cell_int(r, row, 6),
+		.retry = retry_read(r, row, 7),
+		.retry_lane = retry_read(r, row, 11),
+		.on_retry = (enum baton_on_retry)cell_int(r, row, 15),
+		.on_dead = (enum baton_on_dead)cell_int(r, row, 16),
+		.dedupe = {cell_int(r, row, 17)},
+		.keep = {cell_int(r, row, 18)},
+	};
+	for (int state = BATON_BATCH_READY; state < BATON_BATCH_GONE; state++)
+		q->is.in[state] = (uint64_t)cell_int(r, row, 18 + state);
+	q->is.done = (uint64_t)cell_int(r, row, 25);
+	q->is.failed = (uint64_t)cell_int(r, row, 26);
+	q->is.reach.top = (uint64_t)cell_int(r, row, 28);
+	q->is.reach.floor = (uint64_t)cell_int(r, row, 29);
+}
+
+static bool queue_note(struct desk *d, struct queue *q)
+{
+	if (!desk_room(d, (void **)&d->queues, d->queue_count, &d->queue_cap, sizeof *d->queues))
+		return false;
+	struct read_queue *read = &d->queues[d->queue_count++];
+	read->row = q;
+	memcpy(&read->policy, &q->is.policy, sizeof read->policy);
+	memcpy(read->in, q->is.in, sizeof read->in);
+	read->done = q->is.done;
+	read->failed = q->is.failed;
+	read->reach = q->is.reach;
+	return true;
+}
+
+enum baton_err desk_queues(struct desk *d, const PGresult *r)
+{
+	struct tx tx;
+	bool memory = true;
+	load_begin(d, &tx);
+	for (int i = 0; i < PQntuples(r) && memory; i++) {
+		struct baton_str name = cell_str(r, i, 1);
+		if (memory_queue_find(d->m, name))
+			continue;
+		struct queue *q = memory_queue_make(&tx, name);
+		memory = q != NULL;
+		if (!memory)
+			break;
+		q->row.kept = (uint64_t)cell_int(r, i, 0);
+		queue_read(r, i, q);
+		memory = queue_note(d, q);
+	}
+	return load_end(d, &tx, memory);
+}
+
+static struct queue *queue_of(const struct desk *d, int64_t id)
+{
+	for (size_t i = 0; i < d->queue_count; i++) {
+		if (d->queues[i].row->row.kept == (uint64_t)id)
+			return d->queues[i].row;
+	}
+	return NULL;
+}
+
+static struct batch *batch_by_id(const struct desk *d, uint64_t id)
+{
+	struct row *row = memory_row_first(&d->m->batches, memory_hash(d->m, &id, sizeof id));
+	for (; row; row = memory_row_next(row)) {
+		if (((struct batch *)row)->id == id)
+			return (struct batch *)row;
+	}
+	return NULL;
+}
+
+static struct batch *batch_by_seq(const struct desk *d, uint64_t seq)
+{
+	struct batch *b = batch_by_id(d, seq);
+	if (b && b->is.seq == seq)
+		return b;
+	for (struct row *row = d->m->batches.oldest; row; row = row->newer) {
+		b = (struct batch *)row;
+		if (b->is.seq == seq)
+			return b;
+	}
+	return NULL;
+}
+
+/* What was put, as far as it was read. */
+static enum baton_err put_read(struct desk *d, const PGresult *r, int row, struct baton_batch *put)
+{
+	int64_t flags = cell_int(r, row, 6);
+	struct baton_str retry = cell_str(r, row, 10);
+	*put = (struct baton_batch){
+		.lane = cell_str(r, row, 3),
+		.cls = flags & FLAG_COMMAND ? BATON_COMMAND : BATON_WORK,
+		.delivery = flags & FLAG_AFTER_COMMIT ? BATON_AFTER_COMMIT : BATON_EARLIEST,
+		.slot = flags & FLAG_JOIN ? BATON_JOIN : BATON_EXCLUSIVE,
+		.priority = (uint32_t)(BATON_PRIORITY_MAX - cell_int(r, row, 5)),
+		.group = cell_str(r, row, 9),
+	};
+	if (retry.len == 32) {
+		uint64_t n[4];
+		memcpy(n, retry.ptr, sizeof n);
+		put->retry = (struct baton_retry){(uint32_t)be64toh(n[0]),
+		                                  (enum baton_backoff)be64toh(n[1]),
+		                                  {(int64_t)be64toh(n[2])},
+		                                  {(int64_t)be64toh(n[3])}};
+	}
+	if (cell_is_null(r, row, 20))
+		return BATON_OK;
+	return payloads_unpack(&d->arena, cell_str(r, row, 20), (flags & FLAG_MANY) != 0,
+	                       &put->payloads, &put->count);
+}
+
+static bool text_read(struct tx *tx, const PGresult *r, int row, int column, struct text **slot)
+{
+	if (cell_is_null(r, row, column))
+		return true;
+	struct text *text = memory_text_new(tx, cell_str(r, row, column));
+	return text && memory_text_set(tx, slot, text) == BATON_OK;
+}
+
+static bool batch_read(struct tx *tx, const PGresult *r, int row, struct batch *b)
+{
+	b->row.kept = b->is.seq;
+	b->put_at.ms = cell_int(r, row, 7);
+	b->is.state = (enum baton_batch_state)cell_int(r, row, 4);
+	b->is.due.ms = cell_int(r, row, 8);
+	b->is.attempts = (uint32_t)cell_int(r, row, 11);
+	b->is.fence = (uint64_t)cell_int(r, row, 12);
+	b->is.cancel = cell_bool(r, row, 13);
+	b->is.holds = cell_bool(r, row, 14);
+	b->is.blocks = cell_bool(r, row, 15);
+	b->is.ended_at.ms = cell_int(r, row, 18);
+	b->is.until.ms = cell_int(r, row, 19);
+	return text_read(tx, r, row, 16, &b->is.error) && text_read(tx, r, row, 17, &b->is.result);
+}
+
+static enum baton_err batch_load(struct desk *d, struct tx *tx, const PGresult *r, int row)
+{
+	uint64_t seq = (uint64_t)cell_int(r, row, 0);
+	uint64_t id = cell_is_null(r, row, 1) ? seq : (uint64_t)cell_int(r, row, 1);
+	struct queue *q = queue_of(d, cell_int(r, row, 2));
+	struct baton_batch put;
+	if (batch_by_id(d, id))
+		return BATON_OK;
+	if (!q)
+		return fail(BATON_STORAGE, "the store is damaged: batch %llu has no queue",
+		            (unsigned long long)seq);
+	enum baton_err e = put_read(d, r, row, &put);
+	if (e != BATON_OK)
+		return e;
+	struct batch *b = memory_batch_make(tx, q, &put, id, seq);
+	return b && batch_read(tx, r, row, b) ? BATON_OK : BATON_NO_MEMORY;
+}
+
+enum baton_err desk_batches(struct desk *d, const PGresult *r)
+{
+	struct tx tx;
+	enum baton_err e = BATON_OK;
+	load_begin(d, &tx);
+	for (int i = 0; i < PQntuples(r) && e == BATON_OK; i++)
+		e = batch_load(d, &tx, r, i);
+	if (e == BATON_STORAGE) {
+		load_end(d, &tx, true);
+		return e;
+	}
+	return load_end(d, &tx, e == BATON_OK);
+}
+
+static bool claim_has(const struct desk *d, const struct claim_name *name)
+{
+	struct row *row = memory_row_first(&d->m->claims, memory_hash(d->m, name, sizeof *name));
+	for (; row; row = memory_row_next(row)) {
+		const struct claim *c = (struct claim *)row;
+		if (c->name.head == name->head && c->name.fence == name->fence)
+			return true;
+	}
+	return false;
+}
+
+static void claim_read(const PGresult *r, int row, struct claim *c)
+{
+	cell_id(r, row, 2, &c->token);
+	c->granter = (uint64_t)cell_int(r, row, 6);
+	c->claimed_at.ms = cell_int(r, row, 7);
+	c->is.expires.ms = cell_int(r, row, 8);
+	c->is.offered = cell_bool(r, row, 9);
+	c->row.kept = CLAIM_KEPT | (c->is.offered ? CLAIM_OFFERED : 0);
+}
+
+static void claim_attach(struct desk *d, const PGresult *r, int row, struct claim *c)
+{
+	size_t count = cell_count(r, row, 10);
+	for (size_t i = 0; i < count; i++) {
+		struct batch *b = batch_by_seq(d, (uint64_t)cell_element(r, row, 10, i));
+		if (!b)
+			continue;
+		c->lane = b->lane;
+		b->is.claim = c;
+		c->is.count++;
+	}
+}
+
+static enum baton_err claim_load(struct desk *d, struct tx *tx, const PGresult *r, int row)
+{
+	struct claim_name name = {(uint64_t)cell_int(r, row, 0), (uint64_t)cell_int(r, row, 1)};
+	struct baton_owner owner;
+	if (claim_has(d, &name))
+		return BATON_OK;
+	if (baton_owner_parse(cell_str(r, row, 3), &owner) != BATON_OK)
+		return fail(BATON_STORAGE, "the store is damaged: a claim has no owner");
+	struct claim *c = (struct claim *)memory_tx_add(tx, &d->m->claims, sizeof *c,
+	                                                memory_hash(d->m, &name, sizeof name));
+	if (!c)
+		return BATON_NO_MEMORY;
+	c->name = name;
+	c->owner = owner;
+	claim_read(r, row, c);
+	claim_attach(d, r, row, c);
+	if (c->is.count == 0)
+		c->row.gone = true; /* none of its batches is here */
+	return BATON_OK;
+}
+
+enum baton_err desk_claims(struct desk *d, const PGresult *r)
+{
+	struct tx tx;
+	enum baton_err e = BATON_OK;
+	load_begin(d, &tx);
+	for (int i = 0; i < PQntuples(r) && e == BATON_OK; i++)
+		e = claim_load(d, &tx, r, i);
+	if (e == BATON_STORAGE) {
+		load_end(d, &tx, true);
+		return e;
+	}
+	return load_end(d, &tx, e == BATON_OK);
+}
+
+static void digest_read(const PGresult *r, int row, int column, uint8_t digest[DIGEST_SIZE])
+{
+	struct baton_str s = cell_str(r, row, column);
+	memset(digest, 0, DIGEST_SIZE);
+	memcpy(digest, s.ptr, s.len < DIGEST_SIZE ? s.len : DIGEST_SIZE);
+}
+
+enum baton_err desk_sources(struct desk *d, const PGresult *r)
+{
+	struct tx tx;
+	bool memory = true;
+	load_begin(d, &tx);
+	for (int i = 0; i < PQntuples(r) && memory; i++) {
+		uint8_t key[DIGEST_SIZE];
+		digest_read(r, i, 0, key);
+		struct source *s =
+			(struct source *)memory_tx_add(&tx, &d->m->sources, sizeof *s,
+		                                       memory_hash(d->m, key, sizeof key));
+		memory = s != NULL;
+		if (!memory)
+			break;
+		memcpy(s->key, key, sizeof key);
+		digest_read(r, i, 1, s->is.content);
+		s->is.id = (uint64_t)cell_int(r, i, 2);
+		s->is.until.ms = cell_int(r, i, 3);
+		s->row.kept = 1;
+	}
+	return load_end(d, &tx, memory);
+}
+
+enum baton_err desk_answers(struct desk *d, const PGresult *r)
+{
+	struct tx tx;
+	bool memory = true;
+	load_begin(d, &tx);
+	for (int i = 0; i < PQntuples(r) && memory; i++) {
+		struct claim_name name = {(uint64_t)cell_int(r, i, 0), (uint64_t)cell_int(r, i, 1)};
+		struct answer *a =
+			(struct answer *)memory_tx_add(&tx, &d->m->answers, sizeof *a,
+		                                       memory_hash(d->m, &name, sizeof name));
+		memory = a != NULL;
+		if (!memory)
+			break;
+		a->name = name;
+		cell_id(r, i, 2, &a->token);
+		a->state = (enum baton_batch_state)cell_int(r, i, 3);
+		a->until.ms = cell_int(r, i, 4);
+		a->row.kept = 1;
+	}
+	return load_end(d, &tx, memory);
+}
+
+static bool lease_read(const PGresult *r, int row, struct lease *l)
+{
+	struct baton_str owner = cell_str(r, row, 2);
+	l->row.kept = 1;
+	l->is.row.held = cell_bool(r, row, 1);
+	cell_id(r, row, 3, &l->is.row.token);
+	cell_id(r, row, 4, &l->is.row.nonce);
+	l->is.row.fence = (uint64_t)cell_int(r, row, 5);
+	l->is.counter = (uint64_t)cell_int(r, row, 6);
+	l->is.row.claimed_at.ms = cell_int(r, row, 7);
+	l->is.row.expires_at.ms = cell_int(r, row, 8);
+	l->is.runner = (uint64_t)cell_int(r, row, 9);
+	return owner.len == 0 || baton_owner_parse(owner, &l->is.row.owner) == BATON_OK;
+}
+
+enum baton_err desk_leases(struct desk *d, const PGresult *r)
+{
+	struct tx tx;
+	bool memory = true, sound = true;
+	load_begin(d, &tx);
+	for (int i = 0; i < PQntuples(r) && memory && sound; i++) {
+		struct lease *l = memory_lease_make(&tx, cell_str(r, i, 0));
+		memory = l != NULL;
+		sound = memory && lease_read(r, i, l);
+	}
+	enum baton_err e = load_end(d, &tx, memory);
+	if (e == BATON_OK && !sound)
+		e = fail(BATON_STORAGE,
+		         "the store is damaged: it has an owner that cannot be read");
+	return e;
+}
+
+static void name_copy(const PGresult *r, int row, int column, char *text, size_t room)
+{
+	struct baton_str s = cell_str(r, row, column);
+	size_t len = s.len < room ? s.len : room - 1;
+	memcpy(text, s.ptr, len);
+	text[len] = '\0';
+}
+
+enum baton_err desk_runners(struct desk *d, const PGresult *r)
+{
+	struct tx tx;
+	bool memory = true;
+	load_begin(d, &tx);
+	for (int i = 0; i < PQntuples(r) && memory; i++) {
+		struct runner *n =
+			(struct runner *)memory_tx_add(&tx, &d->m->runners, sizeof *n, 0);
+		memory = n != NULL;
+		if (!memory)
+			break;
+		n->put.number = (uint64_t)cell_int(r, i, 0);
+		n->row.kept = n->put.number;
+		name_copy(r, i, 1, n->put.name, sizeof n->put.name);
+		n->put.slot = (uint32_t)cell_int(r, i, 2);
+		name_copy(r, i, 3, n->put.endpoint, sizeof n->put.endpoint);
+		name_copy(r, i, 4, n->put.labels, sizeof n->put.labels);
+		baton_owner_parse(cell_str(r, i, 5), &n->put.owner);
+		n->put.weight = (uint32_t)cell_int(r, i, 6);
+		n->put.ttl.ns = cell_int(r, i, 7);
+		n->put.since.ms = cell_int(r, i, 8);
+		n->put.beat = (uint64_t)cell_int(r, i, 9);
+		name_copy(r, i, 10, n->put.host, sizeof n->put.host);
+		name_copy(r, i, 11, n->put.queues, sizeof n->put.queues);
+		name_copy(r, i, 12, n->put.life, sizeof n->put.life);
+		n->put.guardian = (int32_t)cell_int(r, i, 13);
+		n->is.wish = (enum baton_runner_wish)cell_int(r, i, 14);
+		name_copy(r, i, 15, n->is.state, sizeof n->is.state);
+	}
+	return load_end(d, &tx, memory);
+}
+
+enum baton_err desk_schedules(struct desk *d, const PGresult *r)
+{
+	struct tx tx;
+	bool memory = true;
+	load_begin(d, &tx);
+	for (int i = 0; i < PQntuples(r) && memory; i++) {
+		const struct baton_schedule s = {
+			.name = cell_str(r, i, 0),
+			.cron = cell_str(r, i, 1),
+			.zone = cell_str(r, i, 2),
+			.missed = (enum baton_missed)cell_int(r, i, 3),
+			.queue = cell_str(r, i, 4),
+			.lane = cell_str(r, i, 5),
+			.priority = (uint32_t)cell_int(r, i, 6),
+			.payload = cell_str(r, i, 7),
+			.last = {cell_int(r, i, 8)},
+			.next = {cell_int(r, i, 9)},
+		};
+		struct schedule *row = memory_schedule_add(&tx, &s);
+		memory = row != NULL;
+		if (row)
+			row->row.kept = 1;
+	}
+	return load_end(d, &tx, memory);
+}

@@ -1,0 +1,67 @@
+/* A desk: a small part of the store in memory, on which the calls of one transaction are done.
+ *
+ * What they can depend on is read from the server, under locks that keep others from changing it;
+ * the functions of `memory` do the calls; and what they have changed is written back. */
+#ifndef POSTGRES_DESK_H
+#define POSTGRES_DESK_H
+
+#include "store/memory/memory.h"
+#include "store/memory/tx.h"
+#include "store/postgres/conn.h"
+#include "store/postgres/wants.h"
+
+/* A queue as it was read. */
+struct read_queue {
+	struct queue *row;
+	struct baton_queue_policy policy;
+	uint64_t in[BATON_BATCH_GONE + 1];
+	uint64_t done, failed;
+	struct fence_reach reach;
+};
+
+struct touched {
+	struct baton_str queue, lane;
+};
+
+struct desk {
+	struct baton_store *store; /* in memory */
+	struct memory *m;          /* the same  */
+	struct baton_clock clock;  /* shows `now` */
+	struct baton_store_time now;
+	struct arena arena;
+	bool memory;   /* false: there was not enough */
+	uint64_t last; /* the number that was the last before */
+	uint64_t last_runner;
+	bool expects; /* the next numbers are expected to follow; else they were drawn */
+	struct read_queue *queues;
+	size_t queue_count, queue_cap;
+	struct touched *lanes;
+	size_t lane_count, lane_cap;
+	struct nums gone_batches, gone_heads, gone_fences, gone_runners;
+	struct strs gone_schedules;
+	struct baton_store_news *news;
+	size_t news_count, news_cap;
+};
+
+/* An empty one, for calls on `of` at the moment `now`. */
+enum baton_err desk_open(struct desk *d, const struct baton_store *of, struct baton_store_time now,
+                         struct baton_store_time made);
+void desk_close(struct desk *d);
+
+/* Put what an answer has on the desk. Queues come first, then batches, then their claims. */
+enum baton_err desk_queues(struct desk *d, const PGresult *r);
+enum baton_err desk_batches(struct desk *d, const PGresult *r);
+enum baton_err desk_claims(struct desk *d, const PGresult *r);
+enum baton_err desk_sources(struct desk *d, const PGresult *r);
+enum baton_err desk_answers(struct desk *d, const PGresult *r);
+enum baton_err desk_leases(struct desk *d, const PGresult *r);
+enum baton_err desk_runners(struct desk *d, const PGresult *r);
+enum baton_err desk_schedules(struct desk *d, const PGresult *r);
+
+/* Sends what has changed. *ret_any: something has. */
+enum baton_err desk_write(struct desk *d, struct conn *c, bool *ret_any);
+
+/* Appends to a list that the desk's arena has. False: no memory. */
+bool desk_room(struct desk *d, void **list, size_t count, size_t *cap, size_t size);
+
+#endif

@@ -1,0 +1,303 @@
+/* Reading what calls need onto a desk. */
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/mem.h"
+#include "queue/batch.h"
+#include "store/postgres/postgres.h"
+
+#define HEADS_MORE 16 /* than are asked for: some may turn out to be dead */
+#define NONE (-1)
+#define FIRST_RANK (-1)
+#define SKIPPED_MAX 20000 /* batches of a lane that exact ones are looked for among */
+
+static void strs_arg(struct args *a, int at, enum arg_type type, const struct strs *s)
+{
+	arg_array(a, at, type);
+	for (size_t i = 0; i < s->count; i++)
+		add_str(a, at, s->list[i]);
+}
+
+static void nums_arg(struct args *a, int at, enum arg_type type, const struct nums *n)
+{
+	arg_array(a, at, type);
+	for (size_t i = 0; i < n->count; i++)
+		add_int(a, at, (int64_t)n->list[i]);
+}
+
+static void nums_more(struct args *a, int at, const struct nums *n)
+{
+	for (size_t i = 0; i < n->count; i++)
+		add_int(a, at, (int64_t)n->list[i]);
+}
+
+void load_lock(struct conn *c, const struct wants *first, const struct wants *second)
+{
+	struct args a;
+	args_init(&a, c->alloc, 4);
+	nums_arg(&a, 0, ARG_INT8, &first->heads);
+	nums_arg(&a, 1, ARG_INT8, &first->fences);
+	nums_arg(&a, 2, ARG_INT8, &first->ids);
+	nums_arg(&a, 3, ARG_INT4, &first->stripes);
+	nums_more(&a, 0, &second->heads);
+	nums_more(&a, 1, &second->fences);
+	nums_more(&a, 2, &second->ids);
+	nums_more(&a, 3, &second->stripes);
+	conn_send(c, SQL_LOCK, &a);
+	if (first->leaves) {
+		args_init(&a, c->alloc, 1);
+		arg_int(&a, 0, (int64_t)first->runner);
+		conn_send(c, SQL_LOCK_RUNNER, &a);
+	}
+}
+
+/* The claims and batches that are named. */
+static void named_args(struct args *a, const struct conn *c, int count, const struct wants *w)
+{
+	args_init(a, c->alloc, count);
+	nums_arg(a, 0, ARG_INT8, &w->heads);
+	nums_arg(a, 1, ARG_INT8, &w->fences);
+	nums_arg(a, 2, ARG_INT8, &w->ids);
+}
+
+static int send_strs(struct conn *c, enum sql sql, enum arg_type type, const struct strs *s)
+{
+	struct args a;
+	args_init(&a, c->alloc, 1);
+	strs_arg(&a, 0, type, s);
+	return conn_send(c, sql, &a);
+}
+
+static int send_number(struct conn *c, enum sql sql, int64_t number)
+{
+	struct args a;
+	args_init(&a, c->alloc, 1);
+	arg_int(&a, 0, number);
+	return conn_send(c, sql, &a);
+}
+
+static void send_around(struct conn *c, const struct wants *w, bool payload, struct loading *l)
+{
+	struct args a;
+	if (w->heads.count + w->ids.count + w->lanes.count + w->keys.count == 0)
+		return;
+	named_args(&a, c, 7, w);
+	strs_arg(&a, 3, ARG_TEXT, &w->lane_queues);
+	strs_arg(&a, 4, ARG_TEXT, &w->lanes);
+	strs_arg(&a, 5, ARG_BYTES, &w->keys);
+	arg_bool(&a, 6, payload);
+	l->around = conn_send(c, SQL_AROUND, &a);
+	named_args(&a, c, 5, w);
+	strs_arg(&a, 3, ARG_TEXT, &w->lane_queues);
+	strs_arg(&a, 4, ARG_TEXT, &w->lanes);
+	l->claims = conn_send(c, SQL_CLAIMS, &a);
+	if (w->heads.count == 0)
+		return;
+	args_init(&a, c->alloc, 2);
+	nums_arg(&a, 0, ARG_INT8, &w->heads);
+	nums_arg(&a, 1, ARG_INT8, &w->fences);
+	l->answers = conn_send(c, SQL_ANSWERS, &a);
+}
+
+static void send_queues(struct conn *c, const struct wants *w, struct loading *l)
+{
+	struct args a;
+	named_args(&a, c, 5, w);
+	strs_arg(&a, 3, ARG_TEXT, &w->queues);
+	strs_arg(&a, 4, ARG_BYTES, &w->keys);
+	l->queues = conn_send(c, SQL_QUEUES, &a);
+}
+
+/* What a runner has: its shards, and what it has claimed. */
+static void send_bound(struct conn *c, uint64_t runner, struct loading *l)
+{
+	l->bound_queues = send_number(c, SQL_RUNNER_QUEUES, (int64_t)runner);
+	l->bound_batches = send_number(c, SQL_RUNNER_BATCHES, (int64_t)runner);
+	l->bound_claims = send_number(c, SQL_RUNNER_CLAIMS, (int64_t)runner);
+	l->bound_leases = send_number(c, SQL_RUNNER_LEASES, (int64_t)runner);
+}
+
+static void send_runners(struct conn *c, uint64_t only, struct loading *l)
+{
+	struct args a;
+	args_init(&a, c->alloc, 2);
+	arg_int(&a, 0, only > 0 ? (int64_t)only - 1 : 0);
+	arg_int(&a, 1, only > 0 ? 1 : BATON_RUNNERS_MAX + 1);
+	l->runners = conn_send(c, SQL_RUNNERS, &a);
+}
+
+static const struct loading nothing = {NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+                                       NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE};
+
+/* The greatest number among the ids that are asked for. */
+static uint64_t last_id(const struct baton_lane_ask *ask)
+{
+	uint64_t last = 0;
+	for (size_t i = 0; ask->ids && i < ask->count; i++) {
+		uint64_t number;
+		if (batch_id_parse(&ask->ids[i], &number) && number > last)
+			last = number;
+	}
+	return last;
+}
+
+static void send_line(struct conn *c, const struct baton_lane_ask *ask, struct loading *l)
+{
+	struct args a;
+	args_init(&a, c->alloc, 4);
+	arg_text(&a, 0, ask->queue);
+	arg_text(&a, 1, ask->lane);
+	arg_int(&a, 2, ask->ids ? SKIPPED_MAX : (int64_t)ask->max + 1);
+	arg_int(&a, 3, (int64_t)last_id(ask));
+	l->line = conn_send(c, SQL_LINE, &a);
+	args_init(&a, c->alloc, 2);
+	arg_text(&a, 0, ask->queue);
+	arg_text(&a, 1, ask->lane);
+	l->line_claims = conn_send(c, SQL_LINE_CLAIMS, &a);
+}
+
+/* What time has done to the queues comes before anything is claimed from them. */
+static void send_tend(struct pg_store *s, struct conn *c, const struct wants *w)
+{
+	struct args a;
+	send_strs(c, SQL_GATHER, ARG_TEXT, &w->queues);
+	send_strs(c, SQL_GATHERED, ARG_TEXT, &w->queues);
+	args_init(&a, c->alloc, 2);
+	strs_arg(&a, 0, ARG_TEXT, &w->queues);
+	if (s->own_clock)
+		arg_int(&a, 1, s->host->wall(s->host).ms);
+	conn_send(c, SQL_TEND, &a);
+}
+
+void load_send(struct pg_store *s, struct conn *c, const struct wants *w, bool payload,
+               struct loading *l)
+{
+	*l = nothing;
+	if (w->take_count > 0 || (w->lane_ask && w->lane_ask->max > 0))
+		send_tend(s, c, w);
+	l->start = conn_send(c, SQL_START, NULL);
+	send_queues(c, w, l);
+	if (w->keys.count > 0)
+		l->sources = send_strs(c, SQL_SOURCES, ARG_BYTES, &w->keys);
+	send_around(c, w, payload, l);
+	if (w->subjects.count > 0)
+		l->leases = send_strs(c, SQL_LEASES, ARG_TEXT, &w->subjects);
+	if (w->runners)
+		send_runners(c, w->only, l);
+	if (w->schedules.count > 0)
+		l->schedules = send_strs(c, SQL_SCHEDULES, ARG_TEXT, &w->schedules);
+	if (w->runner > 0)
+		send_bound(c, w->runner, l);
+	if (w->lane_ask)
+		send_line(c, w->lane_ask, l);
+	if (w->numbers > 0 && atomic_load(&s->drawing) > 0)
+		l->numbers = send_number(c, SQL_DRAW, (int64_t)w->numbers);
+}
+
+static void heads_args(struct args *a, const struct conn *c, const struct wants *w,
+                       const struct page_end *after)
+{
+	args_init(a, c->alloc, 6);
+	arg_array(a, 0, ARG_TEXT);
+	arg_array(a, 1, ARG_INT4);
+	arg_array(a, 2, ARG_INT4);
+	arg_array(a, 3, ARG_INT4);
+	arg_array(a, 4, ARG_INT2);
+	arg_array(a, 5, ARG_INT8);
+	for (size_t i = 0; i < w->take_count; i++) {
+		const struct want_heads *h = &w->takes[i];
+		add_str(a, 0, h->queue);
+		add_int(a, 1, h->pool);
+		add_int(a, 2, (int64_t)h->few + HEADS_MORE);
+		add_int(a, 3, h->max);
+		add_int(a, 4, after ? after->rank : FIRST_RANK);
+		add_int(a, 5, after ? after->seq : 0);
+	}
+}
+
+void load_heads(struct conn *c, const struct wants *w, const struct page_end *after,
+                struct loading *l)
+{
+	struct args a;
+	heads_args(&a, c, w, after);
+	l->heads = conn_send(c, SQL_HEADS, &a);
+	heads_args(&a, c, w, after);
+	l->head_claims = conn_send(c, SQL_HEAD_CLAIMS, &a);
+	heads_args(&a, c, w, after);
+	l->heads_last = conn_send(c, SQL_HEADS_LAST, &a);
+}
+
+enum baton_err load_heads_take(const struct conn *c, const struct loading *l, struct desk *d,
+                               const struct wants *w, struct page_end *ret)
+{
+	const PGresult *last = conn_answer(c, l->heads_last);
+	uint64_t most = 0;
+	for (size_t i = 0; i < w->take_count; i++)
+		most += (uint64_t)w->takes[i].few + HEADS_MORE;
+	ret->full = PQntuples(last) > 0 && (uint64_t)cell_int(last, 0, 0) >= most;
+	ret->rank = cell_int(last, 0, 1);
+	ret->seq = cell_int(last, 0, 2);
+	enum baton_err e = desk_batches(d, conn_answer(c, l->heads));
+	return e == BATON_OK ? desk_claims(d, conn_answer(c, l->head_claims)) : e;
+}
+
+/* What there is one of, and what the server's clock shows. */
+static enum baton_err open_desk(struct pg_store *s, const PGresult *r, struct desk *d)
+{
+	if (PQntuples(r) != 1)
+		return fail(BATON_STORAGE, "store %s is damaged: its counters are gone",
+		            s->base.where);
+	struct baton_store_time now = {cell_int(r, 0, 0)}, made = {cell_int(r, 0, 1)};
+	atomic_store(&s->ahead_ms, now.ms - s->host->now(s->host).ns / 1000000);
+	if (s->own_clock)
+		now = s->host->wall(s->host);
+	enum baton_err e = desk_open(d, &s->base, now, made);
+	if (e != BATON_OK)
+		return e;
+	d->m->runner = d->last_runner = (uint64_t)cell_int(r, 0, 2);
+	d->m->seq = d->last = (uint64_t)cell_int(r, 0, 3);
+	d->expects = true;
+	return BATON_OK;
+}
+
+static enum baton_err take_numbers(struct desk *d, const PGresult *r)
+{
+	size_t count = (size_t)PQntuples(r);
+	uint64_t *numbers = arena_take(&d->arena, count, sizeof *numbers);
+	if (!numbers)
+		return fail_memory(count * sizeof *numbers, "numbers");
+	for (size_t i = 0; i < count; i++)
+		numbers[i] = (uint64_t)cell_int(r, (int)i, 0);
+	d->m->numbers = numbers;
+	d->m->number_count = count;
+	d->m->seq = count > 0 ? numbers[0] - 1 : d->m->seq;
+	d->expects = false;
+	return BATON_OK;
+}
+
+struct step {
+	int answer;
+	enum baton_err (*put)(struct desk *d, const PGresult *r);
+};
+
+enum baton_err load_take(struct pg_store *s, const struct conn *c, const struct wants *w,
+                         const struct loading *l, struct desk *d)
+{
+	const struct step steps[] = {
+		{l->queues, desk_queues},      {l->bound_queues, desk_queues},
+		{l->sources, desk_sources},    {l->line, desk_batches},
+		{l->around, desk_batches},     {l->bound_batches, desk_batches},
+		{l->claims, desk_claims},      {l->bound_claims, desk_claims},
+		{l->line_claims, desk_claims}, {l->answers, desk_answers},
+		{l->leases, desk_leases},      {l->bound_leases, desk_leases},
+		{l->runners, desk_runners},    {l->schedules, desk_schedules},
+		{l->numbers, take_numbers},
+	};
+	(void)w;
+	enum baton_err e = open_desk(s, conn_answer(c, l->start), d);
+	for (size_t i = 0; i < sizeof steps / sizeof steps[0] && e == BATON_OK; i++) {
+		if (steps[i].answer != NONE)
+			e = steps[i].put(d, conn_answer(c, steps[i].answer));
+	}
+	return e;
+}

@@ -1,0 +1,544 @@
+/* A store in a PostgreSQL database: opening it, and its transactions. */
+#include "store/postgres/postgres.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fail.h"
+#include "base/mem.h"
+#include "store/postgres/look.h"
+#include "store/postgres/schema.h"
+
+#define TRIES 4
+#define PLANNED_NS INT64_C(1000000000)
+#define PAGES 64
+#define TIDY_EVERY 64
+#define TIDY_MAX 100
+#define CALLS_MAX 64 /* in one transaction */
+#define DRAWING 1000 /* transactions for which others are expected to draw numbers too */
+#define NUMBERS "BT001"
+
+static struct baton_store_time server_wall(const struct baton_clock *clock)
+{
+	const struct pg_store *s =
+		(const struct pg_store *)((const char *)clock - offsetof(struct pg_store, clock));
+	return (struct baton_store_time){s->host->now(s->host).ns / 1000000 +
+	                                 atomic_load(&s->ahead_ms)};
+}
+
+/* One transaction of some calls. */
+struct deal {
+	struct pg_store *s;
+	struct conn *c;
+	struct call *calls; /* linked by their requests */
+	struct wants first, second;
+	struct desk desk;
+	bool open;  /* the desk is */
+	bool any;   /* something was written */
+	bool split; /* a call failed after a part of it was written */
+	int64_t xid;
+	struct baton_store_news *news;
+	size_t news_count;
+};
+
+static struct call *call_next(const struct call *call)
+{
+	return (struct call *)call->request.next;
+}
+
+static void keep_failure(struct request *r)
+{
+	if (r->err != BATON_OK)
+		snprintf(r->detail, sizeof r->detail, "%s", baton_err_detail());
+}
+
+static enum baton_err gather_wants(struct deal *t)
+{
+	for (struct call *call = t->calls; call; call = call_next(call)) {
+		if (call->want)
+			call->want(&t->first, call->args);
+		if (call->want_more)
+			call->want_more(&t->second, call->args);
+	}
+	return t->first.memory && t->second.memory ? BATON_OK : fail_memory(1, "a transaction");
+}
+
+static void desk_end(struct deal *t)
+{
+	if (t->open)
+		desk_close(&t->desk);
+	t->open = false;
+}
+
+/* News outlive the desk that they were made on. */
+static enum baton_err keep_news(struct deal *t)
+{
+	size_t count = t->desk.news_count;
+	if (count == 0)
+		return BATON_OK;
+	struct baton_store_news *all =
+		arena_take(&t->first.arena, t->news_count + count, sizeof *all);
+	if (!all)
+		return fail_memory(count * sizeof *all, "news");
+	if (t->news_count > 0)
+		memcpy(all, t->news, t->news_count * sizeof *all);
+	memcpy(all + t->news_count, t->desk.news, count * sizeof *all);
+	t->news = all;
+	t->news_count += count;
+	return BATON_OK;
+}
+
+static void run_all(struct deal *t, bool more)
+{
+	for (struct call *call = t->calls; call; call = call_next(call)) {
+		if (more ? !call->run_more || call->request.err != BATON_OK : !call->run)
+			continue;
+		call->request.err = more ? call->run_more(t->desk.store, call->args)
+		                         : call->run(t->desk.store, call->args);
+		keep_failure(&call->request);
+		t->split = t->split || (more && call->run && call->request.err != BATON_OK);
+	}
+}
+
+static bool has_first(const struct deal *t)
+{
+	for (struct call *call = t->calls; call; call = call_next(call)) {
+		if (call->run)
+			return true;
+	}
+	return false;
+}
+
+static bool has_second(const struct deal *t)
+{
+	for (struct call *call = t->calls; call; call = call_next(call)) {
+		if (call->run_more && call->request.err == BATON_OK)
+			return true;
+	}
+	return false;
+}
+
+/* Whether one of the calls came to something. */
+static bool has_success(const struct deal *t)
+{
+	for (struct call *call = t->calls; call; call = call_next(call)) {
+		if (call->request.err == BATON_OK)
+			return true;
+	}
+	return false;
+}
+
+static enum baton_err first_part(struct deal *t)
+{
+	struct loading l;
+	if (!has_first(t))
+		return BATON_OK;
+	load_send(t->s, t->c, &t->first, false, &l);
+	enum baton_err e = conn_round(t->c);
+	t->open = e == BATON_OK;
+	if (e == BATON_OK)
+		e = load_take(t->s, t->c, &t->first, &l, &t->desk);
+	if (e != BATON_OK)
+		return e;
+	run_all(t, false);
+	e = keep_news(t);
+	return e == BATON_OK && has_success(t) ? desk_write(&t->desk, t->c, &t->any) : e;
+}
+
+static enum baton_err more_heads(struct deal *t, struct page_end *page)
+{
+	struct loading l;
+	load_heads(t->c, &t->second, page, &l);
+	enum baton_err e = conn_round(t->c);
+	return e == BATON_OK ? load_heads_take(t->c, &l, &t->desk, &t->second, page) : e;
+}
+
+/* What can be claimed has been claimed before: all of it may turn out to be dead. */
+static bool are_all_claimed(const struct deal *t, const struct page_end *page)
+{
+	return page->full && t->second.take_count == 1 &&
+	       t->desk.m->claims.count >= t->desk.m->batches.count;
+}
+
+static enum baton_err second_part(struct deal *t)
+{
+	struct loading l;
+	struct page_end page = {.full = false};
+	if (!has_second(t))
+		return BATON_OK;
+	desk_end(t);
+	load_send(t->s, t->c, &t->second, false, &l);
+	if (t->second.take_count > 0)
+		load_heads(t->c, &t->second, NULL, &l);
+	enum baton_err e = conn_round(t->c);
+	t->open = e == BATON_OK;
+	t->any = t->any || t->second.take_count > 0 || t->second.lane_ask;
+	if (e == BATON_OK)
+		e = load_take(t->s, t->c, &t->second, &l, &t->desk);
+	if (e == BATON_OK && t->second.take_count > 0)
+		e = load_heads_take(t->c, &l, &t->desk, &t->second, &page);
+	for (int i = 0; i < PAGES && e == BATON_OK && are_all_claimed(t, &page); i++)
+		e = more_heads(t, &page);
+	if (e != BATON_OK)
+		return e;
+	run_all(t, true);
+	e = keep_news(t);
+	return e == BATON_OK && has_success(t) && !t->split ? desk_write(&t->desk, t->c, &t->any)
+	                                                    : e;
+}
+
+/* The number of the transaction is asked for, so that the server can be asked about it. */
+static enum baton_err finish(struct deal *t)
+{
+	if (!t->any)
+		return conn_commit(t->c);
+	if (t->s->base.sync == BATON_STORE_RELAXED)
+		conn_send(t->c, SQL_RELAX, NULL);
+	int answer = conn_send(t->c, SQL_XID, NULL);
+	conn_hurry(t->c);
+	enum baton_err e = conn_commit(t->c);
+	if (answer < t->c->read && PQntuples(conn_answer(t->c, answer)) == 1)
+		t->xid = cell_int(conn_answer(t->c, answer), 0, 0);
+	return e;
+}
+
+/* A plan that was made when a table was empty is a bad one once it is not: so plans are made anew
+ * every second. */
+static void plan_anew(struct deal *t)
+{
+	int64_t now_ns = t->s->host->now(t->s->host).ns;
+	if (now_ns - t->c->planned_ns < PLANNED_NS)
+		return;
+	t->c->planned_ns = now_ns;
+	conn_send(t->c, SQL_DISCARD, NULL);
+}
+
+static enum baton_err attempt(struct deal *t)
+{
+	enum baton_err e = conn_need(t->c);
+	if (e != BATON_OK)
+		return e;
+	conn_begin(t->c);
+	plan_anew(t);
+	load_lock(t->c, &t->first, &t->second);
+	e = first_part(t);
+	if (e == BATON_OK)
+		e = second_part(t);
+	if (e != BATON_OK || t->split || !has_success(t))
+		return e;
+	return finish(t);
+}
+
+/* After the connection broke during COMMIT: what became of it? */
+static enum baton_err resolve(struct deal *t, enum baton_err e)
+{
+	char why[300];
+	struct args a;
+	snprintf(why, sizeof why, "%s", baton_err_detail());
+	if (conn_need(t->c) != BATON_OK)
+		return fail(e, "%s", why);
+	conn_begin(t->c);
+	load_lock(t->c, &t->first, &t->second); /* waits for the end of the other one */
+	args_init(&a, t->c->alloc, 1);
+	arg_int(&a, 0, t->xid);
+	conn_send(t->c, SQL_XID_STATUS, &a);
+	enum baton_err asked = conn_round(t->c);
+	bool committed = false;
+	if (asked == BATON_OK)
+		committed = baton_str_equal(cell_str(conn_answer(t->c, t->c->read - 1), 0, 0),
+		                            BATON_STR("committed"));
+	conn_rollback(t->c);
+	return committed ? BATON_OK : fail(e, "%s", why);
+}
+
+static void deal_begin(struct deal *t)
+{
+	t->any = t->split = false;
+	t->xid = 0;
+	t->news_count = 0;
+	for (struct call *call = t->calls; call; call = call_next(call)) {
+		call->request.err = BATON_OK;
+		call->request.detail[0] = '\0';
+	}
+}
+
+/* What may be done again: nothing of it is there. */
+static bool can_repeat(const struct conn *c, bool unknown)
+{
+	return !unknown && (c->state[0] == '\0' || strcmp(c->state, NUMBERS) == 0 ||
+	                    strcmp(c->state, "40P01") == 0 || strcmp(c->state, "40001") == 0 ||
+	                    strcmp(c->state, "57P01") == 0);
+}
+
+static enum baton_err deal_do(struct deal *t)
+{
+	enum baton_err e = BATON_OK;
+	for (int i = 0; i < TRIES; i++) {
+		deal_begin(t);
+		t->c->state[0] = 'x';
+		e = attempt(t);
+		bool unknown = e != BATON_OK && t->c->committed && t->c->state[0] == '\0';
+		if (e != BATON_OK && strcmp(t->c->state, NUMBERS) == 0)
+			atomic_store(&t->s->drawing, DRAWING);
+		bool again = e != BATON_OK && can_repeat(t->c, unknown);
+		conn_rollback(t->c);
+		desk_end(t);
+		if (unknown && t->xid > 0)
+			e = resolve(t, e);
+		if (!again)
+			break;
+	}
+	uint32_t drawing = atomic_load(&t->s->drawing);
+	if (drawing > 0)
+		atomic_store(&t->s->drawing, drawing - 1);
+	return e;
+}
+
+static void fail_all(struct deal *t, enum baton_err e)
+{
+	for (struct call *call = t->calls; call; call = call_next(call)) {
+		call->request.err = e;
+		keep_failure(&call->request);
+	}
+}
+
+/* *ret_split: some failed half-way, so that each has to be done alone. */
+static void deal(struct lineup *l, struct call *calls, bool *ret_split)
+{
+	struct deal t = {.s = l->store, .c = &l->conn, .calls = calls};
+	pg_wants_init(&t.first, l->store->base.alloc);
+	pg_wants_init(&t.second, l->store->base.alloc);
+	enum baton_err e = gather_wants(&t);
+	if (e == BATON_OK)
+		e = deal_do(&t);
+	if (e != BATON_OK)
+		fail_all(&t, e);
+	*ret_split = t.split || (e != BATON_OK && e != BATON_STORAGE && e != BATON_BUSY);
+	if (e == BATON_OK && !t.split)
+		store_ring(&l->store->base, t.news, t.news_count);
+	pg_wants_done(&t.first);
+	pg_wants_done(&t.second);
+}
+
+static void deal_each(struct lineup *l, struct request *list)
+{
+	bool split;
+	for (struct request *r = list, *next; r; r = next) {
+		next = r->next;
+		r->next = NULL;
+		deal(l, (struct call *)r, &split);
+	}
+}
+
+/* Cuts the list after as many as one transaction takes. Returns the rest. */
+static struct request *cut(struct request *list)
+{
+	bool alone = ((struct call *)list)->alone;
+	for (int i = 1; list->next && i < CALLS_MAX && !alone; i++) {
+		if (((struct call *)list->next)->alone)
+			break;
+		list = list->next;
+	}
+	struct request *rest = list->next;
+	list->next = NULL;
+	return rest;
+}
+
+/* Now and then a little of what is old is forgotten; that it cannot be is nobody's failure. */
+static void tidy_little(struct lineup *l)
+{
+	size_t count;
+	struct pg_store *s = l->store;
+	if (l == &s->adds && ++s->commits % TIDY_EVERY == 0)
+		pg_tidy(&s->base, TIDY_MAX, &count);
+}
+
+static void commit(void *lineup, struct request *list)
+{
+	tidy_little(lineup);
+	while (list) {
+		bool split;
+		struct request *rest = cut(list);
+		deal(lineup, (struct call *)list, &split);
+		if (split && list->next)
+			deal_each(lineup, list);
+		list = rest;
+	}
+}
+
+enum baton_err pg_do(struct lineup *lineup, struct call *call)
+{
+	return group_do(&lineup->group, &call->request);
+}
+
+static enum baton_err look(struct pg_store *s, const struct wants *w,
+                           enum baton_err (*run)(struct baton_store *desk, void *args), void *args)
+{
+	struct conn *c = &s->read;
+	struct desk d = {.memory = true};
+	struct loading l;
+	enum baton_err e = conn_need(c);
+	if (e != BATON_OK)
+		return e;
+	c->open = true;
+	conn_send(c, SQL_BEGIN_READ, NULL);
+	load_send(s, c, w, true, &l);
+	e = conn_round(c);
+	if (e == BATON_OK) {
+		e = load_take(s, c, w, &l, &d);
+		if (e == BATON_OK)
+			e = run(d.store, args);
+		desk_close(&d);
+	}
+	conn_rollback(c);
+	return e;
+}
+
+enum baton_err pg_look(struct pg_store *s, void (*want)(struct wants *w, const void *args),
+                       enum baton_err (*run)(struct baton_store *desk, void *args), void *args)
+{
+	struct wants w;
+	pg_wants_init(&w, s->base.alloc);
+	want(&w, args);
+	enum baton_err e = w.memory ? BATON_OK : fail_memory(1, "a look");
+	pthread_mutex_lock(&s->read_mu);
+	if (e == BATON_OK)
+		e = look(s, &w, run, args);
+	pthread_mutex_unlock(&s->read_mu);
+	pg_wants_done(&w);
+	return e;
+}
+
+static void lineup_init(struct lineup *l, struct pg_store *s)
+{
+	group_init(&l->group, commit, l);
+	l->store = s;
+	conn_init(&l->conn, s->base.alloc, s->info, s->base.where);
+	l->conn.patience_ms = s->base.patience.ns / 1000000;
+}
+
+/* The connections of a forked child are its parent's, who goes on with them. */
+static void lineup_done(struct lineup *l)
+{
+	if (!l->store)
+		return;
+	if (l->store->base.pid == getpid())
+		conn_close(&l->conn);
+	group_done(&l->group);
+}
+
+void postgres_close(struct baton_store *store)
+{
+	struct pg_store *s = (struct pg_store *)store;
+	lineup_done(&s->adds);
+	lineup_done(&s->takes);
+	lineup_done(&s->keeps);
+	if (s->base.pid == getpid())
+		conn_close(&s->read);
+	pthread_mutex_destroy(&s->read_mu);
+	store_done(store);
+	explicit_bzero(s->info, sizeof s->info);
+	mem_free(s->base.alloc, s, 1, sizeof *s);
+}
+
+/* What of a connection string people are told: what cannot be a secret. */
+static void show_option(char *text, size_t size, const PQconninfoOption *o)
+{
+	static const char *const shown[] = {"host",   "hostaddr", "port",
+	                                    "dbname", "user",     "service"};
+	size_t len = strlen(text);
+	for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++) {
+		if (o->val && o->val[0] && strcmp(o->keyword, shown[i]) == 0)
+			snprintf(text + len, size - len, "%s%s=%s", text[len - 1] == ':' ? "" : " ",
+			         o->keyword, o->val);
+	}
+}
+
+static enum baton_err show_where(struct pg_store *s)
+{
+	char *why = NULL;
+	PQconninfoOption *options = PQconninfoParse(s->info, &why);
+	PQfreemem(why); /* may have a part of the string, and so a secret */
+	if (!options)
+		return fail(
+			BATON_INVALID,
+			"the store's connection string cannot be read: it is like "
+			"postgresql://USER@HOST/DATABASE or postgres:host=HOST dbname=DATABASE");
+	snprintf(s->base.where, sizeof s->base.where, "postgres:");
+	for (const PQconninfoOption *o = options; o->keyword; o++)
+		show_option(s->base.where, sizeof s->base.where, o);
+	PQconninfoFree(options);
+	return BATON_OK;
+}
+
+/* Makes the tables if they are not there, and reads what never changes. */
+static enum baton_err prepare(struct pg_store *s, bool existing)
+{
+	struct conn c;
+	char text[64];
+	conn_init(&c, s->base.alloc, s->info, s->base.where);
+	c.patience_ms = s->base.patience.ns / 1000000;
+	enum baton_err e = conn_connect(&c, true);
+	if (e == BATON_OK)
+		e = conn_ask(&c, "SHOW server_encoding", text, sizeof text);
+	if (e == BATON_OK && strcmp(text, "UTF8") != 0)
+		e = fail(BATON_INVALID, "the database of store %s is in %s: it has to be in UTF8",
+		         s->base.where, text);
+	int64_t now_ms = 0;
+	if (e == BATON_OK)
+		e = conn_number(&c, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint",
+		                &now_ms);
+	if (s->own_clock)
+		now_ms = s->host->wall(s->host).ms;
+	atomic_store(&s->ahead_ms, now_ms - s->host->now(s->host).ns / 1000000);
+	if (e == BATON_OK)
+		e = pg_schema_open(&c, existing, now_ms);
+	if (e == BATON_OK)
+		e = conn_ask(&c, "SELECT encode(name, 'hex') FROM baton.state", text, sizeof text);
+	if (e == BATON_OK)
+		e = baton_id_parse(baton_str_z(text), &s->base.name);
+	conn_close(&c);
+	return e;
+}
+
+static void pg_store_freep(struct pg_store **s)
+{
+	if (*s)
+		postgres_close(&(*s)->base);
+}
+
+enum baton_err postgres_open(const struct baton_store *store, struct baton_str info, bool existing,
+                             struct baton_store **ret_store)
+{
+	AUTO(pg_store_freep) struct pg_store *s = mem_new(store->alloc, 1, sizeof *s);
+	if (!s)
+		return fail_memory(sizeof *s, "a store");
+	memcpy(&s->base, store, sizeof s->base);
+	s->base.ops = &postgres_ops;
+	pthread_mutex_init(&s->base.beats_mu, NULL);
+	pthread_mutex_init(&s->read_mu, NULL);
+	snprintf(s->info, sizeof s->info, "%.*s", (int)info.len, info.ptr);
+	s->host = store->clock;
+	s->own_clock = store->clock != baton_clock_awake();
+	s->clock = *store->clock;
+	if (!s->own_clock) {
+		s->clock.wall = server_wall;
+		s->base.clock = &s->clock;
+	}
+	enum baton_err e = show_where(s);
+	if (e == BATON_OK)
+		e = prepare(s, existing);
+	if (e != BATON_OK)
+		return e;
+	lineup_init(&s->adds, s);
+	lineup_init(&s->takes, s);
+	lineup_init(&s->keeps, s);
+	conn_init(&s->read, s->base.alloc, s->info, s->base.where);
+	s->read.patience_ms = s->base.patience.ns / 1000000;
+	struct pg_store *made = TAKE(s);
+	*ret_store = &made->base;
+	return BATON_OK;
+}

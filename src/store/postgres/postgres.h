@@ -1,0 +1,82 @@
+/* A store in a PostgreSQL database. */
+#ifndef POSTGRES_POSTGRES_H
+#define POSTGRES_POSTGRES_H
+
+#include "store/group.h"
+#include "store/postgres/desk.h"
+#include "store/store.h"
+
+/* Where transactions of one kind are done: a connection, and who is next. */
+struct lineup {
+	struct group group;
+	struct conn conn; /* [by the group] */
+	struct pg_store *store;
+};
+
+struct pg_store {
+	struct baton_store base;
+	char info[BATON_STORE_PATH_MAX + 16]; /* [const] what libpq is given; has secrets */
+	struct baton_clock clock;             /* [const] shows the server's time          */
+	const struct baton_clock *host;       /* [const] */
+	bool own_clock;                       /* [const] the caller's clock is the store's */
+	_Atomic int64_t
+		ahead_ms; /* [atomic] by how much the server's clock is ahead of the host's */
+	struct baton_store_time made; /* [const] above what fences are */
+	struct lineup adds;           /* what puts and ends       */
+	struct lineup takes;          /* what claims              */
+	struct lineup keeps;          /* what renews, and leases  */
+	pthread_mutex_t read_mu;
+	struct conn read;         /* [read_mu] */
+	uint32_t commits;         /* [by the group of adds] */
+	_Atomic uint32_t drawing; /* [atomic] so many transactions draw their numbers first */
+};
+
+/* A call: what it needs, and how it is done on a desk. */
+struct call {
+	struct request request; /* first */
+	void (*want)(struct wants *w, const void *args);
+	enum baton_err (*run)(struct baton_store *desk, void *args);
+	void *args;
+	bool alone; /* in a transaction of its own */
+
+	/* NULL, or a second part: what it needs, and how it is done after the first was written. */
+	void (*want_more)(struct wants *w, const void *args);
+	enum baton_err (*run_more)(struct baton_store *desk, void *args);
+};
+
+enum baton_err pg_do(struct lineup *lineup, struct call *call);
+
+/* A call that only looks. */
+enum baton_err pg_look(struct pg_store *s, void (*want)(struct wants *w, const void *args),
+                       enum baton_err (*run)(struct baton_store *desk, void *args), void *args);
+
+/* The locks of both parts of some calls. */
+void load_lock(struct conn *c, const struct wants *first, const struct wants *second);
+
+/* Which answers belong to what was sent. */
+struct loading {
+	int start, queues, sources, around, claims, answers, leases, runners, schedules, numbers;
+	int heads, head_claims, heads_last, line, line_claims;
+	int bound_queues, bound_batches, bound_claims, bound_leases;
+};
+
+/* Sends what is wanted, and puts the answers on a desk that is opened for that; `payload`: of the
+ * batches that are named, too. */
+void load_send(struct pg_store *s, struct conn *c, const struct wants *w, bool payload,
+               struct loading *ret);
+enum baton_err load_take(struct pg_store *s, const struct conn *c, const struct wants *w,
+                         const struct loading *l, struct desk *d);
+
+/* The next page of what can be claimed. *ret_more: there may be more. */
+struct page_end {
+	bool full;
+	int64_t rank, seq;
+};
+void load_heads(struct conn *c, const struct wants *w, const struct page_end *after,
+                struct loading *ret);
+enum baton_err load_heads_take(const struct conn *c, const struct loading *l, struct desk *d,
+                               const struct wants *w, struct page_end *ret);
+
+extern const struct store_ops postgres_ops;
+
+#endif

@@ -1,0 +1,339 @@
+/* Every statement that is prepared, by name. */
+#ifndef POSTGRES_SQL_H
+#define POSTGRES_SQL_H
+
+#define QUEUE_COLUMNS                                                                          \
+	"q.id, q.name, q.mode, q.shards, q.paused, q.payload_max, q.waiting_max, q.attempts, " \
+	"q.backoff, q.base, q.cap, q.lane_attempts, q.lane_backoff, q.lane_base, q.lane_cap, " \
+	"q.on_retry, q.on_dead, q.dedupe, q.keep, q.ready, q.delayed, q.retrying, q.claimed, " \
+	"q.dead, q.kept, q.done, q.failed, q.mixed, q.top, q.floor"
+#define BATCH_COLUMNS                                                                        \
+	"b.seq, b.born, b.queue, b.lane, b.state, b.rank, b.flags, b.put_at, b.due, b.grp, " \
+	"b.retry, b.attempts, b.fence, b.cancel, b.holds, b.blocks, b.error, b.result, "     \
+	"b.ended_at, b.until"
+#define CLAIM_COLUMNS                                                                   \
+	"c.head, c.fence, c.token, c.owner, c.queue, c.lane, c.granter, c.claimed_at, " \
+	"c.expires_at, c.offered, c.seqs"
+#define LEASE_COLUMNS \
+	"subject, held, owner, token, nonce, fence, counter, claimed_at, expires_at, runner"
+#define SCHEDULE_COLUMNS "name, cron, zone, missed, queue, lane, priority, payload, last, next"
+#define RUNNER_COLUMNS                                                                  \
+	"number, name, slot, endpoint, labels, owner, weight, ttl, since, beat, host, " \
+	"queues, life, guardian, wish, state"
+
+/* Claims and batches that are named: $1, $2 the claims, $3 the batches. */
+#define PART_NAMED_CLAIMS                                                    \
+	"SELECT c.* FROM unnest($1::bigint[], $2::bigint[]) n(head, fence) " \
+	"JOIN baton.claim c ON c.head = n.head AND c.fence = n.fence"
+#define PART_NAMED_BATCHES                                                 \
+	"SELECT b.seq, b.queue, b.lane FROM unnest($3::bigint[]) n(id) "   \
+	"JOIN baton.batch b ON b.seq = n.id AND b.born IS NULL UNION ALL " \
+	"SELECT b.seq, b.queue, b.lane FROM unnest($3::bigint[]) n(id) "   \
+	"JOIN baton.batch b ON b.born = n.id"
+
+/* The lanes of these, and those that are named: $4 the queues, $5 the lanes. */
+#define PART_LANES                                                                         \
+	"lanes AS MATERIALIZED (SELECT queue, lane, count(*) AS n FROM ("                  \
+	"SELECT queue, lane FROM (" PART_NAMED_CLAIMS ") c "                               \
+	"UNION ALL SELECT queue, lane FROM (" PART_NAMED_BATCHES ") b "                    \
+	"UNION ALL SELECT q.id, w.lane FROM unnest($4::text[], $5::text[]) w(name, lane) " \
+	"JOIN baton.queue q ON q.name = w.name) x WHERE lane IS NOT NULL GROUP BY 1, 2)"
+
+/* What can be claimed of queues: $1 their names, $2 the pools, $3 how many, $4 how many batches in
+ * one claim, $5 and $6 after which rank and number. */
+#define PART_HEADS                                                                     \
+	"heads AS MATERIALIZED (SELECT h.*, w.max FROM unnest($1::text[], $2::int[], " \
+	"$3::int[], $4::int[], $5::smallint[], $6::bigint[]) "                         \
+	"w(name, pool, few, max, rank, seq) JOIN baton.queue q ON q.name = w.name "    \
+	"CROSS JOIN LATERAL (SELECT b.queue, b.lane, b.seq, b.rank, b.state, b.flags " \
+	"FROM baton.batch b WHERE b.queue = q.id AND b.pool = w.pool AND b.head "      \
+	"AND (b.rank, b.seq) > (w.rank, w.seq) ORDER BY b.rank, b.seq LIMIT w.few) h)"
+
+/* The first head of each priority, of the queues $1. */
+#define PART_OLD                                                                                 \
+	"old AS MATERIALIZED (SELECT s.* FROM baton.queue q CROSS JOIN generate_series(0, 9) r " \
+	"CROSS JOIN LATERAL (SELECT x.* FROM generate_series(0, q.shards) p "                    \
+	"CROSS JOIN LATERAL (SELECT y.seq, y.queue, y.lane FROM baton.batch y "                  \
+	"WHERE y.queue = q.id AND y.pool = p AND y.head AND y.rank = r::smallint "               \
+	"ORDER BY y.seq LIMIT 1) x ORDER BY x.seq LIMIT 1) s WHERE q.name = ANY($1::text[]))"
+
+#define SQL_TABLE(X)                                                                               \
+	X(BEGIN, "BEGIN")                                                                          \
+	X(DISCARD, "DISCARD PLANS")                                                                \
+	X(BEGIN_READ, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")                           \
+	X(COMMIT, "COMMIT")                                                                        \
+	X(ROLLBACK, "ROLLBACK")                                                                    \
+	X(RELAX, "SET LOCAL synchronous_commit = off")                                             \
+	X(LOCK, "SELECT pg_advisory_xact_lock(1650553967, s) FROM ("                               \
+	        "SELECT s FROM unnest($4::int[]) s UNION "                                         \
+	        "SELECT q.stripe FROM (" PART_NAMED_CLAIMS ") c JOIN baton.queue q "               \
+	        "ON q.id = c.queue UNION "                                                         \
+	        "SELECT q.stripe FROM (" PART_NAMED_BATCHES ") b JOIN baton.queue q "              \
+	        "ON q.id = b.queue ORDER BY 1) x")                                                 \
+	X(LOCK_RUNNER, "SELECT pg_advisory_xact_lock(1650553967, stripe) FROM ("                   \
+	               "SELECT q.stripe FROM baton.lease l JOIN baton.queue q "                    \
+	               "ON q.name = split_part(l.subject, chr(1), 2) WHERE l.runner = $1::bigint " \
+	               "UNION SELECT q.stripe FROM baton.runner r JOIN baton.claim c "             \
+	               "ON c.owner = r.owner AND c.expires_at = 9223372036854775807 "              \
+	               "JOIN baton.queue q ON q.id = c.queue WHERE r.number = $1::bigint "         \
+	               "ORDER BY 1) x")                                                            \
+	X(START, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, s.made, "         \
+	         "s.runner, q.last_value - CASE WHEN q.is_called THEN 0 ELSE 1 END, s.name "       \
+	         "FROM baton.state s, baton.seq q")                                                \
+	X(DRAW, "SELECT nextval('baton.seq') FROM generate_series(1, $1::bigint)")                 \
+	X(DRAW_EXPECTED, "SELECT baton.draw($1::bigint, $2::bigint)")                              \
+	X(TEND, "SELECT baton.tend(q.id, coalesce($2::bigint, "                                    \
+	        "(extract(epoch FROM clock_timestamp()) * 1000)::bigint)) "                        \
+	        "FROM baton.queue q WHERE q.name = ANY($1::text[]) AND NOT q.paused")              \
+	X(QUEUES, "SELECT " QUEUE_COLUMNS " FROM baton.queue q WHERE q.id IN ("                    \
+	          "SELECT id FROM baton.queue WHERE name = ANY($4::text[]) "                       \
+	          "UNION SELECT queue FROM (" PART_NAMED_CLAIMS ") c "                             \
+	          "UNION SELECT queue FROM (" PART_NAMED_BATCHES ") b "                            \
+	          "UNION SELECT b.queue FROM baton.source s JOIN baton.batch b "                   \
+	          "ON b.seq = s.id OR b.born = s.id WHERE s.key = ANY($5::bytea[]))")              \
+	X(SOURCES, "SELECT key, content, id, until FROM baton.source "                             \
+	           "WHERE key = ANY($1::bytea[])")                                                 \
+	X(AROUND, "WITH " PART_LANES ", s AS (SELECT unnest(c.seqs) AS seq "                       \
+	          "FROM (" PART_NAMED_CLAIMS ") c "                                                \
+	          "UNION SELECT seq FROM (" PART_NAMED_BATCHES ") b "                              \
+	          "UNION SELECT b.seq FROM baton.source s JOIN baton.batch b "                     \
+	          "ON (b.seq = s.id AND b.born IS NULL) OR b.born = s.id "                         \
+	          "WHERE s.key = ANY($6::bytea[]) "                                                \
+	          "UNION SELECT unnest(c.seqs) FROM lanes l JOIN baton.claim c "                   \
+	          "ON c.queue = l.queue AND c.lane = l.lane "                                      \
+	          "UNION SELECT x.seq FROM lanes l CROSS JOIN LATERAL (SELECT b.seq "              \
+	          "FROM baton.batch b WHERE b.queue = l.queue AND b.lane = l.lane AND b.line "     \
+	          "AND b.state <> 4 ORDER BY b.seq LIMIT l.n + 1) x "                              \
+	          "UNION SELECT x.seq FROM lanes l CROSS JOIN LATERAL (SELECT b.seq "              \
+	          "FROM baton.batch b WHERE b.queue = l.queue AND b.lane = l.lane AND b.holds "    \
+	          "ORDER BY b.seq LIMIT l.n + 1) x) "                                              \
+	          "SELECT " BATCH_COLUMNS ", CASE WHEN $7::bool AND (b.seq = ANY($3::bigint[])"    \
+	          " OR b.born = ANY($3::bigint[])) THEN b.payload END FROM s JOIN baton.batch b "  \
+	          "ON b.seq = s.seq ORDER BY b.seq")                                               \
+	X(CLAIMS, "WITH " PART_LANES " SELECT DISTINCT ON (c.head, c.fence) " CLAIM_COLUMNS        \
+	          " FROM (" PART_NAMED_CLAIMS " UNION ALL "                                        \
+	          "SELECT c.* FROM lanes l JOIN baton.claim c "                                    \
+	          "ON c.queue = l.queue AND c.lane = l.lane UNION ALL "                            \
+	          "SELECT c.* FROM (" PART_NAMED_BATCHES ") b JOIN baton.claim c "                 \
+	          "ON c.head = b.seq AND c.lane IS NULL) c")                                       \
+	X(ANSWERS, "SELECT a.head, a.fence, a.token, a.state, a.until "                            \
+	           "FROM unnest($1::bigint[], $2::bigint[]) n(head, fence) "                       \
+	           "JOIN baton.answer a ON a.head = n.head AND a.fence = n.fence")                 \
+	X(LEASES, "SELECT " LEASE_COLUMNS " FROM baton.lease WHERE subject = ANY($1::text[])")     \
+	X(HEADS, "WITH " PART_HEADS ", s AS (SELECT seq FROM heads WHERE lane IS NULL "            \
+	         "UNION SELECT x.seq FROM heads h CROSS JOIN LATERAL (SELECT b.seq "               \
+	         "FROM baton.batch b WHERE b.queue = h.queue AND b.lane = h.lane AND b.line "      \
+	         "ORDER BY b.seq LIMIT CASE WHEN h.state = 4 THEN h.max + 1 + ("                   \
+	         "SELECT sum(cardinality(c.seqs)) FROM baton.claim c WHERE c.queue = h.queue "     \
+	         "AND c.lane = h.lane) WHEN h.flags & 4 <> 0 THEN h.max + 1 ELSE 2 END) x "        \
+	         "WHERE h.lane IS NOT NULL "                                                       \
+	         "UNION SELECT unnest(c.seqs) FROM heads h JOIN baton.claim c "                    \
+	         "ON c.queue = h.queue AND c.lane = h.lane) "                                      \
+	         "SELECT " BATCH_COLUMNS ", b.payload FROM s JOIN baton.batch b "                  \
+	         "ON b.seq = s.seq ORDER BY b.seq")                                                \
+	X(HEAD_CLAIMS, "WITH " PART_HEADS " SELECT " CLAIM_COLUMNS " FROM heads h "                \
+	               "JOIN baton.claim c ON c.head = h.seq AND c.lane IS NULL "                  \
+	               "WHERE h.lane IS NULL AND h.state = 4 UNION ALL "                           \
+	               "SELECT " CLAIM_COLUMNS " FROM heads h "                                    \
+	               "JOIN baton.claim c ON c.queue = h.queue AND c.lane = h.lane")              \
+	X(HEADS_LAST, "WITH " PART_HEADS " SELECT count(*), (array_agg(rank ORDER BY rank DESC, "  \
+	              "seq DESC))[1], (array_agg(seq ORDER BY rank DESC, seq DESC))[1] "           \
+	              "FROM heads")                                                                \
+	X(LINE, "SELECT " BATCH_COLUMNS ", b.payload FROM ((SELECT b.seq FROM baton.batch b "      \
+	        "JOIN baton.queue q ON q.id = b.queue WHERE q.name = $1::text "                    \
+	        "AND b.lane = $2::text AND b.line ORDER BY b.seq LIMIT $3::bigint) UNION "         \
+	        "(SELECT b.seq FROM baton.batch b JOIN baton.queue q ON q.id = b.queue "           \
+	        "WHERE q.name = $1::text AND b.lane = $2::text AND b.line "                        \
+	        "AND b.seq <= $4::bigint) UNION "                                                  \
+	        "(SELECT b.seq FROM baton.batch b JOIN baton.queue q ON q.id = b.queue "           \
+	        "WHERE q.name = $1::text AND b.lane = $2::text AND b.holds "                       \
+	        "ORDER BY b.seq LIMIT 1) UNION "                                                   \
+	        "(SELECT unnest(c.seqs) FROM baton.claim c JOIN baton.queue q ON q.id = c.queue "  \
+	        "WHERE q.name = $1::text AND c.lane = $2::text)) s "                               \
+	        "JOIN baton.batch b ON b.seq = s.seq ORDER BY b.seq")                              \
+	X(LINE_CLAIMS, "SELECT " CLAIM_COLUMNS " FROM baton.claim c "                              \
+	               "JOIN baton.queue q ON q.id = c.queue "                                     \
+	               "WHERE q.name = $1::text AND c.lane = $2::text")                            \
+	X(GATHER, "UPDATE baton.batch b SET pool = CASE WHEN x.mode = 4 THEN b.shard + 1 "         \
+	          "ELSE 0 END FROM (SELECT s.seq, q.mode FROM baton.queue q "                      \
+	          "CROSS JOIN LATERAL (SELECT y.seq FROM baton.batch y WHERE y.queue = q.id "      \
+	          "AND y.head AND ((q.mode = 4 AND y.pool = 0) OR (q.mode <> 4 AND y.pool > 0)) "  \
+	          "LIMIT 1000) s WHERE q.name = ANY($1::text[]) AND q.mixed) x "                   \
+	          "WHERE b.seq = x.seq")                                                           \
+	X(GATHERED, "UPDATE baton.queue q SET mixed = false WHERE q.name = ANY($1::text[]) "       \
+	            "AND q.mixed AND NOT EXISTS (SELECT 1 FROM baton.batch y "                     \
+	            "WHERE y.queue = q.id AND y.head AND ((q.mode = 4 AND y.pool = 0) "            \
+	            "OR (q.mode <> 4 AND y.pool > 0)))")                                           \
+	X(QUEUE_ADD, "INSERT INTO baton.queue(name, stripe, mode, shards, paused, payload_max, "   \
+	             "waiting_max, attempts, backoff, base, cap, lane_attempts, lane_backoff, "    \
+	             "lane_base, lane_cap, on_retry, on_dead, dedupe, keep, ready, delayed, "      \
+	             "retrying, claimed, dead, kept, done, failed) VALUES($1::text, "              \
+	             "$2::bigint::int, $3::bigint, $4::bigint, $5::bool, $6::bigint, $7::bigint, " \
+	             "$8::bigint, $9::bigint, $10::bigint, $11::bigint, $12::bigint, "             \
+	             "$13::bigint, $14::bigint, $15::bigint, $16::bigint, $17::bigint, "           \
+	             "$18::bigint, $19::bigint, $20::bigint, $21::bigint, $22::bigint, "           \
+	             "$23::bigint, $24::bigint, $25::bigint, $26::bigint, $27::bigint) "           \
+	             "RETURNING id")                                                               \
+	X(QUEUE_SET, "UPDATE baton.queue SET mixed = mixed OR (mode = 4) <> ($3::bigint = 4), "    \
+	             "stripe = $2::bigint::int, shards = $4::bigint, mode = $3::bigint, "          \
+	             "paused = $5::bool, payload_max = $6::bigint, "                               \
+	             "waiting_max = $7::bigint, attempts = $8::bigint, backoff = $9::bigint, "     \
+	             "base = $10::bigint, cap = $11::bigint, lane_attempts = $12::bigint, "        \
+	             "lane_backoff = $13::bigint, lane_base = $14::bigint, "                       \
+	             "lane_cap = $15::bigint, on_retry = $16::bigint, on_dead = $17::bigint, "     \
+	             "dedupe = $18::bigint, keep = $19::bigint WHERE name = $1::text")             \
+	X(QUEUE_COUNT, "UPDATE baton.queue q SET ready = q.ready + d.ready, "                      \
+	               "delayed = q.delayed + d.delayed, retrying = q.retrying + d.retrying, "     \
+	               "claimed = q.claimed + d.claimed, dead = q.dead + d.dead, "                 \
+	               "kept = q.kept + d.kept, done = q.done + d.done, "                          \
+	               "failed = q.failed + d.failed, top = d.top, floor = d.floor "               \
+	               "FROM unnest($1::int[], $2::bigint[], $3::bigint[], $4::bigint[], "         \
+	               "$5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], "    \
+	               "$10::bigint[], $11::bigint[]) d(id, ready, delayed, retrying, claimed, "   \
+	               "dead, kept, done, failed, top, floor) "                                    \
+	               "WHERE q.id = d.id")                                                        \
+	X(BATCH_ADD, "INSERT INTO baton.batch(seq, queue, lane, shard, pool, head, line, state, "  \
+	             "rank, flags, put_at, due, grp, retry, attempts, fence, cancel, holds, "      \
+	             "blocks, error, payload) SELECT u.seq, q.id, u.lane, u.shard, "               \
+	             "CASE WHEN q.mode = 4 THEN u.shard + 1 ELSE 0 END, u.head, u.line, "          \
+	             "u.state, u.rank, u.flags, u.put_at, u.due, u.grp, u.retry, u.attempts, "     \
+	             "u.fence, u.cancel, u.holds, u.blocks, u.error, u.payload FROM "              \
+	             "unnest($1::bigint[], $2::text[], $3::text[], $4::int[], $5::bool[], "        \
+	             "$6::bool[], $7::smallint[], $8::smallint[], $9::smallint[], "                \
+	             "$10::bigint[], $11::bigint[], $12::text[], $13::bytea[], $14::int[], "       \
+	             "$15::bigint[], $16::bool[], $17::bool[], $18::bool[], $19::bytea[], "        \
+	             "$20::bytea[]) u(seq, queue, lane, shard, head, line, state, rank, flags, "   \
+	             "put_at, due, grp, retry, attempts, fence, cancel, holds, blocks, error, "    \
+	             "payload) JOIN baton.queue q ON q.name = u.queue")                            \
+	X(BATCH_SET, "UPDATE baton.batch b SET seq = u.new, born = CASE WHEN u.new = b.seq "       \
+	             "THEN b.born ELSE coalesce(b.born, b.seq) END, pool = u.pool, "               \
+	             "head = u.head, line = u.line, state = u.state, due = u.due, "                \
+	             "attempts = u.attempts, fence = u.fence, cancel = u.cancel, "                 \
+	             "holds = u.holds, blocks = u.blocks, error = u.error, result = u.result, "    \
+	             "ended_at = u.ended_at, until = u.until FROM unnest($1::bigint[], "           \
+	             "$2::bigint[], $3::int[], $4::bool[], $5::bool[], $6::smallint[], "           \
+	             "$7::bigint[], $8::int[], $9::bigint[], $10::bool[], $11::bool[], "           \
+	             "$12::bool[], $13::bytea[], $14::bytea[], $15::bigint[], $16::bigint[]) "     \
+	             "u(old, new, pool, head, line, state, due, attempts, fence, cancel, holds, "  \
+	             "blocks, error, result, ended_at, until) WHERE b.seq = u.old")                \
+	X(BATCH_DROP, "DELETE FROM baton.batch WHERE seq = ANY($1::bigint[])")                     \
+	X(CLAIM_ADD, "INSERT INTO baton.claim(head, fence, token, owner, queue, lane, granter, "   \
+	             "claimed_at, expires_at, offered, seqs) SELECT u.head, u.fence, u.token, "    \
+	             "u.owner, q.id, u.lane, u.granter, u.claimed_at, u.expires_at, u.offered, "   \
+	             "u.seqs::bigint[] FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], "      \
+	             "$4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], "            \
+	             "$9::bigint[], $10::bool[], $11::text[]) u(head, fence, token, owner, "       \
+	             "queue, lane, granter, claimed_at, expires_at, offered, seqs) "               \
+	             "JOIN baton.queue q ON q.name = u.queue")                                     \
+	X(CLAIM_SET, "UPDATE baton.claim c SET expires_at = u.expires_at, offered = u.offered, "   \
+	             "seqs = u.seqs::bigint[] FROM unnest($1::bigint[], $2::bigint[], "            \
+	             "$3::bigint[], $4::bool[], $5::text[]) "                                      \
+	             "u(head, fence, expires_at, offered, seqs) "                                  \
+	             "WHERE c.head = u.head AND c.fence = u.fence")                                \
+	X(CLAIM_DROP, "DELETE FROM baton.claim c USING unnest($1::bigint[], $2::bigint[]) "        \
+	              "u(head, fence) WHERE c.head = u.head AND c.fence = u.fence")                \
+	X(SOURCE_SET, "INSERT INTO baton.source(key, content, id, until) SELECT * FROM "           \
+	              "unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[]) "              \
+	              "ON CONFLICT (key) DO UPDATE SET content = excluded.content, "               \
+	              "id = excluded.id, until = excluded.until")                                  \
+	X(ANSWER_ADD, "INSERT INTO baton.answer(head, fence, token, state, until) SELECT * FROM "  \
+	              "unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::smallint[], "           \
+	              "$5::bigint[])")                                                             \
+	X(LEASE_SET, "INSERT INTO baton.lease(" LEASE_COLUMNS ") SELECT * FROM "                   \
+	             "unnest($1::text[], $2::bool[], $3::text[], $4::bytea[], $5::bytea[], "       \
+	             "$6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[]) "     \
+	             "ON CONFLICT (subject) DO UPDATE SET held = excluded.held, "                  \
+	             "owner = excluded.owner, token = excluded.token, nonce = excluded.nonce, "    \
+	             "fence = excluded.fence, counter = excluded.counter, "                        \
+	             "claimed_at = excluded.claimed_at, expires_at = excluded.expires_at, "        \
+	             "runner = excluded.runner")                                                   \
+	X(SETTLE, "SELECT baton.settle(q.id, w.lanes, $3::bigint) FROM (SELECT name, "             \
+	          "array_agg(lane) AS lanes FROM unnest($1::text[], $2::text[]) u(name, lane) "    \
+	          "GROUP BY name) w JOIN baton.queue q ON q.name = w.name")                        \
+	X(LEASE_LIST, "SELECT " LEASE_COLUMNS " FROM baton.lease WHERE subject > $1::text "        \
+	              "AND subject >= $2::text AND left(subject, length($2::text)) = $2::text "    \
+	              "AND held AND expires_at > $3::bigint ORDER BY subject LIMIT $4::bigint")    \
+	X(QUEUE_LIST, "SELECT " QUEUE_COLUMNS " FROM baton.queue q WHERE q.name > $1::text "       \
+	              "ORDER BY q.name LIMIT $2::bigint")                                          \
+	X(OLDEST, "WITH " PART_OLD " SELECT " BATCH_COLUMNS ", NULL::bytea FROM old "              \
+	          "JOIN baton.batch b ON b.seq = old.seq")                                         \
+	X(OLDEST_CLAIMS, "WITH " PART_OLD " SELECT " CLAIM_COLUMNS " FROM old "                    \
+	                 "JOIN baton.claim c ON c.head = old.seq AND c.lane IS NULL "              \
+	                 "WHERE old.lane IS NULL UNION ALL "                                       \
+	                 "SELECT " CLAIM_COLUMNS " FROM old JOIN baton.claim c "                   \
+	                 "ON c.queue = old.queue AND c.lane = old.lane")                           \
+	X(LIST, "SELECT " BATCH_COLUMNS ", NULL::bytea FROM (SELECT b.seq FROM (SELECT * "         \
+	        "FROM baton.batch WHERE seq > $1::bigint ORDER BY seq LIMIT 100000) b "            \
+	        "JOIN baton.queue q ON q.id = b.queue WHERE ($2::text IS NULL OR "                 \
+	        "q.name = $2::text) AND ($3::text IS NULL OR b.lane = $3::text) "                  \
+	        "AND ($4::bigint = 0 OR b.state = $4::bigint) "                                    \
+	        "AND (b.state <> 6 OR b.until > $6::bigint) "                                      \
+	        "ORDER BY b.seq LIMIT $5::bigint) s JOIN baton.batch b ON b.seq = s.seq "          \
+	        "UNION ALL (SELECT " BATCH_COLUMNS ", NULL::bytea FROM baton.batch b "             \
+	        "WHERE b.seq > $1::bigint ORDER BY b.seq DESC LIMIT 1)")                           \
+	X(LIST_CLAIMS, "SELECT DISTINCT ON (c.head, c.fence) " CLAIM_COLUMNS                       \
+	               " FROM unnest($1::bigint[]) n(seq) JOIN baton.batch b ON b.seq = n.seq "    \
+	               "JOIN baton.claim c ON (b.lane IS NULL AND c.head = b.seq "                 \
+	               "AND c.lane IS NULL) OR (c.queue = b.queue AND c.lane = b.lane) "           \
+	               "WHERE b.state = 4 AND b.seq = ANY(c.seqs)")                                \
+	X(LIST_QUEUES, "SELECT " QUEUE_COLUMNS " FROM baton.queue q WHERE q.id = "                 \
+	               "ANY($1::int[])")                                                           \
+	X(LIST_END, "SELECT max(seq), count(*) FROM (SELECT seq FROM baton.batch "                 \
+	            "WHERE seq > $1::bigint ORDER BY seq LIMIT 100000) b")                         \
+	X(NEXT_DUE, "SELECT least(d.due, e.expires_at) FROM baton.queue q "                        \
+	            "LEFT JOIN LATERAL (SELECT b.due FROM baton.batch b WHERE b.queue = q.id "     \
+	            "AND b.state IN (2, 3) ORDER BY b.due LIMIT 1) d ON true "                     \
+	            "LEFT JOIN LATERAL (SELECT c.expires_at FROM baton.claim c "                   \
+	            "WHERE c.queue = q.id AND NOT c.offered ORDER BY c.expires_at LIMIT 1) e "     \
+	            "ON true WHERE NOT q.paused AND ($1::text IS NULL OR q.name = $1::text) "      \
+	            "AND (d.due IS NOT NULL OR e.expires_at IS NOT NULL) ORDER BY 1 LIMIT 1")      \
+	X(SCHEDULES, "SELECT " SCHEDULE_COLUMNS " FROM baton.schedule "                            \
+	             "WHERE name = ANY($1::text[])")                                               \
+	X(SCHEDULE_LIST, "SELECT " SCHEDULE_COLUMNS " FROM baton.schedule "                        \
+	                 "WHERE name > $1::text ORDER BY name LIMIT $2::bigint")                   \
+	X(SCHEDULE_SET, "INSERT INTO baton.schedule(" SCHEDULE_COLUMNS ") VALUES($1::text, "       \
+	                "$2::text, $3::text, $4::bigint, $5::text, $6::text, $7::bigint, "         \
+	                "$8::bytea, $9::bigint, $10::bigint) ON CONFLICT (name) DO UPDATE SET "    \
+	                "cron = excluded.cron, zone = excluded.zone, missed = excluded.missed, "   \
+	                "queue = excluded.queue, lane = excluded.lane, "                           \
+	                "priority = excluded.priority, payload = excluded.payload, "               \
+	                "last = excluded.last, next = excluded.next")                              \
+	X(SCHEDULE_DROP, "DELETE FROM baton.schedule WHERE name = ANY($1::text[])")                \
+	X(RUNNERS, "SELECT " RUNNER_COLUMNS " FROM baton.runner WHERE number > $1::bigint "        \
+	           "ORDER BY number LIMIT $2::bigint")                                             \
+	X(RUNNER_ADD, "INSERT INTO baton.runner(" RUNNER_COLUMNS ") VALUES($1::bigint, "           \
+	              "$2::text, $3::bigint, $4::text, $5::text, $6::text, $7::bigint, "           \
+	              "$8::bigint, $9::bigint, $10::bigint, $11::text, $12::text, $13::text, "     \
+	              "$14::bigint, $15::bigint, $16::text)")                                      \
+	X(RUNNER_MARK, "UPDATE baton.runner SET wish = coalesce($3::bigint, wish), "               \
+	               "state = coalesce($4::text, state) WHERE beat > 0 AND "                     \
+	               "(number = $1::bigint OR name = $2::text) RETURNING number")                \
+	X(RUNNER_LAST, "UPDATE baton.state SET runner = $1::bigint")                               \
+	X(RUNNER_DROP, "DELETE FROM baton.runner WHERE number = ANY($1::bigint[])")                \
+	X(RUNNER_BEAT,                                                                             \
+	  "UPDATE baton.runner SET beat = beat + 1 WHERE number = $1::bigint AND beat > 0 "        \
+	  "RETURNING beat")                                                                        \
+	X(RUNNER_STOP, "UPDATE baton.runner SET beat = 0 WHERE number = $1::bigint "               \
+	               "AND beat = $2::bigint RETURNING beat")                                     \
+	X(RUNNER_LEASES, "SELECT " LEASE_COLUMNS " FROM baton.lease WHERE runner = $1::bigint")    \
+	X(RUNNER_CLAIMS, "SELECT " CLAIM_COLUMNS " FROM baton.runner r JOIN baton.claim c "        \
+	                 "ON c.owner = r.owner AND c.expires_at = 9223372036854775807 "            \
+	                 "WHERE r.number = $1::bigint")                                            \
+	X(RUNNER_BATCHES, "SELECT " BATCH_COLUMNS ", NULL::bytea FROM baton.batch b "              \
+	                  "WHERE b.seq IN (SELECT unnest(c.seqs) FROM baton.runner r "             \
+	                  "JOIN baton.claim c ON c.owner = r.owner "                               \
+	                  "AND c.expires_at = 9223372036854775807 WHERE r.number = $1::bigint)")   \
+	X(RUNNER_QUEUES, "SELECT " QUEUE_COLUMNS " FROM baton.queue q WHERE q.id IN ("             \
+	                 "SELECT c.queue FROM baton.runner r JOIN baton.claim c "                  \
+	                 "ON c.owner = r.owner AND c.expires_at = 9223372036854775807 "            \
+	                 "WHERE r.number = $1::bigint)")                                           \
+	X(XID, "SELECT pg_current_xact_id_if_assigned()::text::bigint")                            \
+	X(XID_STATUS, "SELECT pg_xact_status($1::bigint::text::xid8)")                             \
+	X(VERSION, "SELECT (SELECT coalesce(sum(hashint8(q.xmin::text::bigint)), 0)::bigint "      \
+	           "FROM baton.queue q) * 31 + (SELECT hashint8(s.xmin::text::bigint) "            \
+	           "FROM baton.state s)")                                                          \
+	X(RING, "UPDATE baton.state SET rung = rung + 1")                                          \
+	X(TIDY, "SELECT baton.tidy($1::bigint, $2::bigint)")                                       \
+	X(CHECK, "SELECT sentence, amount FROM baton.faults()")
+
+#endif

@@ -1,0 +1,217 @@
+/* What a transaction has to have before it. */
+#include "store/postgres/wants.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/digest.h"
+#include "queue/batch.h"
+
+void pg_wants_init(struct wants *w, const struct baton_alloc *alloc)
+{
+	*w = (struct wants){.memory = true};
+	arena_init(&w->arena, alloc);
+}
+
+void pg_wants_done(struct wants *w)
+{
+	arena_done(&w->arena);
+}
+
+/* Room for one more in a list that is in the arena, which keeps the old ones too. */
+static void *room(struct wants *w, void *list, size_t count, size_t *cap, size_t size)
+{
+	if (count < *cap)
+		return list;
+	size_t more = *cap > 0 ? *cap * 2 : 16;
+	void *wider = arena_take(&w->arena, more, size);
+	if (!wider) {
+		w->memory = false;
+		return NULL;
+	}
+	if (count > 0)
+		memcpy(wider, list, count * size);
+	*cap = more;
+	return wider;
+}
+
+static void str_add(struct wants *w, struct strs *s, struct baton_str str)
+{
+	void *list = room(w, s->list, s->count, &s->cap, sizeof *s->list);
+	if (!list)
+		return;
+	s->list = list;
+	s->list[s->count++] = str;
+}
+
+static void num_add(struct wants *w, struct nums *n, uint64_t number)
+{
+	void *list = room(w, n->list, n->count, &n->cap, sizeof *n->list);
+	if (!list)
+		return;
+	n->list = list;
+	n->list[n->count++] = number;
+}
+
+static struct baton_str kept(struct wants *w, struct baton_str s)
+{
+	struct baton_str copy = {"", 0};
+	if (!arena_copy(&w->arena, s, &copy))
+		w->memory = false;
+	return copy;
+}
+
+uint32_t stripe_of(struct baton_str name)
+{
+	uint8_t digest[DIGEST_SIZE];
+	digest_bytes(name.ptr, name.len, digest);
+	return STRIPES_OF_RUNNERS + (((uint32_t)digest[0] << 8 | digest[1]) & (STRIPES - 1));
+}
+
+/* Those who ask for many of one queue ask for it in a row. */
+static bool is_last(const struct strs *s, struct baton_str str)
+{
+	return s->count > 0 && baton_str_equal(s->list[s->count - 1], str);
+}
+
+void want_queue(struct wants *w, struct baton_str name)
+{
+	if (is_last(&w->queues, name))
+		return;
+	str_add(w, &w->queues, name);
+	num_add(w, &w->stripes, stripe_of(name));
+}
+
+void want_lane(struct wants *w, struct baton_str queue, struct baton_str lane)
+{
+	want_queue(w, queue);
+	if (lane.len == 0 || (is_last(&w->lanes, lane) && is_last(&w->lane_queues, queue)))
+		return;
+	str_add(w, &w->lane_queues, queue);
+	str_add(w, &w->lanes, lane);
+}
+
+static bool begins_with(struct baton_str s, const char *prefix, size_t len)
+{
+	return s.len > len && memcmp(s.ptr, prefix, len) == 0;
+}
+
+/* Claims are counted under the leases of queues and lanes, so these are under the queue's lock. */
+void want_subject(struct wants *w, struct baton_str subject)
+{
+	struct baton_str queue = {subject.ptr + 5, subject.len - 5};
+	str_add(w, &w->subjects, subject);
+	if (begins_with(subject, "pull/", 5)) {
+		want_queue(w, queue);
+		return;
+	}
+	const char *slash =
+		begins_with(subject, "lane/", 5) ? memchr(queue.ptr, '/', queue.len) : NULL;
+	if (!slash) {
+		num_add(w, &w->stripes, stripe_of(subject));
+		return;
+	}
+	struct baton_str lane = {slash + 1, (size_t)(queue.ptr + queue.len - slash - 1)};
+	queue.len = (size_t)(slash - queue.ptr);
+	if (queue.len <= BATON_NAME_MAX && lane.len <= BATON_NAME_MAX)
+		want_lane(w, queue, lane);
+}
+
+void want_pull(struct wants *w, struct baton_str queue)
+{
+	char text[BATON_NAME_MAX + 8];
+	int len = snprintf(text, sizeof text, "pull/%.*s", (int)queue.len, queue.ptr);
+	want_queue(w, queue);
+	str_add(w, &w->subjects, kept(w, (struct baton_str){text, (size_t)len}));
+}
+
+void want_line(struct wants *w, const struct baton_lane_ask *ask)
+{
+	char text[BATON_LEASE_SUBJECT_MAX + 1];
+	want_queue(w, ask->queue);
+	if (baton_lane_subject(ask->queue, ask->lane, text) == BATON_OK)
+		str_add(w, &w->subjects, kept(w, baton_str_z(text)));
+	w->lane_ask = ask;
+}
+
+void want_shard(struct wants *w, struct baton_str queue, uint32_t number)
+{
+	char text[BATON_NAME_MAX + 16];
+	int len =
+		snprintf(text, sizeof text, "\1%.*s\1%" PRIu32, (int)queue.len, queue.ptr, number);
+	want_queue(w, queue);
+	str_add(w, &w->subjects, kept(w, (struct baton_str){text, (size_t)len}));
+}
+
+void want_claim(struct wants *w, const struct baton_work_proof *proof)
+{
+	struct claim_name name;
+	if (!claim_name_parse(proof->id, &name))
+		return;
+	num_add(w, &w->heads, name.head);
+	num_add(w, &w->fences, name.fence);
+}
+
+void want_batch(struct wants *w, const struct baton_batch_id *id)
+{
+	uint64_t number;
+	if (batch_id_parse(id, &number) && number <= INT64_MAX)
+		num_add(w, &w->ids, number);
+}
+
+void want_puts(struct wants *w, const struct baton_batch *batches, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct baton_batch b = batch_filled(&batches[i]);
+		uint8_t key[DIGEST_SIZE];
+		want_lane(w, b.queue, b.lane);
+		if (b.source.len > 0) {
+			batch_source_digest(&b, key);
+			str_add(w, &w->keys,
+			        kept(w, (struct baton_str){(const char *)key, sizeof key}));
+		}
+	}
+	w->numbers += count;
+}
+
+void want_ends(struct wants *w, const struct baton_work_end *ends, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		want_claim(w, &ends[i].proof);
+		want_puts(w, ends[i].emits, ends[i].emit_count);
+	}
+}
+
+void want_schedule(struct wants *w, struct baton_str name)
+{
+	char text[BATON_NAME_MAX + 16];
+	int len = snprintf(text, sizeof text, "\2%.*s", (int)name.len, name.ptr);
+	str_add(w, &w->schedules, name);
+	num_add(w, &w->stripes, stripe_of((struct baton_str){text, (size_t)len}));
+}
+
+void want_heads(struct wants *w, const struct want_heads *take)
+{
+	want_queue(w, take->queue);
+	for (size_t i = 0; i < w->take_count; i++) {
+		struct want_heads *h = &w->takes[i];
+		if (h->pool != take->pool || !baton_str_equal(h->queue, take->queue))
+			continue;
+		h->few += take->few;
+		h->max = h->max > take->max ? h->max : take->max;
+		return;
+	}
+	void *list = room(w, w->takes, w->take_count, &w->take_cap, sizeof *w->takes);
+	if (!list)
+		return;
+	w->takes = list;
+	w->takes[w->take_count++] = *take;
+}
+
+void want_runner(struct wants *w, uint64_t number)
+{
+	w->only = w->runners && w->only != number ? 0 : number;
+	w->runners = true;
+	num_add(w, &w->stripes, number == 0 ? 0 : 1 + number % (STRIPES_OF_RUNNERS - 1));
+}

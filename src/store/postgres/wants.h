@@ -1,0 +1,71 @@
+/* What a transaction has to have before it, and so what it locks: gathered from all calls in it. */
+#ifndef POSTGRES_WANTS_H
+#define POSTGRES_WANTS_H
+
+#include <baton/work.h>
+
+#include "base/arena.h"
+#include "store/store.h"
+
+struct strs {
+	struct baton_str *list;
+	size_t count, cap;
+};
+
+struct nums {
+	uint64_t *list;
+	size_t count, cap;
+};
+
+/* Work to be claimed of a queue. */
+struct want_heads {
+	struct baton_str queue;
+	uint32_t pool; /* 0, or one more than the shard */
+	uint32_t few;  /* at most so many claims        */
+	uint32_t max;  /* batches in each               */
+};
+
+struct wants {
+	struct arena arena;
+	bool memory; /* false: there was not enough */
+	struct strs queues;
+	struct strs lane_queues, lanes; /* pairs */
+	struct strs subjects, keys, schedules;
+	struct nums heads, fences; /* claims, by name */
+	struct nums ids;
+	struct nums stripes;
+	struct want_heads *takes;
+	size_t take_count, take_cap;
+	const struct baton_lane_ask *lane_ask;
+	uint64_t runner;  /* 0, or whose claims and shards are needed */
+	bool leaves;      /* it goes, and so all of its queues are locked */
+	bool runners;     /* all of them                              */
+	uint64_t only;    /* or this one alone                        */
+	uint64_t numbers; /* of batches, at most so many              */
+};
+
+void pg_wants_init(struct wants *w, const struct baton_alloc *alloc);
+void pg_wants_done(struct wants *w);
+
+void want_queue(struct wants *w, struct baton_str name);
+void want_lane(struct wants *w, struct baton_str queue, struct baton_str lane);
+void want_subject(struct wants *w, struct baton_str subject);
+void want_pull(struct wants *w, struct baton_str queue);
+void want_line(struct wants *w, const struct baton_lane_ask *ask);
+void want_shard(struct wants *w, struct baton_str queue, uint32_t number);
+void want_claim(struct wants *w, const struct baton_work_proof *proof);
+void want_batch(struct wants *w, const struct baton_batch_id *id);
+void want_puts(struct wants *w, const struct baton_batch *batches, size_t count);
+void want_ends(struct wants *w, const struct baton_work_end *ends, size_t count);
+void want_schedule(struct wants *w, struct baton_str name);
+void want_heads(struct wants *w, const struct want_heads *take);
+
+/* The runner of that number may not come or go meanwhile; 0: none may come. */
+void want_runner(struct wants *w, uint64_t number);
+
+/* Which of the locks a queue, or another subject, is under; the same in SQL. */
+#define STRIPES 1024
+#define STRIPES_OF_RUNNERS 64 /* come first */
+uint32_t stripe_of(struct baton_str name);
+
+#endif

@@ -1,0 +1,618 @@
+/* Writing back what has changed on a desk: one statement for all rows of a kind. */
+#include <endian.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/mem.h"
+#include "queue/policy.h"
+#include "store/memory/lane.h"
+#include "store/parcel.h"
+#include "store/postgres/desk.h"
+
+#define SENT_ENOUGH 128 /* before answers are read */
+
+enum {
+	FLAG_COMMAND = 1,
+	FLAG_AFTER_COMMIT = 2,
+	FLAG_JOIN = 4,
+	FLAG_MANY = 8
+};
+
+struct writer {
+	struct desk *d;
+	struct conn *c;
+	bool any;
+};
+
+static void args_new(struct writer *w, struct args *a, int count)
+{
+	args_init(a, w->c->alloc, count);
+}
+
+static void send(struct writer *w, enum sql sql, struct args *a)
+{
+	conn_send(w->c, sql, a);
+	w->any = true;
+}
+
+static void arrays(struct args *a, const enum arg_type *types)
+{
+	for (int i = 0; i < a->count; i++)
+		arg_array(a, i, types[i]);
+}
+
+static void retry_arg(struct args *a, int at, const struct baton_retry *r)
+{
+	arg_int(a, at, r->attempts);
+	arg_int(a, at + 1, r->backoff);
+	arg_int(a, at + 2, r->base.ns);
+	arg_int(a, at + 3, r->cap.ns);
+}
+
+static void policy_args(struct args *a, struct baton_str name, const struct baton_queue_policy *p)
+{
+	arg_text(a, 0, name);
+	arg_int(a, 1, stripe_of(name));
+	arg_int(a, 2, p->mode);
+	arg_int(a, 3, p->shards);
+	arg_bool(a, 4, p->paused);
+	arg_int(a, 5, p->payload_max);
+	arg_int(a, 6, (int64_t)p->waiting_max);
+	retry_arg(a, 7, &p->retry);
+	retry_arg(a, 11, &p->retry_lane);
+	arg_int(a, 15, p->on_retry);
+	arg_int(a, 16, p->on_dead);
+	arg_int(a, 17, p->dedupe.ns);
+	arg_int(a, 18, p->keep.ns);
+}
+
+static enum baton_err queue_add(struct writer *w, const struct queue *q)
+{
+	struct args a;
+	args_new(w, &a, 27);
+	policy_args(&a, q->name, &q->is.policy);
+	for (int state = BATON_BATCH_READY; state < BATON_BATCH_GONE; state++)
+		arg_int(&a, 18 + state, (int64_t)q->is.in[state]);
+	arg_int(&a, 25, (int64_t)q->is.done);
+	arg_int(&a, 26, (int64_t)q->is.failed);
+	send(w, SQL_QUEUE_ADD, &a);
+	return w->c->sent > SENT_ENOUGH ? conn_round(w->c) : BATON_OK;
+}
+
+static enum baton_err queues_add(struct writer *w)
+{
+	enum baton_err e = BATON_OK;
+	for (struct row *row = w->d->m->queues.oldest; row && e == BATON_OK; row = row->newer) {
+		if (row->kept == 0 && row->noted)
+			e = queue_add(w, (struct queue *)row);
+	}
+	return e;
+}
+
+static enum baton_err policies_set(struct writer *w)
+{
+	enum baton_err e = BATON_OK;
+	for (size_t i = 0; i < w->d->queue_count && e == BATON_OK; i++) {
+		const struct read_queue *read = &w->d->queues[i];
+		const struct queue *q = read->row;
+		struct args a;
+		if (!q->row.noted || policy_equal(&read->policy, &q->is.policy))
+			continue;
+		args_new(w, &a, 19);
+		policy_args(&a, q->name, &q->is.policy);
+		send(w, SQL_QUEUE_SET, &a);
+		e = w->c->sent > SENT_ENOUGH ? conn_round(w->c) : BATON_OK;
+	}
+	return e;
+}
+
+static bool counts_changed(const struct read_queue *read)
+{
+	const struct queue *q = read->row;
+	return memcmp(read->in, q->is.in, sizeof read->in) != 0 || read->done != q->is.done ||
+	       read->failed != q->is.failed || read->reach.top != q->is.reach.top ||
+	       read->reach.floor != q->is.reach.floor;
+}
+
+static void counts_add(struct args *a, const struct read_queue *read)
+{
+	const struct queue *q = read->row;
+	add_int(a, 0, (int64_t)q->row.kept);
+	for (int state = BATON_BATCH_READY; state < BATON_BATCH_GONE; state++)
+		add_int(a, state, (int64_t)(q->is.in[state] - read->in[state]));
+	add_int(a, 7, (int64_t)(q->is.done - read->done));
+	add_int(a, 8, (int64_t)(q->is.failed - read->failed));
+	add_int(a, 9, (int64_t)q->is.reach.top);
+	add_int(a, 10, (int64_t)q->is.reach.floor);
+}
+
+static void counts_set(struct writer *w)
+{
+	static const enum arg_type types[] = {ARG_INT4, ARG_INT8, ARG_INT8, ARG_INT8,
+	                                      ARG_INT8, ARG_INT8, ARG_INT8, ARG_INT8,
+	                                      ARG_INT8, ARG_INT8, ARG_INT8};
+	struct args a;
+	args_new(w, &a, 11);
+	arrays(&a, types);
+	for (size_t i = 0; i < w->d->queue_count; i++) {
+		if (counts_changed(&w->d->queues[i]))
+			counts_add(&a, &w->d->queues[i]);
+	}
+	/* Those who wait look whether a queue has changed, or this. */
+	if (a.list[0].count > 0)
+		send(w, SQL_QUEUE_COUNT, &a);
+	else if (w->d->news_count > 0)
+		conn_send(w->c, SQL_RING, NULL);
+	args_done(&a);
+}
+
+static int64_t flags_of(const struct baton_batch *put)
+{
+	int64_t flags = put->cls == BATON_COMMAND ? FLAG_COMMAND : 0;
+	flags |= put->delivery == BATON_AFTER_COMMIT ? FLAG_AFTER_COMMIT : 0;
+	flags |= put->slot == BATON_JOIN ? FLAG_JOIN : 0;
+	return flags | (put->count > 1 ? FLAG_MANY : 0);
+}
+
+/* The first of its line from here on. */
+static const struct batch *in_line(const struct batch *b)
+{
+	while (b && !memory_line_has(b))
+		b = b->next;
+	return b;
+}
+
+/* Whether it is the first of its line, and can be claimed, as far as the desk tells. One that may
+ * have come in front of another is not said to be: settle() then sees to both. */
+static bool leads(const struct desk *d, const struct batch *b)
+{
+	return in_line(b->lane->first) == b && memory_line_look(b->lane, d->now).free &&
+	       (b->row.kept == 0 || !in_line(b->next));
+}
+
+/* In a lane settle() has the last word; what is right already it need not write again. */
+static bool head_of(const struct desk *d, const struct batch *b)
+{
+	bool offered = b->is.claim && b->is.claim->is.offered;
+	if (b->lane->name.len > 0)
+		return leads(d, b);
+	return b->is.state == BATON_BATCH_READY || (b->is.state == BATON_BATCH_CLAIMED && offered);
+}
+
+static bool line_of(const struct batch *b)
+{
+	return b->lane->name.len > 0 && memory_line_has(b);
+}
+
+static void add_text(struct args *a, int at, const struct text *text)
+{
+	if (text)
+		add_str(a, at, text->bytes);
+	else
+		add_null(a, at);
+}
+
+static void add_retry(struct args *a, int at, const struct baton_retry *r)
+{
+	const uint64_t n[4] = {htobe64(r->attempts), htobe64((uint64_t)r->backoff),
+	                       htobe64((uint64_t)r->base.ns), htobe64((uint64_t)r->cap.ns)};
+	if (r->attempts > 0)
+		add_str(a, at, (struct baton_str){(const char *)n, sizeof n});
+	else
+		add_null(a, at);
+}
+
+static enum baton_err add_payload(struct writer *w, struct args *a, int at,
+                                  const struct baton_batch *put)
+{
+	const struct baton_alloc *alloc = w->c->alloc;
+	if (put->count == 1) {
+		add_str(a, at, put->payloads[0]);
+		return BATON_OK;
+	}
+	size_t size = payloads_size(put->payloads, put->count);
+	char *bytes = mem_new(alloc, 1, size);
+	if (!bytes)
+		return fail_memory(size, "payloads");
+	payloads_pack(put->payloads, put->count, bytes);
+	add_str(a, at, (struct baton_str){bytes, size});
+	mem_free(alloc, bytes, 1, size);
+	return BATON_OK;
+}
+
+static void add_time(struct args *a, int at, struct baton_store_time t)
+{
+	if (t.ms > 0)
+		add_int(a, at, t.ms);
+	else
+		add_null(a, at);
+}
+
+static enum baton_err batch_add(struct writer *w, struct args *a, const struct batch *b)
+{
+	add_int(a, 0, (int64_t)b->is.seq);
+	add_str(a, 1, b->lane->queue->name);
+	add_optional(a, 2, b->lane->name);
+	add_int(a, 3, memory_lane_shard(b->lane));
+	add_bool(a, 4, head_of(w->d, b));
+	add_bool(a, 5, line_of(b));
+	add_int(a, 6, b->is.state);
+	add_int(a, 7, BATON_PRIORITY_MAX - (int64_t)b->put.priority);
+	add_int(a, 8, flags_of(&b->put));
+	add_int(a, 9, b->put_at.ms);
+	if (b->is.state == BATON_BATCH_READY)
+		add_null(a, 10);
+	else
+		add_time(a, 10, b->is.due);
+	add_optional(a, 11, b->put.group);
+	add_retry(a, 12, &b->put.retry);
+	add_int(a, 13, b->is.attempts);
+	add_int(a, 14, (int64_t)b->is.fence);
+	add_bool(a, 15, b->is.cancel);
+	add_bool(a, 16, b->is.holds);
+	add_bool(a, 17, b->is.blocks);
+	add_text(a, 18, b->is.error);
+	return add_payload(w, a, 19, &b->put);
+}
+
+static void batch_set(const struct desk *d, struct args *a, const struct batch *b)
+{
+	bool runner = b->lane->queue->is.policy.mode == BATON_QUEUE_RUNNER;
+	add_int(a, 0, (int64_t)b->row.kept);
+	add_int(a, 1, (int64_t)b->is.seq);
+	add_int(a, 2, runner ? memory_lane_shard(b->lane) + 1 : 0);
+	add_bool(a, 3, head_of(d, b));
+	add_bool(a, 4, line_of(b));
+	add_int(a, 5, b->is.state);
+	add_time(a, 6, b->is.due);
+	add_int(a, 7, b->is.attempts);
+	add_int(a, 8, (int64_t)b->is.fence);
+	add_bool(a, 9, b->is.cancel);
+	add_bool(a, 10, b->is.holds);
+	add_bool(a, 11, b->is.blocks);
+	add_text(a, 12, b->is.error);
+	add_text(a, 13, b->is.result);
+	add_time(a, 14, b->is.ended_at);
+	add_time(a, 15, b->is.until);
+}
+
+static enum baton_err batches_write(struct writer *w)
+{
+	static const enum arg_type new_types[] = {ARG_INT8,  ARG_TEXT, ARG_TEXT,  ARG_INT4,
+	                                          ARG_BOOL,  ARG_BOOL, ARG_INT2,  ARG_INT2,
+	                                          ARG_INT2,  ARG_INT8, ARG_INT8,  ARG_TEXT,
+	                                          ARG_BYTES, ARG_INT4, ARG_INT8,  ARG_BOOL,
+	                                          ARG_BOOL,  ARG_BOOL, ARG_BYTES, ARG_BYTES};
+	static const enum arg_type old_types[] = {ARG_INT8,  ARG_INT8,  ARG_INT4, ARG_BOOL,
+	                                          ARG_BOOL,  ARG_INT2,  ARG_INT8, ARG_INT4,
+	                                          ARG_INT8,  ARG_BOOL,  ARG_BOOL, ARG_BOOL,
+	                                          ARG_BYTES, ARG_BYTES, ARG_INT8, ARG_INT8};
+	struct args new, old;
+	enum baton_err e = BATON_OK;
+	args_new(w, &new, 20);
+	args_new(w, &old, 16);
+	arrays(&new, new_types);
+	arrays(&old, old_types);
+	for (struct row *row = w->d->m->batches.oldest; row && e == BATON_OK; row = row->newer) {
+		if (row->noted && row->kept == 0)
+			e = batch_add(w, &new, (struct batch *)row);
+		else if (row->noted)
+			batch_set(w->d, &old, (struct batch *)row);
+	}
+	if (e == BATON_OK && old.list[0].count > 0)
+		send(w, SQL_BATCH_SET, &old);
+	if (e == BATON_OK && new.list[0].count > 0)
+		send(w, SQL_BATCH_ADD, &new);
+	args_done(&new);
+	args_done(&old);
+	return e;
+}
+
+/* The batches of the claim as an array is written. */
+static void add_seqs(struct args *a, int at, const struct claim *c, struct buf *text)
+{
+	const char *before = "{";
+	buf_reset(text);
+	for (const struct batch *b = c->lane->first; b; b = b->next) {
+		if (b->is.claim != c)
+			continue;
+		buf_printf(text, "%s%" PRIu64, before, b->is.seq);
+		before = ",";
+	}
+	if (buf_printf(text, "}") == BATON_OK)
+		add_str(a, at, buf_str(text));
+	else
+		a->list[at].bytes.err = text->err;
+}
+
+static void claim_add(struct args *a, const struct claim *c, struct buf *text)
+{
+	char owner[BATON_OWNER_TEXT];
+	add_int(a, 0, (int64_t)c->name.head);
+	add_int(a, 1, (int64_t)c->name.fence);
+	add_str(a, 2, (struct baton_str){(const char *)c->token.bytes, sizeof c->token.bytes});
+	add_str(a, 3, baton_str_z(baton_owner_print(&c->owner, owner)));
+	add_str(a, 4, c->lane->queue->name);
+	add_optional(a, 5, c->lane->name);
+	add_int(a, 6, (int64_t)c->granter);
+	add_int(a, 7, c->claimed_at.ms);
+	add_int(a, 8, c->is.expires.ms);
+	add_bool(a, 9, c->is.offered);
+	add_seqs(a, 10, c, text);
+}
+
+static void claim_set(struct args *a, const struct claim *c, struct buf *text)
+{
+	add_int(a, 0, (int64_t)c->name.head);
+	add_int(a, 1, (int64_t)c->name.fence);
+	add_int(a, 2, c->is.expires.ms);
+	add_bool(a, 3, c->is.offered);
+	add_seqs(a, 4, c, text);
+}
+
+static enum baton_err claims_write(struct writer *w)
+{
+	static const enum arg_type new_types[] = {ARG_INT8, ARG_INT8, ARG_BYTES, ARG_TEXT,
+	                                          ARG_TEXT, ARG_TEXT, ARG_INT8,  ARG_INT8,
+	                                          ARG_INT8, ARG_BOOL, ARG_TEXT};
+	static const enum arg_type old_types[] = {ARG_INT8, ARG_INT8, ARG_INT8, ARG_BOOL, ARG_TEXT};
+	struct args new, old;
+	struct buf text;
+	buf_init(&text, w->c->alloc, (size_t)1 << 24);
+	args_new(w, &new, 11);
+	args_new(w, &old, 5);
+	arrays(&new, new_types);
+	arrays(&old, old_types);
+	for (struct row *row = w->d->m->claims.oldest; row; row = row->newer) {
+		if (row->noted && row->kept == 0)
+			claim_add(&new, (struct claim *)row, &text);
+		else if (row->noted)
+			claim_set(&old, (struct claim *)row, &text);
+	}
+	enum baton_err e = args_check(&new);
+	if (e == BATON_OK)
+		e = args_check(&old);
+	if (e == BATON_OK && old.list[0].count > 0)
+		send(w, SQL_CLAIM_SET, &old);
+	if (e == BATON_OK && new.list[0].count > 0)
+		send(w, SQL_CLAIM_ADD, &new);
+	args_done(&new);
+	args_done(&old);
+	buf_done(&text);
+	return e;
+}
+
+static void sources_write(struct writer *w)
+{
+	static const enum arg_type types[] = {ARG_BYTES, ARG_BYTES, ARG_INT8, ARG_INT8};
+	struct args a;
+	args_new(w, &a, 4);
+	arrays(&a, types);
+	for (struct row *row = w->d->m->sources.oldest; row; row = row->newer) {
+		const struct source *s = (struct source *)row;
+		if (!row->noted)
+			continue;
+		add_str(&a, 0, (struct baton_str){(const char *)s->key, DIGEST_SIZE});
+		add_str(&a, 1, (struct baton_str){(const char *)s->is.content, DIGEST_SIZE});
+		add_int(&a, 2, (int64_t)s->is.id);
+		add_int(&a, 3, s->is.until.ms);
+	}
+	if (a.list[0].count > 0)
+		send(w, SQL_SOURCE_SET, &a);
+	args_done(&a);
+}
+
+static void answers_write(struct writer *w)
+{
+	static const enum arg_type types[] = {ARG_INT8, ARG_INT8, ARG_BYTES, ARG_INT2, ARG_INT8};
+	struct args a;
+	args_new(w, &a, 5);
+	arrays(&a, types);
+	for (struct row *row = w->d->m->answers.oldest; row; row = row->newer) {
+		const struct answer *x = (struct answer *)row;
+		if (!row->noted)
+			continue;
+		add_int(&a, 0, (int64_t)x->name.head);
+		add_int(&a, 1, (int64_t)x->name.fence);
+		add_str(&a, 2,
+		        (struct baton_str){(const char *)x->token.bytes, sizeof x->token.bytes});
+		add_int(&a, 3, x->state);
+		add_int(&a, 4, x->until.ms);
+	}
+	if (a.list[0].count > 0)
+		send(w, SQL_ANSWER_ADD, &a);
+	args_done(&a);
+}
+
+static void add_id(struct args *a, int at, const struct baton_id *id)
+{
+	add_str(a, at, (struct baton_str){(const char *)id->bytes, sizeof id->bytes});
+}
+
+/* What nobody has held, such as a shard, has no owner. */
+static void lease_add(struct args *a, const struct lease *l)
+{
+	static const struct baton_id none;
+	const struct lease_row *row = &l->is.row;
+	char owner[BATON_OWNER_TEXT] = "";
+	if (!baton_id_equal(&row->owner.incarnation, &none))
+		baton_owner_print(&row->owner, owner);
+	add_str(a, 0, l->subject);
+	add_bool(a, 1, row->held);
+	add_str(a, 2, baton_str_z(owner));
+	add_id(a, 3, &row->token);
+	add_id(a, 4, &row->nonce);
+	add_int(a, 5, (int64_t)row->fence);
+	add_int(a, 6, (int64_t)l->is.counter);
+	add_int(a, 7, row->claimed_at.ms);
+	add_int(a, 8, row->expires_at.ms);
+	if (l->is.runner > 0)
+		add_int(a, 9, (int64_t)l->is.runner);
+	else
+		add_null(a, 9);
+}
+
+static void leases_write(struct writer *w)
+{
+	static const enum arg_type types[] = {ARG_TEXT, ARG_BOOL, ARG_TEXT, ARG_BYTES, ARG_BYTES,
+	                                      ARG_INT8, ARG_INT8, ARG_INT8, ARG_INT8,  ARG_INT8};
+	struct args a;
+	args_new(w, &a, 10);
+	arrays(&a, types);
+	for (struct row *row = w->d->m->leases.oldest; row; row = row->newer) {
+		if (row->noted)
+			lease_add(&a, (struct lease *)row);
+	}
+	if (a.list[0].count > 0)
+		send(w, SQL_LEASE_SET, &a);
+	args_done(&a);
+}
+
+static void schedules_write(struct writer *w)
+{
+	for (struct row *row = w->d->m->schedules.oldest; row; row = row->newer) {
+		const struct schedule *s = (struct schedule *)row;
+		struct args a;
+		if (!row->noted)
+			continue;
+		args_new(w, &a, 10);
+		arg_text(&a, 0, s->put.name);
+		arg_text(&a, 1, s->put.cron);
+		arg_text(&a, 2, s->put.zone);
+		arg_int(&a, 3, s->put.missed);
+		arg_text(&a, 4, s->put.queue);
+		arg_text(&a, 5, s->put.lane);
+		arg_int(&a, 6, s->put.priority);
+		arg_text(&a, 7, s->put.payload);
+		arg_int(&a, 8, s->is.last.ms);
+		arg_int(&a, 9, s->is.next.ms);
+		send(w, SQL_SCHEDULE_SET, &a);
+	}
+}
+
+static void runners_write(struct writer *w)
+{
+	struct args a;
+	for (struct row *row = w->d->m->runners.oldest; row; row = row->newer) {
+		const struct runner_row *r = &((struct runner *)row)->put;
+		char owner[BATON_OWNER_TEXT];
+		if (!row->noted || row->kept > 0)
+			continue;
+		args_new(w, &a, 16);
+		arg_int(&a, 0, (int64_t)r->number);
+		arg_text(&a, 1, baton_str_z(r->name));
+		arg_int(&a, 2, r->slot);
+		arg_text(&a, 3, baton_str_z(r->endpoint));
+		arg_text(&a, 4, baton_str_z(r->labels));
+		arg_text(&a, 5, baton_str_z(baton_owner_print(&r->owner, owner)));
+		arg_int(&a, 6, r->weight);
+		arg_int(&a, 7, r->ttl.ns);
+		arg_int(&a, 8, r->since.ms);
+		arg_int(&a, 9, 1);
+		arg_text(&a, 10, baton_str_z(r->host));
+		arg_text(&a, 11, baton_str_z(r->queues));
+		arg_text(&a, 12, baton_str_z(r->life));
+		arg_int(&a, 13, r->guardian);
+		arg_int(&a, 14, ((struct runner *)row)->is.wish);
+		arg_text(&a, 15, baton_str_z(((struct runner *)row)->is.state));
+		send(w, SQL_RUNNER_ADD, &a);
+	}
+	if (w->d->m->runner == w->d->last_runner)
+		return;
+	args_new(w, &a, 1);
+	arg_int(&a, 0, (int64_t)w->d->m->runner);
+	send(w, SQL_RUNNER_LAST, &a);
+}
+
+static void numbers_gone(struct writer *w, enum sql sql, const struct nums *first,
+                         const struct nums *second)
+{
+	struct args a;
+	if (first->count == 0)
+		return;
+	args_new(w, &a, second ? 2 : 1);
+	arg_array(&a, 0, ARG_INT8);
+	if (second)
+		arg_array(&a, 1, ARG_INT8);
+	for (size_t i = 0; i < first->count; i++) {
+		add_int(&a, 0, (int64_t)first->list[i]);
+		if (second)
+			add_int(&a, 1, (int64_t)second->list[i]);
+	}
+	send(w, sql, &a);
+}
+
+static void schedules_gone(struct writer *w)
+{
+	struct args a;
+	const struct strs *names = &w->d->gone_schedules;
+	if (names->count == 0)
+		return;
+	args_new(w, &a, 1);
+	arg_array(&a, 0, ARG_TEXT);
+	for (size_t i = 0; i < names->count; i++)
+		add_str(&a, 0, names->list[i]);
+	send(w, SQL_SCHEDULE_DROP, &a);
+}
+
+static void settle(struct writer *w)
+{
+	struct args a;
+	if (w->d->lane_count == 0)
+		return;
+	args_new(w, &a, 3);
+	arg_array(&a, 0, ARG_TEXT);
+	arg_array(&a, 1, ARG_TEXT);
+	for (size_t i = 0; i < w->d->lane_count; i++) {
+		add_str(&a, 0, w->d->lanes[i].queue);
+		add_str(&a, 1, w->d->lanes[i].lane);
+	}
+	arg_int(&a, 2, (int64_t)w->d->m->batches.count);
+	send(w, SQL_SETTLE, &a);
+}
+
+/* The numbers that the calls were given are now really drawn; if others drew some meanwhile the
+ * transaction fails, and is done again with numbers that are drawn first. */
+static void draw(struct writer *w)
+{
+	struct args a;
+	if (!w->d->expects || w->d->m->seq == w->d->last)
+		return;
+	args_new(w, &a, 2);
+	arg_int(&a, 0, (int64_t)w->d->last + 1);
+	arg_int(&a, 1, (int64_t)(w->d->m->seq - w->d->last));
+	send(w, SQL_DRAW_EXPECTED, &a);
+}
+
+enum baton_err desk_write(struct desk *d, struct conn *c, bool *ret_any)
+{
+	struct writer w = {d, c, false};
+	if (!d->memory)
+		return fail_memory(1, "a transaction");
+	enum baton_err e = queues_add(&w);
+	if (e == BATON_OK)
+		e = policies_set(&w);
+	if (e != BATON_OK)
+		return e;
+	draw(&w);
+	numbers_gone(&w, SQL_CLAIM_DROP, &d->gone_heads, &d->gone_fences);
+	numbers_gone(&w, SQL_BATCH_DROP, &d->gone_batches, NULL);
+	numbers_gone(&w, SQL_RUNNER_DROP, &d->gone_runners, NULL);
+	schedules_gone(&w);
+	e = batches_write(&w);
+	if (e == BATON_OK)
+		e = claims_write(&w);
+	if (e != BATON_OK)
+		return e;
+	sources_write(&w);
+	answers_write(&w);
+	leases_write(&w);
+	schedules_write(&w);
+	runners_write(&w);
+	counts_set(&w);
+	settle(&w);
+	*ret_any = *ret_any || w.any;
+	return BATON_OK;
+}

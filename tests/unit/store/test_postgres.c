@@ -1,0 +1,627 @@
+/* What only a store in PostgreSQL can run into: other people's transactions, a server that ends,
+ * rights that are missing. */
+#include <inttypes.h>
+#include <libpq-fe.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <baton/lease.h>
+#include <baton/queue.h>
+#include <baton/store.h>
+#include <baton/work.h>
+
+#include "support/cluster.h"
+#include "support/fake_clock.h"
+#include "support/harness.h"
+#include "support/rng.h"
+#include "support/soak.h"
+
+static struct cluster cluster;
+
+struct bench {
+	char where[300];
+	struct baton_store *store;
+};
+
+static struct baton_store *open_as(const char *where)
+{
+	struct baton_store *store = NULL;
+	const struct baton_store_options options = {.where = baton_str_z(where),
+	                                            .owner = BATON_STR("tester")};
+	if (baton_store_open(&options, &store) != BATON_OK)
+		fail_msg("%s", baton_err_detail());
+	return store;
+}
+
+static int setup(void **state)
+{
+	struct bench *b = calloc(1, sizeof *b);
+	cluster_database(&cluster, b->where, sizeof b->where);
+	b->store = open_as(b->where);
+	*state = b;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct bench *b = *state;
+	uint64_t faults = 1;
+	assert_int_equal(baton_store_check(b->store, NULL, NULL, &faults), BATON_OK);
+	assert_int_equal(faults, 0);
+	baton_store_close(b->store);
+	cluster_drop(&cluster, b->where);
+	free(b);
+	return 0;
+}
+
+/* Another program's connection. */
+static PGconn *user_of(const struct bench *b)
+{
+	PGconn *pg = PQconnectdb(b->where + strlen("postgres:"));
+	assert_int_equal(PQstatus(pg), CONNECTION_OK);
+	return pg;
+}
+
+static bool does(PGconn *pg, const char *sql)
+{
+	PGresult *r = PQexec(pg, sql);
+	ExecStatusType status = PQresultStatus(r);
+	PQclear(r);
+	return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+}
+
+static enum baton_err put_into(struct baton_store *store, const char *lane, const char *text)
+{
+	struct baton_str payload = baton_str_z(text);
+	struct baton_put put;
+	const struct baton_batch b = {.queue = BATON_STR("q"),
+	                              .lane = baton_str_z(lane),
+	                              .payloads = &payload,
+	                              .count = 1};
+	return baton_work_put(store, &b, 1, &put);
+}
+
+/* Claims one batch, writes what its payload is, and completes it. Returns its number; 0: there is
+ * none. */
+static uint64_t take_one(struct baton_store *store, char lane[64], char text[64])
+{
+	struct baton_work_claims *claims = NULL;
+	const struct baton_work_ask ask = {.queue = BATON_STR("q"), .claims = 1, .max = 1};
+	struct baton_work_ended ended;
+	assert_int_equal(baton_work_claim(store, &ask, &claims), BATON_OK);
+	if (!claims)
+		return 0;
+	const struct baton_work_claim *c = &claims->claims[0];
+	uint64_t seq = c->batches[0].seq;
+	const struct baton_work_end end = {.proof = c->proof, .how = BATON_COMPLETE};
+	snprintf(lane, 64, "%.*s", (int)c->lane.len, c->lane.ptr);
+	snprintf(text, 64, "%.*s", (int)c->batches[0].payloads[0].len,
+	         c->batches[0].payloads[0].ptr);
+	assert_int_equal(baton_work_end(store, &end, 1, &ended), BATON_OK);
+	assert_int_equal(ended.err, BATON_OK);
+	baton_work_claims_free(claims);
+	return seq;
+}
+
+static void assert_next(struct bench *b, const char *expected)
+{
+	char lane[64], text[64];
+	assert_true(take_one(b->store, lane, text) > 0);
+	assert_string_equal(text, expected);
+}
+
+static void a_lane_is_in_the_order_of_commits_whoever_put_first(void **state)
+{
+	struct bench *b = *state;
+	PGconn *user = user_of(b);
+	assert_true(does(user, "BEGIN"));
+	assert_true(does(user, "SELECT baton.put('q', 'slow', 'x')"));
+	assert_int_equal(put_into(b->store, "x", "quick"), BATON_OK);
+	assert_int_equal(put_into(b->store, "y", "elsewhere"), BATON_OK);
+	assert_true(does(user, "COMMIT"));
+	PQfinish(user);
+	assert_next(b, "quick");
+	assert_next(b, "elsewhere");
+	assert_next(b, "slow");
+}
+
+static void two_who_put_into_two_lanes_the_other_way_round_do_not_stop_each_other(void **state)
+{
+	struct bench *b = *state;
+	PGconn *one = user_of(b), *two = user_of(b);
+	assert_true(does(one, "BEGIN") && does(two, "BEGIN"));
+	assert_true(does(one, "SELECT baton.put('q', '1', 'x')"));
+	assert_true(does(two, "SELECT baton.put('q', '2', 'y')"));
+	assert_true(does(one, "SELECT baton.put('q', '3', 'y')"));
+	assert_true(does(two, "SELECT baton.put('q', '4', 'x')"));
+	assert_true(does(two, "COMMIT"));
+	assert_true(does(one, "COMMIT"));
+	PQfinish(one);
+	PQfinish(two);
+	assert_next(b, "2");
+	assert_next(b, "4");
+	assert_next(b, "1");
+	assert_next(b, "3");
+}
+
+static void what_a_user_puts_is_there_if_he_commits(void **state)
+{
+	struct bench *b = *state;
+	char lane[64], text[64];
+	PGconn *user = user_of(b);
+	assert_true(does(user, "BEGIN"));
+	assert_true(does(user, "SELECT baton.put('q', 'never', 'x')"));
+	assert_true(does(user, "ROLLBACK"));
+	assert_false(does(user, "SELECT baton.put('q', 'bad', 'x', '{\"colour\": 1}')"));
+	assert_false(does(user, "SELECT baton.put('a/b', 'bad')"));
+	assert_true(does(user, "SELECT baton.put_many('q', ARRAY['1', '2'], 'x')"));
+	PQfinish(user);
+	assert_next(b, "1");
+	assert_next(b, "2");
+	assert_int_equal(take_one(b->store, lane, text), 0);
+}
+
+static void a_queue_that_a_user_makes_is_as_any_other(void **state)
+{
+	struct bench *b = *state;
+	const struct baton_queue_policy p = baton_queue_policy_default();
+	struct baton_queue_info info;
+	cluster_run(b->where, "SELECT baton.put('q', 'x', 'lane of it')");
+	assert_int_equal(baton_queue_get(b->store, BATON_STR("q"), &info), BATON_OK);
+	assert_memory_equal(&info.policy.retry, &p.retry, sizeof p.retry);
+	assert_memory_equal(&info.policy.retry_lane, &p.retry_lane, sizeof p.retry_lane);
+	assert_int_equal(info.policy.shards, p.shards);
+	assert_int_equal(info.policy.payload_max, p.payload_max);
+	assert_int_equal(info.policy.dedupe.ns, p.dedupe.ns);
+	assert_int_equal(info.policy.on_retry, p.on_retry);
+	assert_int_equal(info.policy.on_dead, p.on_dead);
+	assert_int_equal(info.policy.mode, p.mode);
+	/* The same lock and the same shard as a library that puts into that lane. */
+	assert_int_equal(put_into(b->store, "lane of it", "y"), BATON_OK);
+	assert_int_equal(cluster_number(b->where, "SELECT count(DISTINCT shard) FROM baton.batch"),
+	                 1);
+	cluster_run(b->where, "DELETE FROM baton.queue WHERE name = 'other'");
+	assert_int_equal(put_into(b->store, "z", "z"), BATON_OK);
+	assert_int_equal(cluster_number(b->where, "SELECT count(*) FROM baton.queue "
+	                                          "WHERE stripe <> baton.stripe(name)"),
+	                 0);
+}
+
+/* Threads that put into a few lanes, each through a store of its own. */
+#define WRITERS 4
+#define PUTS 150 /* of each, in a long run */
+#define LANES 3
+
+/* A moment is a number; each put has that at which it was begun, and that at which it was done. */
+struct crew {
+	_Atomic unsigned clock;
+	unsigned puts;                                  /* of each writer */
+	_Atomic unsigned ended[2 * WRITERS * PUTS + 2]; /* of the put that was begun then */
+};
+
+struct writer {
+	struct bench *b;
+	struct crew *crew;
+	unsigned number;
+	pthread_t thread;
+};
+
+static void *write_many(void *arg)
+{
+	struct writer *w = arg;
+	struct baton_store *store = open_as(w->b->where);
+	struct rng rng = rng_seed(w->number + 1);
+	for (unsigned i = 0; i < w->crew->puts; i++) {
+		struct baton_put puts[2];
+		char text[64], lane[2][8];
+		unsigned begun = atomic_fetch_add(&w->crew->clock, 1);
+		snprintf(text, sizeof text, "%u", begun);
+		struct baton_str payload = baton_str_z(text);
+		struct baton_batch batches[2];
+		memset(batches, 0, sizeof batches);
+		for (int j = 0; j < 2; j++) {
+			snprintf(lane[j], sizeof lane[j], "%d", (int)(rng_next(&rng) % LANES));
+			batches[j].queue = BATON_STR("q");
+			batches[j].lane = baton_str_z(lane[j]);
+			batches[j].payloads = &payload;
+			batches[j].count = 1;
+		}
+		assert_int_equal(baton_work_put(store, batches, 2, puts), BATON_OK);
+		w->crew->ended[begun] = atomic_fetch_add(&w->crew->clock, 1);
+	}
+	baton_store_close(store);
+	return NULL;
+}
+
+/* What was committed before another was begun comes before it in its lane. */
+static void assert_order(const struct crew *crew, unsigned latest[LANES], const char *lane,
+                         const char *text)
+{
+	unsigned at = (unsigned)atoi(lane), begun = (unsigned)strtoul(text, NULL, 10);
+	if (crew->ended[begun] < latest[at])
+		fail_msg("lane %s gave %u, which ended at %u, after %u", lane, begun,
+		         (unsigned)crew->ended[begun], latest[at]);
+	latest[at] = begun > latest[at] ? begun : latest[at];
+}
+
+/* Takes what is there while others put. The numbers of a lane only ever grow: none that was given
+ * to an earlier transaction turns up after a later one was taken. */
+static unsigned take_all(struct bench *b, struct crew *crew)
+{
+	unsigned count = 0, latest[LANES] = {0};
+	bool done = false;
+	uint64_t last[LANES] = {0}, seq;
+	char lane[64], text[64];
+	for (;;) {
+		seq = take_one(b->store, lane, text);
+		if (seq == 0 && done)
+			return count;
+		done = atomic_load(&crew->clock) == 1 + 2 * WRITERS * crew->puts;
+		if (seq == 0)
+			continue;
+		unsigned at = (unsigned)atoi(lane);
+		if (seq < last[at])
+			fail_msg("lane %s gave %" PRIu64 " after %" PRIu64, lane, seq, last[at]);
+		last[at] = seq;
+		assert_order(crew, latest, lane, text);
+		count++;
+	}
+}
+
+static void concurrent_writers_lose_nothing_and_keep_the_order_of_their_lanes(void **state)
+{
+	struct bench *b = *state;
+	struct writer w[WRITERS];
+	static struct crew crew;
+	memset((void *)crew.ended, 0xff, sizeof crew.ended); /* not yet */
+	assert_int_equal(put_into(b->store, "0", "0"), BATON_OK);
+	atomic_store(&crew.clock, 1);
+	crew.puts = soak_scale(40, PUTS);
+	for (unsigned i = 0; i < WRITERS; i++) {
+		w[i] = (struct writer){.b = b, .crew = &crew, .number = i};
+		assert_int_equal(pthread_create(&w[i].thread, NULL, write_many, &w[i]), 0);
+	}
+	assert_int_equal(take_all(b, &crew), 1 + WRITERS * crew.puts * 2);
+	for (int i = 0; i < WRITERS; i++)
+		pthread_join(w[i].thread, NULL);
+}
+
+static const struct baton_work_claim *claim_one(struct baton_store *store,
+                                                struct baton_work_claims **ret)
+{
+	const struct baton_work_ask ask = {.queue = BATON_STR("q"),
+	                                   .claims = 1,
+	                                   .max = 1,
+	                                   .ttl = baton_duration_ms(1)};
+	*ret = NULL;
+	assert_int_equal(baton_work_claim(store, &ask, ret), BATON_OK);
+	return *ret ? &(*ret)->claims[0] : NULL;
+}
+
+/* As long as it takes the server's clock to go on. */
+static const struct baton_work_claim *claim_next(struct baton_store *store,
+                                                 struct baton_work_claims **ret)
+{
+	const struct baton_work_claim *c = claim_one(store, ret);
+	while (!c)
+		c = claim_one(store, ret);
+	return c;
+}
+
+static void a_completion_in_a_users_transaction_is_refused_once_another_has_the_work(void **state)
+{
+	struct bench *b = *state;
+	struct baton_work_claims *first, *second;
+	char token[33], sql[200];
+	PGconn *user = user_of(b);
+	assert_int_equal(put_into(b->store, "x", "work"), BATON_OK);
+	const struct baton_work_claim *c = claim_one(b->store, &first);
+	assert_non_null(c);
+	snprintf(sql, sizeof sql, "SELECT baton.complete('%s', '%s')", c->proof.id,
+	         baton_id_print(&c->proof.token, token));
+	assert_true(does(user, "BEGIN"));
+	assert_true(does(user, sql));
+	/* Neither the claim nor its lane waits for the user. */
+	const struct baton_work_claim *other = claim_next(b->store, &second);
+	assert_true(other->fence.v > c->fence.v);
+	assert_false(does(user, "COMMIT"));
+	/* The same without anybody in between. */
+	snprintf(sql, sizeof sql, "SELECT baton.complete('%s', '%s')", other->proof.id,
+	         baton_id_print(&other->proof.token, token));
+	assert_true(does(user, sql));
+	assert_false(does(user, sql));
+	assert_int_equal(cluster_number(b->where, "SELECT count(*) FROM baton.batch"), 0);
+	baton_work_claims_free(first);
+	baton_work_claims_free(second);
+	PQfinish(user);
+}
+
+static void who_may_only_put_can_do_nothing_else(void **state)
+{
+	struct bench *b = *state;
+	PGconn *user = user_of(b);
+	assert_true(does(user, "SET ROLE baton_put"));
+	assert_true(does(user, "SELECT baton.put('q', 'x', 'y')"));
+	static const char *const others[] = {
+		"SELECT * FROM baton.jobs",
+		"SELECT * FROM baton.batch",
+		"DELETE FROM baton.claim",
+		"INSERT INTO baton.staged(id, xid, what, queue) VALUES (1, '1', 'cancel', 'q')",
+		"SELECT baton.cancel(1)",
+		"SELECT baton.complete('1-1', '00000000000000000000000000000000')",
+		"SELECT baton.tidy(1, 1)",
+		"SELECT nextval('baton.seq')",
+		"CREATE TABLE baton.t(x int)",
+	};
+	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+		if (does(user, others[i]))
+			fail_msg("baton_put may do this: %s", others[i]);
+	}
+	PQfinish(user);
+	assert_next(b, "x");
+}
+
+static void a_busy_lock_is_waited_for_with_a_bound(void **state)
+{
+	struct bench *b = *state;
+	struct baton_store *store = NULL;
+	const struct baton_store_options options = {.where = baton_str_z(b->where),
+	                                            .patience = baton_duration_ms(50)};
+	PGconn *user = user_of(b);
+	assert_int_equal(baton_store_open(&options, &store), BATON_OK);
+	assert_true(does(user, "SELECT pg_advisory_lock(1650553967, baton.stripe('q'))"));
+	assert_int_equal(put_into(store, "x", "y"), BATON_BUSY);
+	assert_true(does(user, "SELECT pg_advisory_unlock_all()"));
+	assert_int_equal(put_into(store, "x", "y"), BATON_OK);
+	baton_store_close(store);
+	PQfinish(user);
+}
+
+static void a_lost_connection_is_made_again(void **state)
+{
+	struct bench *b = *state;
+	assert_int_equal(put_into(b->store, "x", "1"), BATON_OK);
+	cluster_run(b->where, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+	                      "WHERE datname = current_database() AND pid <> pg_backend_pid()");
+	assert_int_equal(put_into(b->store, "x", "2"), BATON_OK);
+	assert_next(b, "1");
+	assert_next(b, "2");
+}
+
+/* The connection ends in the middle of a commit. */
+static void a_commit_that_was_not_made_has_failed(void **state)
+{
+	struct bench *b = *state;
+	cluster_run(b->where,
+	            "CREATE FUNCTION public.hit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+	            "PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$; "
+	            "CREATE CONSTRAINT TRIGGER hit AFTER INSERT ON baton.batch DEFERRABLE "
+	            "INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.hit()");
+	assert_int_equal(put_into(b->store, "x", "1"), BATON_STORAGE);
+	assert_int_equal(cluster_number(b->where, "SELECT count(*) FROM baton.batch"), 0);
+	cluster_run(b->where, "DROP TRIGGER hit ON baton.batch; DROP FUNCTION public.hit()");
+	assert_int_equal(put_into(b->store, "x", "2"), BATON_OK);
+	assert_next(b, "2");
+}
+
+/* Ends the connection of whoever waits for a standby. */
+static void *end_waiting(void *arg)
+{
+	const struct bench *b = arg;
+	while (cluster_number(b->where, "SELECT count(pg_terminate_backend(pid)) "
+	                                "FROM pg_stat_activity WHERE wait_event = 'SyncRep'") == 0)
+		;
+	return NULL;
+}
+
+/* The server waits for a standby that is not there, and so does whoever commits; by then the
+ * transaction is committed. */
+static void a_commit_that_was_made_though_its_answer_is_lost_has_succeeded(void **state)
+{
+	struct bench *b = *state;
+	pthread_t thread;
+	assert_int_equal(put_into(b->store, "x", "1"), BATON_OK);
+	cluster_run(b->where, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+	cluster_run(b->where, "SELECT pg_reload_conf()");
+	while (cluster_number(b->where, "SELECT count(*) FROM pg_settings WHERE name = "
+	                                "'synchronous_standby_names' AND setting = 'nobody'") == 0)
+		;
+	assert_int_equal(pthread_create(&thread, NULL, end_waiting, b), 0);
+	enum baton_err e = put_into(b->store, "x", "2");
+	pthread_join(thread, NULL);
+	cluster_run(b->where, "ALTER SYSTEM RESET synchronous_standby_names");
+	cluster_run(b->where, "SELECT pg_reload_conf()");
+	assert_int_equal(e, BATON_OK);
+	assert_next(b, "1");
+	assert_next(b, "2");
+}
+
+static enum baton_err try_open(const char *where, bool existing)
+{
+	struct baton_store *store = NULL;
+	const struct baton_store_options options = {.where = baton_str_z(where),
+	                                            .existing = existing,
+	                                            .patience = baton_duration_ms(200)};
+	enum baton_err e = baton_store_open(&options, &store);
+	baton_store_close(store);
+	return e;
+}
+
+static void assert_says(const char *words)
+{
+	if (!strstr(baton_err_detail(), words))
+		fail_msg("\"%s\" is not in: %s", words, baton_err_detail());
+}
+
+static void what_is_no_store_is_refused(void **state)
+{
+	struct bench *b = *state;
+	char where[400];
+	cluster_run(b->where, "UPDATE baton.state SET version = 1000");
+	assert_int_equal(try_open(b->where, false), BATON_INVALID);
+	assert_says("a newer baton has to open it");
+	cluster_run(b->where, "UPDATE baton.state SET version = 2");
+	cluster_run(b->where, "ALTER TABLE baton.state RENAME TO statue");
+	assert_int_equal(try_open(b->where, false), BATON_INVALID);
+	assert_says("another program's");
+	cluster_run(b->where, "ALTER TABLE baton.statue RENAME TO state");
+	snprintf(where, sizeof where, "postgres:host=%s dbname=postgres user=baton",
+	         cluster.directory);
+	assert_int_equal(try_open(where, true), BATON_NOT_FOUND);
+	snprintf(where, sizeof where, "postgres:host=%s dbname=nowhere user=baton password=geheim",
+	         cluster.directory);
+	assert_int_equal(try_open(where, false), BATON_STORAGE);
+	assert_says("nowhere");
+	assert_null(strstr(baton_err_detail(), "geheim"));
+	assert_int_equal(try_open("postgres:pass word=geheim", false), BATON_INVALID);
+	assert_null(strstr(baton_err_detail(), "geheim"));
+	assert_int_equal(try_open("postgresql://u:geheim@[::1/x", false), BATON_INVALID);
+	assert_null(strstr(baton_err_detail(), "geheim"));
+}
+
+static void missing_rights_and_read_only_servers_are_named(void **state)
+{
+	struct bench *b = *state;
+	char where[400];
+	cluster_run(b->where, "DROP ROLE IF EXISTS guest; CREATE ROLE guest LOGIN");
+	snprintf(where, sizeof where, "%s", b->where);
+	char *user = strstr(where, "user=baton");
+	memcpy(user, "user=guest", 10);
+	assert_int_equal(try_open(where, true), BATON_STORAGE);
+	assert_says("permission denied");
+	cluster_run(b->where, "GRANT baton_runner TO guest");
+	struct baton_store *store = open_as(where);
+	assert_int_equal(put_into(store, "x", "1"), BATON_OK);
+	cluster_run(b->where, "ALTER ROLE guest SET default_transaction_read_only = on; "
+	                      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+	                      "WHERE usename = 'guest'");
+	assert_int_equal(put_into(store, "x", "2"), BATON_STORAGE);
+	assert_says("read-only");
+	cluster_run(b->where, "ALTER ROLE guest CONNECTION LIMIT 0; "
+	                      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+	                      "WHERE usename = 'guest'");
+	assert_int_equal(put_into(store, "x", "3"), BATON_STORAGE);
+	assert_says("too many connections");
+	baton_store_close(store);
+	assert_next(b, "1");
+	cluster_run(b->where, "DROP OWNED BY guest; DROP ROLE guest");
+}
+
+static struct baton_lease hold(struct baton_store *store, const char *subject)
+{
+	struct baton_lease_answer answer;
+	const struct baton_lease_ask ask = {.subject = baton_str_z(subject)};
+	assert_int_equal(baton_lease_claim(store, &ask, 1, &answer), BATON_OK);
+	assert_int_equal(answer.err, BATON_OK);
+	return answer.lease;
+}
+
+static void in_a_copy_nothing_is_held_and_fences_are_higher(void **state)
+{
+	struct bench *b = *state;
+	struct baton_lease lease = hold(b->store, "s");
+	struct baton_lease_proof proof = {BATON_STR("s"), &lease};
+	enum baton_err answer;
+	cluster_run(b->where, "UPDATE baton.state SET place = '1.2.3/1'");
+	struct baton_store *copy = open_as(b->where);
+	assert_int_equal(baton_lease_renew(b->store, &proof, 1, baton_duration_s(10), false,
+	                                   &answer),
+	                 BATON_OK);
+	assert_int_equal(answer, BATON_NOT_HELD);
+	assert_true(hold(copy, "s").fence.v > lease.fence.v);
+	baton_store_close(copy);
+}
+
+static void what_is_old_is_forgotten_along_the_way(void **state)
+{
+	struct bench *b = *state;
+	cluster_run(b->where, "INSERT INTO baton.answer SELECT i, 1, 0, 7, '' "
+	                      "FROM generate_series(1, 150) i; INSERT INTO baton.source "
+	                      "SELECT int8send(i), '', 0, 0 FROM generate_series(1, 20) i");
+	for (int i = 0; i < 256; i++)
+		assert_int_equal(put_into(b->store, "x", "y"), BATON_OK);
+	assert_int_equal(cluster_number(b->where, "SELECT count(*) FROM baton.answer"), 0);
+	assert_int_equal(cluster_number(b->where, "SELECT count(*) FROM baton.source"), 0);
+}
+
+/* Puts until the server is gone, and remembers what was acknowledged. */
+struct load {
+	struct bench *b;
+	_Atomic unsigned acknowledged;
+	_Atomic bool end;
+	pthread_t thread;
+};
+
+static void *put_under_load(void *arg)
+{
+	struct load *l = arg;
+	struct baton_store *store = open_as(l->b->where);
+	for (unsigned i = 0; !atomic_load(&l->end); i++) {
+		char text[32];
+		snprintf(text, sizeof text, "%u", i);
+		while (put_into(store, "x", text) != BATON_OK && !atomic_load(&l->end))
+			;
+		if (!atomic_load(&l->end))
+			atomic_store(&l->acknowledged, i + 1);
+	}
+	baton_store_close(store);
+	return NULL;
+}
+
+static void what_was_acknowledged_outlasts_the_server(void **state)
+{
+	struct bench *b = *state;
+	struct load l = {.b = b};
+	char lane[64], text[64];
+	assert_int_equal(pthread_create(&l.thread, NULL, put_under_load, &l), 0);
+	for (unsigned crashes = 1; crashes <= 3; crashes++) {
+		while (atomic_load(&l.acknowledged) < crashes * 20)
+			sched_yield();
+		cluster_crash(&cluster);
+	}
+	while (atomic_load(&l.acknowledged) < 100)
+		sched_yield();
+	atomic_store(&l.end, true);
+	pthread_join(l.thread, NULL);
+	unsigned next = 0, acknowledged = atomic_load(&l.acknowledged);
+	while (take_one(b->store, lane, text) > 0) {
+		unsigned number = (unsigned)strtoul(text, NULL, 10);
+		assert_true(number <= next); /* one whose outcome was unknown may be there twice */
+		next = number == next ? next + 1 : next;
+	}
+	assert_true(next >= acknowledged);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_lane_is_in_the_order_of_commits_whoever_put_first),
+		TEST(two_who_put_into_two_lanes_the_other_way_round_do_not_stop_each_other),
+		TEST(what_a_user_puts_is_there_if_he_commits),
+		TEST(a_queue_that_a_user_makes_is_as_any_other),
+		TEST(concurrent_writers_lose_nothing_and_keep_the_order_of_their_lanes),
+		TEST(a_completion_in_a_users_transaction_is_refused_once_another_has_the_work),
+		TEST(who_may_only_put_can_do_nothing_else),
+		TEST(a_busy_lock_is_waited_for_with_a_bound),
+		TEST(a_lost_connection_is_made_again),
+		TEST(a_commit_that_was_not_made_has_failed),
+		TEST(a_commit_that_was_made_though_its_answer_is_lost_has_succeeded),
+		TEST(what_is_no_store_is_refused),
+		TEST(missing_rights_and_read_only_servers_are_named),
+		TEST(in_a_copy_nothing_is_held_and_fences_are_higher),
+		TEST(what_is_old_is_forgotten_along_the_way),
+		TEST(what_was_acknowledged_outlasts_the_server),
+	};
+	if (!cluster_start(&cluster, true)) {
+		printf("1..0 # SKIP no PostgreSQL server can be started here\n");
+		return 0;
+	}
+	int failed = cmocka_run_group_tests_name("postgres", tests, NULL, NULL);
+	cluster_stop(&cluster);
+	return failed;
+}
