@@ -285,26 +285,28 @@ static struct baton_mono earlier(struct baton_mono a, struct baton_mono b)
 	return a.ns < b.ns ? a : b;
 }
 
-static struct baton_mono drain_next(const struct core *c)
+/* When the next handler is to be told to stop, of those that were not told yet. */
+static struct baton_mono stop_next(const struct core *c)
 {
 	struct baton_mono next = BATON_MONO_NEVER;
-	for (size_t i = 0; i < c->o.serve_count && c->leaving; i++) {
-		for (uint32_t n = 0; n < c->served[i].count; n++) {
-			const struct shard *shard = &c->served[i].shards[n];
-			if (shard->is == SHARD_LEAVING && shard->runs > 0)
-				next = earlier(next, shard->drain);
-		}
+	for (uint32_t i = 0; i < c->runs.max && (c->stopping || c->leaving); i++) {
+		const struct run *r = &c->runs.all[i];
+		if (r->is != RUN_NEW && r->is != RUN_ON)
+			continue;
+		const struct shard *shard = &c->served[r->queue].shards[r->shard];
+		if (shard->is == SHARD_LEAVING)
+			next = earlier(next, shard->drain);
+		if (c->stopping)
+			next = earlier(next, c->stop_at);
 	}
 	return next;
 }
 
 struct baton_mono core_next(const struct core *c)
 {
-	struct baton_mono next = BATON_MONO_NEVER;
+	struct baton_mono next = stop_next(c);
 	if (c->number > 0 && !c->stale)
-		next = earlier(core_deadline(c), drain_next(c));
-	if (c->stopping && c->runs.running > 0)
-		next = earlier(next, c->stop_at);
+		next = earlier(next, core_deadline(c));
 	if (c->asked || c->done)
 		return next;
 	if (c->stale || c->detached || c->number == 0)
