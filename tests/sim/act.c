@@ -168,11 +168,19 @@ static void orphan(struct proc *p)
 	stop(p, 0);
 }
 
+static void replace(struct proc *p)
+{
+	count(p->w, COVER_REPLACE);
+	proc_boot(p->w, p->seat, true);
+}
+
 static void act_on(struct proc *p, const struct action *a)
 {
 	bool frozen = p->frozen > p->w->now;
 	int64_t grace = (int64_t)(a->arg % 5) * SIM_S;
-	if (a->kind == ACT_CRASH) {
+	if (a->kind == ACT_REPLACE) {
+		replace(p);
+	} else if (a->kind == ACT_CRASH) {
 		count(p->w, COVER_CRASH);
 		proc_die(p);
 	} else if (a->kind == ACT_FREEZE) {
@@ -192,10 +200,30 @@ static void act_on(struct proc *p, const struct action *a)
 	}
 }
 
+/* The operator asks it for something, and later to work again. */
+static void wish(struct world *w, const struct action *a)
+{
+	static const enum covered seen[] = {
+		[BATON_WISH_WORK] = COVER_WISH_WORK,
+		[BATON_WISH_DRAIN] = COVER_WISH_DRAIN,
+		[BATON_WISH_DETACH] = COVER_WISH_DETACH,
+	};
+	char name[16];
+	enum baton_runner_wish what = a->arg % 3 == 0   ? BATON_WISH_WORK
+	                              : a->arg % 3 == 1 ? BATON_WISH_DRAIN
+	                                                : BATON_WISH_DETACH;
+	snprintf(name, sizeof name, "r%" PRIu32, a->seat);
+	enum baton_err e = baton_runner_wish(w->store, baton_str_z(name), what);
+	CHECK(e == BATON_OK || e == BATON_NOT_FOUND);
+	if (e == BATON_OK)
+		count(w, seen[what]);
+}
+
 static void step(struct world *w, int64_t span)
 {
 	count(w, span < 0 ? COVER_STEP_BACK : COVER_STEP_AHEAD);
 	w->wall += span;
+	w->wall_most = w->wall > w->wall_most ? w->wall : w->wall_most;
 }
 
 void act(struct world *w, const struct action *a)
@@ -212,6 +240,8 @@ void act(struct world *w, const struct action *a)
 		pause(w, (uint32_t)(a->arg % PLAN_QUEUES), a->kind == ACT_PAUSE);
 	else if (a->kind == ACT_STEP)
 		step(w, a->span);
+	else if (a->kind == ACT_WISH)
+		wish(w, a);
 	else if (a->kind == ACT_JOIN)
 		proc_boot(w, a->seat, false);
 	else if (p)
@@ -222,7 +252,7 @@ void heal(struct world *w)
 {
 	say(w, NULL, "no more faults");
 	w->healed = true;
-	w->wall = 0;
+	w->wall = w->wall_most; /* so that what was delayed is due in time */
 	for (uint32_t i = 0; i < PLAN_QUEUES; i++)
 		pause(w, i, false);
 	for (uint32_t i = 0; i < w->proc_count && !w->failed; i++) {
@@ -231,7 +261,10 @@ void heal(struct world *w)
 		if (p->alive)
 			attach(p);
 	}
-	for (uint32_t i = 0; i < w->plan->seats; i++)
+	for (uint32_t i = 0; i < w->plan->seats; i++) {
+		const struct action work = {.kind = ACT_WISH, .seat = i};
+		wish(w, &work);
 		event_add(w, w->now, EV_BOOT, i, 0);
+	}
 	event_add(w, w->now + SIM_S, EV_LOOK, 0, 0);
 }

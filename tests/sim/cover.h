@@ -19,6 +19,11 @@
 	X(DETACH_HAND, "detached by hand")                        \
 	X(DETACH_AGAIN, "detached by hand while it reattaches")   \
 	X(ATTACH_HAND, "attached by hand")                        \
+	X(WISH_WORK, "asked to work")                             \
+	X(WISH_DRAIN, "asked to drain")                           \
+	X(WISH_DETACH, "asked to detach")                         \
+	X(REPLACE, "replaced by a second one")                    \
+	X(REPLACED, "ended for another of its name")              \
 	X(CRASH, "crash")                                         \
 	X(POISON, "crash by the work itself")                     \
 	X(FREEZE_SHORT, "freeze shorter than ttl")                \

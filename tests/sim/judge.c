@@ -126,7 +126,7 @@ static bool may_be_overtaken(struct world *w, const struct job *job)
 {
 	struct baton_work_page *page;
 	if (job->id.text[0] == '\0')
-		return false;
+		return job->loose;
 	enum baton_err e = baton_work_get(w->store, &job->id, &page);
 	if (e == BATON_NOT_FOUND)
 		return job->cancel;

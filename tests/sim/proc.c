@@ -230,6 +230,8 @@ static void leave(struct proc *p, enum baton_err err)
 		wrong(p->w, "%s ends: %s", p->name, core_why(p->core));
 	if (err == BATON_YIELD)
 		count(p->w, COVER_NAME_TAKEN);
+	if (err == BATON_NOT_HELD)
+		count(p->w, COVER_REPLACED);
 	p->alive = false;
 	p->buried = true;
 	boot_later(p);

@@ -172,12 +172,14 @@ struct grant {
 
 struct world {
 	const struct plan *plan;
-	int64_t now, wall; /* ns; what the store's wall clock is off by */
+	int64_t now;             /* ns */
+	int64_t wall, wall_most; /* what the store's wall clock is off by */
 	struct baton_clock clock;
 	struct baton_store *store;
 	struct cover *cover;
 	bool trace, failed, healed, over;
 	char text[SIM_TEXT]; /* what is wrong */
+	const char *rule;    /* the same, without particulars */
 	uint64_t digest;     /* of all that has happened */
 	uint64_t steps;
 

@@ -49,6 +49,7 @@ void wrong(struct world *w, const char *format, ...)
 	vsnprintf(w->text, sizeof w->text, format, args);
 	va_end(args);
 	w->failed = true;
+	w->rule = format;
 	say(w, NULL, "WRONG: %s", w->text);
 }
 
