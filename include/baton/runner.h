@@ -27,7 +27,7 @@
 
 BATON_BEGIN
 
-#define BATON_RUNNER_SLOTS_MAX 4096 /* handlers at once */
+#define BATON_RUNNER_SLOTS_MAX 1024 /* handlers at once */
 #define BATON_RUNNER_SERVES_MAX 64  /* queues           */
 #define BATON_RUNNER_BEAT_MS 1000
 #define BATON_RUNNER_TTL_MS 30000 /* where all runners are on one host, and the dead are known */
@@ -101,6 +101,10 @@ struct baton_runner_options {
 	uint64_t claims;              /* ends after so many; 0: never */
 	bool until_empty;             /* ends when nothing is ready any more */
 	const struct baton_log *log;  /* NULL: none; borrowed */
+
+	/* Called by the loop when it was detached, or attached again. May be NULL. */
+	void (*changed)(void *arg, const struct baton_detach_info *info);
+	void *arg;
 };
 
 /* How it stands. */
@@ -127,8 +131,9 @@ BATON_API enum baton_err baton_engine_open(const struct baton_runner_options *op
 /* Runs until it is stopped, or has done what it was to do.
  *
  * BATON_OK. BATON_YIELD: a runner of that name is there. BATON_NOT_HELD: another one has taken its
- * place. BATON_INVALID, BATON_FULL: it cannot be registered. BATON_SYSTEM: the guardian was killed.
- * The detail says what. */
+ * place. BATON_INVALID, BATON_FULL: it cannot be registered. BATON_SYSTEM: there is no guardian any
+ * more. BATON_TIMEOUT: it was stopped, but a call to the store has not returned; baton_engine_close()
+ * waits for that. The detail says what. */
 BATON_API enum baton_err baton_engine_run(struct baton_engine *engine);
 
 /* Claims nothing more; what runs may go on for `grace`, the rest is given back, and then

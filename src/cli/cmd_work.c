@@ -1,8 +1,10 @@
 /* baton work: executes a command for each job of queues. */
+#include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -24,7 +26,8 @@ enum {
 	OPTION_UNTIL_EMPTY,
 	OPTION_REPLACE,
 	OPTION_TTL,
-	OPTION_DRAIN
+	OPTION_DRAIN,
+	OPTION_HOOK
 };
 
 struct request {
@@ -36,6 +39,7 @@ struct request {
 	struct baton_duration drain;
 	uint32_t join;
 	bool once;
+	const char *hook; /* a command for the shell; NULL: none */
 	char name[BATON_NAME_MAX + 1];
 };
 
@@ -53,6 +57,7 @@ static const struct option options[] = {
 	{"replace", no_argument, NULL, OPTION_REPLACE},
 	{"ttl", required_argument, NULL, OPTION_TTL},
 	{"drain", required_argument, NULL, OPTION_DRAIN},
+	{"hook", required_argument, NULL, OPTION_HOOK},
 	{0},
 };
 
@@ -105,6 +110,9 @@ static bool take(void *arg, int option, const char *value)
 	case OPTION_REPLACE:
 		r->options.ask.replace = true;
 		return true;
+	case OPTION_HOOK:
+		r->hook = value;
+		return true;
 	default:
 		return store_option(&r->store, option, value);
 	}
@@ -147,6 +155,30 @@ static void listen_for_signals(const struct request *r)
 	sigaction(SIGPIPE, &ignored, NULL);
 }
 
+/* Has the hook run beside the runner, which waits for nobody: a process in between takes care of the
+ * one that runs it. */
+static void on_change(void *arg, const struct baton_detach_info *info)
+{
+	const struct request *r = arg;
+	bool detached = info->state == BATON_DETACHED;
+	pid_t child = fork();
+	if (child > 0) {
+		waitpid(child, NULL, 0);
+		return;
+	}
+	if (child < 0) {
+		complain("the hook cannot be run: %s", strerror(errno));
+		return;
+	}
+	if (fork() != 0)
+		_exit(0);
+	setenv("BATON_RUNNER", r->options.ask.name.ptr, 1);
+	setenv("BATON_STATE", detached ? "detached" : "attached", 1);
+	setenv("BATON_REASON", detached ? info->text : "", 1);
+	execl("/bin/sh", "sh", "-c", r->hook, (char *)NULL);
+	_exit(EX_OSERR);
+}
+
 static int finish(const struct request *r, enum baton_err e)
 {
 	if (e == BATON_OK)
@@ -159,6 +191,11 @@ static int finish(const struct request *r, enum baton_err e)
 	if (e == BATON_NOT_HELD) {
 		complain("%s", baton_err_detail());
 		return EXIT_FAILURE;
+	}
+	if (e == BATON_TIMEOUT) {
+		/* Nothing runs any more; the call that hangs is not waited for. */
+		complain("%s", baton_err_detail());
+		_exit(EX_IOERR);
 	}
 	return store_fail(&r->store, e);
 }
@@ -239,6 +276,8 @@ int cmd_work(struct out *out, int argc, char **argv)
 	r.options.claims = r.once ? 1 : 0;
 	r.options.slots = r.once ? 1 : r.options.slots;
 	r.options.log = &r.log;
+	r.options.changed = r.hook ? on_change : NULL;
+	r.options.arg = &r;
 	status = run(&r);
 	store_close(&r.store);
 	return status;

@@ -119,10 +119,12 @@ static bool ask_tick(struct core *c)
 	add_ends(c);
 	if (free > 0)
 		add_wanted(c, free);
+	if (free > 0) {
+		c->hungry = false;
+		c->empty = c->empty || c->request.claims == 0;
+	}
 	if (c->request.end_count == 0 && c->request.claims == 0)
 		return false;
-	if (free > 0)
-		c->hungry = false;
 	return ask(c, CORE_TICK);
 }
 

@@ -266,6 +266,22 @@ static void drain(struct core *c, struct baton_mono now)
 	}
 }
 
+/* Detached, it has nobody to give anything back to; and a call that never returns is not waited for
+ * longer than its registration lasts. */
+static void stop_if_done(struct core *c)
+{
+	if (!c->stopping || c->done || c->runs.running > 0)
+		return;
+	c->done = !c->asked && (c->number == 0 || c->tried);
+	if (c->asked && c->detached) {
+		c->done = true;
+		c->result = BATON_TIMEOUT;
+		snprintf(c->why, sizeof c->why,
+		         "the store does not answer: what the runner had is "
+		         "given to others when its time is over");
+	}
+}
+
 void core_time(struct core *c, struct baton_mono now)
 {
 	if (c->number > 0 && !c->stale && core_due(core_deadline(c), now))
@@ -275,9 +291,7 @@ void core_time(struct core *c, struct baton_mono now)
 		runs_stop(c);
 	else if (c->leaving)
 		drain(c, now);
-	/* Detached, it has nobody to give anything back to. */
-	if (c->stopping && !c->asked && c->runs.running == 0 && (c->number == 0 || c->tried))
-		c->done = true;
+	stop_if_done(c);
 }
 
 static struct baton_mono earlier(struct baton_mono a, struct baton_mono b)
@@ -351,6 +365,11 @@ bool core_is_idle(const struct core *c)
 {
 	return c->number > 0 && !c->stale && c->settled && c->empty && !c->hungry && !c->asked &&
 	       c->runs.running == 0 && c->runs.unsent == 0;
+}
+
+bool core_is_asking(const struct core *c)
+{
+	return c->asked;
 }
 
 uint64_t core_number(const struct core *c)

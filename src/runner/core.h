@@ -189,7 +189,8 @@ void core_attach(struct core *core, struct baton_mono now);
 void core_stop(struct core *core, struct baton_duration grace, struct baton_mono now);
 
 /* Whether it has nothing more to do. *ret_err is BATON_OK if it was stopped; or it cannot go on, and
- * core_why() says why: BATON_YIELD if its name is taken, BATON_NOT_HELD if somebody took its place. */
+ * core_why() says why: BATON_YIELD if its name is taken, BATON_NOT_HELD if somebody took its place,
+ * BATON_TIMEOUT if the store does not answer, and a request is under way still. */
 bool core_is_done(const struct core *core, enum baton_err *ret_err);
 const char *core_why(const struct core *core);
 
@@ -201,6 +202,9 @@ const struct baton_work_claim *core_claim(struct core *core, uint64_t run);
 
 /* Whether nothing was there when it looked last in all of its shards, and nothing runs. */
 bool core_is_idle(const struct core *core);
+
+/* Whether a request is under way. */
+bool core_is_asking(const struct core *core);
 
 /* The registration, 0: none; and when what runs under it has to be dead at the latest. */
 uint64_t core_number(const struct core *core);

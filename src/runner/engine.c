@@ -28,12 +28,20 @@
 #define SLOTS_PER_PROCESSOR 4
 #define NS_PER_MS 1000000
 
+/* What the log says about a queue. */
+enum queue_told {
+	QUEUE_SERVED = 1,
+	QUEUE_MISSING,
+	QUEUE_OTHER
+};
+
 struct baton_engine {
 	struct baton_runner_options o; /* [const] */
 	const struct baton_alloc *alloc;
 	const struct baton_clock *clock;
 	struct core_serve serves[CORE_QUEUES_MAX]; /* [const] */
 	struct baton_str queues[CORE_QUEUES_MAX];  /* [const] their names */
+	enum queue_told told[CORE_QUEUES_MAX];     /* [loop] */
 	struct baton_detach detach;
 	struct core *core; /* [loop] */
 	struct inbox inbox;
@@ -44,6 +52,8 @@ struct baton_engine {
 	struct commands commands;               /* with one */
 	struct neighbours neighbours;           /* [loop] */
 	char beside[BATON_STORE_PATH_MAX + 16]; /* [const] a file, for handlers that are commands */
+	bool mourned;                           /* [loop] it is known that the guardian has died */
+	enum baton_err failure;                 /* [loop] it cannot go on */
 	uint32_t generation;                    /* [loop] of the detachment that was told last */
 	struct baton_mono hard_stop;            /* [loop] as it was set */
 	pthread_mutex_t mu;
@@ -366,9 +376,34 @@ static void read_commands(struct baton_engine *e)
 	}
 }
 
+/* Says once that a queue is not served, and why. */
+static void tell_queues(struct baton_engine *e, const struct core_survey *survey)
+{
+	for (size_t i = 0; i < e->o.serve_count; i++) {
+		const struct core_queue_seen *seen = &survey->queues[i];
+		enum queue_told is = !seen->there    ? QUEUE_MISSING
+		                     : !seen->served ? QUEUE_OTHER
+		                                     : QUEUE_SERVED;
+		if (is == e->told[i])
+			continue;
+		e->told[i] = is;
+		if (is == QUEUE_OTHER)
+			BATON_LOG(e->o.log, BATON_LOG_WARN,
+			          "a queue is not served: its work is handed out in another way",
+			          baton_field_str("queue", e->queues[i]));
+		else
+			BATON_LOG(e->o.log, BATON_LOG_DEBUG,
+			          is == QUEUE_MISSING ? "a queue is not there yet"
+			                              : "a queue is served",
+			          baton_field_str("queue", e->queues[i]));
+	}
+}
+
 static void take_answer(struct baton_engine *e)
 {
 	bool survey = e->clerk.request.kind == CORE_SURVEY && e->clerk.answer.err == BATON_OK;
+	if (survey)
+		tell_queues(e, e->clerk.answer.survey);
 	if (survey)
 		neighbours_set(&e->neighbours, &e->o.store->owner, e->clerk.answer.survey->runners,
 		               e->clerk.answer.survey->runner_count);
@@ -422,6 +457,8 @@ static void tell_detachment(struct baton_engine *e)
 	if (info.generation == e->generation)
 		return;
 	e->generation = info.generation;
+	if (e->o.changed)
+		e->o.changed(e->o.arg, &info);
 	if (info.state == BATON_DETACHED)
 		BATON_LOG(e->o.log, BATON_LOG_WARN, "detached",
 		          baton_field_str("reason", baton_str_z(info.text)));
@@ -457,14 +494,33 @@ static void end_if_done(struct baton_engine *e)
 	const struct baton_duration long_time = BATON_DURATION_FOREVER;
 	if (core_is_spent(e->core) || (e->o.until_empty && core_is_idle(e->core)))
 		core_stop(e->core, long_time, now_of(e));
-	if (e->commands.lost)
-		core_stop(e->core, (struct baton_duration){0}, now_of(e));
+}
+
+/* A guardian that died has taken the handlers with it. There is a new one before the runner
+ * registers again, which it does after a detachment. */
+static void replace_guardian(struct baton_engine *e)
+{
+	if (!e->commands.lost)
+		return;
+	if (!e->mourned)
+		baton_detach_make(&e->detach, BATON_DETACH_STORAGE, "the guardian was killed",
+		                  now_of(e));
+	e->mourned = true;
+	if (core_counts(e->core).running > 0 || core_is_asking(e->core))
+		return;
+	commands_done(&e->commands);
+	e->failure = open_handler(e);
+	e->clerk.carrier.o.ask.guardian = e->o.ask.guardian;
+	e->clerk.carrier.o.ask.life = e->o.ask.life;
+	e->hard_stop = BATON_MONO_NEVER;
+	e->mourned = false;
 }
 
 static void act(struct baton_engine *e)
 {
 	struct core_request request;
 	core_time(e->core, now_of(e));
+	replace_guardian(e);
 	give_orders(e);
 	set_hard_stop(e);
 	end_if_done(e);
@@ -506,14 +562,14 @@ enum baton_err baton_engine_run(struct baton_engine *e)
 {
 	enum baton_err err;
 	act(e);
-	while (!core_is_done(e->core, &err)) {
+	while (!core_is_done(e->core, &err) && e->failure == BATON_OK) {
 		wait_for_more(e);
 		act(e);
 	}
+	if (e->failure != BATON_OK)
+		return e->failure;
 	if (err != BATON_OK)
 		return fail(err, "%s", core_why(e->core));
-	if (e->commands.lost)
-		return fail(BATON_SYSTEM, "the guardian was killed, and all handlers with it");
 	return BATON_OK;
 }
 

@@ -38,4 +38,7 @@ long long cluster_number(const char *where, const char *sql);
 /* Ends the server as if the machine had lost its power, and starts it again. */
 void cluster_crash(struct cluster *c);
 
+/* The same, but it comes back as a standby, until somebody calls pg_promote(). */
+void cluster_standby(struct cluster *c);
+
 #endif

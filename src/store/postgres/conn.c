@@ -173,6 +173,8 @@ enum baton_err conn_connect(struct conn *c, bool plain)
 	}
 	PQsetNoticeProcessor(c->pg, ignore_notice, NULL);
 	enum baton_err e = tell_wishes(c);
+	if (e == BATON_OK && c->arrived)
+		e = c->arrived(c);
 	if (e == BATON_OK && !plain && PQenterPipelineMode(c->pg) != 1)
 		e = fail(BATON_STORAGE, "cannot use the connection to store %s", c->where);
 	if (e != BATON_OK)

@@ -32,7 +32,8 @@ struct conn {
 	const char *where;               /* [const] what people are told                        */
 	int64_t patience_ms;             /* [const] */
 	bool pooled; /* [const] through a proxy: nothing outlasts a transaction */
-	PGconn *pg;  /* NULL: none yet, or it was lost                      */
+	enum baton_err (*arrived)(struct conn *c); /* [const] NULL, or called on each connection */
+	PGconn *pg; /* NULL: none yet, or it was lost                      */
 	bool prepared[SQL_COUNT];
 	bool lost;          /* it cannot be used any more                                       */
 	int64_t planned_ns; /* when the server was last told to plan anew                       */

@@ -417,6 +417,7 @@ static void lineup_init(struct lineup *l, struct pg_store *s)
 	group_init(&l->group, commit, l);
 	l->store = s;
 	conn_init(&l->conn, s->base.alloc, s->info, s->base.where);
+	l->conn.arrived = pg_schema_arrive;
 	l->conn.patience_ms = s->base.patience.ns / 1000000;
 }
 
@@ -537,6 +538,7 @@ enum baton_err postgres_open(const struct baton_store *store, struct baton_str i
 	lineup_init(&s->takes, s);
 	lineup_init(&s->keeps, s);
 	conn_init(&s->read, s->base.alloc, s->info, s->base.where);
+	s->read.arrived = pg_schema_arrive;
 	s->read.patience_ms = s->base.patience.ns / 1000000;
 	struct pg_store *made = TAKE(s);
 	*ret_store = &made->base;

@@ -512,12 +512,15 @@ static const char *const steps[] = {
 #define VERSION ((int)(sizeof steps / sizeof steps[0]))
 
 /* Where a store is: another one than it was after a copy was brought back, and the part before the
- * slash is the same after a standby has taken over. */
+ * slash is the same after a standby has taken over. Behind it is the timeline, of which
+ * pg_control_checkpoint() knows only some time after a promotion. */
 #define PLACE                                                                         \
 	"(SELECT system_identifier FROM pg_control_system()) || '.' || "              \
 	"(SELECT oid FROM pg_database WHERE datname = current_database()) || '.' || " \
 	"'baton.state'::regclass::oid || '/' || "                                     \
-	"(SELECT timeline_id FROM pg_control_checkpoint())"
+	"CASE WHEN pg_is_in_recovery() THEN "                                         \
+	"(SELECT timeline_id FROM pg_control_checkpoint()) "                          \
+	"ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int END"
 
 const char *baton_store_tables(int to)
 {
@@ -636,4 +639,16 @@ enum baton_err pg_schema_open(struct conn *c, bool existing, int64_t now_ms)
 	if (e != BATON_OK || (version == VERSION && !moved))
 		return e;
 	return change(c, now_ms);
+}
+
+enum baton_err pg_schema_arrive(struct conn *c)
+{
+	bool moved = false;
+	int64_t now_ms = 0;
+	enum baton_err e = is_moved(c, &moved);
+	if (e != BATON_OK || !moved)
+		return e;
+	e = conn_number(c, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint",
+	                &now_ms);
+	return e == BATON_OK ? change(c, now_ms) : e;
 }
