@@ -25,6 +25,7 @@ enum baton_err core_new(const struct core_options *options, struct core **ret_co
 		return fail_memory(sizeof *c, "a runner");
 	c->o = *options;
 	c->weight = options->weight;
+	c->want = BATON_WISH_WORK;
 	c->hungry = true;
 	for (size_t i = 0; i < options->serve_count; i++)
 		c->served[i].serve = &options->serves[i];
@@ -82,7 +83,7 @@ static void drop_all(struct core *c, struct baton_mono now)
 	c->stale = true;
 	c->told = false;
 	c->take_over = false;
-	c->wish = c->wished = false;
+	c->wish = false;
 	c->probe_at = now;
 	c->backoff = (struct baton_duration){0};
 	for (size_t i = 0; i < c->o.serve_count; i++) {
@@ -114,10 +115,16 @@ void core_notice(struct core *c, struct baton_mono now)
 	if (detached && !c->detached)
 		drop_all(c, now);
 	c->detached = detached;
-	if (!c->stale)
+	if (!detached && !c->stale && !c->manual)
 		return;
 	baton_detach_look(c->o.detach, &info);
+	if (info.manual != c->manual) {
+		c->want = info.manual ? BATON_WISH_DETACH : BATON_WISH_WORK;
+		c->noted = false;
+	}
 	c->manual = info.manual;
+	if (!c->stale)
+		return;
 	if (c->number == 0)
 		refuse_unsent(c);
 	if (c->number == 0 && c->runs.running == 0 && c->runs.unsent == 0)
@@ -164,7 +171,8 @@ void core_renewed(struct core *c, struct baton_mono now)
 	c->backoff = (struct baton_duration){0};
 	c->counted_at = now;
 	if (c->detached)
-		c->probe_at = baton_mono_add(now, baton_duration_ms(100));
+		c->probe_at = baton_mono_add(
+			now, c->manual && c->told ? c->o.beat : baton_duration_ms(100));
 	baton_detach_healthy(c->o.detach, now);
 	core_notice(c, now);
 }
