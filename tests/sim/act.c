@@ -159,13 +159,14 @@ static void retire(struct proc *p, int64_t grace)
 	stop(p, grace);
 }
 
-/* The guardian is dead, its handlers die with it, and the runner ends. */
+/* The guardian is dead, and its handlers die with it. The runner detaches until it has another. */
 static void orphan(struct proc *p)
 {
 	count(p->w, COVER_ORPHAN);
 	p->orphan = true;
 	ward_kill_all(p, COVER_KILL_DEAD);
-	stop(p, 0);
+	baton_detach_make(&p->detach, BATON_DETACH_STORAGE, "the guardian was killed", proc_now(p));
+	proc_act(p);
 }
 
 static void replace(struct proc *p)
@@ -248,6 +249,20 @@ void act(struct world *w, const struct action *a)
 		act_on(p, a);
 }
 
+/* The operator looks whether he was heard, and asks again: what was asked of a registration is
+ * forgotten with it. */
+void heal_again(struct world *w)
+{
+	static struct baton_runner_info infos[SIM_PROCS_MAX];
+	size_t n;
+	CHECK(baton_runner_list(w->store, 0, infos, SIM_PROCS_MAX, &n) == BATON_OK);
+	for (size_t i = 0; i < n; i++) {
+		if (infos[i].wish == BATON_WISH_DRAIN || infos[i].wish == BATON_WISH_DETACH)
+			CHECK(baton_runner_wish(w->store, baton_str_z(infos[i].name),
+			                        BATON_WISH_WORK) == BATON_OK);
+	}
+}
+
 void heal(struct world *w)
 {
 	say(w, NULL, "no more faults");
@@ -261,10 +276,8 @@ void heal(struct world *w)
 		if (p->alive)
 			attach(p);
 	}
-	for (uint32_t i = 0; i < w->plan->seats; i++) {
-		const struct action work = {.kind = ACT_WISH, .seat = i};
-		wish(w, &work);
+	for (uint32_t i = 0; i < w->plan->seats; i++)
 		event_add(w, w->now, EV_BOOT, i, 0);
-	}
+	heal_again(w);
 	event_add(w, w->now + SIM_S, EV_LOOK, 0, 0);
 }

@@ -65,6 +65,8 @@
 	X(GIVE, "shard handed over")                              \
 	X(DRAIN, "handler stopped in a shard that is handed over") \
 	X(LEAVE, "left")                                          \
+	X(UNANSWERED, "ended without an answer of the store")     \
+	X(NOTE, "noted what was asked of it")                     \
 	X(TELL, "told what it is at")                             \
 	X(PROVE, "proved")                                        \
 	X(PROBE, "probed")                                        \

@@ -69,11 +69,16 @@ static void job_done(struct world *w, uint32_t number)
 	if (job->removed)
 		wrong(w, "job %" PRIu32 " is completed after it was cancelled", number);
 	job->done = true;
-	if (job->emit > 0) {
-		count(w, COVER_EMIT);
-		w->jobs[job->emit].put = true;
-		w->jobs[job->emit].order = ++w->orders;
-	}
+}
+
+/* The handler of a claim emits what belongs to its first job. */
+static void job_emits(struct world *w, const struct job *job)
+{
+	if (job->emit == 0)
+		return;
+	count(w, COVER_EMIT);
+	w->jobs[job->emit].put = true;
+	w->jobs[job->emit].order = ++w->orders;
 }
 
 static void count_how(struct world *w, enum baton_work_how how)
@@ -105,6 +110,8 @@ static void end_accepted(struct proc *p, struct grant *g, enum baton_work_how ho
 		if (how == BATON_COMPLETE)
 			job_done(w, g->jobs[i]);
 	}
+	if (how == BATON_COMPLETE)
+		job_emits(w, &w->jobs[g->jobs[0]]);
 }
 
 static void judge_ends(struct proc *p, const struct core_request *r)
@@ -343,8 +350,11 @@ void judge_answer(struct proc *p, const struct core_request *r, struct core_answ
 	case CORE_PROBE:
 		count(w, COVER_PROBE);
 		break;
-	case CORE_SURVEY:
 	case CORE_WISH:
+		if (!r->victim)
+			count(w, COVER_NOTE);
+		return;
+	case CORE_SURVEY:
 		return;
 	}
 	if (r->kind != CORE_TICK && r->kind != CORE_PROVE && r->kind != CORE_PROBE)
@@ -365,7 +375,7 @@ void judge_start(struct proc *p, const struct core_order *order)
 		wrong(w, "%s starts a handler, but was detached by hand", p->name);
 	if (proc_now(p).ns >= deadline.ns && w->plan->variant != VARIANT_RECEIVED)
 		wrong(w, "%s starts a handler after its deadline", p->name);
-	if (p->orphan && p->stopping)
+	if (p->stopping)
 		wrong(w, "%s starts a handler, but was stopped", p->name);
 }
 

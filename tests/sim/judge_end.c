@@ -136,12 +136,15 @@ static void judge_all(struct world *w)
 void judge_look(struct world *w)
 {
 	const char *why = unfinished_work(w);
+	heal_again(w);
 	if (!why)
 		why = unfinished_runners(w);
 	if (!why)
 		judge_all(w);
-	else if (w->now > w->plan->end + LIMIT_S * SIM_S)
-		wrong(w, "%d s after the last fault %s", LIMIT_S, why);
-	else
+	else if (w->now < w->plan->end + LIMIT_S * SIM_S)
 		event_add(w, w->now + SIM_S, EV_LOOK, 0, 0);
+	else
+		wrong(w, "%d s after the last fault %s", LIMIT_S, why);
+	if (why && w->failed)
+		w->rule = why;
 }

@@ -159,9 +159,19 @@ static struct proc *place(struct world *w)
 	return p;
 }
 
+/* One that was to be replaced, and outlived who was to replace it, has the seat again. */
+static bool is_taken(struct world *w, uint32_t seat)
+{
+	for (uint32_t i = 0; i < w->proc_count && !proc_at(w, seat); i++) {
+		if (w->procs[i]->alive && w->procs[i]->seat == seat)
+			w->seats[seat] = i + 1;
+	}
+	return proc_at(w, seat);
+}
+
 void proc_boot(struct world *w, uint32_t seat, bool replace)
 {
-	if (w->retired[seat] || (proc_at(w, seat) && !replace))
+	if (w->retired[seat] || (is_taken(w, seat) && !replace))
 		return;
 	if (w->proc_count == SIM_PROCS_MAX) {
 		wrong(w, "%d processes were not enough", SIM_PROCS_MAX);
@@ -226,7 +236,9 @@ static void leave(struct proc *p, enum baton_err err)
 	say(p->w, p, "ends: %s", err == BATON_OK ? "done" : core_why(p->core));
 	if (!ward_is_empty(p))
 		wrong(p->w, "%s ends while its handlers run", p->name);
-	if (err != BATON_OK && err != BATON_YIELD && err != BATON_NOT_HELD)
+	if (err == BATON_TIMEOUT)
+		count(p->w, COVER_UNANSWERED);
+	else if (err != BATON_OK && err != BATON_YIELD && err != BATON_NOT_HELD)
 		wrong(p->w, "%s ends: %s", p->name, core_why(p->core));
 	if (err == BATON_YIELD)
 		count(p->w, COVER_NAME_TAKEN);
@@ -313,6 +325,8 @@ void proc_act(struct proc *p)
 	watch(p);
 	give_orders(p);
 	ward_deadline(p, core_hard_stop(p->core));
+	if (p->orphan && core_counts(p->core).running == 0 && !core_is_asking(p->core))
+		p->orphan = false;
 	if (core_ask(p->core, proc_now(p), &request))
 		link_ask(p, &request);
 	watch(p);

@@ -10,7 +10,7 @@ static bool fails(struct world *w, const struct plan *plan)
 	const char *rule = w->rule;
 	memset(&cover, 0, sizeof cover);
 	world_run(w, plan, &cover, false);
-	bool same = w->rule == rule;
+	bool same = w->failed && w->rule == rule;
 	w->rule = rule;
 	return same;
 }

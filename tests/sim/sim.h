@@ -266,6 +266,7 @@ bool ward_is_empty(const struct proc *p);
 /* What people and faults do. */
 void act(struct world *w, const struct action *a);
 void heal(struct world *w);
+void heal_again(struct world *w);
 
 /* Checks. */
 void judge_request(struct proc *p, const struct core_request *r);

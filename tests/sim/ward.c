@@ -53,7 +53,8 @@ static int64_t length_of(struct proc *p, const struct grant *g)
 	uint64_t roll = rng_below(&p->rng, 100);
 	if (p->w->jobs[g->jobs[0]].poison)
 		return between(&p->rng, SIM_MS, 100 * SIM_MS);
-	return roll < 60   ? between(&p->rng, SIM_MS, 300 * SIM_MS)
+	return roll < 60 || p->w->healed
+	               ? between(&p->rng, SIM_MS, 300 * SIM_MS)
 	       : roll < 85 ? between(&p->rng, 300 * SIM_MS, 3 * SIM_S)
 	                   : between(&p->rng, 3 * SIM_S, 20 * SIM_S);
 }

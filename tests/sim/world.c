@@ -198,6 +198,8 @@ static void end(struct world *w)
 
 static void happen(struct world *w, const struct event *e)
 {
+	if (e->kind == EV_ACTION && w->healed)
+		return;
 	if (e->kind == EV_ACTION)
 		act(w, &w->plan->actions[e->arg]);
 	else if (e->kind == EV_HEAL)
