@@ -26,6 +26,8 @@ enum {
 	OPTION_UNTIL_EMPTY,
 	OPTION_REPLACE,
 	OPTION_TTL,
+	OPTION_BEAT,
+	OPTION_MARGIN,
 	OPTION_DRAIN,
 	OPTION_HOOK
 };
@@ -56,6 +58,8 @@ static const struct option options[] = {
 	{"until-empty", no_argument, NULL, OPTION_UNTIL_EMPTY},
 	{"replace", no_argument, NULL, OPTION_REPLACE},
 	{"ttl", required_argument, NULL, OPTION_TTL},
+	{"beat", required_argument, NULL, OPTION_BEAT},
+	{"margin", required_argument, NULL, OPTION_MARGIN},
 	{"drain", required_argument, NULL, OPTION_DRAIN},
 	{"hook", required_argument, NULL, OPTION_HOOK},
 	{0},
@@ -75,6 +79,10 @@ static bool take_span(struct request *r, int option, const char *value)
 		return span_parse("--grace", value, &any, &handler->grace);
 	case OPTION_TTL:
 		return span_parse("--ttl", value, &ttl, &r->options.ask.ttl);
+	case OPTION_BEAT:
+		return span_parse("--beat", value, &any, &r->options.beat);
+	case OPTION_MARGIN:
+		return span_parse("--margin", value, &any, &r->options.margin);
 	default:
 		return span_parse("--drain", value, &drain, &r->drain);
 	}
@@ -89,6 +97,8 @@ static bool take(void *arg, int option, const char *value)
 	case OPTION_TIMEOUT:
 	case OPTION_GRACE:
 	case OPTION_TTL:
+	case OPTION_BEAT:
+	case OPTION_MARGIN:
 	case OPTION_DRAIN:
 		return take_span(r, option, value);
 	case OPTION_JOIN:

@@ -17,6 +17,7 @@ static const char *const wishes[] = {
 	[BATON_WISH_WORK] = "work",
 	[BATON_WISH_DRAIN] = "drain",
 	[BATON_WISH_DETACH] = "detach",
+	[BATON_WISH_LEAVE] = "leave",
 };
 
 /* Room for `more` elements behind those that are there. */

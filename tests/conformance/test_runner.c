@@ -156,7 +156,7 @@ static void a_runner_proves_that_it_can_write_until_it_is_taken_over(void **stat
 static void what_is_asked_of_a_runner_lasts_as_long_as_it_does(void **state)
 {
 	struct world *w = *state;
-	static const enum baton_runner_wish wishes[] = {BATON_WISH_DRAIN, BATON_WISH_DETACH,
+	static const enum baton_runner_wish wishes[] = {BATON_WISH_DRAIN, BATON_WISH_LEAVE,
 	                                                BATON_WISH_WORK, BATON_WISH_DETACH};
 	struct baton_runner *r = enlist(w, "one"), *other = enlist(w, "two");
 	assert_int_equal(seen(w, r).wish, BATON_WISH_WORK);

@@ -39,7 +39,7 @@ static enum baton_err row_read(const struct query *q, struct runner_row *r)
 	text_read(q, 10, r->queues, BATON_RUNNER_QUEUES_MAX);
 	text_read(q, 11, r->life, BATON_RUNNER_LIFE_MAX);
 	text_read(q, 14, r->state, BATON_NAME_MAX);
-	if (r->slot < BEATS_MAX && (unsigned)r->wish - 1 < BATON_WISH_DETACH &&
+	if (r->slot < BEATS_MAX && (unsigned)r->wish - 1 < BATON_WISH_LEAVE &&
 	    baton_owner_parse(column_str(q, 5), &r->owner) == BATON_OK)
 		return BATON_OK;
 	return unreadable(q->db);
