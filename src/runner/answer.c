@@ -17,7 +17,7 @@ static void name_taken(struct core *c, const struct core_answer *a, struct baton
 	} else if (a->fate == CORE_DYING) {
 		c->probe_at = baton_mono_add(now, baton_duration_ms(DYING_MS));
 	} else if (c->o.replace) {
-		c->wish = !c->wished;
+		c->wish = true;
 	} else {
 		snprintf(c->why, sizeof c->why, "a runner '%.200s' is there already, as process %d",
 		         a->other.name, (int)a->other.owner.pid);
@@ -33,7 +33,9 @@ static void registered(struct core *c, const struct core_answer *a, struct baton
 		c->sent = a->sent;
 		c->told = c->stopping;
 		c->doubt = false;
-		c->weight = c->stopping ? 0 : c->o.weight;
+		c->noted = c->want == BATON_WISH_WORK;
+		c->weight = core_weight(c);
+		c->stale = c->detached;
 		c->survey_at = now;
 		c->sight_count = 0;
 		c->hungry = true;
@@ -155,6 +157,15 @@ static void ticked(struct core *c, struct core_answer *a)
 		runs_stop_new(c);
 }
 
+/* Meanwhile something else may have been asked of it. */
+static void wished(struct core *c, const struct core_answer *a)
+{
+	if (c->request.victim)
+		c->wish = false;
+	else if (c->request.wish == c->want)
+		c->noted = a->err == BATON_OK;
+}
+
 static void left(struct core *c, const struct core_answer *a)
 {
 	if (a->err != BATON_OK && a->err != BATON_NOT_HELD)
@@ -195,8 +206,7 @@ static void apply(struct core *c, struct core_answer *a, struct baton_mono now)
 		ticked(c, a);
 		break;
 	case CORE_WISH:
-		c->wish = false;
-		c->wished = a->err == BATON_OK || a->err == BATON_NOT_FOUND;
+		wished(c, a);
 		break;
 	case CORE_SETTLE:
 		c->doubt = a->err != BATON_OK;

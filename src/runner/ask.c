@@ -165,6 +165,14 @@ static bool ask_tell(struct core *c)
 	return ask(c, CORE_TELL);
 }
 
+/* The store forgets with a registration what was asked of the runner, and knows nothing of what was
+ * asked here: it is told, so that whoever asks for something else is heard. */
+static bool ask_note(struct core *c)
+{
+	c->request.wish = c->want;
+	return ask(c, CORE_WISH);
+}
+
 /* The registration is one from before a detachment: its handlers end, what they did is sent, and it
  * is given up. Each step is also a probe. */
 static bool ask_stale(struct core *c, struct baton_mono now)
@@ -182,6 +190,8 @@ static bool ask_stale(struct core *c, struct baton_mono now)
 		return ask(c, CORE_LEAVE);
 	if (ask_shards(c, SHARD_DROPPED, CORE_GIVE))
 		return true;
+	if (!c->noted)
+		return ask_note(c);
 	return c->told ? ask(c, CORE_SURVEY) : ask_tell(c);
 }
 
@@ -197,6 +207,7 @@ static bool ask_register(struct core *c, struct baton_mono now)
 	if (c->take_over)
 		return ask_take_over(c);
 	c->request.victim = &c->victim;
+	c->request.wish = BATON_WISH_LEAVE;
 	if (c->wish)
 		return ask(c, CORE_WISH);
 	return probe(c, CORE_REGISTER, now);
@@ -211,6 +222,8 @@ static bool ask_attached(struct core *c, struct baton_mono now)
 		return ask_settle(c);
 	if (look && !c->looked)
 		return ask(c, CORE_SURVEY);
+	if (!c->noted)
+		return ask_note(c);
 	if (ask_tick(c) || ask_shards(c, SHARD_LEAVING, CORE_GIVE))
 		return true;
 	if (!c->stopping && ask_shards(c, SHARD_WANTED, CORE_TAKE))
@@ -234,7 +247,7 @@ bool ask_next(struct core *c, struct baton_mono now)
 	};
 	if (c->stale)
 		return ask_stale(c, now);
-	if (state == BATON_DETACHED)
+	if (state == BATON_DETACHED && (!c->manual || c->number > 0 || c->stopping))
 		return probe(c, CORE_PROBE, now);
 	if (c->number == 0)
 		return !c->stopping && ask_register(c, now);

@@ -25,6 +25,7 @@ enum baton_err core_new(const struct core_options *options, struct core **ret_co
 		return fail_memory(sizeof *c, "a runner");
 	c->o = *options;
 	c->weight = options->weight;
+	c->want = BATON_WISH_WORK;
 	c->hungry = true;
 	for (size_t i = 0; i < options->serve_count; i++)
 		c->served[i].serve = &options->serves[i];
@@ -82,7 +83,7 @@ static void drop_all(struct core *c, struct baton_mono now)
 	c->stale = true;
 	c->told = false;
 	c->take_over = false;
-	c->wish = c->wished = false;
+	c->wish = false;
 	c->probe_at = now;
 	c->backoff = (struct baton_duration){0};
 	for (size_t i = 0; i < c->o.serve_count; i++) {
@@ -114,10 +115,16 @@ void core_notice(struct core *c, struct baton_mono now)
 	if (detached && !c->detached)
 		drop_all(c, now);
 	c->detached = detached;
-	if (!c->stale)
+	if (!detached && !c->stale && !c->manual)
 		return;
 	baton_detach_look(c->o.detach, &info);
+	if (info.manual != c->manual) {
+		c->want = info.manual ? BATON_WISH_DETACH : BATON_WISH_WORK;
+		c->noted = false;
+	}
 	c->manual = info.manual;
+	if (!c->stale)
+		return;
 	if (c->number == 0)
 		refuse_unsent(c);
 	if (c->number == 0 && c->runs.running == 0 && c->runs.unsent == 0)
@@ -164,7 +171,8 @@ void core_renewed(struct core *c, struct baton_mono now)
 	c->backoff = (struct baton_duration){0};
 	c->counted_at = now;
 	if (c->detached)
-		c->probe_at = baton_mono_add(now, baton_duration_ms(100));
+		c->probe_at = baton_mono_add(
+			now, c->manual && c->told ? c->o.beat : baton_duration_ms(100));
 	baton_detach_healthy(c->o.detach, now);
 	core_notice(c, now);
 }
@@ -299,26 +307,28 @@ static struct baton_mono earlier(struct baton_mono a, struct baton_mono b)
 	return a.ns < b.ns ? a : b;
 }
 
-static struct baton_mono drain_next(const struct core *c)
+/* When the next handler is to be told to stop, of those that were not told yet. */
+static struct baton_mono stop_next(const struct core *c)
 {
 	struct baton_mono next = BATON_MONO_NEVER;
-	for (size_t i = 0; i < c->o.serve_count && c->leaving; i++) {
-		for (uint32_t n = 0; n < c->served[i].count; n++) {
-			const struct shard *shard = &c->served[i].shards[n];
-			if (shard->is == SHARD_LEAVING && shard->runs > 0)
-				next = earlier(next, shard->drain);
-		}
+	for (uint32_t i = 0; i < c->runs.max && (c->stopping || c->leaving); i++) {
+		const struct run *r = &c->runs.all[i];
+		if (r->is != RUN_NEW && r->is != RUN_ON)
+			continue;
+		const struct shard *shard = &c->served[r->queue].shards[r->shard];
+		if (shard->is == SHARD_LEAVING)
+			next = earlier(next, shard->drain);
+		if (c->stopping)
+			next = earlier(next, c->stop_at);
 	}
 	return next;
 }
 
 struct baton_mono core_next(const struct core *c)
 {
-	struct baton_mono next = BATON_MONO_NEVER;
+	struct baton_mono next = stop_next(c);
 	if (c->number > 0 && !c->stale)
-		next = earlier(core_deadline(c), drain_next(c));
-	if (c->stopping && c->runs.running > 0)
-		next = earlier(next, c->stop_at);
+		next = earlier(next, core_deadline(c));
 	if (c->asked || c->done)
 		return next;
 	if (c->stale || c->detached || c->number == 0)

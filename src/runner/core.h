@@ -57,7 +57,7 @@ enum core_kind {
 	CORE_SETTLE,    /* give back what is claimed and not in `proofs` */
 	CORE_PROVE,     /* that the registration holds and the store can be written */
 	CORE_TELL,      /* `text` */
-	CORE_WISH,      /* that `victim` leaves */
+	CORE_WISH,      /* `wish`, of `victim`; or, without one, of this runner itself */
 	CORE_LEAVE,
 	CORE_PROBE /* anything that shows that the store works */
 };
@@ -76,6 +76,7 @@ struct core_request {
 	const struct baton_work_proof *proofs;
 	size_t proof_count;
 	char text[BATON_NAME_MAX + 1];
+	enum baton_runner_wish wish;
 };
 
 /* How it stands with another runner. */

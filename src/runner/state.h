@@ -98,6 +98,8 @@ struct core {
 	bool stale;             /* of registration or runs: they are from before a detachment */
 	bool manual;            /* that was by hand: it stays registered */
 	bool told;              /* the store knows what it is at */
+	enum baton_runner_wish want; /* what it was asked for last */
+	bool noted;             /* the store knows that, for this registration */
 
 	/* Requests. */
 	bool asked; /* one is under way */
@@ -111,7 +113,6 @@ struct core {
 	struct baton_runner_info victim;
 	bool take_over;  /* `victim` is to be taken over */
 	bool wish;       /* `victim` is to be asked to leave */
-	bool wished;     /* it was */
 	uint32_t singly; /* so many ends are sent alone: one of them is not accepted */
 	bool doubt;      /* it is not known what the last tick claimed */
 	bool hungry;     /* there may be work */
@@ -186,6 +187,9 @@ void core_lost(struct core *c, struct baton_mono now);
 /* A renewal, or a probe, failed or went well. */
 void core_failed(struct core *c, enum baton_err err, const char *why, struct baton_mono now);
 void core_renewed(struct core *c, struct baton_mono now);
+
+/* Its share as it is wanted now: 0 while it drains. */
+uint32_t core_weight(const struct core *c);
 
 /* Until when it may act under its registration. */
 struct baton_mono core_deadline(const struct core *c);

@@ -160,23 +160,31 @@ static void look_at_queue(struct core *c, struct served *s, const struct core_su
 	c->settled = c->settled && still && all_owned(s);
 }
 
-/* What the operator wants of this runner. */
+uint32_t core_weight(const struct core *c)
+{
+	return c->want == BATON_WISH_WORK && !c->stopping ? c->o.weight : 0;
+}
+
+/* What the operator wants of this runner, once the store knows what he wanted before. */
 static void heed(struct core *c, const struct baton_runner_info *me, struct baton_mono now)
 {
-	uint32_t weight = me->wish == BATON_WISH_WORK && !c->stopping ? c->o.weight : 0;
 	if (me->wish == BATON_WISH_LEAVE && !c->stopping) {
 		snprintf(c->why, sizeof c->why, "another runner '%s' has taken its place",
 		         me->name);
 		c->result = BATON_NOT_HELD;
 		core_stop(c, (struct baton_duration){0}, now);
 	}
-	if (me->wish == BATON_WISH_DETACH && !c->stale)
-		core_detach(c, now);
-	if (me->wish == BATON_WISH_WORK && c->manual)
-		core_attach(c, now);
-	if (weight != c->weight)
+	if (me->wish != BATON_WISH_LEAVE && c->noted) {
+		if (me->wish == BATON_WISH_DETACH && !c->manual)
+			core_detach(c, now);
+		if (me->wish != BATON_WISH_DETACH && c->manual)
+			core_attach(c, now);
+		c->want = me->wish;
+		c->noted = true;
+	}
+	if (core_weight(c) != c->weight)
 		c->told = false;
-	c->weight = weight;
+	c->weight = core_weight(c);
 }
 
 void survey_take_in(struct core *c, const struct core_survey *survey, struct baton_mono sent,
