@@ -1,5 +1,6 @@
 /* baton work: executes a command for each job of queues. */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "helper.h"
 #include "moment.h"
 #include "name.h"
 #include "number.h"
@@ -26,6 +28,8 @@ enum {
 	OPTION_UNTIL_EMPTY,
 	OPTION_REPLACE,
 	OPTION_TTL,
+	OPTION_BEAT,
+	OPTION_MARGIN,
 	OPTION_DRAIN,
 	OPTION_HOOK
 };
@@ -56,6 +60,8 @@ static const struct option options[] = {
 	{"until-empty", no_argument, NULL, OPTION_UNTIL_EMPTY},
 	{"replace", no_argument, NULL, OPTION_REPLACE},
 	{"ttl", required_argument, NULL, OPTION_TTL},
+	{"beat", required_argument, NULL, OPTION_BEAT},
+	{"margin", required_argument, NULL, OPTION_MARGIN},
 	{"drain", required_argument, NULL, OPTION_DRAIN},
 	{"hook", required_argument, NULL, OPTION_HOOK},
 	{0},
@@ -75,6 +81,10 @@ static bool take_span(struct request *r, int option, const char *value)
 		return span_parse("--grace", value, &any, &handler->grace);
 	case OPTION_TTL:
 		return span_parse("--ttl", value, &ttl, &r->options.ask.ttl);
+	case OPTION_BEAT:
+		return span_parse("--beat", value, &any, &r->options.beat);
+	case OPTION_MARGIN:
+		return span_parse("--margin", value, &any, &r->options.margin);
 	default:
 		return span_parse("--drain", value, &drain, &r->drain);
 	}
@@ -89,6 +99,8 @@ static bool take(void *arg, int option, const char *value)
 	case OPTION_TIMEOUT:
 	case OPTION_GRACE:
 	case OPTION_TTL:
+	case OPTION_BEAT:
+	case OPTION_MARGIN:
 	case OPTION_DRAIN:
 		return take_span(r, option, value);
 	case OPTION_JOIN:
@@ -262,6 +274,7 @@ int cmd_work(struct out *out, int argc, char **argv)
 	struct operands operands = {.max = BATON_RUNNER_SERVES_MAX};
 	const struct reading reading = {options, &operands, take, &r};
 	int status, at = command_at(argc, argv);
+	char helper[PATH_MAX];
 	char **command = at < argc ? argv + at + 1 : argv + argc;
 	if (at < argc)
 		argv[at] = NULL;
@@ -272,6 +285,7 @@ int cmd_work(struct out *out, int argc, char **argv)
 		return EX_USAGE;
 	name_make(&r);
 	r.options.handler.command = command;
+	r.options.handler.guardian = helper_beside(helper);
 	r.options.drain = r.drain.ns > 0 ? r.drain : baton_duration_ms(1);
 	r.options.claims = r.once ? 1 : 0;
 	r.options.slots = r.once ? 1 : r.options.slots;
