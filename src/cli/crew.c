@@ -22,17 +22,20 @@
 
 const char *const crew_names[CREW_RUNNERS] = {"ada", "ben", "cleo"};
 
-/* What is executed for each job: it tells the witness that it begins, works, and sends the effect
- * of its work down its runner's line. It has done its job when the witness says so. */
-static const char handler[] = "read -r job\n"
-			      "exec 3< " WITNESS_ANSWERS "/$BATON_LANE\n"
-			      "echo begin $BATON_LANE $job $BATON_FENCE $$ > " WITNESS_INBOX "\n"
-			      "sleep 0.05\n"
-			      "echo effect $BATON_LANE $job $BATON_FENCE $$ > $" LINE_VARIABLE "\n"
-			      "while read -r pid status <&3; do\n"
-			      "	[ $pid != $$ ] || exit $status\n"
-			      "done\n"
-			      "exit 75\n";
+/* What is executed for each job: it tells the witness that it begins, is busy until the witness
+ * answers, and sends the effect of its work down its runner's line. It has done its job when the
+ * witness says so. */
+static const char handler[] =
+	"read -r job\n"
+	"exec 3< " WITNESS_ANSWERS "/$BATON_LANE\n"
+	"answer() {\n"
+	"	while read -r pid status <&3; do [ $pid != $$ ] || return $status; done\n"
+	"	return 75\n"
+	"}\n"
+	"echo begin $BATON_LANE $job $BATON_FENCE $$ > " WITNESS_INBOX "\n"
+	"answer || exit\n"
+	"echo effect $BATON_LANE $job $BATON_FENCE $$ > $" LINE_VARIABLE "\n"
+	"answer\n";
 
 void crew_adopt(void)
 {
@@ -163,13 +166,27 @@ void crew_kill(struct crew *crew, size_t runner)
 	crew->runners[runner] = 0;
 }
 
-void crew_freeze(const struct crew *crew, size_t runner, bool frozen)
+static void signal_both(const struct crew *crew, size_t runner, int number)
 {
-	int number = frozen ? SIGSTOP : SIGCONT;
 	if (crew->runners[runner] > 0)
 		kill(crew->runners[runner], number);
 	if (crew->lines[runner] > 0)
 		kill(crew->lines[runner], number);
+}
+
+void crew_freeze(const struct crew *crew, size_t runner)
+{
+	siginfo_t info;
+	id_t id = (id_t)crew->runners[runner];
+	signal_both(crew, runner, SIGSTOP);
+	/* What it finds, an end too, is left for others to find. */
+	while (waitid(P_PID, id, &info, WSTOPPED | WEXITED | WNOWAIT) < 0 && errno == EINTR)
+		;
+}
+
+void crew_thaw(const struct crew *crew, size_t runner)
+{
+	signal_both(crew, runner, SIGCONT);
 }
 
 /* The last line that the runner has written, which may be cut. */

@@ -40,8 +40,11 @@ int crew_hire(struct crew *crew, size_t runner);
 /* Kills a runner, which is not missed then. */
 void crew_kill(struct crew *crew, size_t runner);
 
-/* Stops a runner and its line, or lets them go on. */
-void crew_freeze(const struct crew *crew, size_t runner, bool frozen);
+/* Stops a runner and its line: returns when the runner stands still. */
+void crew_freeze(const struct crew *crew, size_t runner);
+
+/* Lets both go on. */
+void crew_thaw(const struct crew *crew, size_t runner);
 
 /* Whether one of them has ended by itself: then `text` says who, and what it said last. */
 bool crew_missed(const struct crew *crew, char *text, size_t room);

@@ -21,6 +21,7 @@
 #define NS_PER_S INT64_C(1000000000)
 #define LOOK_MS 100
 #define PATIENCE_NS (300 * NS_PER_S) /* for all of it, on a machine that is very busy */
+#define PROBE_MS 300
 #define RUNNERS_PAGE 16
 #define WORDS_ROOM 256
 
@@ -49,6 +50,7 @@ struct play {
 	struct view view;
 	struct crew crew;
 	struct store store;
+	struct baton_store *probe; /* the same, for who waits but a moment for others */
 	enum act act;
 	int64_t now_ns, act_ns; /* this look; when the act began */
 	uint32_t lane_shard[JUDGE_LANES];
@@ -257,12 +259,23 @@ static void act_killed(struct play *p)
 	begin(p, ACT_GO_ON);
 }
 
+/* Whether the one that is frozen now was not about to write to the store just then: an SQLite file
+ * can be written by nobody while it is, and so nobody could take its place. */
+static bool others_can_write(struct play *p)
+{
+	return baton_queue_pause(p->probe, queue_name(), false) == BATON_OK;
+}
+
 static void act_go_on(struct play *p)
 {
 	if (!has_passed(p, FREEZE_AFTER_NS))
 		return;
 	failover_of(p, &p->frozen, FROZEN);
-	crew_freeze(&p->crew, FROZEN, true);
+	crew_freeze(&p->crew, FROZEN);
+	if (!others_can_write(p)) {
+		crew_thaw(&p->crew, FROZEN);
+		return;
+	}
 	view_tell(&p->view, p->now_ns,
 	          "%s (pid %d) is frozen, with its line to the witness: SIGSTOP",
 	          crew_names[FROZEN], p->crew.runners[FROZEN]);
@@ -281,7 +294,7 @@ static void act_taken(struct play *p)
 {
 	if (!has_passed(p, THAW_AFTER_NS))
 		return;
-	crew_freeze(&p->crew, FROZEN, false);
+	crew_thaw(&p->crew, FROZEN);
 	view_tell(&p->view, p->now_ns, "%s goes on, and does not know yet: SIGCONT",
 	          crew_names[FROZEN]);
 	begin(p, ACT_THAWED);
@@ -416,6 +429,13 @@ static int prepare(struct play *p, const char *folder)
 	enum baton_err e = baton_queue_set(p->store.handle, queue_name(), &policy);
 	if (e != BATON_OK)
 		return store_fail(&p->store, e);
+	const struct baton_store_options probe = {
+		.where = baton_str_z(p->store.where),
+		.patience = baton_duration_ms(PROBE_MS),
+	};
+	e = baton_store_open(&probe, &p->probe);
+	if (e != BATON_OK)
+		return store_fail(&p->store, e);
 	for (size_t i = 0; status == EX_OK && i < CREW_RUNNERS; i++)
 		status = crew_hire(&p->crew, i);
 	view_tell(&p->view, clock_ns(), "three runners: ada (pid %d), ben (%d), cleo (%d)",
@@ -440,6 +460,7 @@ int play(struct out *out, const char *folder, const volatile sig_atomic_t *stop)
 	if (status == EX_OK)
 		status = perform(p, stop);
 	crew_end(&p->crew);
+	baton_store_close(p->probe);
 	store_close(&p->store);
 	free(p);
 	crew_await();

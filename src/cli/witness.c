@@ -20,9 +20,9 @@
 #define INPUT_ROOM 8192
 #define ANSWERS_MAX 256
 
-/* An effect takes so long to be answered: so that some handlers die with their effects done, and
- * the next ones do them again. */
-#define ANSWER_NS INT64_C(50000000)
+/* So long is a handler busy before its effect, and so long is it not told that this was accepted:
+ * some die in the one time and leave no effect, and some in the other, whose job is done again. */
+#define ANSWER_NS INT64_C(125000000)
 #define NS_PER_MS 1000000
 
 /* What is to be told to a handler. */
@@ -122,6 +122,7 @@ static void begin(struct witness *w, const struct judge_record *r)
 	if (*handler >= 0)
 		close(*handler);
 	*handler = (int)syscall(SYS_pidfd_open, r->pid, 0);
+	answer_later(w, r, true);
 }
 
 static void hear(struct witness *w, const char *line)

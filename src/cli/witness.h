@@ -9,7 +9,8 @@
 /* Where it is told things, in the current folder: lines, each written at once. */
 #define WITNESS_INBOX "inbox"
 
-/* A folder with a pipe for each lane, by number, on which it answers "PID STATUS". */
+/* A folder with a pipe for each lane, by number, on which it answers each line, after a
+ * while: "PID STATUS". */
 #define WITNESS_ANSWERS "answers"
 
 /* Makes these. False: errno says why. */
