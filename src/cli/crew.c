@@ -142,7 +142,7 @@ int crew_hire(struct crew *crew, size_t runner)
 {
 	char line[NAME_ROOM], log[NAME_ROOM];
 	const char *const argv[] = {
-		crew->program, "work", CREW_QUEUE, "--name", crew_names[runner], "-j", "6",
+		crew->program, "work", CREW_QUEUE, "--name", crew_names[runner], "-j", "50",
 		"--ttl",       "3s",   "--beat",   "500ms",  "--margin",         "1s", "--",
 		"sh",          "-c",   handler,    NULL,
 	};

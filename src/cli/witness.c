@@ -22,7 +22,7 @@
 
 /* So long is a handler busy before its effect, and so long is it not told that this was accepted:
  * some die in the one time and leave no effect, and some in the other, whose job is done again. */
-#define ANSWER_NS INT64_C(125000000)
+#define ANSWER_NS INT64_C(140000000)
 #define NS_PER_MS 1000000
 
 /* What is to be told to a handler. */
