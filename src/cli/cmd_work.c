@@ -1,5 +1,6 @@
 /* baton work: executes a command for each job of queues. */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "helper.h"
 #include "moment.h"
 #include "name.h"
 #include "number.h"
@@ -276,6 +278,7 @@ int cmd_work(struct out *out, int argc, char **argv)
 	struct operands operands = {.max = BATON_RUNNER_SERVES_MAX};
 	const struct reading reading = {options, &operands, take, &r};
 	int status, at = command_at(argc, argv);
+	char helper[PATH_MAX];
 	char **command = at < argc ? argv + at + 1 : argv + argc;
 	if (at < argc)
 		argv[at] = NULL;
@@ -286,6 +289,7 @@ int cmd_work(struct out *out, int argc, char **argv)
 		return EX_USAGE;
 	name_make(&r);
 	r.options.handler.command = command;
+	r.options.handler.guardian = helper_beside(helper);
 	r.options.drain = r.drain.ns > 0 ? r.drain : baton_duration_ms(1);
 	r.options.claims = r.once ? 1 : 0;
 	r.options.slots = r.once ? 1 : r.options.slots;
