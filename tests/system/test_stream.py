@@ -346,23 +346,40 @@ def test_a_command_that_cannot_be_executed_fails_the_job(shop):
     assert "'/nowhere/x' cannot be executed" in shop.object('show', '1')['error']
 
 
-def test_what_takes_too_long_ends_its_worker_and_the_rest_is_given_back(shop, worker, told):
-    shop.put('mail', '--lane', 'a', 'slow')
+def test_what_takes_too_long_ends_its_worker(shop, worker):
+    shop.put('mail', 'slow')
     result = stream(shop, 'mail', worker('''
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
 for claim in claims():
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    tell(os.getpid())
     signal.pause()
 '''), '--timeout', '300ms')
     assert result.returncode == OK, result
-    pid, = told()
-    assert is_gone(pid)
     job = shop.object('show', '1')
     assert (job['state'], job['error']) == ('retry', 'it took longer than 300ms')
 
 
+def test_what_a_worker_had_beside_what_took_too_long_is_given_back(shop, worker, pipe):
+    shop.put('mail', 'slow')
+    shop.start('work', 'mail', '--stream', '-j', '1', '--in-flight', '2', '--timeout', '2s', '--',
+               *worker(f'''
+hangs = False
+for claim in claims():
+    payload, attempt = claim['jobs'][0]['payload'], claim['attempt']
+    hangs = hangs or (payload == 'slow' and attempt == 1)
+    open({pipe.path!r}, 'w').write(f'{{payload}} {{attempt}} {{hangs}}\\n')
+    if not hangs:
+        done(claim)
+'''))
+    assert pipe.line() == 'slow 1 True'
+    shop.put('mail', 'quick')
+    lines = [pipe.line()]
+    while not (lines[-1].startswith('quick') and lines[-1].endswith('False')):
+        lines.append(pipe.line())
+    assert lines[-1] == 'quick 1 False'
+
+
 def test_who_does_not_read_is_not_written_to_without_bound(shop, worker):
-    shop.ok('queue', 'set', 'mail', 'payload_max=8388608')
+    shop.ok('queue', 'set', 'mail', 'payload-max=8388608')
     payload = b'x' * (8 << 20)
     shop.ok('put', 'mail', '-', input=payload)
     result = stream(shop, 'mail', worker('signal.pause()\n'), '-j', '1', '--in-flight', '4',
@@ -372,7 +389,7 @@ def test_who_does_not_read_is_not_written_to_without_bound(shop, worker):
 
 
 def test_a_large_payload_comes_whole(shop, worker, told):
-    shop.ok('queue', 'set', 'mail', 'payload_max=8388608')
+    shop.ok('queue', 'set', 'mail', 'payload-max=8388608')
     shop.ok('put', 'mail', '-', input=b'x' * (8 << 20))
     result = stream(shop, 'mail', worker('''
 for claim in claims():
