@@ -22,6 +22,8 @@ enum {
 	OPTION_GRACE,
 	OPTION_JOIN,
 	OPTION_LINES,
+	OPTION_STREAM,
+	OPTION_IN_FLIGHT,
 	OPTION_NAME,
 	OPTION_WEIGHT,
 	OPTION_ONCE,
@@ -54,6 +56,8 @@ static const struct option options[] = {
 	{"grace", required_argument, NULL, OPTION_GRACE},
 	{"join", required_argument, NULL, OPTION_JOIN},
 	{"lines", no_argument, NULL, OPTION_LINES},
+	{"stream", no_argument, NULL, OPTION_STREAM},
+	{"in-flight", required_argument, NULL, OPTION_IN_FLIGHT},
 	{"name", required_argument, NULL, OPTION_NAME},
 	{"weight", required_argument, NULL, OPTION_WEIGHT},
 	{"once", no_argument, NULL, OPTION_ONCE},
@@ -103,6 +107,9 @@ static bool take(void *arg, int option, const char *value)
 	case OPTION_MARGIN:
 	case OPTION_DRAIN:
 		return take_span(r, option, value);
+	case OPTION_IN_FLIGHT:
+		return number_parse("in-flight", value, BATON_RUNNER_SLOTS_MAX,
+		                    &r->options.handler.in_flight);
 	case OPTION_JOIN:
 		return number_parse("join", value, BATON_JOIN_MAX, &r->join);
 	case OPTION_NAME:
@@ -112,6 +119,9 @@ static bool take(void *arg, int option, const char *value)
 		                      &r->options.ask.weight);
 	case OPTION_LINES:
 		r->options.handler.json = true;
+		return true;
+	case OPTION_STREAM:
+		r->options.handler.stream = true;
 		return true;
 	case OPTION_ONCE:
 		r->once = true;
@@ -263,6 +273,10 @@ static bool fits(const struct request *r, const char *const *command)
 		complain("work needs a command behind '--', such as: baton work mail -- ./send");
 	else if (r->once && r->options.until_empty)
 		complain("--once and --until-empty cannot be together");
+	else if (r->options.handler.stream && r->options.handler.json)
+		complain("--stream and --lines cannot be together");
+	else if (r->options.handler.in_flight > 0 && !r->options.handler.stream)
+		complain("--in-flight needs --stream");
 	else
 		return true;
 	return false;
@@ -293,6 +307,7 @@ int cmd_work(struct out *out, int argc, char **argv)
 	r.options.drain = r.drain.ns > 0 ? r.drain : baton_duration_ms(1);
 	r.options.claims = r.once ? 1 : 0;
 	r.options.slots = r.once ? 1 : r.options.slots;
+	r.options.handler.in_flight = r.once ? 0 : r.options.handler.in_flight;
 	r.options.log = &r.log;
 	r.options.changed = r.hook ? on_change : NULL;
 	r.options.arg = &r;
