@@ -325,7 +325,7 @@ void cluster_database(struct cluster *c, char *where, size_t size)
 	            "DO $$ DECLARE t text; BEGIN "
 	            "IF to_regclass('baton.state') IS NULL THEN RETURN; END IF; "
 	            "FOREACH t IN ARRAY ARRAY['queue', 'batch', 'claim', 'source', 'answer', "
-	            "'lease', 'schedule', 'runner'] LOOP "
+	            "'lease', 'schedule', 'runner', 'sleeper'] LOOP "
 	            "IF pg_relation_size('baton.' || t) > 1000000 "
 	            "THEN EXECUTE 'TRUNCATE baton.' || t; "
 	            "ELSE EXECUTE 'DELETE FROM baton.' || t; END IF; END LOOP; "

@@ -490,3 +490,10 @@ enum baton_err pg_version(struct baton_store *store, uint64_t *ret_version)
 		*ret_version = (uint64_t)version;
 	return e;
 }
+
+enum baton_err pg_mark(struct pg_store *s)
+{
+	int rows;
+	int64_t since;
+	return one_number(s, SQL_SLEEP, NULL, &rows, &since);
+}

@@ -36,9 +36,10 @@ struct deal {
 	struct call *calls; /* linked by their requests */
 	struct wants first, second;
 	struct desk desk;
-	bool open;  /* the desk is */
-	bool any;   /* something was written */
-	bool split; /* a call failed after a part of it was written */
+	bool open;     /* the desk is */
+	bool any;      /* something was written */
+	bool split;    /* a call failed after a part of it was written */
+	bool sleepers; /* elsewhere, when it was committed */
 	int64_t xid;
 	struct baton_store_news *news;
 	size_t news_count;
@@ -200,8 +201,10 @@ static enum baton_err finish(struct deal *t)
 	int answer = conn_send(t->c, SQL_XID, NULL);
 	conn_hurry(t->c);
 	enum baton_err e = conn_commit(t->c);
-	if (answer < t->c->read && PQntuples(conn_answer(t->c, answer)) == 1)
+	if (answer < t->c->read && PQntuples(conn_answer(t->c, answer)) == 1) {
 		t->xid = cell_int(conn_answer(t->c, answer), 0, 0);
+		t->sleepers = cell_bool(conn_answer(t->c, answer), 0, 1);
+	}
 	return e;
 }
 
@@ -256,7 +259,7 @@ static enum baton_err resolve(struct deal *t, enum baton_err e)
 
 static void deal_begin(struct deal *t)
 {
-	t->any = t->split = false;
+	t->any = t->split = t->sleepers = false;
 	t->xid = 0;
 	t->news_count = 0;
 	for (struct call *call = t->calls; call; call = call_next(call)) {
@@ -305,6 +308,20 @@ static void fail_all(struct deal *t, enum baton_err e)
 	}
 }
 
+/* Wakes those here, and those elsewhere if there are any. They ring for the next ones anew. */
+static void ring(struct deal *t)
+{
+	char self[33];
+	struct args a;
+	store_ring(&t->s->base, t->news, t->news_count);
+	if (!t->sleepers || t->news_count == 0)
+		return;
+	atomic_store(&t->s->listener.marked, false);
+	args_init(&a, t->c->alloc, 1);
+	arg_text(&a, 0, baton_str_z(baton_id_print(&t->s->base.owner.incarnation, self)));
+	conn_send_away(t->c, SQL_WAKE, &a);
+}
+
 /* *ret_split: some failed half-way, so that each has to be done alone. */
 static void deal(struct lineup *l, struct call *calls, bool *ret_split)
 {
@@ -318,7 +335,7 @@ static void deal(struct lineup *l, struct call *calls, bool *ret_split)
 		fail_all(&t, e);
 	*ret_split = t.split || (e != BATON_OK && e != BATON_STORAGE && e != BATON_BUSY);
 	if (e == BATON_OK && !t.split)
-		store_ring(&l->store->base, t.news, t.news_count);
+		ring(&t);
 	pg_wants_done(&t.first);
 	pg_wants_done(&t.second);
 }
@@ -434,6 +451,7 @@ static void lineup_done(struct lineup *l)
 void postgres_close(struct baton_store *store)
 {
 	struct pg_store *s = (struct pg_store *)store;
+	listener_done(s);
 	lineup_done(&s->adds);
 	lineup_done(&s->takes);
 	lineup_done(&s->keeps);
@@ -521,6 +539,7 @@ enum baton_err postgres_open(const struct baton_store *store, struct baton_str i
 	s->base.ops = &postgres_ops;
 	pthread_mutex_init(&s->base.beats_mu, NULL);
 	pthread_mutex_init(&s->read_mu, NULL);
+	listener_init(&s->listener);
 	snprintf(s->info, sizeof s->info, "%.*s", (int)info.len, info.ptr);
 	s->host = store->clock;
 	s->own_clock = store->clock != baton_clock_awake();

@@ -4,6 +4,7 @@
 
 #include "store/group.h"
 #include "store/postgres/desk.h"
+#include "store/postgres/listen.h"
 #include "store/store.h"
 
 /* Where transactions of one kind are done: a connection, and who is next. */
@@ -26,7 +27,8 @@ struct pg_store {
 	struct lineup takes;          /* what claims              */
 	struct lineup keeps;          /* what renews, and leases  */
 	pthread_mutex_t read_mu;
-	struct conn read;         /* [read_mu] */
+	struct conn read; /* [read_mu] */
+	struct listener listener;
 	uint32_t commits;         /* [by the group of adds] */
 	_Atomic uint32_t drawing; /* [atomic] so many transactions draw their numbers first */
 };

@@ -327,7 +327,13 @@
 	                 "SELECT c.queue FROM baton.runner r JOIN baton.claim c "                  \
 	                 "ON c.owner = r.owner AND c.expires_at = 9223372036854775807 "            \
 	                 "WHERE r.number = $1::bigint)")                                           \
-	X(XID, "SELECT pg_current_xact_id_if_assigned()::text::bigint")                            \
+	X(XID, "SELECT pg_current_xact_id_if_assigned()::text::bigint, "                           \
+	       "EXISTS (SELECT 1 FROM baton.sleeper)")                                             \
+	X(SLEEP, "INSERT INTO baton.sleeper(since) SELECT "                                        \
+	         "(extract(epoch FROM clock_timestamp()) * 1000)::bigint "                         \
+	         "FROM (SELECT set_config('synchronous_commit', 'off', true)) o "                  \
+	         "WHERE NOT EXISTS (SELECT 1 FROM baton.sleeper) RETURNING since")                 \
+	X(WAKE, "SELECT set_config('synchronous_commit', 'off', true), baton.ring($1::text)")      \
 	X(XID_STATUS, "SELECT pg_xact_status($1::bigint::text::xid8)")                             \
 	X(VERSION, "SELECT (SELECT coalesce(sum(hashint8(q.xmin::text::bigint)), 0)::bigint "      \
 	           "FROM baton.queue q) * 31 + (SELECT hashint8(s.xmin::text::bigint) "            \
