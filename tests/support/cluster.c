@@ -257,6 +257,11 @@ bool cluster_start(struct cluster *c, bool safe)
 	return false;
 }
 
+pid_t cluster_spawn(const struct cluster *c, const char *const *argv)
+{
+	return spawn(c->directory, argv);
+}
+
 void cluster_stop(struct cluster *c)
 {
 	if (!c->directory[0])

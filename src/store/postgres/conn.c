@@ -11,6 +11,7 @@
 
 #define BINARY 1
 #define NAME_MAX_LEN 16
+#define STATEMENT_MORE 6 /* times as long as a lock a statement may take */
 #define ARRAY_HEAD 20
 
 static const char *const texts[] = {
@@ -108,6 +109,8 @@ enum baton_err conn_exec(struct conn *c, const char *text)
 static enum baton_err tell_wishes(struct conn *c)
 {
 	char text[600];
+	if (c->pooled)
+		return BATON_OK; /* each transaction is told */
 	snprintf(text, sizeof text,
 	         "SET search_path = pg_catalog; SET client_min_messages = warning;"
 	         "SET lock_timeout = %lld; SET statement_timeout = %lld;"
@@ -115,7 +118,7 @@ static enum baton_err tell_wishes(struct conn *c)
 	         "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;"
 	         "SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off;"
 	         "SET bytea_output = hex; SET default_transaction_isolation = 'read committed'",
-	         (long long)c->patience_ms, (long long)c->patience_ms * 6);
+	         (long long)c->patience_ms, (long long)c->patience_ms * STATEMENT_MORE);
 	return conn_exec(c, text);
 }
 
@@ -321,11 +324,32 @@ int conn_send(struct conn *c, enum sql sql, struct args *args)
 	return number < 0 ? 0 : number;
 }
 
-void conn_begin(struct conn *c)
+static void begin(struct conn *c, enum sql sql)
 {
+	struct args a;
+	char text[2][32];
 	c->committed = false;
 	c->open = true;
-	conn_send(c, SQL_BEGIN, NULL);
+	conn_send(c, sql, NULL);
+	if (!c->pooled)
+		return;
+	args_init(&a, c->alloc, 2);
+	for (int i = 0; i < 2; i++) {
+		snprintf(text[i], sizeof text[i], "%lld",
+		         (long long)c->patience_ms * (i == 0 ? 1 : STATEMENT_MORE));
+		arg_text(&a, i, baton_str_z(text[i]));
+	}
+	conn_send(c, SQL_WISHES, &a);
+}
+
+void conn_begin(struct conn *c)
+{
+	begin(c, SQL_BEGIN);
+}
+
+void conn_begin_look(struct conn *c)
+{
+	begin(c, SQL_BEGIN_READ);
 }
 
 /* One answer, and the end of it. */

@@ -62,8 +62,9 @@ PGconn *conn_start(const char *info);
 /* Connects, whether it is connected or not; `plain`: for conn_exec() and conn_ask(). */
 enum baton_err conn_connect(struct conn *c, bool plain);
 
-/* Begins a transaction. */
+/* Begins a transaction; one that only reads, and all of it as at one moment. */
 void conn_begin(struct conn *c);
+void conn_begin_look(struct conn *c);
 
 /* Sends a statement; `args` (NULL: none) are ended. Returns the number of its answer. */
 int conn_send(struct conn *c, enum sql sql, struct args *args);

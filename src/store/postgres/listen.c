@@ -134,6 +134,8 @@ bool pg_doze(struct baton_store *store)
 {
 	struct pg_store *s = (struct pg_store *)store;
 	struct listener *l = &s->listener;
+	if (s->pooled)
+		return false; /* the proxy keeps what is said to those who listen */
 	pthread_mutex_lock(&l->mu);
 	if (l->end < 0)
 		start(s);

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/fail.h"
 #include "base/mem.h"
+#include "store/postgres/address.h"
 #include "store/postgres/look.h"
 #include "store/postgres/schema.h"
 
@@ -213,7 +214,7 @@ static enum baton_err finish(struct deal *t)
 static void plan_anew(struct deal *t)
 {
 	int64_t now_ns = t->s->host->now(t->s->host).ns;
-	if (now_ns - t->c->planned_ns < PLANNED_NS)
+	if (t->c->pooled || now_ns - t->c->planned_ns < PLANNED_NS)
 		return;
 	t->c->planned_ns = now_ns;
 	conn_send(t->c, SQL_DISCARD, NULL);
@@ -400,8 +401,7 @@ static enum baton_err look(struct pg_store *s, const struct wants *w,
 	enum baton_err e = conn_need(c);
 	if (e != BATON_OK)
 		return e;
-	c->open = true;
-	conn_send(c, SQL_BEGIN_READ, NULL);
+	conn_begin_look(c);
 	load_send(s, c, w, true, &l);
 	e = conn_round(c);
 	if (e == BATON_OK) {
@@ -429,13 +429,19 @@ enum baton_err pg_look(struct pg_store *s, void (*want)(struct wants *w, const v
 	return e;
 }
 
+static void connect_init(struct pg_store *s, struct conn *c)
+{
+	conn_init(c, s->base.alloc, s->info, s->base.where);
+	c->pooled = s->pooled;
+	c->patience_ms = s->base.patience.ns / 1000000;
+}
+
 static void lineup_init(struct lineup *l, struct pg_store *s)
 {
 	group_init(&l->group, commit, l);
 	l->store = s;
-	conn_init(&l->conn, s->base.alloc, s->info, s->base.where);
+	connect_init(s, &l->conn);
 	l->conn.arrived = pg_schema_arrive;
-	l->conn.patience_ms = s->base.patience.ns / 1000000;
 }
 
 /* The connections of a forked child are its parent's, who goes on with them. */
@@ -498,8 +504,7 @@ static enum baton_err prepare(struct pg_store *s, bool existing)
 {
 	struct conn c;
 	char text[64];
-	conn_init(&c, s->base.alloc, s->info, s->base.where);
-	c.patience_ms = s->base.patience.ns / 1000000;
+	connect_init(s, &c);
 	enum baton_err e = conn_connect(&c, true);
 	if (e == BATON_OK)
 		e = conn_ask(&c, "SHOW server_encoding", text, sizeof text);
@@ -548,7 +553,9 @@ enum baton_err postgres_open(const struct baton_store *store, struct baton_str i
 		s->clock.wall = server_wall;
 		s->base.clock = &s->clock;
 	}
-	enum baton_err e = show_where(s);
+	enum baton_err e = address_split(s->info, &s->pooled);
+	if (e == BATON_OK)
+		e = show_where(s);
 	if (e == BATON_OK)
 		e = prepare(s, existing);
 	if (e != BATON_OK)
@@ -556,9 +563,8 @@ enum baton_err postgres_open(const struct baton_store *store, struct baton_str i
 	lineup_init(&s->adds, s);
 	lineup_init(&s->takes, s);
 	lineup_init(&s->keeps, s);
-	conn_init(&s->read, s->base.alloc, s->info, s->base.where);
+	connect_init(s, &s->read);
 	s->read.arrived = pg_schema_arrive;
-	s->read.patience_ms = s->base.patience.ns / 1000000;
 	struct pg_store *made = TAKE(s);
 	*ret_store = &made->base;
 	return BATON_OK;

@@ -58,7 +58,15 @@
 	"ORDER BY y.seq LIMIT 1) x ORDER BY x.seq LIMIT 1) s WHERE q.name = ANY($1::text[]))"
 
 #define SQL_TABLE(X)                                                                               \
-	X(BEGIN, "BEGIN")                                                                          \
+	X(BEGIN, "BEGIN ISOLATION LEVEL READ COMMITTED")                                           \
+	X(WISHES, "SELECT set_config('search_path', 'pg_catalog', true), "                         \
+	          "set_config('client_min_messages', 'warning', true), "                           \
+	          "set_config('lock_timeout', $1::text, true), "                                   \
+	          "set_config('statement_timeout', $2::text, true), "                              \
+	          "set_config('idle_in_transaction_session_timeout', '30000', true), "             \
+	          "set_config('enable_seqscan', 'off', true), "                                    \
+	          "set_config('enable_hashjoin', 'off', true), "                                   \
+	          "set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)")   \
 	X(DISCARD, "DISCARD PLANS")                                                                \
 	X(BEGIN_READ, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")                           \
 	X(COMMIT, "COMMIT")                                                                        \
