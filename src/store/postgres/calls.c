@@ -590,4 +590,5 @@ const struct store_ops postgres_ops = {
 	.check = pg_check,
 	.tidy = pg_tidy,
 	.version = pg_version,
+	.doze = pg_doze,
 };

@@ -508,6 +508,47 @@ static const char *const steps[] = {
 	"  GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA baton TO baton_runner, baton_operator;\n"
 	" END IF;\n"
 	"END $$;\n",
+
+	/* Who sleeps leaves a row; who commits takes it away and wakes them all. Nobody waits for
+	 * such a row, not even while a user's transaction has it. */
+	"CREATE UNLOGGED TABLE baton.sleeper(since bigint NOT NULL);\n"
+	"CREATE FUNCTION baton.ring(who text) RETURNS void LANGUAGE plpgsql AS $$\n"
+	"BEGIN\n"
+	" IF EXISTS (SELECT 1 FROM baton.sleeper) THEN\n"
+	"  DELETE FROM baton.sleeper WHERE ctid = ANY(ARRAY(SELECT ctid FROM baton.sleeper\n"
+	"   FOR UPDATE SKIP LOCKED));\n"
+	"  PERFORM pg_notify('baton', who);\n"
+	" END IF;\n"
+	"END $$;\n"
+	"CREATE OR REPLACE FUNCTION baton.on_commit() RETURNS trigger\n"
+	" LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$\n"
+	"DECLARE mine xid8 := pg_current_xact_id(); s baton.staged;\n"
+	"BEGIN\n"
+	" IF NOT EXISTS (SELECT 1 FROM baton.staged x WHERE x.xid = mine) THEN RETURN NULL; END\n"
+	" IF;\n"
+	" IF current_setting('transaction_isolation') <> 'read committed' THEN\n"
+	"  RAISE EXCEPTION 'a transaction that uses baton has to be READ COMMITTED'\n"
+	"   USING ERRCODE = '0A000';\n"
+	" END IF;\n"
+	" PERFORM pg_advisory_xact_lock(1650553967, x.stripe) FROM (SELECT DISTINCT\n"
+	"  baton.stripe(y.queue) AS stripe FROM baton.staged y WHERE y.xid = mine ORDER BY 1) x;\n"
+	" FOR s IN SELECT * FROM baton.staged x WHERE x.xid = mine AND x.what <> 'put' LOOP\n"
+	"  IF s.what = 'complete' THEN PERFORM baton.staged_complete(s);\n"
+	"  ELSE PERFORM baton.staged_cancel(s); END IF;\n"
+	" END LOOP;\n"
+	" PERFORM baton.staged_put(mine);\n"
+	" DELETE FROM baton.staged x WHERE x.xid = mine;\n"
+	" PERFORM baton.ring('');\n"
+	" RETURN NULL;\n"
+	"END $$;\n"
+	"REVOKE ALL ON ALL FUNCTIONS IN SCHEMA baton FROM PUBLIC;\n"
+	"DO $$ BEGIN\n"
+	" IF (SELECT count(*) FROM pg_roles WHERE rolname IN ('baton_put', 'baton_runner',\n"
+	"   'baton_operator')) = 3 THEN\n"
+	"  GRANT SELECT, INSERT, UPDATE, DELETE ON baton.sleeper TO baton_runner, baton_operator;\n"
+	"  GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA baton TO baton_runner, baton_operator;\n"
+	" END IF;\n"
+	"END $$;\n",
 };
 #define VERSION ((int)(sizeof steps / sizeof steps[0]))
 
