@@ -13,7 +13,7 @@ all:
 run:
 	@tools/setup run
 	@tools/configure build
-	@ninja -C build --quiet src/cli/baton
+	@ninja -C build --quiet src/cli/baton src/guardian/baton-guardian
 	@build/src/cli/baton demo
 
 test:
