@@ -6,7 +6,8 @@
  * afresh.
  *
  * Handlers are commands under a guardian, a process beside the runner that ends them whatever
- * becomes of the runner; or functions of the caller's, on threads of the runner's. */
+ * becomes of the runner, one for each claim or persistent ones; or functions of the caller's, on
+ * threads of the runner's. */
 #ifndef BATON_RUNNER_H
 #define BATON_RUNNER_H
 
@@ -81,7 +82,15 @@ struct baton_handler {
 	bool json;
 	struct baton_duration timeout; /* 0: none */
 	struct baton_duration grace;   /* from SIGTERM to SIGKILL; 0: 5 s */
-	const char *guardian;          /* the helper; NULL: the installed one */
+
+	/* The command is a persistent worker instead: it gets one claim after the other, and tells
+	 * how each ended, in lines of JSON on its descriptor 3, a socket; docs/handlers.md has the
+	 * words. When it dies it is started again. A claim that takes longer than the timeout ends
+	 * its worker; one that is to stop is cancelled, and ends its worker after the grace. */
+	bool stream;
+	uint32_t in_flight; /* with `stream`: claims that a worker has at once; 0: 1 */
+
+	const char *guardian; /* the helper; NULL: the installed one */
 
 	baton_run_call call; /* without a command */
 	void *arg;
@@ -94,7 +103,8 @@ struct baton_runner_options {
 	const struct baton_serve *serves;
 	size_t serve_count;
 	struct baton_handler handler;
-	uint32_t slots;               /* handlers at once; 0: 4 for each processor */
+	uint32_t slots;               /* handlers at once; 0: 4 for each processor. Of persistent
+	                               * workers: processes, and each has `in_flight` claims */
 	struct baton_duration beat;   /* 0: BATON_RUNNER_BEAT_MS */
 	struct baton_duration margin; /* 0: the store's default; ttl >= 3 beats + margin */
 	struct baton_duration drain;  /* 0: BATON_RUNNER_DRAIN_MS */

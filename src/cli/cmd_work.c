@@ -1,5 +1,6 @@
 /* baton work: executes a command for each job of queues. */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "helper.h"
 #include "moment.h"
 #include "name.h"
 #include "number.h"
@@ -20,6 +22,8 @@ enum {
 	OPTION_GRACE,
 	OPTION_JOIN,
 	OPTION_LINES,
+	OPTION_STREAM,
+	OPTION_IN_FLIGHT,
 	OPTION_NAME,
 	OPTION_WEIGHT,
 	OPTION_ONCE,
@@ -52,6 +56,8 @@ static const struct option options[] = {
 	{"grace", required_argument, NULL, OPTION_GRACE},
 	{"join", required_argument, NULL, OPTION_JOIN},
 	{"lines", no_argument, NULL, OPTION_LINES},
+	{"stream", no_argument, NULL, OPTION_STREAM},
+	{"in-flight", required_argument, NULL, OPTION_IN_FLIGHT},
 	{"name", required_argument, NULL, OPTION_NAME},
 	{"weight", required_argument, NULL, OPTION_WEIGHT},
 	{"once", no_argument, NULL, OPTION_ONCE},
@@ -101,6 +107,9 @@ static bool take(void *arg, int option, const char *value)
 	case OPTION_MARGIN:
 	case OPTION_DRAIN:
 		return take_span(r, option, value);
+	case OPTION_IN_FLIGHT:
+		return number_parse("in-flight", value, BATON_RUNNER_SLOTS_MAX,
+		                    &r->options.handler.in_flight);
 	case OPTION_JOIN:
 		return number_parse("join", value, BATON_JOIN_MAX, &r->join);
 	case OPTION_NAME:
@@ -110,6 +119,9 @@ static bool take(void *arg, int option, const char *value)
 		                      &r->options.ask.weight);
 	case OPTION_LINES:
 		r->options.handler.json = true;
+		return true;
+	case OPTION_STREAM:
+		r->options.handler.stream = true;
 		return true;
 	case OPTION_ONCE:
 		r->once = true;
@@ -143,6 +155,7 @@ static void name_make(struct request *r)
 /* Set while there is a runner that a signal may stop. */
 static _Atomic(struct baton_engine *) engine;
 static _Atomic int64_t drain_ns;
+static _Atomic bool told; /* a signal has come */
 
 /* The first asks it to end what runs; the second waits no longer. */
 static void on_signal(int number)
@@ -150,6 +163,7 @@ static void on_signal(int number)
 	struct baton_engine *e = atomic_load(&engine);
 	int64_t grace = atomic_exchange(&drain_ns, 0);
 	(void)number;
+	atomic_store(&told, true);
 	if (e)
 		baton_engine_stop(e, (struct baton_duration){grace});
 }
@@ -213,6 +227,7 @@ static int finish(const struct request *r, enum baton_err e)
 static int run(struct request *r)
 {
 	struct baton_engine *e = NULL;
+	listen_for_signals(r);
 	int status = store_open(&r->store, STORE_MADE);
 	if (status != EX_OK)
 		return status;
@@ -222,7 +237,8 @@ static int run(struct request *r)
 	if (err != BATON_OK)
 		return finish(r, err);
 	atomic_store(&engine, e);
-	listen_for_signals(r);
+	if (atomic_load(&told))
+		baton_engine_stop(e, r->drain);
 	err = baton_engine_run(e);
 	status = finish(r, err);
 	atomic_store(&engine, NULL);
@@ -257,6 +273,10 @@ static bool fits(const struct request *r, const char *const *command)
 		complain("work needs a command behind '--', such as: baton work mail -- ./send");
 	else if (r->once && r->options.until_empty)
 		complain("--once and --until-empty cannot be together");
+	else if (r->options.handler.stream && r->options.handler.json)
+		complain("--stream and --lines cannot be together");
+	else if (r->options.handler.in_flight > 0 && !r->options.handler.stream)
+		complain("--in-flight needs --stream");
 	else
 		return true;
 	return false;
@@ -272,6 +292,7 @@ int cmd_work(struct out *out, int argc, char **argv)
 	struct operands operands = {.max = BATON_RUNNER_SERVES_MAX};
 	const struct reading reading = {options, &operands, take, &r};
 	int status, at = command_at(argc, argv);
+	char helper[PATH_MAX];
 	char **command = at < argc ? argv + at + 1 : argv + argc;
 	if (at < argc)
 		argv[at] = NULL;
@@ -282,9 +303,11 @@ int cmd_work(struct out *out, int argc, char **argv)
 		return EX_USAGE;
 	name_make(&r);
 	r.options.handler.command = command;
+	r.options.handler.guardian = helper_beside(helper);
 	r.options.drain = r.drain.ns > 0 ? r.drain : baton_duration_ms(1);
 	r.options.claims = r.once ? 1 : 0;
 	r.options.slots = r.once ? 1 : r.options.slots;
+	r.options.handler.in_flight = r.once ? 0 : r.options.handler.in_flight;
 	r.options.log = &r.log;
 	r.options.changed = r.hook ? on_change : NULL;
 	r.options.arg = &r;

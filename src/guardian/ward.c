@@ -102,9 +102,19 @@ static bool pipe_make(int *ours, int *theirs)
 	return fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
 }
 
+static bool output_make(struct ward *w, const struct ward_spec *spec)
+{
+	if (!pipe_make(&w->err, &w->fds[ORDER_ERR]))
+		return false;
+	if (!spec->output_said)
+		return pipe_make(&w->out, &w->fds[ORDER_OUT]);
+	w->fds[ORDER_OUT] = fcntl(w->fds[ORDER_ERR], F_DUPFD_CLOEXEC, 3);
+	return w->fds[ORDER_OUT] >= 0;
+}
+
 static enum baton_err fds_make(struct ward *w, const struct ward_spec *spec)
 {
-	if (!pipe_make(&w->out, &w->fds[ORDER_OUT]) || !pipe_make(&w->err, &w->fds[ORDER_ERR]))
+	if (!output_make(w, spec))
 		return fail_errno(errno, "no pipe for what a command writes");
 	if (spec->channel < 0)
 		return BATON_OK;

@@ -32,7 +32,7 @@ struct ward {
 	bool over; /* `end` is how it ended, and nothing more is written */
 	struct errand_report end;
 
-	int out;         /* standard output; or -1 */
+	int out;         /* standard output; or -1, also if it goes where standard error goes */
 	size_t out_left; /* that was in it at the end */
 	struct buf text;
 	bool cut;

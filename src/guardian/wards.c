@@ -448,7 +448,8 @@ enum baton_err wards_start(struct wards *w, const struct ward_spec *spec)
 	enum baton_err e = ward_new(w->alloc, spec, w->serials * SERIAL_STEP + place, &ward);
 	if (e != BATON_OK)
 		return e;
-	if (!watch(w, ward->out, SOURCE_OUT, place) || !watch(w, ward->err, SOURCE_ERR, place)) {
+	if ((ward->out >= 0 && !watch(w, ward->out, SOURCE_OUT, place)) ||
+	    !watch(w, ward->err, SOURCE_ERR, place)) {
 		e = fail_errno(errno, "what a command writes cannot be waited for");
 		ward_free(ward);
 		return e;

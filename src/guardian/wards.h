@@ -77,6 +77,7 @@ struct ward_spec {
 	struct baton_duration timeout; /* then it is stopped; 0 or less: never. Of time awake */
 	struct baton_duration grace;   /* from SIGTERM to SIGKILL; 0 or less: no SIGTERM */
 	size_t output_max;             /* the bytes of standard output that are kept */
+	bool output_said;              /* none is: it is told by line, as standard error is */
 };
 
 /* Starts a command, in a process group of its own. All of the spec is borrowed for the call. Its
@@ -94,7 +95,8 @@ void wards_stop_all(struct wards *w, bool now);
 
 enum ward_kind {
 	WARD_BEGUN = 1,    /* it was executed: `pid` */
-	WARD_SAID,         /* `text` is a line of its standard error, or a piece of one */
+	WARD_SAID,         /* `text` is a line of its standard error, or a piece of one; with
+	                    * output_said, or of its standard output */
 	WARD_ENDED,        /* and nothing lives that descends from it: `how` and so on */
 	WARD_GUARDIAN_LOST /* the guardian died, no `id`; the nannies end their commands, and then
 	                    * WARD_ENDED is told for each */

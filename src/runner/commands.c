@@ -82,6 +82,11 @@ static void environment_make(struct environment *e, const struct baton_work_clai
 	e->env[VARIABLES] = NULL;
 }
 
+struct baton_duration commands_grace(const struct baton_handler *handler)
+{
+	return handler->grace.ns > 0 ? handler->grace : baton_duration_ms(GRACE_MS);
+}
+
 enum baton_err commands_start(struct commands *c, uint64_t run,
                               const struct baton_work_claim *claim)
 {
@@ -105,7 +110,7 @@ enum baton_err commands_start(struct commands *c, uint64_t run,
 		.inputs = 1,
 		.channel = -1,
 		.timeout = h->timeout,
-		.grace = h->grace.ns > 0 ? h->grace : baton_duration_ms(GRACE_MS),
+		.grace = commands_grace(h),
 		.output_max = BATON_RESULT_MAX,
 	};
 	return wards_start(c->wards, &spec);
@@ -121,22 +126,21 @@ static enum baton_work_how how_of(const struct ward_news *news, bool stopped)
 	return stopped && !news->timed_out ? BATON_ABANDON : BATON_FAIL;
 }
 
-static void why_of(struct commands *c, const struct ward_news *news)
+void commands_why(const struct ward_news *news, const struct baton_handler *handler, char *text,
+                  size_t max)
 {
 	char span[BATON_DURATION_TEXT];
-	const char *name = c->o.handler->command[0];
-	size_t max = sizeof c->why;
 	if (news->timed_out)
-		snprintf(c->why, max, "it took longer than %s",
-		         baton_duration_print(c->o.handler->timeout, span));
+		snprintf(text, max, "it took longer than %s",
+		         baton_duration_print(handler->timeout, span));
 	else if (news->how == WARD_UNSTARTED)
-		snprintf(c->why, max, "'%.200s' cannot be executed: %s", name,
+		snprintf(text, max, "'%.200s' cannot be executed: %s", handler->command[0],
 		         strerror(news->code));
 	else if (news->how == WARD_SIGNALED)
-		snprintf(c->why, max, "it was ended by signal %d (%s)", news->code,
+		snprintf(text, max, "it was ended by signal %d (%s)", news->code,
 		         strsignal(news->code));
 	else
-		snprintf(c->why, max, "it ended with status %d", news->code);
+		snprintf(text, max, "it ended with status %d", news->code);
 }
 
 static void said(const struct commands *c, const struct ward_news *news)
@@ -166,7 +170,7 @@ bool commands_next(struct commands *c, struct commands_news *ret)
 			ret->end.how = how_of(&news, c->o.stopped(c->o.arg, news.id));
 			if (ret->end.how != BATON_COMPLETE) {
 				ret->end.result = (struct baton_str){NULL, 0};
-				why_of(c, &news);
+				commands_why(&news, c->o.handler, c->why, sizeof c->why);
 				ret->end.error = baton_str_z(c->why);
 			}
 			return true;

@@ -39,6 +39,13 @@ void commands_done(struct commands *c);
 enum baton_err commands_start(struct commands *c, uint64_t run,
                               const struct baton_work_claim *claim);
 
+/* How a command ended, in words. */
+void commands_why(const struct ward_news *news, const struct baton_handler *handler, char *text,
+                  size_t max);
+
+/* From SIGTERM to SIGKILL. */
+struct baton_duration commands_grace(const struct baton_handler *handler);
+
 /* A run that has ended, and how; what it points to lasts until the next call. */
 struct commands_news {
 	uint64_t run;

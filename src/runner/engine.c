@@ -23,6 +23,7 @@
 #include "runner/inbox.h"
 #include "runner/neighbours.h"
 #include "runner/pulse.h"
+#include "runner/streams.h"
 #include "store/store.h"
 
 #define SLOTS_PER_PROCESSOR 4
@@ -49,7 +50,9 @@ struct baton_engine {
 	struct pulse pulse;
 	struct ear ear;
 	struct calls calls;                     /* without a command */
-	struct commands commands;               /* with one */
+	struct commands commands;               /* with one; it has the guardian of `streams` too */
+	struct streams streams;                 /* with one that is persistent */
+	uint32_t processes;                     /* [const] of those */
 	struct neighbours neighbours;           /* [loop] */
 	char beside[BATON_STORE_PATH_MAX + 16]; /* [const] a file, for handlers that are commands */
 	bool mourned;                           /* [loop] it is known that the guardian has died */
@@ -63,6 +66,17 @@ struct baton_engine {
 static bool has_command(const struct baton_engine *e)
 {
 	return e->o.handler.command != NULL;
+}
+
+static bool has_stream(const struct baton_engine *e)
+{
+	return e->o.handler.stream;
+}
+
+/* Whether the guardian has died. */
+static bool is_lost(const struct baton_engine *e)
+{
+	return e->commands.lost || e->streams.lost;
 }
 
 static struct baton_mono now_of(const struct baton_engine *e)
@@ -115,9 +129,30 @@ static enum baton_err check_handler(const struct baton_runner_options *o)
 	if (!h->command && h->overtime != BATON_OVERTIME_ABORT &&
 	    h->overtime != BATON_OVERTIME_FENCED)
 		return fail(BATON_INVALID, "a function as handler needs its overtime to be said");
+	if (h->stream && (!h->command || h->json))
+		return fail(BATON_INVALID, "a persistent worker is a command, without lines on its "
+		                           "standard input");
+	if (h->in_flight > 0 && !h->stream)
+		return fail(BATON_INVALID, "only a persistent worker has several claims in flight");
 	if (o->slots > BATON_RUNNER_SLOTS_MAX)
 		return fail(BATON_INVALID, "%" PRIu32 " slots: at most %d are allowed", o->slots,
 		            BATON_RUNNER_SLOTS_MAX);
+	return BATON_OK;
+}
+
+static enum baton_err check_processes(const struct baton_engine *e)
+{
+	uint32_t in_flight = e->o.handler.in_flight;
+	if (!has_stream(e))
+		return BATON_OK;
+	if (e->processes > WARDS_MAX)
+		return fail(BATON_INVALID, "%" PRIu32 " persistent workers: at most %d are allowed",
+		            e->processes, WARDS_MAX);
+	if (in_flight > BATON_RUNNER_SLOTS_MAX / e->processes)
+		return fail(BATON_INVALID,
+		            "%" PRIu32 " workers with %" PRIu32
+		            " claims each: at most %d claims are allowed",
+		            e->processes, in_flight, BATON_RUNNER_SLOTS_MAX);
 	return BATON_OK;
 }
 
@@ -128,6 +163,9 @@ static void fill_in(struct baton_engine *e)
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	if (o->slots == 0)
 		o->slots = SLOTS_PER_PROCESSOR * (uint32_t)(processors > 0 ? processors : 1);
+	if (o->handler.stream && o->handler.in_flight == 0)
+		o->handler.in_flight = 1;
+	e->processes = o->slots;
 	if (o->beat.ns == 0)
 		o->beat = baton_duration_ms(BATON_RUNNER_BEAT_MS);
 	if (o->ask.ttl.ns == 0)
@@ -187,6 +225,14 @@ static void on_said(void *arg, uint64_t run, struct baton_str line)
 	          baton_field_str("line", line));
 }
 
+static void on_ended(void *arg, uint64_t run, const struct baton_work_end *end)
+{
+	struct baton_engine *e = arg;
+	struct core_end copy;
+	end_copy(e->alloc, end, &copy);
+	core_ended(e->core, run, &copy, now_of(e));
+}
+
 /* Opening and closing. */
 
 static enum baton_err open_parts(struct baton_engine *e)
@@ -236,6 +282,22 @@ static enum baton_err find_beside(struct baton_engine *e)
 	return fd >= 0 ? BATON_OK : fail_errno(errno, "'%.200s' cannot be made", e->beside);
 }
 
+static enum baton_err open_streams(struct baton_engine *e)
+{
+	const struct streams_options options = {
+		.alloc = e->alloc,
+		.handler = &e->o.handler,
+		.wards = e->commands.wards,
+		.processes = e->processes,
+		.in_flight = e->o.handler.in_flight,
+		.log = e->o.log,
+		.stopped = on_stopped,
+		.ended = on_ended,
+		.arg = e,
+	};
+	return streams_init(&e->streams, &options);
+}
+
 static enum baton_err open_handler(struct baton_engine *e)
 {
 	if (!has_command(e))
@@ -256,7 +318,7 @@ static enum baton_err open_handler(struct baton_engine *e)
 		e->o.ask.guardian = wards_pid(e->commands.wards);
 		e->o.ask.life = baton_str_z(e->commands.life);
 	}
-	return err;
+	return err == BATON_OK && has_stream(e) ? open_streams(e) : err;
 }
 
 static enum baton_err open_threads(struct baton_engine *e)
@@ -307,6 +369,10 @@ enum baton_err baton_engine_open(const struct baton_runner_options *options,
 	fill_in(e);
 	err = check_times(&e->o);
 	if (err == BATON_OK)
+		err = check_processes(e);
+	if (err == BATON_OK && has_stream(e))
+		e->o.slots = e->processes * e->o.handler.in_flight;
+	if (err == BATON_OK)
 		err = open_parts(e);
 	if (err == BATON_OK)
 		err = open_handler(e);
@@ -328,6 +394,7 @@ void baton_engine_close(struct baton_engine *e)
 	clerk_done(&e->clerk);
 	pulse_done(&e->pulse);
 	calls_done(&e->calls);
+	streams_done(&e->streams);
 	commands_done(&e->commands);
 	core_free(e->core);
 	neighbours_done(&e->neighbours);
@@ -340,6 +407,10 @@ void baton_engine_close(struct baton_engine *e)
 
 static void start(struct baton_engine *e, const struct core_order *order)
 {
+	if (has_stream(e)) {
+		streams_start(&e->streams, order->run, order->claim);
+		return;
+	}
 	enum baton_err err = has_command(e) ? commands_start(&e->commands, order->run, order->claim)
 	                                    : calls_start(&e->calls, order->run, order->claim);
 	if (err == BATON_OK)
@@ -348,9 +419,17 @@ static void start(struct baton_engine *e, const struct core_order *order)
 		.how = err == BATON_GONE ? BATON_ABANDON : BATON_FAIL,
 		.error = baton_str_z(baton_err_detail()),
 	};
-	struct core_end copy;
-	end_copy(e->alloc, &end, &copy);
-	core_ended(e->core, order->run, &copy, now_of(e));
+	on_ended(e, order->run, &end);
+}
+
+static void stop(struct baton_engine *e, uint64_t run)
+{
+	if (has_stream(e))
+		streams_stop(&e->streams, run, now_of(e));
+	else if (has_command(e))
+		wards_stop(e->commands.wards, run, false);
+	else
+		calls_stop(&e->calls, run);
 }
 
 static void give_orders(struct baton_engine *e)
@@ -359,21 +438,18 @@ static void give_orders(struct baton_engine *e)
 	while (core_order(e->core, now_of(e), &order)) {
 		if (order.kind == CORE_START)
 			start(e, &order);
-		else if (has_command(e))
-			wards_stop(e->commands.wards, order.run, false);
 		else
-			calls_stop(&e->calls, order.run);
+			stop(e, order.run);
 	}
+	if (has_stream(e))
+		streams_act(&e->streams, now_of(e));
 }
 
 static void read_commands(struct baton_engine *e)
 {
 	struct commands_news news;
-	while (commands_next(&e->commands, &news)) {
-		struct core_end copy;
-		end_copy(e->alloc, &news.end, &copy);
-		core_ended(e->core, news.run, &copy, now_of(e));
-	}
+	while (commands_next(&e->commands, &news))
+		on_ended(e, news.run, &news.end);
 }
 
 /* Says once that a queue is not served, and why. */
@@ -500,7 +576,7 @@ static void end_if_done(struct baton_engine *e)
  * registers again, which it does after a detachment. */
 static void replace_guardian(struct baton_engine *e)
 {
-	if (!e->commands.lost)
+	if (!is_lost(e))
 		return;
 	if (!e->mourned)
 		baton_detach_make(&e->detach, BATON_DETACH_STORAGE, "the guardian was killed",
@@ -508,6 +584,7 @@ static void replace_guardian(struct baton_engine *e)
 	e->mourned = true;
 	if (core_counts(e->core).running > 0 || core_is_asking(e->core))
 		return;
+	streams_done(&e->streams);
 	commands_done(&e->commands);
 	e->failure = open_handler(e);
 	e->clerk.carrier.o.ask.guardian = e->o.ask.guardian;
@@ -530,17 +607,33 @@ static void act(struct baton_engine *e)
 	set_status(e);
 }
 
+/* For poll(). */
+static int ms_of(int64_t ns)
+{
+	if (ns <= 0)
+		return 0;
+	return ns / NS_PER_MS >= INT32_MAX ? -1 : (int)(ns / NS_PER_MS) + 1;
+}
+
 static int wait_ms(const struct baton_engine *e)
 {
 	struct baton_mono next = core_next(e->core);
+	if (has_stream(e) && streams_due(&e->streams).ns < next.ns)
+		next = streams_due(&e->streams);
 	int64_t left = baton_mono_sub(next, now_of(e)).ns;
 	if (!has_command(e) && e->hard_stop.ns != INT64_MAX) {
 		int64_t stop = baton_mono_sub(e->hard_stop, now_of(e)).ns;
 		left = stop < left ? stop : left;
 	}
-	if (left <= 0)
-		return 0;
-	return left / NS_PER_MS >= INT32_MAX ? -1 : (int)(left / NS_PER_MS) + 1;
+	return ms_of(left);
+}
+
+/* What tells that a handler has something to say; -1: nothing does. */
+static int handler_fd(const struct baton_engine *e)
+{
+	if (has_stream(e))
+		return streams_fd(&e->streams);
+	return has_command(e) ? wards_fd(e->commands.wards) : -1;
 }
 
 static void wait_for_more(struct baton_engine *e)
@@ -548,14 +641,34 @@ static void wait_for_more(struct baton_engine *e)
 	struct pollfd fds[3] = {
 		{.fd = e->inbox.fd, .events = POLLIN},
 		{.fd = e->neighbours.epoll, .events = POLLIN},
-		{.fd = has_command(e) ? wards_fd(e->commands.wards) : -1, .events = POLLIN},
+		{.fd = handler_fd(e), .events = POLLIN},
 	};
 	poll(fds, 3, wait_ms(e));
 	read_inbox(e);
 	if (fds[1].revents != 0 && neighbours_died(&e->neighbours))
 		core_look_around(e->core);
-	if (has_command(e))
+	if (has_stream(e))
+		streams_hear(&e->streams, now_of(e));
+	else if (has_command(e))
 		read_commands(e);
+}
+
+/* Lets persistent workers end by themselves, unless it takes too long or somebody is in a hurry:
+ * then they are killed. */
+static void dismiss(struct baton_engine *e)
+{
+	struct baton_mono until = baton_mono_add(now_of(e), commands_grace(&e->o.handler));
+	struct inbox_mail mail = {.stop = false};
+	streams_leave(&e->streams);
+	while (e->streams.live > 0 && !mail.stop && baton_mono_live(until, now_of(e))) {
+		struct pollfd fds[2] = {
+			{.fd = e->inbox.fd, .events = POLLIN},
+			{.fd = streams_fd(&e->streams), .events = POLLIN},
+		};
+		poll(fds, 2, ms_of(baton_mono_sub(until, now_of(e)).ns));
+		inbox_take(&e->inbox, &mail);
+		streams_hear(&e->streams, now_of(e));
+	}
 }
 
 enum baton_err baton_engine_run(struct baton_engine *e)
@@ -568,6 +681,8 @@ enum baton_err baton_engine_run(struct baton_engine *e)
 	}
 	if (e->failure != BATON_OK)
 		return e->failure;
+	if (has_stream(e))
+		dismiss(e);
 	if (err != BATON_OK)
 		return fail(err, "%s", core_why(e->core));
 	return BATON_OK;

@@ -40,32 +40,93 @@ static void print(void *arg, const char *text, size_t len)
 	buf_append(arg, text, len);
 }
 
-static void add_line(struct buf *buf, yajl_gen gen, const struct baton_work_batch *batch,
-                     struct baton_str payload)
+static void add_text(yajl_gen gen, struct baton_str text)
 {
-	buf_printf(buf, "{\"job\":\"%s\",\"seq\":%" PRIu64 ",", batch->id.text, batch->seq);
+	yajl_gen_reset(gen, NULL);
+	yajl_gen_string(gen, (const unsigned char *)(text.len > 0 ? text.ptr : ""), text.len);
+}
+
+static void add_payload(struct buf *buf, yajl_gen gen, struct baton_str payload)
+{
 	if (is_text(payload)) {
 		buf_append_str(buf, BATON_STR("\"payload\":"));
-		yajl_gen_reset(gen, NULL);
-		yajl_gen_string(gen, (const unsigned char *)payload.ptr, payload.len);
+		add_text(gen, payload);
 	} else {
 		buf_append_str(buf, BATON_STR("\"payload_base64\":\""));
 		add_base64(buf, payload);
 		buf_append_str(buf, BATON_STR("\""));
 	}
+}
+
+static void add_line(struct buf *buf, yajl_gen gen, const struct baton_work_batch *batch,
+                     struct baton_str payload)
+{
+	buf_printf(buf, "{\"job\":\"%s\",\"seq\":%" PRIu64 ",", batch->id.text, batch->seq);
+	add_payload(buf, gen, payload);
 	buf_append_str(buf, BATON_STR("}\n"));
+}
+
+static enum baton_err writer(struct buf *buf, yajl_gen *ret)
+{
+	*ret = yajl_gen_alloc(NULL);
+	if (!*ret)
+		return fail_memory(sizeof(void *), "lines of JSON");
+	yajl_gen_config(*ret, yajl_gen_print_callback, print, buf);
+	return BATON_OK;
 }
 
 enum baton_err payload_lines(struct buf *buf, const struct baton_work_claim *claim)
 {
-	yajl_gen gen = yajl_gen_alloc(NULL);
-	if (!gen)
-		return fail_memory(sizeof(void *), "lines of JSON");
-	yajl_gen_config(gen, yajl_gen_print_callback, print, buf);
+	yajl_gen gen;
+	enum baton_err e = writer(buf, &gen);
+	if (e != BATON_OK)
+		return e;
 	for (size_t i = 0; i < claim->count; i++) {
 		for (size_t k = 0; k < claim->batches[i].count; k++)
 			add_line(buf, gen, &claim->batches[i], claim->batches[i].payloads[k]);
 	}
+	yajl_gen_free(gen);
+	return buf->err;
+}
+
+static void add_job(struct buf *buf, yajl_gen gen, const struct baton_work_batch *batch)
+{
+	buf_printf(buf, "{\"id\":\"%s\",\"seq\":%" PRIu64 ",", batch->id.text, batch->seq);
+	if (batch->count == 1) {
+		add_payload(buf, gen, batch->payloads[0]);
+	} else {
+		buf_append_str(buf, BATON_STR("\"payloads\":["));
+		for (size_t i = 0; i < batch->count; i++) {
+			buf_append_str(buf, i > 0 ? BATON_STR(",{") : BATON_STR("{"));
+			add_payload(buf, gen, batch->payloads[i]);
+			buf_append_str(buf, BATON_STR("}"));
+		}
+		buf_append_str(buf, BATON_STR("]"));
+	}
+	buf_append_str(buf, BATON_STR("}"));
+}
+
+enum baton_err payload_claim(struct buf *buf, const struct baton_work_claim *claim)
+{
+	yajl_gen gen;
+	enum baton_err e = writer(buf, &gen);
+	if (e != BATON_OK)
+		return e;
+	buf_printf(buf, "{\"claim\":\"%s\",\"fence\":%" PRIu64 ",\"queue\":", claim->proof.id,
+	           claim->fence.v);
+	add_text(gen, claim->queue);
+	buf_append_str(buf, BATON_STR(",\"lane\":"));
+	if (claim->lane.len > 0)
+		add_text(gen, claim->lane);
+	else
+		buf_append_str(buf, BATON_STR("null"));
+	buf_printf(buf, ",\"attempt\":%" PRIu32 ",\"jobs\":[", claim->batches[0].attempt);
+	for (size_t i = 0; i < claim->count; i++) {
+		if (i > 0)
+			buf_append_str(buf, BATON_STR(","));
+		add_job(buf, gen, &claim->batches[i]);
+	}
+	buf_append_str(buf, BATON_STR("]}\n"));
 	yajl_gen_free(gen);
 	return buf->err;
 }

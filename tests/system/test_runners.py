@@ -11,6 +11,7 @@ import time
 import pytest
 
 PATIENCE = 120
+TRY_AGAIN = 75
 SOAK = os.environ.get('BATON_SOAK') == '1'
 LANES, JOBS, ACTIONS = 20, (400 if SOAK else 40), (120 if SOAK else 12)
 RUNNERS = 4
@@ -84,7 +85,10 @@ class Crew:
         self.start()
 
     def end(self):
-        process = self.running.pop(self.pick())
+        name = self.pick()
+        if name not in self.registered():
+            return
+        process = self.running.pop(name)
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0
         self.start()
@@ -97,6 +101,9 @@ class Crew:
             return
         os.kill(process.pid, signal.SIGSTOP)
         try:
+            # One that is frozen in the middle of a write keeps everybody from writing.
+            if self.shop.run('put', 'other', 'x').returncode == TRY_AGAIN:
+                return
             deadline = time.monotonic() + PATIENCE
             while name in self.registered():
                 assert time.monotonic() < deadline, f'{name} was not taken over'
@@ -110,6 +117,9 @@ class Crew:
         os.kill(process.pid, signal.SIGCONT)
 
     def done(self):
+        deadline = time.monotonic() + PATIENCE
+        while not set(self.running) <= self.registered():
+            assert time.monotonic() < deadline, 'not all of them are attached'
         for process in self.running.values():
             process.send_signal(signal.SIGTERM)
         for process in self.running.values():

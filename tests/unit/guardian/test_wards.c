@@ -53,6 +53,21 @@ static void lines_of_standard_error_are_told_one_by_one(void **state)
 	assert_string_equal(w->said, "one\n\nand the rest\n");
 }
 
+static void standard_output_is_told_by_line_too_if_asked_for(void **state)
+{
+	struct world *w = *state;
+	char shell[] = "sh", option[] = "-c", script[] = "echo one; echo two >&2; printf three";
+	char *argv[] = {shell, option, script, NULL};
+	struct ward_spec spec = spec_of(7, argv);
+	spec.output_said = true;
+	assert_int_equal(wards_start(w->wards, &spec), BATON_OK);
+	struct ward_news news = await_end(w);
+	exits_with(&news, 0);
+	assert_string_equal(w->said, "one\ntwo\nthree\n");
+	assert_int_equal(w->text_len, 0);
+	assert_false(news.cut);
+}
+
 static void a_long_line_comes_in_pieces(void **state)
 {
 	struct world *w = *state;
@@ -419,6 +434,7 @@ int main(void)
 		TEST(the_end_tells_status_and_output),
 		TEST(a_command_that_cannot_be_executed_says_why),
 		TEST(lines_of_standard_error_are_told_one_by_one),
+		TEST(standard_output_is_told_by_line_too_if_asked_for),
 		TEST(a_long_line_comes_in_pieces),
 		TEST(a_flood_is_cut_and_flagged),
 		TEST(exactly_as_much_as_is_kept_is_not_cut),
