@@ -6,13 +6,14 @@
 
 #define DYING_MS 10 /* how soon to look again at a runner that is about to be gone */
 
-/* Somebody has the name. Whoever is dead, or silent for his ttl, is taken over; others may be asked
- * to leave. */
+/* Somebody has the name. Whoever is dead, or silent for his ttl, is taken over, and so is what this
+ * runner registered without an answer; others may be asked to leave. */
 static void name_taken(struct core *c, const struct core_answer *a, struct baton_mono now)
 {
 	bool silent = survey_is_silent(c, &a->other, a->sent, now);
 	c->victim = a->other;
-	if (a->fate == CORE_DEAD || silent) {
+	bool lost = a->fate == CORE_OWN && c->unsure;
+	if (a->fate == CORE_DEAD || silent || lost) {
 		c->take_over = true;
 	} else if (a->fate == CORE_DYING) {
 		c->probe_at = baton_mono_add(now, baton_duration_ms(DYING_MS));
@@ -30,6 +31,7 @@ static void registered(struct core *c, const struct core_answer *a, struct baton
 {
 	if (a->err == BATON_OK) {
 		c->number = a->number;
+		c->unsure = false;
 		c->sent = a->sent;
 		c->told = c->stopping;
 		c->doubt = false;
@@ -47,6 +49,7 @@ static void registered(struct core *c, const struct core_answer *a, struct baton
 		c->result = a->err;
 		c->done = true;
 	} else {
+		c->unsure = true;
 		core_failed(c, a->err, a->why, now);
 	}
 }

@@ -82,6 +82,7 @@ struct core_request {
 /* How it stands with another runner. */
 enum core_fate {
 	CORE_LIVES = 1, /* or it cannot be known */
+	CORE_OWN,       /* it is of this process */
 	CORE_DYING,     /* it is dead, but something that it has started lives */
 	CORE_DEAD
 };

@@ -190,10 +190,19 @@ static void fill_in(struct baton_engine *e)
 
 /* What the other parts call. */
 
+/* Whether both are of one process, under whatever registration. */
+static bool is_own(const struct baton_owner *a, const struct baton_owner *b)
+{
+	return a->pid != 0 && a->pid == b->pid && a->start == b->start && a->pid_ns == b->pid_ns &&
+	       baton_id_equal(&a->boot, &b->boot);
+}
+
 static enum core_fate fate(void *arg, const struct baton_runner_info *info)
 {
 	const struct baton_engine *e = arg;
 	const struct baton_store *store = e->o.store;
+	if (is_own(&store->owner, &info->owner))
+		return CORE_OWN;
 	if (!baton_owner_is_dead(&store->owner, &info->owner, store->reach))
 		return CORE_LIVES;
 	if (info->life[0] == '\0' || wards_lives(info->life) == BATON_OK)

@@ -113,6 +113,7 @@ struct core {
 	struct baton_runner_info victim;
 	bool take_over;  /* `victim` is to be taken over */
 	bool wish;       /* `victim` is to be asked to leave */
+	bool unsure;     /* it may be registered, but the answer was lost */
 	uint32_t singly; /* so many ends are sent alone: one of them is not accepted */
 	bool doubt;      /* it is not known what the last tick claimed */
 	bool hungry;     /* there may be work */

@@ -86,6 +86,13 @@ static bool resize(struct core *c, struct served *s, uint32_t count)
 	return true;
 }
 
+/* What came to it meanwhile was not asked for. */
+static void use(struct core *c, struct shard *shard)
+{
+	c->hungry = c->hungry || shard->is != SHARD_MINE;
+	shard->is = SHARD_MINE;
+}
+
 /* The store's word on whose it is goes: a taking or giving whose answer was lost is found here. */
 static void adopt(struct core *c, struct served *s, uint32_t n, const struct baton_shard_answer *a)
 {
@@ -97,7 +104,7 @@ static void adopt(struct core *c, struct served *s, uint32_t n, const struct bat
 	else if (c->stale)
 		shard->is = SHARD_DROPPED;
 	else if (shard->is != SHARD_LEAVING)
-		shard->is = SHARD_MINE;
+		use(c, shard);
 }
 
 static void leave(struct core *c, struct shard *shard, struct baton_mono now)
@@ -129,7 +136,7 @@ static bool plan(struct core *c, struct served *s, size_t members, struct baton_
 	for (uint32_t n = 0; n < s->count; n++) {
 		struct shard *shard = &s->shards[n];
 		if (shard->is == SHARD_LEAVING && !given[n])
-			shard->is = SHARD_MINE;
+			use(c, shard);
 		c->leaving = c->leaving || shard->is == SHARD_LEAVING;
 	}
 	return takes == 0 && gives == 0;

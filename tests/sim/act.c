@@ -216,8 +216,11 @@ static void wish(struct world *w, const struct action *a)
 	snprintf(name, sizeof name, "r%" PRIu32, a->seat);
 	enum baton_err e = baton_runner_wish(w->store, baton_str_z(name), what);
 	CHECK(e == BATON_OK || e == BATON_NOT_FOUND);
-	if (e == BATON_OK)
-		count(w, seen[what]);
+	if (e != BATON_OK)
+		return;
+	count(w, seen[what]);
+	for (uint32_t i = 0; i < w->proc_count; i++)
+		w->procs[i]->manual &= w->procs[i]->seat != a->seat || what == BATON_WISH_DETACH;
 }
 
 static void step(struct world *w, int64_t span)

@@ -133,6 +133,16 @@ static void judge_all(struct world *w)
 	w->over = true;
 }
 
+static void tell_unfinished(struct world *w)
+{
+	for (uint32_t i = 0; i < w->job_count; i++) {
+		const struct job *job = &w->jobs[i];
+		if (job->put && !job->done && !job->removed)
+			say(w, NULL, "job %" PRIu32 " of %s, batch %s, lane %" PRIu32
+			    ", is not done", i, sim_queues[job->queue], job->id.text, job->lane);
+	}
+}
+
 void judge_look(struct world *w)
 {
 	const char *why = unfinished_work(w);
@@ -145,6 +155,8 @@ void judge_look(struct world *w)
 		event_add(w, w->now + SIM_S, EV_LOOK, 0, 0);
 	else
 		wrong(w, "%d s after the last fault %s", LIMIT_S, why);
-	if (why && w->failed)
+	if (why && w->failed) {
+		tell_unfinished(w);
 		w->rule = why;
+	}
 }

@@ -84,6 +84,14 @@ static void add_fault(struct plan *plan, struct rng *rng)
 		a.at += a.span;
 		add(plan, &a);
 	}
+	/* What was heard late is the last for long. */
+	if ((a.kind == ACT_SLOW || a.kind == ACT_FREEZE) && chance(rng, 60)) {
+		a.at += between(rng, 0, a.span);
+		a.kind = chance(rng, 50) || plan->near ? ACT_FREEZE : ACT_HOLE;
+		a.span = between(rng, plan->ttl, 2 * plan->ttl);
+		a.arg = rng_next(rng);
+		add(plan, &a);
+	}
 	/* Twice, the second time in the middle of the way back. */
 	if (a.kind == ACT_ATTACH && chance(rng, 50)) {
 		a.kind = ACT_DETACH;

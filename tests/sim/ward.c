@@ -55,8 +55,8 @@ static int64_t length_of(struct proc *p, const struct grant *g)
 		return between(&p->rng, SIM_MS, 100 * SIM_MS);
 	return roll < 60 || p->w->healed
 	               ? between(&p->rng, SIM_MS, 300 * SIM_MS)
-	       : roll < 85 ? between(&p->rng, 300 * SIM_MS, 3 * SIM_S)
-	                   : between(&p->rng, 3 * SIM_S, 20 * SIM_S);
+	       : roll < 80 ? between(&p->rng, 300 * SIM_MS, 3 * SIM_S)
+	                   : between(&p->rng, 3 * SIM_S, 25 * SIM_S);
 }
 
 void ward_start(struct proc *p, const struct core_order *order)
