@@ -144,9 +144,9 @@ def test_it_says_what_happens_when(whole):
         'three runners: ada (pid N), ben (N), cleo (N)',
         'N jobs are put, in N lanes',
         'ada (pid N) is killed: SIGKILL',
-        'its N lanes go on elsewhere, by proof of death: after N to N s',
+        'its N lanes go on elsewhere after N to N s: its death is proved',
         'ben (pid N) is frozen, with its line to the witness: SIGSTOP',
-        'its N lanes go on elsewhere, after its ttl of N s: after N to N s',
+        'its N lanes go on elsewhere after N to N s: its ttl is over',
         'ben goes on, and does not know yet: SIGCONT',
         'ben is attached again, and has N shards']
 
@@ -248,10 +248,10 @@ def on_a_terminal(folder, text, **more):
 
 
 def test_on_a_terminal_it_draws_a_picture(tmp_path):
-    # Up to the line where the picture begins, and what is below that is cleared.
-    written = on_a_terminal(tmp_path, '\033[6A\r\033[J')
+    # Up to the line where the picture begins, to draw it again.
+    written = on_a_terminal(tmp_path, '\033[6A\r\033[K')
     assert re.search(r'jobs    \[[# ]{40}\] \d+ of 2000, \d+ a second', written)
-    assert re.search(r'cleo\033\[0m   +\d+ shards, ', written)
+    assert re.search(r'cleo +\033\[0m +\d+ shards, ', written)
 
 
 @pytest.mark.parametrize('more', [{'NO_COLOR': '1'}, {'TERM': 'dumb'}, {'TERM': ''}])
