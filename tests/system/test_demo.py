@@ -111,8 +111,8 @@ def demo(tmp_path):
 
 @pytest.fixture(scope='module')
 def whole(tmp_path_factory):
-    """Two demos at the same time, to their ends: one as it is, and one whose witness is told what must
-    not be."""
+    """Two demos at the same time, to their ends: one as it is, and one whose witness is told what
+    must not be."""
     folder = tmp_path_factory.mktemp('whole')
     good, bad = Demo(folder / 'good'), Demo(folder / 'bad')
     bad.until(PUT)
@@ -213,7 +213,8 @@ def test_a_runner_that_cannot_work_is_said(demo):
     it = demo(BATON_GUARDIAN='/nowhere/guardian')
     assert it.end() == 71
     line, = it.errors.splitlines()
-    assert re.match(r"baton: (ada|ben|cleo) has ended: .*'/nowhere/guardian' cannot be started", line)
+    assert re.match('baton: (ada|ben|cleo) has ended: .*', line)
+    assert "'/nowhere/guardian' cannot be started" in line
     it.is_gone()
 
 
