@@ -111,8 +111,8 @@ def demo(tmp_path):
 
 @pytest.fixture(scope='module')
 def whole(tmp_path_factory):
-    """Two demos at the same time, to their ends: one as it is, and one whose witness is told what must
-    not be."""
+    """Two demos at the same time, to their ends: one as it is, and one whose witness is told what
+    must not be."""
     folder = tmp_path_factory.mktemp('whole')
     good, bad = Demo(folder / 'good'), Demo(folder / 'bad')
     bad.until(PUT)
@@ -144,9 +144,9 @@ def test_it_says_what_happens_when(whole):
         'three runners: ada (pid N), ben (N), cleo (N)',
         'N jobs are put, in N lanes',
         'ada (pid N) is killed: SIGKILL',
-        'its N lanes go on elsewhere, by proof of death: after N to N s',
+        'its N lanes go on elsewhere after N to N s: its death is proved',
         'ben (pid N) is frozen, with its line to the witness: SIGSTOP',
-        'its N lanes go on elsewhere, after its ttl of N s: after N to N s',
+        'its N lanes go on elsewhere after N to N s: its ttl is over',
         'ben goes on, and does not know yet: SIGCONT',
         'ben is attached again, and has N shards']
 
@@ -213,7 +213,8 @@ def test_a_runner_that_cannot_work_is_said(demo):
     it = demo(BATON_GUARDIAN='/nowhere/guardian')
     assert it.end() == 71
     line, = it.errors.splitlines()
-    assert re.match(r"baton: (ada|ben|cleo) has ended: .*'/nowhere/guardian' cannot be started", line)
+    assert re.match('baton: (ada|ben|cleo) has ended: .*', line)
+    assert "'/nowhere/guardian' cannot be started" in line
     it.is_gone()
 
 
@@ -248,10 +249,10 @@ def on_a_terminal(folder, text, **more):
 
 
 def test_on_a_terminal_it_draws_a_picture(tmp_path):
-    # Up to the line where the picture begins, and what is below that is cleared.
-    written = on_a_terminal(tmp_path, '\033[6A\r\033[J')
+    # Up to the line where the picture begins, to draw it again.
+    written = on_a_terminal(tmp_path, '\033[6A\r\033[K')
     assert re.search(r'jobs    \[[# ]{40}\] \d+ of 2000, \d+ a second', written)
-    assert re.search(r'cleo\033\[0m   +\d+ shards, ', written)
+    assert re.search(r'cleo +\033\[0m +\d+ shards, ', written)
 
 
 @pytest.mark.parametrize('more', [{'NO_COLOR': '1'}, {'TERM': 'dumb'}, {'TERM': ''}])
