@@ -127,7 +127,8 @@ void core_notice(struct core *c, struct baton_mono now)
 		return;
 	if (c->number == 0)
 		refuse_unsent(c);
-	if (c->number == 0 && c->runs.running == 0 && c->runs.unsent == 0)
+	/* What is under way was asked under that registration, and may bring claims of it. */
+	if (c->number == 0 && !c->asked && c->runs.running == 0 && c->runs.unsent == 0)
 		c->stale = false;
 }
 

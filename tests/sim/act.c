@@ -108,13 +108,22 @@ static void pause(struct world *w, uint32_t queue, bool paused)
 	w->paused[queue] = paused;
 }
 
-static void freeze(struct proc *p, int64_t span)
+void freeze(struct proc *p, int64_t span)
 {
 	struct world *w = p->w;
 	if (p->frozen > w->now)
 		return;
 	p->frozen = w->now + span;
 	count(w, span < w->plan->ttl ? COVER_FREEZE_SHORT : COVER_FREEZE_LONG);
+}
+
+/* Now, or in the middle of the next start of a handler. */
+static void freeze_soon(struct proc *p, const struct action *a)
+{
+	if (a->arg % 3 == 0)
+		p->armed = a->span;
+	else
+		freeze(p, a->span);
 }
 
 /* Somebody at its own controls: it was heard, and from then on nothing starts. */
@@ -185,7 +194,7 @@ static void act_on(struct proc *p, const struct action *a)
 		count(p->w, COVER_CRASH);
 		proc_die(p);
 	} else if (a->kind == ACT_FREEZE) {
-		freeze(p, a->span);
+		freeze_soon(p, a);
 	} else if (frozen) {
 		return;
 	} else if (a->kind == ACT_DETACH) {

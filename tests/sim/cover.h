@@ -57,6 +57,7 @@
 	X(NAME_DYING, "name taken by one whose handlers live")    \
 	X(TAKEOVER_DEATH, "takeover by death")                    \
 	X(TAKEOVER_SILENCE, "takeover by silence")                \
+	X(TAKEOVER_OWN, "takeover of what was registered without an answer") \
 	X(TAKEOVER_LATE, "takeover refused")                      \
 	X(LOST_NOTICED, "registration lost")                      \
 	X(SETTLE, "settle")                                       \

@@ -287,8 +287,11 @@ static void judge_take_over(struct proc *p, const struct core_request *r,
 	}
 	const struct proc *victim = proc_of(w, r->victim->number);
 	bool known = victim && !victim->alive && victim->host == p->host;
-	say(w, p, "takes over %" PRIu64 " by %s", r->victim->number, known ? "death" : "silence");
-	count(w, known ? COVER_TAKEOVER_DEATH : COVER_TAKEOVER_SILENCE);
+	say(w, p, "takes over %" PRIu64 " by %s", r->victim->number,
+	    known ? "death" : victim == p ? "right" : "silence");
+	count(w, known         ? COVER_TAKEOVER_DEATH
+	         : victim == p ? COVER_TAKEOVER_OWN
+	                       : COVER_TAKEOVER_SILENCE);
 	take_back(w, r->victim->number, r);
 }
 

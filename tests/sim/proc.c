@@ -63,6 +63,8 @@ enum core_fate proc_fate(void *arg, const struct baton_runner_info *info)
 {
 	const struct proc *p = arg;
 	const struct proc *other = proc_of(p->w, info->number);
+	if (other == p)
+		return CORE_OWN;
 	if (!other || other->alive || other->host != p->host)
 		return CORE_LIVES;
 	return other->buried && ward_is_empty(other) ? CORE_DEAD : CORE_DYING;
@@ -242,6 +244,8 @@ static void leave(struct proc *p, enum baton_err err)
 		wrong(p->w, "%s ends: %s", p->name, core_why(p->core));
 	if (err == BATON_YIELD)
 		count(p->w, COVER_NAME_TAKEN);
+	if (err == BATON_YIELD && p->call.answer.fate == CORE_OWN)
+		wrong(p->w, "%s makes way for itself", p->name);
 	if (err == BATON_NOT_HELD)
 		count(p->w, COVER_REPLACED);
 	p->alive = false;

@@ -114,6 +114,7 @@ struct proc {
 	uint32_t id, seat, host;
 	bool alive, buried, stopping, manual, orphan;
 	int64_t frozen; /* until then; 0: it is not */
+	int64_t armed;  /* for so long it is frozen at the next start of a handler */
 	int64_t drift;  /* of its clock: so many ns in a second */
 	int64_t base;   /* what its clock showed in the beginning */
 	struct baton_clock clock;
@@ -265,6 +266,7 @@ bool ward_is_empty(const struct proc *p);
 
 /* What people and faults do. */
 void act(struct world *w, const struct action *a);
+void freeze(struct proc *p, int64_t span);
 void heal(struct world *w);
 void heal_again(struct world *w);
 

@@ -77,6 +77,9 @@ void ward_start(struct proc *p, const struct core_order *order)
 	draw_end(w, h);
 	event_add(w, w->now + between(&p->rng, SIM_MS / 20, 3 * SIM_MS), EV_START, p->id,
 	          h->serial);
+	if (p->armed > 0)
+		freeze(p, p->armed);
+	p->armed = 0;
 }
 
 /* The loop hears of it in a moment. */

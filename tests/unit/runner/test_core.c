@@ -414,6 +414,40 @@ static void what_a_tick_claimed_whose_answer_never_came_is_given_back_and_claime
 	actor_done(&a);
 }
 
+static void what_was_claimed_under_a_lost_registration_is_never_started(void **state)
+{
+	struct world *w = *state;
+	struct actor a;
+	struct core_answer answer;
+	struct baton_runner_info info;
+	size_t count;
+	actor_init(w, &a, "a", 4);
+	settle(w, &a);
+	put(w, "x", 1);
+	core_news(a.core);
+	until(w, &a, CORE_TICK);
+	carry_out(&a.carrier, &a.request, &answer);
+	assert_non_null(answer.claims);
+	assert_int_equal(baton_runner_list(w->store, 0, &info, 1, &count), BATON_OK);
+	assert_int_equal(baton_runner_take_over(w->store, &info), BATON_OK);
+	beat(w, &a);
+	assert_int_equal(baton_detach_state(&a.detach), BATON_DETACHED);
+	pass(w, 1000);
+	core_answered(a.core, now_of(w), &answer);
+	for (int i = 0; i < 20 && a.starts == 0; i++) {
+		settle(w, &a);
+		take_orders(w, &a);
+		pass(w, 100);
+	}
+	assert_int_equal(a.starts, 1);
+	assert_int_equal(a.last.claim->batches[0].attempt, 2);
+	end(w, &a, 0, BATON_COMPLETE);
+	settle(w, &a);
+	assert_int_equal(core_counts(a.core).refused, 1);
+	assert_int_equal(counts_of(w).done, 1);
+	actor_done(&a);
+}
+
 static void an_end_whose_answer_never_came_is_sent_again_and_counted_once(void **state)
 {
 	struct world *w = *state;
@@ -563,6 +597,7 @@ int main(void)
 		TEST(a_silent_runner_is_taken_over_after_its_ttl_and_not_before),
 		TEST(a_dead_runner_is_taken_over_at_once_but_not_while_its_handlers_live),
 		TEST(what_a_tick_claimed_whose_answer_never_came_is_given_back_and_claimed_anew),
+		TEST(what_was_claimed_under_a_lost_registration_is_never_started),
 		TEST(an_end_whose_answer_never_came_is_sent_again_and_counted_once),
 		TEST(while_it_is_suspect_nothing_starts_and_three_failures_detach),
 		TEST(a_stopped_runner_gives_everything_back_and_is_done),
