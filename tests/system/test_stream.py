@@ -158,7 +158,7 @@ for claim in claims():
 
 
 @pytest.mark.parametrize('value, kept', [
-    ("'text \\u00e9'", 'text \u00e9'), ("{'a': [1, None, True]}", '{"a":[1,null,true]}'), ('7', '7'),
+    ("'text \\u00e9'", 'text \u00e9'), ("{'a': [1, None]}", '{"a":[1,null]}'), ('7', '7'),
 ])
 def test_the_result_is_kept_as_text_or_as_json(shop, worker, value, kept):
     shop.ok('queue', 'set', 'mail', 'keep=1h')
