@@ -378,6 +378,18 @@ for claim in claims():
     assert lines[-1] == 'quick 1 False'
 
 
+def test_who_closes_its_socket_and_lives_on_is_ended(shop, worker):
+    shop.put('mail', 'x')
+    result = stream(shop, 'mail', worker('''
+take()
+lines.close()
+channel.close()
+signal.pause()
+'''), '--grace', '100ms')
+    assert result.returncode == OK, result
+    assert shop.object('show', '1')['error'] == 'the worker closed its descriptor 3'
+
+
 def test_who_does_not_read_is_not_written_to_without_bound(shop, worker):
     shop.ok('queue', 'set', 'mail', 'payload-max=8388608')
     payload = b'x' * (8 << 20)
