@@ -21,6 +21,7 @@
 #define CALLS_MAX 64 /* in one transaction */
 #define DRAWING 1000 /* transactions for which others are expected to draw numbers too */
 #define NUMBERS "BT001"
+#define ADMITTED "BT004"
 
 static struct baton_store_time server_wall(const struct baton_clock *clock)
 {
@@ -273,8 +274,8 @@ static void deal_begin(struct deal *t)
 static bool can_repeat(const struct conn *c, bool unknown)
 {
 	return !unknown && (c->state[0] == '\0' || strcmp(c->state, NUMBERS) == 0 ||
-	                    strcmp(c->state, "40P01") == 0 || strcmp(c->state, "40001") == 0 ||
-	                    strcmp(c->state, "57P01") == 0);
+	                    strcmp(c->state, ADMITTED) == 0 || strcmp(c->state, "40P01") == 0 ||
+	                    strcmp(c->state, "40001") == 0 || strcmp(c->state, "57P01") == 0);
 }
 
 static enum baton_err deal_do(struct deal *t)
@@ -287,6 +288,8 @@ static enum baton_err deal_do(struct deal *t)
 		bool unknown = e != BATON_OK && t->c->committed && t->c->state[0] == '\0';
 		if (e != BATON_OK && strcmp(t->c->state, NUMBERS) == 0)
 			atomic_store(&t->s->drawing, DRAWING);
+		if (e != BATON_OK && strcmp(t->c->state, ADMITTED) == 0)
+			t->first.all_may_be = true;
 		bool again = e != BATON_OK && can_repeat(t->c, unknown);
 		conn_rollback(t->c);
 		desk_end(t);

@@ -60,7 +60,7 @@ void load_lock(struct conn *c, const struct wants *first, const struct wants *se
 struct loading {
 	int start, queues, sources, around, claims, answers, leases, runners, schedules, numbers;
 	int heads, head_claims, heads_last, line, line_claims;
-	int bound_queues, bound_batches, bound_claims, bound_leases;
+	int bound_queues, bound_batches, bound_claims, bound_leases, held_off;
 };
 
 /* Sends what is wanted, and puts the answers on a desk that is opened for that; `payload`: of the

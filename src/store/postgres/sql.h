@@ -255,6 +255,15 @@
 	             "fence = excluded.fence, counter = excluded.counter, "                        \
 	             "claimed_at = excluded.claimed_at, expires_at = excluded.expires_at, "        \
 	             "runner = excluded.runner")                                                   \
+	X(HELD_OFF, "WITH may AS MATERIALIZED (SELECT l.subject FROM baton.lease l, "              \
+	            "(SELECT coalesce($2::bigint, "                                                \
+	            "(extract(epoch FROM clock_timestamp()) * 1000)::bigint) AS ms) n "            \
+	            "WHERE l.subject = ANY($1::text[]) "                                           \
+	            "AND ($3::bool OR NOT l.held OR l.expires_at <= n.ms)), "                      \
+	            "locked AS (SELECT l.subject FROM baton.lease l JOIN may "                     \
+	            "ON may.subject = l.subject FOR UPDATE OF l SKIP LOCKED) "                     \
+	            "SELECT subject FROM may WHERE subject NOT IN (SELECT subject FROM locked)")   \
+	X(GUARD, "SELECT baton.guard($1::text[])")                                                 \
 	X(SETTLE, "SELECT baton.settle(q.id, w.lanes, $3::bigint) FROM (SELECT name, "             \
 	          "array_agg(lane) AS lanes FROM unnest($1::text[], $2::text[]) u(name, lane) "    \
 	          "GROUP BY name) w JOIN baton.queue q ON q.name = w.name")                        \
