@@ -171,9 +171,9 @@ static enum baton_err carry(struct carrier *c, const struct core_request *r,
 	case CORE_TAKE_OVER:
 		return baton_runner_take_over(c->o.store, r->victim);
 	case CORE_WISH:
-		return baton_runner_wish(
-			c->o.store, r->victim ? baton_str_z(r->victim->name) : c->o.ask.name,
-			r->wish);
+		return baton_runner_wish(c->o.store,
+		                         r->victim ? baton_str_z(r->victim->name) : c->o.ask.name,
+		                         r->wish);
 	case CORE_PROBE:
 		return do_probe(c);
 	case CORE_TAKE:

@@ -172,8 +172,8 @@ void core_renewed(struct core *c, struct baton_mono now)
 	c->backoff = (struct baton_duration){0};
 	c->counted_at = now;
 	if (c->detached)
-		c->probe_at = baton_mono_add(
-			now, c->manual && c->told ? c->o.beat : baton_duration_ms(100));
+		c->probe_at = baton_mono_add(now, c->manual && c->told ? c->o.beat
+		                                                       : baton_duration_ms(100));
 	baton_detach_healthy(c->o.detach, now);
 	core_notice(c, now);
 }

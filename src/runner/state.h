@@ -99,7 +99,7 @@ struct core {
 	bool manual;            /* that was by hand: it stays registered */
 	bool told;              /* the store knows what it is at */
 	enum baton_runner_wish want; /* what it was asked for last */
-	bool noted;             /* the store knows that, for this registration */
+	bool noted;                  /* the store knows that, for this registration */
 
 	/* Requests. */
 	bool asked; /* one is under way */

@@ -99,8 +99,9 @@ static void end_accepted(struct proc *p, struct grant *g, enum baton_work_how ho
 		return;
 	}
 	if (g->ended || g->number != p->number || !is_current(w, g))
-		wrong(w, "the end of claim %s of registration %" PRIu64
-		         " is accepted under an old fence",
+		wrong(w,
+		      "the end of claim %s of registration %" PRIu64
+		      " is accepted under an old fence",
 		      g->id, g->number);
 	g->ended = true;
 	g->how = how;
@@ -233,7 +234,6 @@ static void judge_shard(struct world *w, uint32_t queue, uint32_t number,
                         const struct baton_shard_answer *is)
 {
 	const struct baton_shard_answer *was = &w->shards[queue][number];
-	uint64_t *last = &w->last_owner[queue][number];
 	if (is->fence.v < was->fence.v)
 		wrong(w, "the fence of shard %" PRIu32 " of %s has fallen", number,
 		      sim_queues[queue]);
@@ -243,8 +243,6 @@ static void judge_shard(struct world *w, uint32_t queue, uint32_t number,
 	if (was->runner > 0 && is->runner > 0 && is->runner != was->runner)
 		wrong(w, "shard %" PRIu32 " of %s was given away while it had an owner", number,
 		      sim_queues[queue]);
-	if (is->runner > 0)
-		*last = is->runner;
 	w->shards[queue][number] = *is;
 }
 
@@ -252,8 +250,9 @@ static void judge_handler(struct world *w, const struct proc *p, const struct ha
 {
 	const struct grant *g = &w->grants[h->grant];
 	if (!is_current(w, g))
-		wrong(w, "%s works on job %" PRIu32 " in shard %" PRIu32
-		         " of %s, which is not its own any more",
+		wrong(w,
+		      "%s works on job %" PRIu32 " in shard %" PRIu32
+		      " of %s, which is not its own any more",
 		      p->name, g->jobs[0], g->shard, sim_queues[g->queue]);
 }
 
@@ -288,7 +287,9 @@ static void judge_take_over(struct proc *p, const struct core_request *r,
 	const struct proc *victim = proc_of(w, r->victim->number);
 	bool known = victim && !victim->alive && victim->host == p->host;
 	say(w, p, "takes over %" PRIu64 " by %s", r->victim->number,
-	    known ? "death" : victim == p ? "right" : "silence");
+	    known         ? "death"
+	    : victim == p ? "right"
+	                  : "silence");
 	count(w, known         ? COVER_TAKEOVER_DEATH
 	         : victim == p ? COVER_TAKEOVER_OWN
 	                       : COVER_TAKEOVER_SILENCE);
@@ -369,8 +370,8 @@ void judge_answer(struct proc *p, const struct core_request *r, struct core_answ
 void judge_start(struct proc *p, const struct core_order *order)
 {
 	struct world *w = p->w;
-	struct baton_mono deadline = baton_mono_add(
-		p->proved, (struct baton_duration){w->plan->ttl - w->plan->margin});
+	struct baton_mono deadline =
+		baton_mono_add(p->proved, (struct baton_duration){w->plan->ttl - w->plan->margin});
 	(void)order;
 	if (baton_detach_state(&p->detach) != BATON_ATTACHED)
 		wrong(w, "%s starts a handler, but is not attached", p->name);
@@ -392,8 +393,9 @@ void judge_running(struct proc *p, const struct handler *h)
 		for (size_t k = 0; k < SIM_HANDLERS_MAX; k++) {
 			const struct handler *o = &other->handlers[k];
 			if (o->on && o != h && is_same_lane(&w->grants[o->grant], g))
-				wrong(w, "two handlers of one lane run, of jobs %" PRIu32
-				         " and %" PRIu32,
+				wrong(w,
+				      "two handlers of one lane run, of jobs %" PRIu32
+				      " and %" PRIu32,
 				      g->jobs[0], w->grants[o->grant].jobs[0]);
 		}
 	}

@@ -21,8 +21,7 @@ static uint32_t owned(const struct world *w, const struct proc *p, uint32_t queu
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < sim_shards[queue]; i++)
-		n += core_number(p->core) > 0 &&
-		     w->shards[queue][i].runner == core_number(p->core);
+		n += core_number(p->core) > 0 && w->shards[queue][i].runner == core_number(p->core);
 	return n;
 }
 
@@ -113,7 +112,8 @@ static void judge_counts(struct world *w)
 		struct baton_queue_info info;
 		CHECK(baton_queue_get(w->store, baton_str_z(sim_queues[i]), &info) == BATON_OK);
 		if (info.counts.done != done[i])
-			wrong(w, "%" PRIu64 " jobs of %s were completed, and the store says %" PRIu64,
+			wrong(w,
+			      "%" PRIu64 " jobs of %s were completed, and the store says %" PRIu64,
 			      done[i], sim_queues[i], info.counts.done);
 	}
 }
@@ -138,8 +138,9 @@ static void tell_unfinished(struct world *w)
 	for (uint32_t i = 0; i < w->job_count; i++) {
 		const struct job *job = &w->jobs[i];
 		if (job->put && !job->done && !job->removed)
-			say(w, NULL, "job %" PRIu32 " of %s, batch %s, lane %" PRIu32
-			    ", is not done", i, sim_queues[job->queue], job->id.text, job->lane);
+			say(w, NULL,
+			    "job %" PRIu32 " of %s, batch %s, lane %" PRIu32 ", is not done", i,
+			    sim_queues[job->queue], job->id.text, job->lane);
 	}
 }
 

@@ -48,8 +48,7 @@ static int64_t way(struct proc *p)
 /* How long it takes to find out that there is no answer. */
 static int64_t patience(struct proc *p)
 {
-	const struct action *hole =
-		plan_window(p->w->plan, ACT_HOLE, p->seat, p->w->now);
+	const struct action *hole = plan_window(p->w->plan, ACT_HOLE, p->seat, p->w->now);
 	if (hole && hole->arg % 2 == 0)
 		return hole->at + hole->span - p->w->now;
 	return chance(&p->rng, 50) ? between(&p->rng, SIM_MS, 50 * SIM_MS)

@@ -11,13 +11,12 @@ static const struct {
 	unsigned weight;
 	bool far; /* only where there is a network */
 } faults[] = {
-	{ACT_CRASH, 6, false},  {ACT_FREEZE, 8, false}, {ACT_ORPHAN, 2, false},
-	{ACT_STEP, 3, false},   {ACT_STOP, 4, false},   {ACT_RETIRE, 2, false},
-	{ACT_REPLACE, 2, false},
-	{ACT_DETACH, 5, false}, {ACT_WISH, 4, false},   {ACT_LOSE, 4, false},
-	{ACT_DEAFEN, 6, false}, {ACT_REPEAT, 4, true},  {ACT_HOLE, 6, true},
-	{ACT_SLOW, 8, true},    {ACT_BUSY, 4, false},   {ACT_ERROR, 2, false},
-	{ACT_CANCEL, 6, false}, {ACT_PAUSE, 2, false},
+	{ACT_CRASH, 6, false},   {ACT_FREEZE, 8, false}, {ACT_ORPHAN, 2, false},
+	{ACT_STEP, 3, false},    {ACT_STOP, 4, false},   {ACT_RETIRE, 2, false},
+	{ACT_REPLACE, 2, false}, {ACT_DETACH, 5, false}, {ACT_WISH, 4, false},
+	{ACT_LOSE, 4, false},    {ACT_DEAFEN, 6, false}, {ACT_REPEAT, 4, true},
+	{ACT_HOLE, 6, true},     {ACT_SLOW, 8, true},    {ACT_BUSY, 4, false},
+	{ACT_ERROR, 2, false},   {ACT_CANCEL, 6, false}, {ACT_PAUSE, 2, false},
 };
 
 const char *action_name(enum action_kind kind)

@@ -1,5 +1,5 @@
-/* What is to happen in a run: how many runners, and what people and faults do when. Made from a seed,
- * and made smaller to find out what matters. */
+/* What is to happen in a run: how many runners, and what people and faults do when. Made from a
+ * seed, and made smaller to find out what matters. */
 #ifndef SIM_PLAN_H
 #define SIM_PLAN_H
 
@@ -17,7 +17,7 @@ enum variant {
 	VARIANT_UNFENCED,   /* the store accepts what comes under an old fence */
 	VARIANT_RECEIVED,   /* deadlines count from the receipt of the answer */
 	VARIANT_UNDETACHED, /* a detachment that comes while it reattaches is lost */
-	VARIANT_UNRECOVERED /* a dead runner is removed, but what it had claimed is not given back */
+	VARIANT_UNRECOVERED /* what a dead runner had claimed is not given back */
 };
 
 enum action_kind {
@@ -49,7 +49,7 @@ enum action_kind {
 
 struct action {
 	enum action_kind kind;
-	uint32_t seat; /* PLAN_SEATS_MAX: all */
+	uint32_t seat;    /* PLAN_SEATS_MAX: all */
 	int64_t at, span; /* ns */
 	uint64_t arg;
 };
@@ -57,7 +57,7 @@ struct action {
 struct plan {
 	uint64_t seed;
 	enum variant variant;
-	bool near;      /* one host; beats are in memory, and the dead are known */
+	bool near; /* one host; beats are in memory, and the dead are known */
 	uint32_t hosts;
 	uint32_t seats;
 	int64_t ttl, margin; /* ns */

@@ -282,8 +282,8 @@ static void watch(struct proc *p)
 	                            [BATON_DETACHED] = COVER_ATTACHED_DETACHED},
 		[BATON_SUSPECT] = {[BATON_ATTACHED] = COVER_CLEARED,
 	                           [BATON_DETACHED] = COVER_SUSPECT_DETACHED},
-		[BATON_DETACHED] = {[BATON_ATTACHED] = COVER_REATTACHED,
-	                            [BATON_SUSPECT] = COVER_REATTACHED},
+		[BATON_DETACHED] =
+			{[BATON_ATTACHED] = COVER_REATTACHED, [BATON_SUSPECT] = COVER_REATTACHED},
 	};
 	enum baton_attachment is = baton_detach_state(&p->detach);
 	if (is == p->seen)

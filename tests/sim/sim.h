@@ -37,24 +37,24 @@
 
 /* What happens next. Those of a process wait while it is frozen, and are void once it is dead. */
 enum event_kind {
-	EV_ACTION = 1,  /* of the plan, by its place in it */
-	EV_BOOT,        /* of a seat: its process starts */
-	EV_HEAL,        /* no more faults */
-	EV_LOOK,        /* whether all is done */
-	EV_GUARD,       /* the guardian looks at the deadline */
-	EV_BURY,        /* the guardian has noticed that its runner is dead */
-	EV_HANDLER,     /* a handler ends by itself */
-	EV_KILL,        /* a handler is dead */
-	EV_EXEC,        /* a request reaches the store */
-	EV_BEAT_EXEC,   /* a beat reaches the store */
-	EV_OF_PROCESS,  /* from here on */
-	EV_WAKE,        /* the loop has something to do */
-	EV_REPLY,       /* to a request */
-	EV_PULSE,       /* a beat is due */
+	EV_ACTION = 1, /* of the plan, by its place in it */
+	EV_BOOT,       /* of a seat: its process starts */
+	EV_HEAL,       /* no more faults */
+	EV_LOOK,       /* whether all is done */
+	EV_GUARD,      /* the guardian looks at the deadline */
+	EV_BURY,       /* the guardian has noticed that its runner is dead */
+	EV_HANDLER,    /* a handler ends by itself */
+	EV_KILL,       /* a handler is dead */
+	EV_EXEC,       /* a request reaches the store */
+	EV_BEAT_EXEC,  /* a beat reaches the store */
+	EV_OF_PROCESS, /* from here on */
+	EV_WAKE,       /* the loop has something to do */
+	EV_REPLY,      /* to a request */
+	EV_PULSE,      /* a beat is due */
 	EV_BEAT_REPLY,
-	EV_EAR,         /* the store has news */
-	EV_START,       /* a handler, if the guardian still lets it */
-	EV_ENDED        /* the loop hears how a handler ended */
+	EV_EAR,   /* the store has news */
+	EV_START, /* a handler, if the guardian still lets it */
+	EV_ENDED  /* the loop hears how a handler ended */
 };
 
 struct event {
@@ -130,7 +130,7 @@ struct proc {
 	struct call call;
 	struct baton_runner *runner; /* that beats */
 	struct beat beat;
-	uint64_t number;          /* under which the call under way was made; 0: none */
+	uint64_t number; /* under which the call under way was made; 0: none */
 	uint32_t registrations;
 	struct baton_mono proved; /* when the last renewal was sent that it was told to be fine */
 	struct baton_mono guard;  /* when its handlers are killed, as the guardian knows */
@@ -200,7 +200,6 @@ struct world {
 	uint32_t grant_count;
 	uint32_t owners[SIM_NUMBERS_MAX]; /* the process of each registration, plus one */
 	struct baton_shard_answer shards[PLAN_QUEUES][SIM_SHARDS_MAX];
-	uint64_t last_owner[PLAN_QUEUES][SIM_SHARDS_MAX];
 	bool paused[PLAN_QUEUES];
 	uint64_t orders;
 	uint64_t changes; /* of the store, as its hook tells */

@@ -13,10 +13,10 @@
 #include "support/harness.h"
 #include "support/soak.h"
 
-#define SEEDS_MIN 300        /* in which everything is seen */
+#define SEEDS_MIN 300 /* in which everything is seen */
 #define SEEDS_SOAK 100000
-#define SEEDS_VARIANT 1000   /* within which a wrong variant is caught */
-#define SECONDS 60           /* of processor time */
+#define SEEDS_VARIANT 1000 /* within which a wrong variant is caught */
+#define SECONDS 60         /* of processor time */
 
 static uint64_t current; /* seed, for when the program itself is ended */
 

@@ -53,10 +53,9 @@ static int64_t length_of(struct proc *p, const struct grant *g)
 	uint64_t roll = rng_below(&p->rng, 100);
 	if (p->w->jobs[g->jobs[0]].poison)
 		return between(&p->rng, SIM_MS, 100 * SIM_MS);
-	return roll < 60 || p->w->healed
-	               ? between(&p->rng, SIM_MS, 300 * SIM_MS)
-	       : roll < 80 ? between(&p->rng, 300 * SIM_MS, 3 * SIM_S)
-	                   : between(&p->rng, 3 * SIM_S, 25 * SIM_S);
+	return roll < 60 || p->w->healed ? between(&p->rng, SIM_MS, 300 * SIM_MS)
+	       : roll < 80               ? between(&p->rng, 300 * SIM_MS, 3 * SIM_S)
+	                                 : between(&p->rng, 3 * SIM_S, 25 * SIM_S);
 }
 
 void ward_start(struct proc *p, const struct core_order *order)
@@ -130,8 +129,7 @@ void ward_stop(struct proc *p, uint64_t run)
 	}
 	if (chance(&p->rng, 80))
 		h->how = BATON_ABANDON;
-	event_add(w, w->now + between(&p->rng, SIM_MS, 300 * SIM_MS), EV_HANDLER, p->id,
-	          h->serial);
+	event_add(w, w->now + between(&p->rng, SIM_MS, 300 * SIM_MS), EV_HANDLER, p->id, h->serial);
 }
 
 void ward_handler(struct proc *p, uint64_t serial)
@@ -155,8 +153,7 @@ void ward_kill(struct proc *p, uint64_t serial)
 		return;
 	if (!h->dying)
 		count(p->w, COVER_KILL_GRACE);
-	say(p->w, p, "handler of job %" PRIu32 " is dead",
-	    p->w->grants[h->grant].jobs[0]);
+	say(p->w, p, "handler of job %" PRIu32 " is dead", p->w->grants[h->grant].jobs[0]);
 	end(p, h, h->told ? BATON_ABANDON : BATON_FAIL);
 }
 
@@ -208,7 +205,7 @@ void ward_ended(struct proc *p, uint64_t serial)
 	struct core_end end = {
 		.how = h->how,
 		.error = h->how == BATON_FAIL || h->how == BATON_REJECT ? BATON_STR("no")
-		                                                        : BATON_STR(""),
+	                                                                : BATON_STR(""),
 		.delay = {h->how == BATON_SNOOZE ? 300 * SIM_MS : 0},
 	};
 	if (h->how == BATON_COMPLETE && job->emit > 0) {
