@@ -11,8 +11,8 @@
 
 What handle() returns is the result: text, or anything that JSON can hold. An exception fails the
 claim, which is tried again later; baton_worker.Reject says that it can never succeed, and
-baton_worker.Retry when to try again. With `threads` above 1 handle() is called for several claims at
-once, as many as `--in-flight` allows.
+baton_worker.Retry when to try again. With `threads` above 1 handle() is called for several claims
+at once, as many as `--in-flight` allows.
 """
 import base64
 import json

@@ -28,7 +28,7 @@
 
 BATON_BEGIN
 
-#define BATON_RUNNER_SLOTS_MAX 1024 /* handlers at once */
+#define BATON_RUNNER_SLOTS_MAX 4096 /* handlers at once */
 #define BATON_RUNNER_SERVES_MAX 64  /* queues           */
 #define BATON_RUNNER_BEAT_MS 1000
 #define BATON_RUNNER_TTL_MS 30000 /* where all runners are on one host, and the dead are known */

@@ -1,6 +1,6 @@
 /* baton demo: runners that are killed and frozen, and a witness who says what came of it.
  *
- * Two processes see to it that nothing is left behind: the one that was started, and one that plays.
+ * Two processes see to it that nothing is left behind: the one that was started, and the player.
  * Whichever ends, the other one ends the rest, and removes the folder. */
 #include <errno.h>
 #include <limits.h>

@@ -20,10 +20,12 @@ const struct command commands[] = {
 		.name = "demo",
 		.usage = "",
 		.summary = "show what Baton does, live",
-		.text = "Threads of this process ask for keys: who holds and who yields, waiting\n"
-			"in line, handing over with growing fences, a limit raised while running,\n"
-			"several keys all or none. Every claim it prints is checked.\n"
-			"The status is 1 if one is not true.\n",
+		.text = "Three runners share 2000 jobs in 50 lanes of a store that is gone\n"
+			"afterwards. One is killed, another one frozen for longer than its ttl:\n"
+			"their lanes go on elsewhere, and late writes are refused. It takes about\n"
+			"20 seconds. A witness, who sees only effects and fences, says in\n"
+			"the end whether every job was done exactly once, every lane in order,\n"
+			"and never by two at a time. The status is 1 if that is not so.\n",
 		.run = cmd_demo,
 	},
 	{
@@ -69,10 +71,10 @@ const struct command commands[] = {
 			"      --grace D      from SIGTERM to SIGKILL; 5s unless it is said\n"
 			"      --join M       so many jobs for a command, where they may be joined\n"
 			"      --lines        payloads as lines of JSON, as several always are\n"
-			"      --stream       the command lives on, and gets one claim after the other\n"
-			"                     as lines of JSON on its descriptor 3\n"
-			"      --in-flight N  with --stream, so many claims at once for each; 1 unless\n"
-			"                     it is said\n"
+			"      --stream       the command lives on, and gets one claim after the\n"
+			"                     other as lines of JSON on its descriptor 3\n"
+			"      --in-flight N  with --stream, so many claims at once for each;\n"
+			"                     1 unless it is said\n"
 			"      --once         one job, or several joined, and no more\n"
 			"      --until-empty  end when nothing is ready any more\n"
 			"      --drain D      how long commands may go on when it is to end;\n"
@@ -82,7 +84,10 @@ const struct command commands[] = {
 			"      --hook STRING  for the shell, when it detaches or attaches again,\n"
 			"                     with BATON_STATE and BATON_REASON\n"
 			"      --weight N     its share of the work, 0 to 1000; 1 unless it is said\n"
-			"      --ttl D        how long others wait for a runner that is silent\n" STORE_HELP
+			"      --ttl D        how long others wait for a runner that is silent\n"
+			"      --beat D       how often it says that it lives; 1s without it\n"
+			"      --margin D     how long before its ttl is over it stops by itself;\n"
+			"                     ttl is at least 3 beats and the margin\n" STORE_HELP
 			"\n"
 			"Example: baton work mail -j 8 --timeout 5min -- ./send\n"
 			"baton-work(1) says more.\n",

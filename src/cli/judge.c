@@ -10,6 +10,7 @@
 #define ALL_JOBS ((UINT64_C(1) << JUDGE_JOBS) - 1)
 
 static_assert(JUDGE_JOBS < 64, "a bit for each job");
+static_assert(JUDGE_ALL == JUDGE_LANES * JUDGE_JOBS, "as many in each");
 
 /* Reads " NUMBER" up to `max`, and moves on behind it. */
 static bool take_number(const char **text, uint64_t max, uint64_t *ret)

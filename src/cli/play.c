@@ -235,9 +235,9 @@ static void failover_of(const struct play *p, struct failover *f, int runner)
 static void tell_failover(struct play *p, const struct failover *f, const char *how)
 {
 	struct failover_sum sum = failover_sum(f);
-	view_tell(&p->view, p->now_ns, "its %zu lanes go on elsewhere, %s: after %.2f to %.2f s",
-	          sum.lanes, how, (double)sum.least_ns / (double)NS_PER_S,
-	          (double)sum.most_ns / (double)NS_PER_S);
+	view_tell(&p->view, p->now_ns, "its %zu lanes go on elsewhere after %.2f to %.2f s: %s",
+	          sum.lanes, (double)sum.least_ns / (double)NS_PER_S,
+	          (double)sum.most_ns / (double)NS_PER_S, how);
 }
 
 static void act_work(struct play *p)
@@ -255,7 +255,7 @@ static void act_killed(struct play *p)
 {
 	if (!failover_look(&p->killed, &p->judge))
 		return;
-	tell_failover(p, &p->killed, "by proof of death");
+	tell_failover(p, &p->killed, "its death is proved");
 	begin(p, ACT_GO_ON);
 }
 
@@ -286,7 +286,7 @@ static void act_frozen(struct play *p)
 {
 	if (!failover_look(&p->frozen, &p->judge))
 		return;
-	tell_failover(p, &p->frozen, "after its ttl of 3 s");
+	tell_failover(p, &p->frozen, "its ttl is over");
 	begin(p, ACT_TAKEN);
 }
 

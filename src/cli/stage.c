@@ -38,6 +38,7 @@ static void clear(int folder, int depth)
 	const struct dirent *entry;
 	if (!dir)
 		return;
+	/* cppcheck-suppress readdirCalled */
 	while ((entry = readdir(dir)) != NULL) {
 		const char *name = entry->d_name;
 		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||

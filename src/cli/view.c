@@ -9,6 +9,8 @@
 #define LINES_EVERY_NS (2 * NS_PER_S)
 #define RATE_EVERY_NS (NS_PER_S / 2)
 #define TEXT_ROOM 160
+#define FRAME_ROOM 4096
+#define LINE_END "\033[K\n" /* and nothing behind it on the terminal */
 #define BAR "########################################"
 #define BAR_WIDTH ((int)sizeof BAR - 1)
 
@@ -52,28 +54,46 @@ static unsigned count_of(const struct picture *p, int runner)
 	return count;
 }
 
-static void draw_shards(const struct view *v, const struct picture *p)
+/* A picture before it is drawn, so that it is drawn at once. */
+struct frame {
+	char text[FRAME_ROOM];
+	size_t used;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct frame *f, const char *format, ...)
 {
-	out_print(v->out, "         shards  ");
+	va_list args;
+	va_start(args, format);
+	int len = vsnprintf(f->text + f->used, sizeof f->text - f->used, format, args);
+	va_end(args);
+	f->used += len > 0 ? (size_t)len : 0;
+	f->used = f->used < sizeof f->text ? f->used : sizeof f->text - 1;
+}
+
+static void add_shards(struct frame *f, const struct out *out, const struct picture *p)
+{
+	add(f, "         shards  ");
 	for (size_t i = 0; i < p->shards; i++) {
 		int owner = p->owners[i];
-		out_print(v->out, "%s%c%s ", out_look(v->out, owner < 0 ? LOOK_BAD : looks[owner]),
-		          owner < 0 ? '-' : crew_names[owner][0], out_look(v->out, LOOK_PLAIN));
+		add(f, "%s%c%s ", out_look(out, owner < 0 ? LOOK_BAD : looks[owner]),
+		    owner < 0 ? '-' : crew_names[owner][0], out_look(out, LOOK_PLAIN));
 	}
-	out_print(v->out, "\n");
+	add(f, LINE_END);
 }
 
 static void draw(struct view *v, const struct picture *p)
 {
+	struct frame f = {.used = 0};
 	int filled = (int)(p->accepted * (uint32_t)BAR_WIDTH / p->all);
-	view_end(v);
-	out_print(v->out, "\n         jobs    [%.*s%*s] %u of %u, %u a second\n", filled, BAR,
-	          BAR_WIDTH - filled, "", p->accepted, p->all, v->rate);
-	draw_shards(v, p);
+	if (v->drawn > 0)
+		add(&f, "\033[%uA\r", v->drawn);
+	add(&f, LINE_END "         jobs    [%.*s%*s] %u of %u, %u a second" LINE_END, filled, BAR,
+	    BAR_WIDTH - filled, "", p->accepted, p->all, v->rate);
+	add_shards(&f, v->out, p);
 	for (int i = 0; i < CREW_RUNNERS; i++)
-		out_print(v->out, "         %s%-6s%s  %2u shards, %s\n", out_look(v->out, looks[i]),
-		          crew_names[i], out_look(v->out, LOOK_PLAIN), count_of(p, i),
-		          p->states[i]);
+		add(&f, "         %s%-6s%s  %2u shards, %s" LINE_END, out_look(v->out, looks[i]),
+		    crew_names[i], out_look(v->out, LOOK_PLAIN), count_of(p, i), p->states[i]);
+	out_bytes(v->out, f.text, f.used);
 	v->drawn = 3 + CREW_RUNNERS;
 }
 

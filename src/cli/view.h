@@ -16,7 +16,6 @@
 /* How things are at one moment. */
 struct picture {
 	uint32_t accepted, all;
-	uint32_t late;
 	size_t shards;
 	int owners[VIEW_SHARDS_MAX]; /* which runner has the shard; -1: nobody */
 	char states[CREW_RUNNERS][VIEW_STATE_ROOM];

@@ -134,6 +134,9 @@ static enum baton_err check_handler(const struct baton_runner_options *o)
 		                           "standard input");
 	if (h->in_flight > 0 && !h->stream)
 		return fail(BATON_INVALID, "only a persistent worker has several claims in flight");
+	if (h->command && !h->stream && o->slots > WARDS_MAX)
+		return fail(BATON_INVALID, "%" PRIu32 " commands at once: at most %d are allowed",
+		            o->slots, WARDS_MAX);
 	if (o->slots > BATON_RUNNER_SLOTS_MAX)
 		return fail(BATON_INVALID, "%" PRIu32 " slots: at most %d are allowed", o->slots,
 		            BATON_RUNNER_SLOTS_MAX);

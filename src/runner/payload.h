@@ -2,11 +2,12 @@
 #ifndef RUNNER_PAYLOAD_H
 #define RUNNER_PAYLOAD_H
 
-#include "base/buf.h"
-#include "baton/work.h"
+#include <baton/work.h>
 
-/* One line of JSON for each payload of the claim: {"job":ID,"seq":N,"payload":TEXT}, or, if it is no
- * UTF-8, "payload_base64" instead of "payload". */
+#include "base/buf.h"
+
+/* One line of JSON for each payload of the claim: {"job":ID,"seq":N,"payload":TEXT}, or, if it is
+ * no UTF-8, "payload_base64" instead of "payload". */
 enum baton_err payload_lines(struct buf *buf, const struct baton_work_claim *claim);
 
 /* The claim as a persistent worker reads it, with a line feed: {"claim":ID,"fence":N,"queue":NAME,

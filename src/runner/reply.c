@@ -12,6 +12,7 @@
 #include <baton/policy.h>
 
 #include "base/base64.h"
+#include "base/check.h"
 #include "base/number.h"
 #include "base/utf8.h"
 
@@ -283,6 +284,7 @@ static bool copy_end(struct reader *r)
 	size_t len;
 	if (r->depth > 0)
 		return true;
+	CHECK(r->field->string); /* where any value is taken, there is one */
 	yajl_gen_get_buf(r->copy, &bytes, &len);
 	bool kept = r->field->string(r, (struct baton_str){(const char *)bytes, len});
 	yajl_gen_free(r->copy);

@@ -1,4 +1,5 @@
-/* What a persistent worker says about a claim: one line of JSON, read as if an enemy had written it.
+/* What a persistent worker says about a claim: one line of JSON, read as if an enemy had written
+ * it.
  *
  * {"claim":ID,"ok":true,"result":VALUE,"emit":[{"queue":NAME,"payload":VALUE}]}
  * {"claim":ID,"ok":false,"error":TEXT,"retry":BOOLEAN,"delay_ms":N}
@@ -23,8 +24,8 @@ struct reply {
 	struct baton_work_end end; /* without its proof */
 };
 
-/* Reads a line, without its line feed. What *ret points to is the arena's. False: `error` has half a
- * sentence that says what is wrong, and *ret is not to be used. */
+/* Reads a line, without its line feed. What *ret points to is the arena's. False: `error` has half
+ * a sentence that says what is wrong, and *ret is not to be used. */
 bool reply_parse(struct baton_str line, struct arena *arena, struct reply *ret,
                  char error[REPLY_ERROR]);
 

@@ -449,18 +449,33 @@ void streams_hear(struct streams *s, struct baton_mono now)
 
 /* Times. */
 
+static void overdue(struct streams *s, struct worker *w, struct errand *errand)
+{
+	errand->late = !s->o.stopped(s->o.arg, errand->run);
+	w->blameless = true;
+	BATON_LOG(s->o.log, BATON_LOG_WARN, "a worker did not end a claim in time, and is ended",
+	          baton_field_int("pid", w->pid),
+	          baton_field_str("claim", baton_str_z(errand->claim->proof.id)));
+	doom(s, w);
+}
+
 /* Whose time is over ends its worker, and so all that this one has. */
 static void check_errands(struct streams *s, struct worker *w, struct baton_mono now)
 {
 	for (struct errand *errand = w->errands.first; errand; errand = errand->next) {
-		if (baton_mono_live(errand->due, now)) {
+		if (baton_mono_live(errand->due, now))
 			note(s, errand->due);
-			continue;
-		}
-		errand->late = !s->o.stopped(s->o.arg, errand->run);
-		w->blameless = true;
-		doom(s, w);
+		else
+			overdue(s, w, errand);
 	}
+}
+
+static void useless(struct streams *s, struct worker *w)
+{
+	snprintf(w->why, sizeof w->why, "the worker closed its descriptor 3");
+	BATON_LOG(s->o.log, BATON_LOG_WARN, "a worker closed its descriptor 3, and is ended",
+	          baton_field_int("pid", w->pid));
+	doom(s, w);
 }
 
 static void check_times(struct streams *s, struct baton_mono now)
@@ -473,8 +488,8 @@ static void check_times(struct streams *s, struct baton_mono now)
 		check_errands(s, w, now);
 		if (baton_mono_live(w->end_at, now))
 			note(s, w->end_at);
-		else
-			doom(s, w);
+		else if (w->is != WORKER_DOOMED)
+			useless(s, w);
 	}
 }
 

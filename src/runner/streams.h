@@ -63,7 +63,7 @@ void streams_hear(struct streams *s, struct baton_mono now);
 void streams_act(struct streams *s, struct baton_mono now);
 struct baton_mono streams_due(const struct streams *s);
 
-/* There will be no more claims: lets the workers end by themselves. s->live of them have not yet. */
+/* There will be no more claims: lets the workers end by themselves. s->live have not yet. */
 void streams_leave(struct streams *s);
 
 #endif

@@ -20,7 +20,8 @@ struct baton_duration worker_pause(struct baton_duration last, struct baton_dura
 	const struct baton_duration max = baton_duration_ms(WORKER_PAUSE_MAX_MS);
 	if (last.ns < min.ns || lived.ns >= baton_duration_ms(WORKER_HEALTHY_MS).ns)
 		return min;
-	return last.ns < max.ns / 2 ? (struct baton_duration){2 * last.ns} : max;
+	struct baton_duration twice = {last.ns < max.ns / 2 ? 2 * last.ns : max.ns};
+	return twice;
 }
 
 void errands_add(struct errands *list, struct errand *errand)

@@ -1,5 +1,5 @@
-/* A persistent worker as the runner sees it: a process that has claims, and a socket over which both
- * write lines. */
+/* A persistent worker as the runner sees it: a process that has claims, and a socket over which
+ * both write lines. */
 #ifndef RUNNER_WORKER_H
 #define RUNNER_WORKER_H
 
@@ -19,7 +19,8 @@
 #define WORKER_HEALTHY_MS 60000
 
 /* How long to wait before a worker is started again that lived for so long, after a pause of `last`
- * before it (0: none): 100 ms, and twice as long each time up to 30 s; anew after a minute of life. */
+ * before it (0: none): 100 ms, and twice as long each time up to 30 s; anew after a minute of
+ * life. */
 struct baton_duration worker_pause(struct baton_duration last, struct baton_duration lived);
 
 /* A claim in the hands of the workers. */
@@ -78,8 +79,8 @@ void worker_init(struct worker *w, const struct baton_alloc *alloc);
 /* Closes the socket and forgets what was on the way. Fine twice. */
 void worker_shut(struct worker *w);
 
-/* Adds the line that gives a claim, or one that cancels it. Not BATON_OK: nothing was added, and the
- * detail says why. */
+/* Adds the line that gives a claim, or one that cancels it. Not BATON_OK: nothing was added, and
+ * the detail says why. */
 enum baton_err worker_give(struct worker *w, const struct baton_work_claim *claim);
 enum baton_err worker_cancel(struct worker *w, const struct baton_work_claim *claim);
 

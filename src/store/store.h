@@ -190,6 +190,11 @@ struct store_ops {
 	/* A number that has changed when another process has committed something since it was read
 	 * last. Cheap. */
 	enum baton_err (*version)(struct baton_store *store, uint64_t *ret_version);
+
+	/* Somebody is about to sleep. True: from now on whoever commits elsewhere wakes those who
+	 * wait here; what was committed before has to be looked for once more. False: not, or not
+	 * yet. NULL: never. That a wake-up is lost costs time, nothing else. */
+	bool (*doze)(struct baton_store *store);
 };
 
 /* What all backends have; the first member of theirs. */

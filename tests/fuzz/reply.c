@@ -1,5 +1,5 @@
-/* Whatever a persistent worker writes is either refused with a reason, or names a claim and says one
- * thing about it. */
+/* Whatever a persistent worker writes is either refused with a reason, or names a claim and says
+ * one thing about it. */
 #include "runner/reply.h"
 
 #include <string.h>

@@ -257,6 +257,11 @@ bool cluster_start(struct cluster *c, bool safe)
 	return false;
 }
 
+pid_t cluster_spawn(const struct cluster *c, const char *const *argv)
+{
+	return spawn(c->directory, argv);
+}
+
 void cluster_stop(struct cluster *c)
 {
 	if (!c->directory[0])
@@ -325,7 +330,7 @@ void cluster_database(struct cluster *c, char *where, size_t size)
 	            "DO $$ DECLARE t text; BEGIN "
 	            "IF to_regclass('baton.state') IS NULL THEN RETURN; END IF; "
 	            "FOREACH t IN ARRAY ARRAY['queue', 'batch', 'claim', 'source', 'answer', "
-	            "'lease', 'schedule', 'runner'] LOOP "
+	            "'lease', 'schedule', 'runner', 'sleeper'] LOOP "
 	            "IF pg_relation_size('baton.' || t) > 1000000 "
 	            "THEN EXECUTE 'TRUNCATE baton.' || t; "
 	            "ELSE EXECUTE 'DELETE FROM baton.' || t; END IF; END LOOP; "

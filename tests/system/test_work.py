@@ -8,6 +8,9 @@ import pytest
 OK, NO, USAGE = 0, 1, 64
 PATIENCE = 120
 
+# What fails is not tried again while a test runs.
+LATER = ['backoff=fixed', 'base=1h', 'cap=1h', 'lane-backoff=fixed', 'lane-base=1h', 'lane-cap=1h']
+
 
 class Pipe:
     """Where handlers say that they have come somewhere, a line each."""
@@ -36,6 +39,7 @@ def pipe(tmp_path):
 
 def work(shop, queue, script, *options, **given):
     """Until nothing is ready any more."""
+    shop.ok('queue', 'set', queue, *LATER)
     return shop.run('work', queue, '--until-empty', *options, '--', 'sh', '-c', script, **given)
 
 

@@ -133,6 +133,7 @@ struct answer {
 struct lease {
 	struct row row;
 	struct baton_str subject;
+	bool held_off; /* nobody may take it now; of a desk's, see admit in docs/postgres.md */
 
 	struct {
 		struct lease_row row;

@@ -18,7 +18,7 @@ static void lease_claim_want(struct wants *w, const void *args)
 {
 	const struct lease_claim_args *a = args;
 	for (size_t i = 0; i < a->count; i++)
-		want_subject(w, a->asks[i].subject);
+		want_take(w, a->asks[i].subject);
 }
 
 static enum baton_err lease_claim_run(struct baton_store *desk, void *args)
@@ -590,4 +590,5 @@ const struct store_ops postgres_ops = {
 	.check = pg_check,
 	.tidy = pg_tidy,
 	.version = pg_version,
+	.doze = pg_doze,
 };

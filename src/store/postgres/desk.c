@@ -486,7 +486,7 @@ enum baton_err desk_answers(struct desk *d, const PGresult *r)
 static bool lease_read(const PGresult *r, int row, struct lease *l)
 {
 	struct baton_str owner = cell_str(r, row, 2);
-	l->row.kept = 1;
+	l->row.kept = 1 + (uint64_t)cell_int(r, row, 5);
 	l->is.row.held = cell_bool(r, row, 1);
 	cell_id(r, row, 3, &l->is.row.token);
 	cell_id(r, row, 4, &l->is.row.nonce);
@@ -513,6 +513,16 @@ enum baton_err desk_leases(struct desk *d, const PGresult *r)
 		e = fail(BATON_STORAGE,
 		         "the store is damaged: it has an owner that cannot be read");
 	return e;
+}
+
+enum baton_err desk_held_off(struct desk *d, const PGresult *r)
+{
+	for (int i = 0; i < PQntuples(r); i++) {
+		struct lease *l = memory_lease_find(d->m, cell_str(r, i, 0));
+		if (l)
+			l->held_off = true;
+	}
+	return BATON_OK;
 }
 
 static void name_copy(const PGresult *r, int row, int column, char *text, size_t room)

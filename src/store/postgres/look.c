@@ -109,8 +109,7 @@ static enum baton_err glance_begin(struct glance *g, struct baton_store *store)
 	enum baton_err e = conn_need(g->c);
 	if (e != BATON_OK)
 		return e;
-	g->c->open = true;
-	conn_send(g->c, SQL_BEGIN_READ, NULL);
+	conn_begin_look(g->c);
 	g->start = conn_send(g->c, SQL_START, NULL);
 	return BATON_OK;
 }
@@ -489,4 +488,11 @@ enum baton_err pg_version(struct baton_store *store, uint64_t *ret_version)
 	if (e == BATON_OK)
 		*ret_version = (uint64_t)version;
 	return e;
+}
+
+enum baton_err pg_mark(struct pg_store *s)
+{
+	int rows;
+	int64_t since;
+	return one_number(s, SQL_SLEEP, NULL, &rows, &since);
 }

@@ -34,6 +34,10 @@ enum baton_err pg_backup(struct baton_store *store, const char *path,
 enum baton_err pg_check(struct baton_store *store, void (*report)(void *arg, const char *sentence),
                         void *arg, uint64_t *ret_faults);
 enum baton_err pg_tidy(struct baton_store *store, size_t max, size_t *ret_count);
+
+/* Leaves word that somebody sleeps, for those who commit. */
+struct pg_store;
+enum baton_err pg_mark(struct pg_store *s);
 enum baton_err pg_version(struct baton_store *store, uint64_t *ret_version);
 
 #endif

@@ -58,7 +58,15 @@
 	"ORDER BY y.seq LIMIT 1) x ORDER BY x.seq LIMIT 1) s WHERE q.name = ANY($1::text[]))"
 
 #define SQL_TABLE(X)                                                                               \
-	X(BEGIN, "BEGIN")                                                                          \
+	X(BEGIN, "BEGIN ISOLATION LEVEL READ COMMITTED")                                           \
+	X(WISHES, "SELECT set_config('search_path', 'pg_catalog', true), "                         \
+	          "set_config('client_min_messages', 'warning', true), "                           \
+	          "set_config('lock_timeout', $1::text, true), "                                   \
+	          "set_config('statement_timeout', $2::text, true), "                              \
+	          "set_config('idle_in_transaction_session_timeout', '30000', true), "             \
+	          "set_config('enable_seqscan', 'off', true), "                                    \
+	          "set_config('enable_hashjoin', 'off', true), "                                   \
+	          "set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)")   \
 	X(DISCARD, "DISCARD PLANS")                                                                \
 	X(BEGIN_READ, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")                           \
 	X(COMMIT, "COMMIT")                                                                        \
@@ -247,6 +255,15 @@
 	             "fence = excluded.fence, counter = excluded.counter, "                        \
 	             "claimed_at = excluded.claimed_at, expires_at = excluded.expires_at, "        \
 	             "runner = excluded.runner")                                                   \
+	X(HELD_OFF, "WITH may AS MATERIALIZED (SELECT l.subject FROM baton.lease l, "              \
+	            "(SELECT coalesce($2::bigint, "                                                \
+	            "(extract(epoch FROM clock_timestamp()) * 1000)::bigint) AS ms) n "            \
+	            "WHERE l.subject = ANY($1::text[]) "                                           \
+	            "AND ($3::bool OR NOT l.held OR l.expires_at <= n.ms)), "                      \
+	            "locked AS (SELECT l.subject FROM baton.lease l JOIN may "                     \
+	            "ON may.subject = l.subject FOR UPDATE OF l SKIP LOCKED) "                     \
+	            "SELECT subject FROM may WHERE subject NOT IN (SELECT subject FROM locked)")   \
+	X(GUARD, "SELECT baton.guard($1::text[])")                                                 \
 	X(SETTLE, "SELECT baton.settle(q.id, w.lanes, $3::bigint) FROM (SELECT name, "             \
 	          "array_agg(lane) AS lanes FROM unnest($1::text[], $2::text[]) u(name, lane) "    \
 	          "GROUP BY name) w JOIN baton.queue q ON q.name = w.name")                        \
@@ -327,7 +344,13 @@
 	                 "SELECT c.queue FROM baton.runner r JOIN baton.claim c "                  \
 	                 "ON c.owner = r.owner AND c.expires_at = 9223372036854775807 "            \
 	                 "WHERE r.number = $1::bigint)")                                           \
-	X(XID, "SELECT pg_current_xact_id_if_assigned()::text::bigint")                            \
+	X(XID, "SELECT pg_current_xact_id_if_assigned()::text::bigint, "                           \
+	       "EXISTS (SELECT 1 FROM baton.sleeper)")                                             \
+	X(SLEEP, "INSERT INTO baton.sleeper(since) SELECT "                                        \
+	         "(extract(epoch FROM clock_timestamp()) * 1000)::bigint "                         \
+	         "FROM (SELECT set_config('synchronous_commit', 'off', true)) o "                  \
+	         "WHERE NOT EXISTS (SELECT 1 FROM baton.sleeper) RETURNING since")                 \
+	X(WAKE, "SELECT set_config('synchronous_commit', 'off', true), baton.ring($1::text)")      \
 	X(XID_STATUS, "SELECT pg_xact_status($1::bigint::text::xid8)")                             \
 	X(VERSION, "SELECT (SELECT coalesce(sum(hashint8(q.xmin::text::bigint)), 0)::bigint "      \
 	           "FROM baton.queue q) * 31 + (SELECT hashint8(s.xmin::text::bigint) "            \

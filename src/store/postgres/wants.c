@@ -118,6 +118,12 @@ void want_subject(struct wants *w, struct baton_str subject)
 		want_lane(w, queue, lane);
 }
 
+void want_take(struct wants *w, struct baton_str subject)
+{
+	want_subject(w, subject);
+	str_add(w, &w->taken, subject);
+}
+
 void want_pull(struct wants *w, struct baton_str queue)
 {
 	char text[BATON_NAME_MAX + 8];

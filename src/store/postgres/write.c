@@ -454,6 +454,22 @@ static void lease_add(struct args *a, const struct lease *l)
 		add_null(a, 9);
 }
 
+/* Those that get another fence: nobody may have been admitted under the old one. */
+static void guard(struct writer *w)
+{
+	struct args a;
+	args_new(w, &a, 1);
+	arg_array(&a, 0, ARG_TEXT);
+	for (struct row *row = w->d->m->leases.oldest; row; row = row->newer) {
+		const struct lease *l = (struct lease *)row;
+		if (row->noted && row->kept > 0 && row->kept != 1 + l->is.row.fence)
+			add_str(&a, 0, l->subject);
+	}
+	if (a.list[0].count > 0)
+		send(w, SQL_GUARD, &a);
+	args_done(&a);
+}
+
 static void leases_write(struct writer *w)
 {
 	static const enum arg_type types[] = {ARG_TEXT, ARG_BOOL, ARG_TEXT, ARG_BYTES, ARG_BYTES,
@@ -608,6 +624,7 @@ enum baton_err desk_write(struct desk *d, struct conn *c, bool *ret_any)
 		return e;
 	sources_write(&w);
 	answers_write(&w);
+	guard(&w);
 	leases_write(&w);
 	schedules_write(&w);
 	runners_write(&w);

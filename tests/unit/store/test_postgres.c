@@ -256,6 +256,9 @@ static void who_may_only_put_can_do_nothing_else(void **state)
 		"INSERT INTO baton.staged(id, xid, what, queue) VALUES (1, '1', 'cancel', 'q')",
 		"SELECT baton.cancel(1)",
 		"SELECT baton.complete('1-1', '00000000000000000000000000000000')",
+		"SELECT baton.admit('s', 1)",
+		"SELECT baton.ring('')",
+		"SELECT * FROM baton.sleeper",
 		"SELECT baton.tidy(1, 1)",
 		"SELECT nextval('baton.seq')",
 		"CREATE TABLE baton.t(x int)",
@@ -367,7 +370,7 @@ static void what_is_no_store_is_refused(void **state)
 	cluster_run(b->where, "UPDATE baton.state SET version = 1000");
 	assert_int_equal(try_open(b->where, false), BATON_INVALID);
 	assert_says("a newer baton has to open it");
-	cluster_run(b->where, "UPDATE baton.state SET version = 2");
+	cluster_run(b->where, "UPDATE baton.state SET version = 3");
 	cluster_run(b->where, "ALTER TABLE baton.state RENAME TO statue");
 	assert_int_equal(try_open(b->where, false), BATON_INVALID);
 	assert_says("another program's");
