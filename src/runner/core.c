@@ -140,8 +140,11 @@ void core_lost(struct core *c, struct baton_mono now)
 	core_notice(c, now);
 }
 
+/* Also a repeat: it comes after what the store may have been asked for meanwhile. */
 void core_detach(struct core *c, struct baton_mono now)
 {
+	c->want = BATON_WISH_DETACH;
+	c->noted = false;
 	baton_detach_make(c->o.detach, BATON_DETACH_MANUAL, NULL, now);
 	core_notice(c, now);
 }

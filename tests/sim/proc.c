@@ -216,9 +216,11 @@ void proc_done(struct proc *p)
 static void boot_later(struct proc *p)
 {
 	struct world *w = p->w;
+	bool soon = chance(&p->rng, 30); /* before its guardian has noticed */
+	int64_t pause = soon ? between(&p->rng, SIM_MS, 20 * SIM_MS)
+	                     : between(&p->rng, 100 * SIM_MS, 3 * SIM_S);
 	if (w->seats[p->seat] == p->id + 1)
-		event_add(w, w->now + between(&p->rng, 100 * SIM_MS, 3 * SIM_S), EV_BOOT, p->seat,
-		          0);
+		event_add(w, w->now + pause, EV_BOOT, p->seat, 0);
 }
 
 void proc_die(struct proc *p)
