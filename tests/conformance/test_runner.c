@@ -769,8 +769,8 @@ static void long_lists_and_paths_have_their_limits(void **state)
 	baton_runner_leave(r);
 }
 
-/* As many as there may be: all of them by themselves, or, in a server, which takes its time, as rows
- * like that of the first. Returns how many have to leave. */
+/* As many as there may be: all of them by themselves, or, in a server, which takes its time, as
+ * rows like that of the first. Returns how many have to leave. */
 static int enlist_all(struct world *w, struct baton_runner *runners[BATON_RUNNERS_MAX])
 {
 	int count = world_is_served() ? 1 : BATON_RUNNERS_MAX;

@@ -502,8 +502,8 @@ static enum baton_err show_where(struct pg_store *s)
 	return BATON_OK;
 }
 
-/* Makes the tables if they are not there, and reads what never changes, on the connection that is for
- * looks later. */
+/* Makes the tables if they are not there, and reads what never changes, on the connection that
+ * looks are for later. */
 static enum baton_err prepare(struct pg_store *s, bool existing)
 {
 	struct conn *c = &s->read;
