@@ -211,7 +211,7 @@ struct slumber {
 	int64_t poll_ns;
 };
 
-/* Who wakes all the time is not worth a ring: he asks to be rung only once he has slept for a moment.
+/* Who wakes all the time is not worth a ring: he asks for it only once he has slept for a moment.
  * False: what others did before they knew of him has to be looked for first. */
 static bool lie_down(struct baton_store *s, struct slumber *z)
 {

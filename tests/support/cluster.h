@@ -21,8 +21,8 @@ struct cluster {
  * server that is stopped at once. */
 bool cluster_start(struct cluster *c, bool safe);
 
-/* Starts another program that belongs to it, in its directory and as who the server is. It ends at the
- * latest with the caller's thread, who has to wait for it. */
+/* Starts another program that belongs to it, in its directory and as who the server is. It ends at
+ * the latest with the caller's thread, who has to wait for it. */
 pid_t cluster_spawn(const struct cluster *c, const char *const *argv);
 
 /* Stops it and removes all that it left. Fine for one that was not started. */

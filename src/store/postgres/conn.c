@@ -2,6 +2,7 @@
 #include "store/postgres/conn.h"
 
 #include <endian.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -166,6 +167,13 @@ PGconn *conn_start(const char *info)
 	return pg;
 }
 
+enum baton_err conn_be_quick(struct conn *c)
+{
+	if (PQenterPipelineMode(c->pg) == 1)
+		return BATON_OK;
+	return fail(BATON_STORAGE, "cannot use the connection to store %s", c->where);
+}
+
 enum baton_err conn_connect(struct conn *c, bool plain)
 {
 	const char *const values[] = {c->info, "UTF8", "baton", "10", NULL};
@@ -184,8 +192,8 @@ enum baton_err conn_connect(struct conn *c, bool plain)
 	enum baton_err e = tell_wishes(c);
 	if (e == BATON_OK && c->arrived)
 		e = c->arrived(c);
-	if (e == BATON_OK && !plain && PQenterPipelineMode(c->pg) != 1)
-		e = fail(BATON_STORAGE, "cannot use the connection to store %s", c->where);
+	if (e == BATON_OK && !plain)
+		e = conn_be_quick(c);
 	if (e != BATON_OK)
 		disconnect(c);
 	return e;
@@ -221,10 +229,17 @@ void conn_close(struct conn *c)
 	disconnect(c);
 }
 
+/* Whether the server has ended it while nobody used it. */
+static bool is_closed(const struct conn *c)
+{
+	struct pollfd on = {.fd = PQsocket(c->pg), .events = POLLRDHUP};
+	return poll(&on, 1, 0) > 0;
+}
+
 enum baton_err conn_need(struct conn *c)
 {
 	settle_owed(c);
-	if (!is_broken(c) && c->err == BATON_OK)
+	if (!is_broken(c) && !is_closed(c) && c->err == BATON_OK)
 		return BATON_OK;
 	return conn_connect(c, false);
 }

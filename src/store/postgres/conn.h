@@ -62,6 +62,9 @@ PGconn *conn_start(const char *info);
 /* Connects, whether it is connected or not; `plain`: for conn_exec() and conn_ask(). */
 enum baton_err conn_connect(struct conn *c, bool plain);
 
+/* A plain one becomes one for statements by name. */
+enum baton_err conn_be_quick(struct conn *c);
+
 /* Begins a transaction; one that only reads, and all of it as at one moment. */
 void conn_begin(struct conn *c);
 void conn_begin_look(struct conn *c);

@@ -502,32 +502,35 @@ static enum baton_err show_where(struct pg_store *s)
 	return BATON_OK;
 }
 
-/* Makes the tables if they are not there, and reads what never changes. */
+/* Makes the tables if they are not there, and reads what never changes, on the connection that
+ * looks are for later. */
 static enum baton_err prepare(struct pg_store *s, bool existing)
 {
-	struct conn c;
+	struct conn *c = &s->read;
 	char text[64];
-	connect_init(s, &c);
-	enum baton_err e = conn_connect(&c, true);
+	connect_init(s, c);
+	enum baton_err e = conn_connect(c, true);
 	if (e == BATON_OK)
-		e = conn_ask(&c, "SHOW server_encoding", text, sizeof text);
+		e = conn_ask(c, "SHOW server_encoding", text, sizeof text);
 	if (e == BATON_OK && strcmp(text, "UTF8") != 0)
 		e = fail(BATON_INVALID, "the database of store %s is in %s: it has to be in UTF8",
 		         s->base.where, text);
 	int64_t now_ms = 0;
 	if (e == BATON_OK)
-		e = conn_number(&c, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint",
+		e = conn_number(c, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint",
 		                &now_ms);
 	if (s->own_clock)
 		now_ms = s->host->wall(s->host).ms;
 	atomic_store(&s->ahead_ms, now_ms - s->host->now(s->host).ns / 1000000);
 	if (e == BATON_OK)
-		e = pg_schema_open(&c, existing, now_ms);
+		e = pg_schema_open(c, existing, now_ms);
 	if (e == BATON_OK)
-		e = conn_ask(&c, "SELECT encode(name, 'hex') FROM baton.state", text, sizeof text);
+		e = conn_ask(c, "SELECT encode(name, 'hex') FROM baton.state", text, sizeof text);
 	if (e == BATON_OK)
 		e = baton_id_parse(baton_str_z(text), &s->base.name);
-	conn_close(&c);
+	if (e == BATON_OK)
+		e = conn_be_quick(c);
+	c->arrived = pg_schema_arrive;
 	return e;
 }
 
@@ -566,8 +569,6 @@ enum baton_err postgres_open(const struct baton_store *store, struct baton_str i
 	lineup_init(&s->adds, s);
 	lineup_init(&s->takes, s);
 	lineup_init(&s->keeps, s);
-	connect_init(s, &s->read);
-	s->read.arrived = pg_schema_arrive;
 	struct pg_store *made = TAKE(s);
 	*ret_store = &made->base;
 	return BATON_OK;

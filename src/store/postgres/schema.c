@@ -633,7 +633,8 @@ static const char *const steps[] = {
 	" payload, key_hash, content_hash);\n"
 	" RETURN number;\n"
 	"END $$;\n"
-	"CREATE OR REPLACE FUNCTION baton.staged_put(mine xid8) RETURNS void LANGUAGE plpgsql AS $$\n"
+	"CREATE OR REPLACE FUNCTION baton.staged_put(mine xid8) RETURNS void\n"
+	" LANGUAGE plpgsql AS $$\n"
 	"DECLARE lanes record; now_at bigint := baton.now_ms();\n"
 	"BEGIN\n"
 	" INSERT INTO baton.queue(name, stripe, mode, shards, paused, payload_max, waiting_max,\n"
@@ -655,8 +656,8 @@ static const char *const steps[] = {
 	" END IF;\n"
 	" INSERT INTO baton.source(key, content, id, until) SELECT s.key, s.content, s.id,\n"
 	"  now_at + q.dedupe / 1000000 FROM baton.staged s JOIN baton.queue q ON q.name = s.queue\n"
-	"  WHERE s.xid = mine AND s.what = 'put' AND s.key IS NOT NULL ON CONFLICT (key) DO UPDATE\n"
-	"  SET content = excluded.content, id = excluded.id, until = excluded.until;\n"
+	"  WHERE s.xid = mine AND s.what = 'put' AND s.key IS NOT NULL ON CONFLICT (key)\n"
+	"  DO UPDATE SET content = excluded.content, id = excluded.id, until = excluded.until;\n"
 	" INSERT INTO baton.batch(seq, born, queue, lane, shard, pool, head, line, state, rank,\n"
 	" flags,\n"
 	"  put_at, due, grp, attempts, fence, cancel, holds, blocks, payload)\n"
@@ -682,8 +683,8 @@ static const char *const steps[] = {
 	"  END IF;\n"
 	" END LOOP;\n"
 	"END $$;\n"
-	/* A renewal leaves the key of a lease's row alone, and so does not wait for who is admitted;
-	 * whoever gives it another fence locks all of it first. */
+	/* A renewal leaves the key of a lease's row alone, and so does not wait for who is
+	 * admitted; whoever gives it another fence locks all of it first. */
 	"CREATE FUNCTION baton.admit(subject text, fence bigint) RETURNS void\n"
 	" LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$\n"
 	"BEGIN\n"
