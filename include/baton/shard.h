@@ -91,8 +91,8 @@ BATON_API enum baton_err baton_runner_register(struct baton_store *store,
 /* Unregisters it: its shards are free, and what it has claimed goes back as if it had not been. The
  * handle stays, for baton_runner_free().
  *
- * BATON_NOT_HELD: it was taken over. BATON_STORAGE, BATON_BUSY, BATON_NO_MEMORY: it may be registered
- * still. Any thread. */
+ * BATON_NOT_HELD: it was taken over. BATON_STORAGE, BATON_BUSY, BATON_NO_MEMORY: it may be still
+ * registered. Any thread. */
 BATON_API enum baton_err baton_runner_unregister(struct baton_runner *runner);
 
 /* Frees the handle; what is registered stays so. No call on it is under way. NULL is fine. */
@@ -154,8 +154,8 @@ BATON_API enum baton_err baton_runner_stop(struct baton_store *store,
 BATON_API enum baton_err baton_runner_take_over(struct baton_store *store,
                                                 const struct baton_runner_info *seen);
 
-/* Gives back, as if it had not been, whatever the runner has claimed but these: a claim that was made
- * by a tick whose answer never came is found here.
+/* Gives back, as if it had not been, whatever the runner has claimed but these: a claim that was
+ * made by a tick whose answer never came is found here.
  *
  * BATON_NOT_HELD: it was taken over. Any thread. */
 BATON_API enum baton_err baton_runner_settle(struct baton_runner *runner,

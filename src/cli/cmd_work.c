@@ -179,8 +179,8 @@ static void listen_for_signals(const struct request *r)
 	sigaction(SIGPIPE, &ignored, NULL);
 }
 
-/* Has the hook run beside the runner, which waits for nobody: a process in between takes care of the
- * one that runs it. */
+/* Has the hook run beside the runner, which waits for nobody: a process in between takes care of
+ * the one that runs it. */
 static void on_change(void *arg, const struct baton_detach_info *info)
 {
 	const struct request *r = arg;

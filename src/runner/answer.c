@@ -4,7 +4,9 @@
 #include "base/check.h"
 #include "runner/state.h"
 
-#define DYING_MS 10 /* how soon to look again at a runner that is about to be gone */
+#define DYING_MS 10   /* how soon to look again at a runner that is about to be gone */
+#define TROUBLE_MS 50 /* the first pause after a request that failed */
+#define TROUBLE_MAX 5 /* how often that is doubled, and a stopped runner tries to leave */
 
 /* Somebody has the name. Whoever is dead, or silent for his ttl, is taken over, and so is what this
  * runner registered without an answer; others may be asked to leave. */
@@ -226,6 +228,16 @@ static void apply(struct core *c, struct core_answer *a, struct baton_mono now)
 	}
 }
 
+/* A renewal comes next. If that goes well, and this fails again and again all the same, there are
+ * longer and longer pauses. */
+static void trouble(struct core *c, struct baton_mono now)
+{
+	uint32_t doublings = c->trouble < TROUBLE_MAX ? c->trouble : TROUBLE_MAX;
+	c->prove_at = now;
+	if (c->trouble++ > 0)
+		c->again_at = baton_mono_add(now, baton_duration_ms(TROUBLE_MS << doublings));
+}
+
 /* The store could not be asked. */
 static void unavailable(struct core *c, const struct core_answer *a, bool renewal,
                         struct baton_mono now)
@@ -234,8 +246,8 @@ static void unavailable(struct core *c, const struct core_answer *a, bool renewa
 	if (renewal || c->detached)
 		core_failed(c, a->err, a->why, now);
 	else
-		c->prove_at = now;
-	c->tried = c->tried || (c->stopping && c->detached);
+		trouble(c, now);
+	c->tried = c->tried || (c->stopping && (c->detached || c->trouble >= TROUBLE_MAX));
 }
 
 /* What the answer says about the store and the registration. */
@@ -247,6 +259,8 @@ static void judge(struct core *c, const struct core_answer *a, struct baton_mono
 	if (a->err == BATON_OK || gone) {
 		if (renewal || c->detached)
 			core_renewed(c, now);
+		if (!renewal)
+			c->trouble = 0;
 	} else if (a->err == BATON_NOT_HELD) {
 		if (kind != CORE_TAKE_OVER)
 			core_lost(c, now);

@@ -216,6 +216,8 @@ static bool ask_register(struct core *c, struct baton_mono now)
 static bool ask_attached(struct core *c, struct baton_mono now)
 {
 	bool look = !c->stopping && core_due(c->survey_at, now);
+	if (!core_due(c->again_at, now))
+		return false;
 	if (c->take_over)
 		return ask_take_over(c);
 	if (c->doubt)

@@ -296,6 +296,8 @@ static void stop_if_done(struct core *c)
 
 void core_time(struct core *c, struct baton_mono now)
 {
+	if (core_due(c->again_at, now))
+		c->again_at = (struct baton_mono){0};
 	if (c->number > 0 && !c->stale && core_due(core_deadline(c), now))
 		baton_detach_make(c->o.detach, BATON_DETACH_EXPIRED, NULL, now);
 	core_notice(c, now);
@@ -339,6 +341,8 @@ struct baton_mono core_next(const struct core *c)
 		return earlier(next, c->probe_at);
 	if (baton_detach_state(c->o.detach) == BATON_SUSPECT)
 		return earlier(next, c->prove_at);
+	if (c->again_at.ns > 0)
+		return earlier(next, c->again_at);
 	return c->stopping ? next : earlier(next, c->survey_at);
 }
 

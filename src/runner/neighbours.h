@@ -1,4 +1,4 @@
-/* The runners beside this one on the same host: a descriptor tells at once when one of them dies. */
+/* The runners beside this one on the same host: a descriptor tells at once when one dies. */
 #ifndef RUNNER_NEIGHBOURS_H
 #define RUNNER_NEIGHBOURS_H
 

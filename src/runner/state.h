@@ -123,6 +123,8 @@ struct core {
 	bool empty;      /* the last tick asked in all shards, and found nothing */
 	bool settled;    /* at the last look no shard was free or to be moved */
 	struct baton_mono survey_at, prove_at, probe_at;
+	struct baton_mono again_at;    /* after trouble: nothing is asked for before; 0: none */
+	uint32_t trouble;              /* requests that failed, though the store can be written */
 	struct baton_duration backoff; /* between probes */
 	struct baton_mono counted_at;  /* when a failure counts again */
 

@@ -1,10 +1,10 @@
-/* A handler that leaves traces for a witness: it notes when it enters and leaves a lane, under which
- * fence, and whether anybody else is in that lane. A process that dies is out of its lane.
+/* A handler that leaves traces for a witness: it notes when it enters and leaves a lane, under
+ * which fence, and whether anybody else is in that lane. A process that dies is out of its lane.
  *
  *	effect FOLDER MS
  *
- * Notes are lines of FOLDER/notes: E lane seq fence attempt, L lane seq fence, or X lane seq for two
- * in one lane. A byte in the pipe FOLDER/pipe wakes who counts them. It stays in the lane for MS. */
+ * Notes are lines of FOLDER/notes: E lane seq fence attempt, L lane seq fence, or X lane seq for
+ * two in one lane. A byte in the pipe FOLDER/pipe wakes who counts them. It stays for MS. */
 #include <err.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
-"""Runners that share queues while they are killed, frozen, asked to end and started again: a witness
-that sees only effects and fences finds no job lost, no lane out of order or in two places, and no
+"""Runners that share queues while they are killed, frozen, asked to end and started again: a
+witness that sees only effects and fences finds no job lost, no lane out of order or in two places, and no
 fence going back."""
 import json
 import os
@@ -70,7 +70,8 @@ class Crew:
     def start(self):
         self.names += 1
         name = f'r{self.names}'
-        command = [os.environ['BATON_EFFECT'], str(self.witness.folder), str(self.rng.randrange(30))]
+        command = [os.environ['BATON_EFFECT'], str(self.witness.folder),
+                   str(self.rng.randrange(30))]
         self.running[name] = self.shop.start('work', 'q', '-j', '6', '--name', name, *TIMES,
                                              '--', *command, stderr=None, stdout=None)
 

@@ -96,8 +96,8 @@ static enum baton_err abandon(struct tx *tx, struct claim *claim)
 	return e;
 }
 
-/* Which of its claims a runner gives back: all, or those in one shard of the queue, and none that is
- * known. */
+/* Which of its claims a runner gives back: all, or those in one shard of the queue, and none that
+ * is known. */
 struct giving {
 	const struct queue *queue;
 	uint32_t shard;

@@ -25,8 +25,8 @@ enum baton_err shard_queue(struct sqlite_store *s, const struct baton_shard *sha
 /* What the runner is told of it. */
 struct baton_shard_answer shard_answer(const struct shard_row *row, uint64_t runner);
 
-/* Which of its claims a runner gives back: all, or those in one shard of the queue, and none that is
- * known. */
+/* Which of its claims a runner gives back: all, or those in one shard of the queue, and none that
+ * is known. */
 struct returning {
 	int64_t queue; /* 0: all */
 	uint32_t shard;

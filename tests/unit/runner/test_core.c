@@ -1,4 +1,4 @@
-/* The core of a runner, on a real store in memory with a clock of the test's: request by request. */
+/* The core of a runner, on a real store in memory with a clock of the test's. */
 #include "runner/core.h"
 
 #include <stdio.h>
@@ -495,6 +495,36 @@ static void while_it_is_suspect_nothing_starts_and_three_failures_detach(void **
 	actor_done(&a);
 }
 
+static void what_fails_though_the_store_works_is_tried_less_and_less_often(void **state)
+{
+	struct world *w = *state;
+	struct actor a;
+	enum baton_err result;
+	actor_init(w, &a, "a", 4);
+	settle(w, &a);
+	core_stop(a.core, baton_duration_s(5), now_of(w));
+	until(w, &a, CORE_LEAVE);
+	answer_with(w, &a, BATON_STORAGE);
+	until(w, &a, CORE_PROVE);
+	answer_with(w, &a, BATON_OK);
+	for (int64_t ms = 100;; ms *= 2) {
+		assert_true(ms < 10000);
+		until(w, &a, CORE_LEAVE);
+		answer_with(w, &a, BATON_STORAGE);
+		if (core_is_done(a.core, &result))
+			break;
+		until(w, &a, CORE_PROVE);
+		answer_with(w, &a, BATON_OK);
+		assert_false(core_ask(a.core, now_of(w), &a.request));
+		pass(w, ms - 1);
+		assert_false(core_ask(a.core, now_of(w), &a.request));
+		assert_true(core_next(a.core).ns > now_of(w).ns);
+		pass(w, 1);
+		beat(w, &a);
+	}
+	actor_done(&a);
+}
+
 static void a_stopped_runner_gives_everything_back_and_is_done(void **state)
 {
 	struct world *w = *state;
@@ -600,6 +630,7 @@ int main(void)
 		TEST(what_was_claimed_under_a_lost_registration_is_never_started),
 		TEST(an_end_whose_answer_never_came_is_sent_again_and_counted_once),
 		TEST(while_it_is_suspect_nothing_starts_and_three_failures_detach),
+		TEST(what_fails_though_the_store_works_is_tried_less_and_less_often),
 		TEST(a_stopped_runner_gives_everything_back_and_is_done),
 		TEST(by_hand_it_stays_registered_without_shards_until_it_is_attached),
 		TEST(an_end_that_is_not_accepted_fails_alone),
