@@ -16,7 +16,7 @@
 #define SEEDS_MIN 1000 /* in which everything is seen */
 #define SEEDS_SOAK 100000
 #define SEEDS_VARIANT 1000 /* within which a wrong variant is caught */
-#define SECONDS 60         /* of processor time */
+#define SECONDS 30         /* of processor time */
 
 static uint64_t current; /* seed, for when the program itself is ended */
 
@@ -108,7 +108,9 @@ static void whatever_happens_no_rule_is_broken(void **state)
 	static struct plan plan;
 	static struct cover cover;
 	const bool one = getenv("BATON_SEED") != NULL;
-	uint64_t seed = rng_next(&(struct rng){rng_seed_from_env().state});
+	/* The same runs each time, but in long ones: those find what nobody has seen yet. */
+	uint64_t seed =
+		soak_scale(0, 1) == 0 ? 1 : rng_next(&(struct rng){rng_seed_from_env().state});
 	uint64_t runs = 0, steps = 0;
 	const double end = seconds() + (double)number_from("BATON_SIM_SECONDS", SECONDS);
 	const unsigned some = (unsigned)number_from("BATON_SIM_SEEDS", SEEDS_MIN);

@@ -1,6 +1,6 @@
 """Runners that share queues while they are killed, frozen, asked to end and started again: a
-witness that sees only effects and fences finds no job lost, no lane out of order or in two places, and no
-fence going back."""
+witness that sees only effects and fences finds no job lost, no lane out of order or in two places,
+and no fence going back."""
 import json
 import os
 import random
