@@ -13,7 +13,7 @@ all:
 run:
 	@tools/setup run
 	@tools/configure build
-	@ninja -C build --quiet src/cli/baton
+	@ninja -C build --quiet src/cli/baton src/guardian/baton-guardian
 	@build/src/cli/baton demo
 
 test:
@@ -35,7 +35,7 @@ fuzz:
 check-style:
 	@tools/setup test
 	@tools/configure build tests=true
-	@tools/check-style --build build
+	@BATON_SOAK=1 tools/check-style --build build
 
 bench:
 	@tools/setup bench
@@ -57,7 +57,7 @@ clean:
 
 help:
 	@echo 'make              builds the library and the program, optimised, in build/'
-	@echo 'make run          installs what is missing, builds, and shows what Baton can do'
+	@echo 'make run          installs what is missing, builds, and plays baton demo'
 	@echo 'make test         installs what is missing and runs every test and check there is'
 	@echo 'make asan, tsan   only the tests under AddressSanitizer, under ThreadSanitizer'
 	@echo 'make soak         the tests in their long versions'

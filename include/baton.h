@@ -7,6 +7,7 @@
 #include <baton/batch.h>
 #include <baton/claim.h>
 #include <baton/clock.h>
+#include <baton/detach.h>
 #include <baton/err.h>
 #include <baton/fleet.h>
 #include <baton/gate.h>
@@ -18,6 +19,7 @@
 #include <baton/owner.h>
 #include <baton/policy.h>
 #include <baton/queue.h>
+#include <baton/runner.h>
 #include <baton/schedule.h>
 #include <baton/shard.h>
 #include <baton/store.h>

@@ -25,6 +25,8 @@ BATON_BEGIN
 #define BATON_RUNNER_WEIGHT_MAX 1000
 #define BATON_RUNNER_TTL_MIN_MS 1000
 #define BATON_RUNNER_TTL_MAX_MS 3600000
+#define BATON_RUNNER_QUEUES_MAX 4096 /* bytes of their names, with a '/' between any two */
+#define BATON_RUNNER_LIFE_MAX 4000
 #define BATON_SHARDS_MAX 4096 /* in one call */
 
 /* A registration. */
@@ -36,7 +38,23 @@ struct baton_runner_ask {
 	struct baton_str endpoint; /* where connections for it go; may be empty                */
 	struct baton_str labels;   /* as other names; may be empty                             */
 	struct baton_duration ttl; /* 1 s to 1 h                                               */
-	bool replace;              /* one of the same name is taken over                       */
+	bool replace;              /* one of the same name is taken over, whatever it is at:
+	                              baton_runner_stop() is for who waits for its handlers    */
+	const struct baton_str *queues; /* those that it has handlers for: names of queues, to
+	                                   BATON_RUNNER_QUEUES_MAX bytes                       */
+	size_t queue_count;
+	int32_t guardian;      /* the process that ends its handlers; 0: none                  */
+	struct baton_str life; /* the path of the file that is locked as long as something of its
+	                          handlers lives, to BATON_RUNNER_LIFE_MAX bytes; may be empty */
+};
+
+/* What an operator wants of a runner. The store only keeps it: the runner looks for it, and does
+ * it. */
+enum baton_runner_wish {
+	BATON_WISH_WORK = 1, /* as every runner does that was just registered              */
+	BATON_WISH_DRAIN,    /* finish what it has begun, take nothing new, have no shards */
+	BATON_WISH_DETACH,   /* run nothing, until it is attached again                    */
+	BATON_WISH_LEAVE     /* end: another one wants its name                            */
 };
 
 struct baton_runner_info {
@@ -44,18 +62,25 @@ struct baton_runner_info {
 	char name[BATON_NAME_MAX + 1];
 	char endpoint[BATON_NAME_MAX + 1];
 	char labels[BATON_NAME_MAX + 1];
+	char host[BATON_NAME_MAX + 1];            /* the name of its host                     */
+	char queues[BATON_RUNNER_QUEUES_MAX + 1]; /* those that it serves, with '/' between   */
+	char life[BATON_RUNNER_LIFE_MAX + 1];
+	int32_t guardian;
 	struct baton_owner owner;
 	uint32_t weight;
 	struct baton_duration ttl;
 	struct baton_store_time since;
 	uint64_t beat; /* changes as long as it lives */
+	enum baton_runner_wish wish;
+	char state[BATON_NAME_MAX + 1]; /* what it told last; "" at first */
 };
 
 /* Registers this process, under the store's owner with a new incarnation.
  *
  * BATON_OK:    *ret_runner is the caller's, ended by baton_runner_leave().
- * BATON_YIELD: one of that name is registered, and not known to be dead; *ret_other (may be NULL)
- *              is that one.
+ * BATON_YIELD: one of that name is registered, and is not known to be dead, or has a life file:
+ *              then its handlers may live although it is dead. *ret_other (may be NULL) is that
+ *              one. Who knows that they do not takes it over, and registers again.
  * BATON_FULL:  there are BATON_RUNNERS_MAX. BATON_INVALID, BATON_STORAGE, BATON_NO_MEMORY.
  * Any thread. */
 BATON_API enum baton_err baton_runner_register(struct baton_store *store,
@@ -63,8 +88,17 @@ BATON_API enum baton_err baton_runner_register(struct baton_store *store,
                                                struct baton_runner **ret_runner,
                                                struct baton_runner_info *ret_other);
 
-/* Unregisters it, if that can be done, and frees it: its shards are free, and what it has claimed
- * goes back as if it had not been. NULL is fine. */
+/* Unregisters it: its shards are free, and what it has claimed goes back as if it had not been. The
+ * handle stays, for baton_runner_free().
+ *
+ * BATON_NOT_HELD: it was taken over. BATON_STORAGE, BATON_BUSY, BATON_NO_MEMORY: it may be still
+ * registered. Any thread. */
+BATON_API enum baton_err baton_runner_unregister(struct baton_runner *runner);
+
+/* Frees the handle; what is registered stays so. No call on it is under way. NULL is fine. */
+BATON_API void baton_runner_free(struct baton_runner *runner);
+
+/* Both, if the first can be done. NULL is fine. */
 BATON_API void baton_runner_leave(struct baton_runner *runner);
 
 /* Its number and its incarnation. */
@@ -76,23 +110,62 @@ BATON_API const struct baton_owner *baton_runner_owner(const struct baton_runner
  * BATON_NOT_HELD: it was taken over. Any thread. */
 BATON_API enum baton_err baton_runner_beat(struct baton_runner *runner);
 
+/* Writes to where the store lasts, synced, and changes nothing that anybody sees: proves that this
+ * can be written, and that the registration still holds. Goes before others of this process.
+ *
+ * BATON_NOT_HELD: it was taken over. BATON_STORAGE: it cannot be written. BATON_BUSY: somebody else
+ * had it locked all the time. Any thread. */
+BATON_API enum baton_err baton_runner_prove(struct baton_runner *runner);
+
+/* Tells others what the runner is at, up to BATON_NAME_MAX bytes of UTF-8 without control
+ * characters: "attached", "draining", "detached: manual detachment". Proves what
+ * baton_runner_prove() does, and has its errors, and BATON_INVALID. Any thread. */
+BATON_API enum baton_err baton_runner_tell(struct baton_runner *runner, struct baton_str state);
+
+/* Asks the runner of that name for something. What is asked of it is forgotten when it leaves, or
+ * is taken over: the next one of that name works.
+ *
+ * BATON_NOT_FOUND: there is none of that name. BATON_INVALID, BATON_STORAGE, BATON_BUSY.
+ * Any thread. */
+BATON_API enum baton_err baton_runner_wish(struct baton_store *store, struct baton_str name,
+                                           enum baton_runner_wish wish);
+
 /* Those whose number is above `after`, at most `max`. */
 BATON_API enum baton_err baton_runner_list(struct baton_store *store, uint64_t after,
                                            struct baton_runner_info *infos, size_t max,
                                            size_t *ret_count);
 
+/* Whether the queue is one of those that it has handlers for. Any thread. */
+BATON_API bool baton_runner_serves(const struct baton_runner_info *info, struct baton_str queue);
+
+/* Stops the runner that was seen so, if it has not beaten since: from now on it is refused all
+ * that it asks for, and so ends its handlers. What it has stays its own until it leaves or is taken
+ * over, so that nobody else begins before they have ended.
+ *
+ * BATON_NOT_HELD: it has beaten, or is not there any more. Any thread. */
+BATON_API enum baton_err baton_runner_stop(struct baton_store *store,
+                                           const struct baton_runner_info *seen);
+
 /* Takes over the runner that was seen so, if it has not beaten since. It is the caller's business
- * to have seen that for its ttl, or to know that it is dead: baton_owner_is_dead().
+ * to have seen that for its ttl, or to know that it is dead: baton_owner_is_dead(), and, if it has
+ * a life file, nobody has a lock on that.
  *
  * BATON_NOT_HELD: it has beaten, or is not there any more. Any thread. */
 BATON_API enum baton_err baton_runner_take_over(struct baton_store *store,
                                                 const struct baton_runner_info *seen);
 
+/* Gives back, as if it had not been, whatever the runner has claimed but these: a claim that was
+ * made by a tick whose answer never came is found here.
+ *
+ * BATON_NOT_HELD: it was taken over. Any thread. */
+BATON_API enum baton_err baton_runner_settle(struct baton_runner *runner,
+                                             const struct baton_work_proof *known, size_t count);
+
 /* One shard of a queue, and what a runner wants of it. */
 struct baton_shard {
 	struct baton_str queue;
 	uint32_t number;
-	uint32_t claims; /* baton_runner_tick(): at most so many, to BATON_CLAIMS_MAX in all    */
+	uint32_t claims; /* baton_runner_tick(): at most so many of this shard                 */
 	uint32_t max;    /* batches in each                                                    */
 };
 
@@ -125,6 +198,20 @@ BATON_API enum baton_err baton_shard_list(struct baton_store *store, struct bato
                                           uint32_t first, struct baton_shard_answer *answers,
                                           size_t count);
 
+/* Where a lane is. */
+struct baton_where {
+	uint32_t shard;                  /* of its queue                               */
+	baton_fence fence;               /* the shard's last; 0: nobody ever had it    */
+	bool owned;                      /* somebody has it now                        */
+	struct baton_runner_info runner; /* who, if so                                 */
+};
+
+/* Which shard the lane belongs to, and who has that now.
+ *
+ * BATON_NOT_FOUND: no such queue. BATON_INVALID, BATON_STORAGE. Any thread. */
+BATON_API enum baton_err baton_lane_where(struct baton_store *store, struct baton_str queue,
+                                          struct baton_str lane, struct baton_where *ret);
+
 /* What a runner does in one transaction. */
 struct baton_tick {
 	const struct baton_work_end *ends; /* claims that have ended, to BATON_CLAIMS_MAX */
@@ -133,10 +220,16 @@ struct baton_tick {
 	const struct baton_shard *shards; /* where it wants work from                 */
 	size_t shard_count;
 	struct baton_shard_answer *owned; /* room for the answers to them             */
+	uint32_t claims; /* at most so many new ones in all, to BATON_CLAIMS_MAX; 0: as the shards
+	                    say, and these to BATON_CLAIMS_MAX together                       */
 };
 
 /* Ends claims and makes new ones. A claim of a runner has no time limit: it lasts as long as its
  * registration and its shard are the runner's.
+ *
+ * If there is more to claim than is asked for, each shard gives as many as when they give one each
+ * in turn, in the order of `shards`; in the answer those of a shard may stand together. A shard
+ * that has nothing costs next to nothing.
  *
  * BATON_OK: the answers are filled in, and *ret_claims is what was given, or NULL.
  * BATON_NOT_HELD: the runner was taken over, and nothing has changed. Others as for

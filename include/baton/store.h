@@ -50,7 +50,8 @@ struct baton_store_hook {
 
 struct baton_store_options {
 	/* "memory:", "sqlite:PATH", or a PostgreSQL database as libpq names it:
-	 * "postgresql://USER@HOST/DATABASE" or "postgres:KEY=VALUE ...". */
+	 * "postgresql://USER@HOST/DATABASE" or "postgres:KEY=VALUE ...", with baton_pooled=1
+	 * among what it says if a proxy gives every transaction another connection. */
 	struct baton_str where;
 	struct baton_str
 		owner; /* what others are told about this process; "": its program and pid */

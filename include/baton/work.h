@@ -68,6 +68,7 @@ struct baton_work_claim {
 	baton_fence fence;
 	struct baton_str queue;
 	struct baton_str lane; /* empty: none */
+	uint32_t shard;        /* of the queue, where a runner claimed it */
 	struct baton_store_time claimed_at;
 	struct baton_store_time expires_at; /* or BATON_STORE_TIME_NEVER */
 	const struct baton_work_batch *batches;
@@ -168,7 +169,8 @@ struct baton_work_end {
 
 struct baton_work_ended {
 	enum baton_err err; /* BATON_OK, or BATON_NOT_HELD: superseded, and nothing has changed;
-	                       BATON_CONFLICT, BATON_FULL: of its emits, and nothing has changed */
+	                       BATON_CONFLICT, BATON_FULL, BATON_INVALID: of its emits, and nothing
+	                       has changed */
 	enum baton_batch_state state; /* of its first batch now; BATON_BATCH_GONE: deleted       */
 	struct baton_store_time due;  /* FAIL, SNOOZE: when it is ready again                     */
 };

@@ -67,26 +67,29 @@ static void *listen_on(void *arg)
 	return NULL;
 }
 
-static bool listener_open(struct bell *bell, struct baton_str queue)
+static bool listener_open(struct bell *bell, const struct baton_str *queues, size_t count)
 {
-	const struct baton_wakeup_interest interest = {
-		.queue = baton_queue_hash(bell->store, queue),
-		.shard = BATON_WAKEUP_ANY_SHARD,
-	};
+	struct baton_wakeup_interest interests[BELL_QUEUES_MAX];
+	for (size_t i = 0; i < count; i++)
+		interests[i] = (struct baton_wakeup_interest){
+			.queue = baton_queue_hash(bell->store, queues[i]),
+			.shard = BATON_WAKEUP_ANY_SHARD,
+		};
 	if (!bell->tried)
 		join(bell);
 	if (!bell->fleet)
 		return false;
-	if (baton_listener_open(bell->fleet, &interest, 1, &bell->listener) == BATON_OK)
+	if (baton_listener_open(bell->fleet, interests, count, &bell->listener) == BATON_OK)
 		return true;
 	mute(bell, baton_err_detail());
 	return false;
 }
 
-void bell_listen(struct bell *bell, struct baton_store *store, struct baton_str queue)
+void bell_listen(struct bell *bell, struct baton_store *store, const struct baton_str *queues,
+                 size_t count)
 {
 	bell->store = store;
-	if (!listener_open(bell, queue))
+	if (!listener_open(bell, queues, count))
 		return;
 	int errnum = pthread_create(&bell->thread, NULL, listen_on, bell);
 	if (errnum == 0 && bell->verbose)

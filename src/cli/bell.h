@@ -9,6 +9,8 @@
 
 #include <baton.h>
 
+#define BELL_QUEUES_MAX BATON_RUNNER_SERVES_MAX
+
 /* Begins as zeros. */
 struct bell {
 	bool verbose; /* say on standard error what is heard, and what does not work */
@@ -24,8 +26,9 @@ struct bell {
 struct baton_store_hook bell_hook(struct bell *bell);
 
 /* Has every baton_store_wait() on `store` look again when another process has put work into
- * `queue`, until bell_done(). It is no failure if that does not work. */
-void bell_listen(struct bell *bell, struct baton_store *store, struct baton_str queue);
+ * one of the queues, until bell_done(). It is no failure if that does not work. */
+void bell_listen(struct bell *bell, struct baton_store *store, const struct baton_str *queues,
+                 size_t count);
 
 void bell_done(struct bell *bell);
 

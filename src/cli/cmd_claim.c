@@ -177,7 +177,7 @@ static int run(struct out *out, struct request *r)
 	if (status != EX_OK)
 		return status;
 	if (r->wait.ns > 0)
-		bell_listen(&r->store.bell, r->store.handle, r->ask.queue);
+		bell_listen(&r->store.bell, r->store.handle, &r->ask.queue, 1);
 	return ask(out, r);
 }
 

@@ -41,11 +41,14 @@ int cmd_put(struct out *out, int argc, char **argv);
 int cmd_queue(struct out *out, int argc, char **argv);
 int cmd_renew(struct out *out, int argc, char **argv);
 int cmd_retry(struct out *out, int argc, char **argv);
+int cmd_runner(struct out *out, int argc, char **argv);
 int cmd_schedule(struct out *out, int argc, char **argv);
 int cmd_show(struct out *out, int argc, char **argv);
 int cmd_snooze(struct out *out, int argc, char **argv);
 int cmd_watch(struct out *out, int argc, char **argv);
+int cmd_where(struct out *out, int argc, char **argv);
 int cmd_why(struct out *out, int argc, char **argv);
+int cmd_work(struct out *out, int argc, char **argv);
 
 /* Writes the overview that `baton --help` shows. */
 void help_overview(struct out *out);

@@ -20,10 +20,12 @@ const struct command commands[] = {
 		.name = "demo",
 		.usage = "",
 		.summary = "show what Baton does, live",
-		.text = "Threads of this process ask for keys: who holds and who yields, waiting\n"
-			"in line, handing over with growing fences, a limit raised while running,\n"
-			"several keys all or none. Every claim it prints is checked.\n"
-			"The status is 1 if one is not true.\n",
+		.text = "Three runners share 2000 jobs in 50 lanes of a store that is gone\n"
+			"afterwards. One is killed, another one frozen for longer than its ttl:\n"
+			"their lanes go on elsewhere, and late writes are refused. It takes about\n"
+			"20 seconds. A witness, who sees only effects and fences, says in\n"
+			"the end whether every job was done exactly once, every lane in order,\n"
+			"and never by two at a time. The status is 1 if that is not so.\n",
 		.run = cmd_demo,
 	},
 	{
@@ -52,6 +54,44 @@ const struct command commands[] = {
 			"Example: baton put mail --lane ada@example.com 'Hello'\n"
 			"baton-put(1) says more.\n",
 		.run = cmd_put,
+	},
+	{
+		.name = "work",
+		.usage = "QUEUE... [OPTION]... -- COMMAND [ARGUMENT]...",
+		.summary = "execute a command for each job of queues",
+		.text = "Runs until it is asked to end (SIGTERM, SIGINT). Several may share the\n"
+			"queues: each job is given to one of them, and a lane is never in two.\n"
+			"The payload is on the command's standard input; what it writes to its\n"
+			"standard output is the result. Status 0 completes the job, 65 is dead at\n"
+			"once, anything else fails and is tried again later.\n"
+			"\n"
+			"  -j, --jobs N       so many commands at once; 4 for each processor\n"
+			"                     unless it is said\n"
+			"      --timeout D    a command that takes longer is ended\n"
+			"      --grace D      from SIGTERM to SIGKILL; 5s unless it is said\n"
+			"      --join M       so many jobs for a command, where they may join\n"
+			"      --lines        payloads as lines of JSON, as several always are\n"
+			"      --stream       the command lives on, and gets one claim after the\n"
+			"                     other as lines of JSON on its descriptor 3\n"
+			"      --in-flight N  with --stream, so many claims at once for each;\n"
+			"                     1 unless it is said\n"
+			"      --once         one job, or several joined, and no more\n"
+			"      --until-empty  end when nothing is ready any more\n"
+			"      --drain D      how long commands may go on when it is to end;\n"
+			"                     15s unless it is said\n"
+			"      --name NAME    of this runner; host and process unless it is said\n"
+			"      --replace      take the place of a runner with that name\n"
+			"      --hook STRING  for the shell, when it detaches or attaches again,\n"
+			"                     with BATON_STATE and BATON_REASON\n"
+			"      --weight N     its share of the work, 0 to 1000; else 1\n"
+			"      --ttl D        how long others wait for a runner that is silent\n"
+			"      --beat D       how often it says that it lives; 1s without it\n"
+			"      --margin D     how long before its ttl is over it stops by itself;\n"
+			"                     ttl is at least 3 beats and the margin\n" STORE_HELP
+			"\n"
+			"Example: baton work mail -j 8 --timeout 5min -- ./send\n"
+			"baton-work(1) says more.\n",
+		.run = cmd_work,
 	},
 	{
 		.name = "claim",
@@ -243,6 +283,35 @@ const struct command commands[] = {
 			"Example: baton schedule set report '0 6 * * MON-FRI' --queue mail weekly\n"
 			"baton-schedule(1) says more.\n",
 		.run = cmd_schedule,
+	},
+	{
+		.name = "runner",
+		.usage = "[list] [OPTION]...\n"
+			 "       baton runner detach|attach|drain NAME",
+		.summary = "show runners, detach, attach and drain them",
+		.text = "'list' shows who runs jobs, and how many shards of which queues each\n"
+			"has. A runner that is told to 'detach' stops what it runs and owns\n"
+			"nothing, until it is told to 'attach'; one that is told to 'drain'\n"
+			"finishes what it has begun, takes nothing new and gives its shards\n"
+			"away. STATE is what it says that it is at, WISH what it was told to do.\n"
+			"The status is 1 if there is no such runner.\n"
+			"\n"
+			"      --json        one JSON object per runner\n" STORE_HELP "\n"
+			"Example: baton runner drain web-3\n"
+			"baton-runner(1) says more.\n",
+		.run = cmd_runner,
+	},
+	{
+		.name = "where",
+		.usage = "QUEUE LANE [OPTION]...",
+		.summary = "say which runner owns a lane",
+		.text = "Prints the runner, its host and its endpoint, the shard that the lane\n"
+			"belongs to and the fence of its owner. The status is 1 if nobody owns\n"
+			"it, or there is no such queue.\n"
+			"\n"
+			"      --json        one JSON object\n" STORE_HELP "\n"
+			"Example: baton where mail ada@example.com\n",
+		.run = cmd_where,
 	},
 	{
 		.name = "backup",

@@ -73,13 +73,31 @@ static int await_start(const struct brood_spec *spec, int socket)
 	return fcntl(fd, F_DUPFD, start.inherit) >= 0 ? 0 : errno;
 }
 
+/* Gives the command its group and its descriptors. False: errno says why not. */
+static bool arrange(const struct brood_spec *spec)
+{
+	if (spec->leads && setpgid(0, 0) != 0)
+		return false;
+	for (size_t i = 0; i < spec->places_count; i++) {
+		if (spec->places[i] >= 0 && dup2(spec->places[i], (int)i) < 0)
+			return false;
+	}
+	for (size_t i = 0; i < spec->keep_count; i++) {
+		if (fcntl(spec->keep[i], F_SETFD, 0) != 0)
+			return false;
+	}
+	return true;
+}
+
 /* Becomes the command. */
 _Noreturn static void become(const struct brood_spec *spec, int32_t parent, int socket)
 {
 	/* Whoever was killed before the first of these lines has left us to somebody else. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != parent)
 		_exit(STATUS_UNSTARTED);
-	int errnum = await_start(spec, socket);
+	int errnum = spec->at_once ? 0 : await_start(spec, socket);
+	if (errnum == 0 && !arrange(spec))
+		errnum = errno;
 	if (errnum == 0) {
 		struct sigaction chld = {.sa_handler = spec->chld_ignored ? SIG_IGN : SIG_DFL};
 		if (sigaction(SIGCHLD, &chld, NULL) == 0 &&
@@ -109,8 +127,17 @@ enum baton_err brood_fork(struct brood *b, const struct brood_spec *spec)
 		errno = errnum;
 		return fail_errno(errnum, "no process for the command");
 	}
-	*b = (struct brood){.command = pid, .socket = ends[0]};
+	/* It does the same: whoever comes second changes nothing. */
+	if (spec->leads)
+		setpgid(pid, pid);
+	*b = (struct brood){.command = pid, .started = spec->at_once, .socket = ends[0]};
 	return BATON_OK;
+}
+
+bool brood_executed(const struct brood *b)
+{
+	int errnum;
+	return recv(b->socket, &errnum, sizeof errnum, MSG_DONTWAIT | MSG_PEEK) == 0;
 }
 
 static void command_ended(struct brood *b, int status)
@@ -146,6 +173,12 @@ void brood_signal(const struct brood *b, int sig)
 {
 	if (b->command > 0)
 		kill(b->command, sig);
+}
+
+void brood_signal_group(const struct brood *b, int sig)
+{
+	if (b->command > 0)
+		kill(-b->command, sig);
 }
 
 void brood_start(struct brood *b, int inherit, const char *late)

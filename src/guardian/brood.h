@@ -8,6 +8,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <baton/err.h>
@@ -21,6 +22,15 @@ struct brood_spec {
 	char *late;           /* a text in envp, of BROOD_LATE bytes, set at the start; or NULL */
 	const sigset_t *mask; /* the signals that it finds blocked */
 	bool chld_ignored;    /* it finds SIGCHLD ignored */
+
+	/* What else it finds; zeros are fine. */
+	const int *places; /* what is to be its descriptors 0, 1 and so on; -1: what is here. None
+	                      * of these has a number below places_count */
+	size_t places_count;
+	const int *keep; /* descriptors that it inherits with their numbers */
+	size_t keep_count;
+	bool leads;   /* it is in a process group of its own */
+	bool at_once; /* it starts without brood_start() */
 };
 
 /* Begins as BROOD_NONE. */
@@ -38,8 +48,9 @@ struct brood {
  * BATON_SYSTEM: the kernel does not allow it. */
 enum baton_err brood_prepare(void);
 
-/* Forks the process that is to be the command, in the process group of this one and with the
- * signals blocked that are blocked here: these wait for the command, as it waits for brood_start().
+/* Forks the process that is to be the command, in the process group of this one unless it leads
+ * one, and with the signals blocked that are blocked here: these wait for the command, as it waits
+ * for brood_start() unless it starts at once.
  * It is killed when the calling thread of this process ends. The spec is borrowed for the call.
  * BATON_SYSTEM: there is no process or descriptor to be had. */
 enum baton_err brood_fork(struct brood *b, const struct brood_spec *spec);
@@ -48,6 +59,10 @@ enum baton_err brood_fork(struct brood *b, const struct brood_spec *spec);
  * higher one, and finds `late`, unless that is NULL, in its environment. Signals that stop
  * and came before are forgotten. Whatever goes wrong is the command's end. */
 void brood_start(struct brood *b, int inherit, const char *late);
+
+/* Whether the command has been executed, or has ended before it was and does not say why. Once
+ * b->socket is readable it is known. */
+bool brood_executed(const struct brood *b);
 
 /* What brood_reap() found. */
 struct brood_news {
@@ -60,6 +75,9 @@ struct brood_news brood_reap(struct brood *b);
 
 /* Sends `sig` to the command, if it runs. */
 void brood_signal(const struct brood *b, int sig);
+
+/* Sends `sig` to the process group that the command leads, as long as the command is not reaped. */
+void brood_signal_group(const struct brood *b, int sig);
 
 /* Sends `sig` to the command and to everything that descends from it. What is forked meanwhile may
  * not get it; so whoever wants all of them dead says SIGKILL until there are none. */

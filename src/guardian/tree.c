@@ -134,6 +134,49 @@ enum baton_err tree_look(struct tree *t)
 	return BATON_OK;
 }
 
+static bool is_among(const int32_t *pids, size_t count, int32_t pid)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (pids[i] == pid)
+			return true;
+	}
+	return false;
+}
+
+/* Whether the line of kin[at] leads to one of `pids`, or begins there. */
+static bool is_spared(const struct tree *t, size_t at, const int32_t *pids, size_t count)
+{
+	for (size_t steps = 0; at < t->count && steps <= t->count; steps++) {
+		if (is_among(pids, count, t->kin[at].pid))
+			return true;
+		at = find(t->kin, t->count, t->kin[at].parent);
+	}
+	return false;
+}
+
+void tree_spare(struct tree *t, const int32_t *pids, size_t count)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < t->count; i++) {
+		if (is_spared(t, i, pids, count))
+			t->kin[i].line = KIN_OTHERS;
+	}
+	for (size_t i = 0; i < t->count; i++) {
+		if (t->kin[i].line != KIN_OTHERS)
+			t->kin[kept++] = t->kin[i];
+	}
+	t->count = kept;
+}
+
+void tree_excuse(struct tree *t, const int32_t *pids, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		size_t at = find(t->kin, t->count, pids[i]);
+		if (at < t->count)
+			t->kin[at].line = KIN_EXCUSED;
+	}
+}
+
 /* The descriptor holds on to the process before its parent is looked at again: what is signalled is
  * still a child of one of ours, or of ourselves, who inherit the orphans. */
 static void signal_one(const struct tree *t, const struct kin *kin, int sig)
@@ -148,8 +191,10 @@ static void signal_one(const struct tree *t, const struct kin *kin, int sig)
 
 void tree_signal(const struct tree *t, int sig)
 {
-	for (size_t i = 0; i < t->count; i++)
-		signal_one(t, &t->kin[i], sig);
+	for (size_t i = 0; i < t->count; i++) {
+		if (t->kin[i].line != KIN_EXCUSED)
+			signal_one(t, &t->kin[i], sig);
+	}
 }
 
 void tree_done(struct tree *t)

@@ -13,6 +13,7 @@
 /* Whether the line of a process leads to the ancestor that is asked about. */
 enum kin_line {
 	KIN_OURS = 1,
+	KIN_EXCUSED, /* it does, and is not signalled */
 	KIN_OTHERS
 };
 
@@ -35,6 +36,12 @@ struct tree {
  *
  * BATON_SYSTEM: /proc cannot be read. BATON_NO_MEMORY. The tree is empty unless BATON_OK. */
 enum baton_err tree_look(struct tree *t);
+
+/* Forgets those of `pids`, and all who descend from these. */
+void tree_spare(struct tree *t, const int32_t *pids, size_t count);
+
+/* Lets tree_signal() pass over those of `pids`, but not over who descends from these. */
+void tree_excuse(struct tree *t, const int32_t *pids, size_t count);
 
 /* Sends `sig` to all of them. Nobody else gets it, even if a pid was given to another process in
  * the meantime. */

@@ -85,6 +85,11 @@ bool beats_beat(struct beats *b, uint32_t slot, const struct baton_id *incarnati
 	return true;
 }
 
+bool beats_holds(const struct beats *b, uint32_t slot, const struct baton_id *incarnation)
+{
+	return (beats_read(b, slot) & ~BEAT_MASK) == tag_of(incarnation);
+}
+
 bool beats_stop(struct beats *b, uint32_t slot, uint64_t seen)
 {
 	return atomic_compare_exchange_strong(word_of(b, slot), &seen, 0);

@@ -28,6 +28,9 @@ void beats_begin(struct beats *b, uint32_t slot, const struct baton_id *incarnat
 /* One more. False: the slot is not its own any more. */
 bool beats_beat(struct beats *b, uint32_t slot, const struct baton_id *incarnation);
 
+/* Whether the slot is still its own. */
+bool beats_holds(const struct beats *b, uint32_t slot, const struct baton_id *incarnation);
+
 /* Takes the slot away from whoever had it, if it is as it was seen. */
 bool beats_stop(struct beats *b, uint32_t slot, uint64_t seen);
 

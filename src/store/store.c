@@ -16,6 +16,8 @@
 #define PATIENCE_S 5
 #define POLL_MIN_NS (10 * MS)
 #define POLL_MAX_NS (1000 * MS)
+#define RESCAN_NS (5 * MS) /* who put while somebody lay down may not have seen it */
+#define RESCAN_MORE 10     /* times as long, each time after that */
 
 static bool has_prefix(struct baton_str s, struct baton_str prefix)
 {
@@ -203,12 +205,36 @@ static enum baton_err look(struct baton_store *s, uint32_t bell, uint64_t *ret)
 	return e;
 }
 
+/* When somebody sleeps, how often he looks by himself. */
+struct slumber {
+	bool rung; /* others wake him */
+	int64_t poll_ns;
+};
+
+/* Who wakes all the time is not worth a ring: he asks for it only once he has slept for a moment.
+ * False: what others did before they knew of him has to be looked for first. */
+static bool lie_down(struct baton_store *s, struct slumber *z)
+{
+	bool was = z->rung, first = z->poll_ns == 0;
+	z->rung = !first && s->ops->doze && s->ops->doze(s);
+	if (z->rung && !was) {
+		z->poll_ns = RESCAN_NS / RESCAN_MORE;
+		return false;
+	}
+	if (first)
+		z->poll_ns = POLL_MIN_NS;
+	else
+		z->poll_ns = min64(z->poll_ns * (z->rung ? RESCAN_MORE : 2), POLL_MAX_NS);
+	return true;
+}
+
 enum baton_err baton_store_wait(struct baton_store *s, const struct baton_store_wait *w,
                                 uint64_t *seen)
 {
 	bool due = false;
+	struct slumber z = {.rung = false};
 	enum baton_err e = store_enter(s);
-	for (int64_t poll = POLL_MIN_NS; e == BATON_OK; poll = min64(poll * 2, POLL_MAX_NS)) {
+	while (e == BATON_OK) {
 		uint32_t bell = atomic_load(&s->bell);
 		struct baton_mono until;
 		uint64_t now_seen;
@@ -223,7 +249,9 @@ enum baton_err baton_store_wait(struct baton_store *s, const struct baton_store_
 		}
 		if (w->until.ns <= s->clock->now(s->clock).ns)
 			return BATON_TIMEOUT;
-		e = pause_until(s, w, poll, &until, &due);
+		if (!lie_down(s, &z))
+			continue;
+		e = pause_until(s, w, z.poll_ns, &until, &due);
 		if (e == BATON_OK && !due)
 			s->clock->wait(s->clock, (const uint32_t *)&s->bell, bell, until);
 	}

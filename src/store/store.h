@@ -40,10 +40,16 @@ struct runner_row {
 	uint64_t number; /* of the registration                                    */
 	uint32_t slot;   /* where it beats                                         */
 	char name[BATON_NAME_MAX + 1], endpoint[BATON_NAME_MAX + 1], labels[BATON_NAME_MAX + 1];
+	char host[BATON_NAME_MAX + 1];
+	char queues[BATON_RUNNER_QUEUES_MAX + 1]; /* with '/' between any two */
+	char life[BATON_RUNNER_LIFE_MAX + 1];
+	int32_t guardian;
 	struct baton_owner owner;
 	uint32_t weight;
 	struct baton_duration ttl;
 	struct baton_store_time since;
+	enum baton_runner_wish wish;
+	char state[BATON_NAME_MAX + 1];
 	uint64_t beat; /* of a store in which runners beat; else 0 */
 };
 
@@ -51,6 +57,14 @@ struct runner_row {
 enum runner_end {
 	RUNNER_LEFT = 1, /* goes back as if it had not been          */
 	RUNNER_TAKEN     /* goes back with one attempt more          */
+};
+
+/* What is written down about a runner that is registered. */
+struct runner_mark {
+	uint64_t number;             /* 0: that of the name */
+	struct baton_str name;       /* empty: that of the number */
+	enum baton_runner_wish wish; /* 0: stays as it is */
+	const char *state;           /* NULL: stays as it is */
 };
 
 /* Shards that a runner takes or gives back. */
@@ -141,9 +155,16 @@ struct store_ops {
 	enum baton_err (*runner_remove)(struct baton_store *store, uint64_t number,
 	                                enum runner_end end);
 
+	/* Gives back what it has claimed, but these. BATON_NOT_HELD: it is not there. */
+	enum baton_err (*runner_settle)(struct baton_store *store, uint64_t number,
+	                                const struct baton_work_proof *known, size_t count);
+
 	/* The one with the least number above `after`. BATON_NOT_FOUND: there is none. */
 	enum baton_err (*runner_next)(struct baton_store *store, uint64_t after,
 	                              struct runner_row *ret_row);
+
+	/* Writes, synced, even if the mark changes nothing. BATON_NOT_HELD: it is not there. */
+	enum baton_err (*runner_mark)(struct baton_store *store, const struct runner_mark *mark);
 	enum baton_err (*shard_change)(struct baton_store *store,
 	                               const struct shard_change *change);
 	enum baton_err (*shard_list)(struct baton_store *store, struct baton_str queue,
@@ -169,6 +190,11 @@ struct store_ops {
 	/* A number that has changed when another process has committed something since it was read
 	 * last. Cheap. */
 	enum baton_err (*version)(struct baton_store *store, uint64_t *ret_version);
+
+	/* Somebody is about to sleep. True: from now on whoever commits elsewhere wakes those who
+	 * wait here; what was committed before has to be looked for once more. False: not, or not
+	 * yet. NULL: never. That a wake-up is lost costs time, nothing else. */
+	bool (*doze)(struct baton_store *store);
 };
 
 /* What all backends have; the first member of theirs. */
@@ -205,6 +231,12 @@ struct baton_lease store_lease(const struct lease_row *row);
 
 /* Whether ends of claims are within their limits. */
 enum baton_err store_check_ends(const struct baton_work_end *ends, size_t count);
+
+/* How many claims a tick may make in all. */
+size_t store_tick_claims(const struct baton_tick *tick);
+
+/* Whether that claim is among them. */
+bool store_is_known(const struct baton_work_proof *known, size_t count, const char *claim);
 
 /* Ends what all backends have. */
 void store_done(struct baton_store *store);

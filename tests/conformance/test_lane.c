@@ -3,6 +3,7 @@
 
 #include <baton/shard.h>
 
+#include "support/soak.h"
 #include "world.h"
 
 static struct baton_lane_ask at_checkpoint(const struct baton_lease *lease)
@@ -441,9 +442,13 @@ static void walk_modes(struct world *w, int from, int to, bool through_open)
 
 static void fences_grow_along_a_lane_when_the_mode_of_its_queue_changes(void **state)
 {
+	/* In a server one of the two ways, but for long runs. */
+	bool both = !world_is_served() || soak_scale(0, 1) == 1;
 	for (int from = 0; from < 3; from++) {
 		for (int to = 0; to < 3; to++) {
 			for (int open = 0; open < 2 && from != to; open++) {
+				if (!both && open != (from + to) % 2)
+					continue;
 				world_teardown(state);
 				world_setup(state);
 				walk_modes(*state, from, to, open == 1);

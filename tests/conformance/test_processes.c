@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <baton/lease.h>
+#include <baton/shard.h>
 #include <baton/store.h>
 #include <baton/work.h>
 
@@ -97,6 +98,33 @@ static void say_hold(int channel, struct baton_store *store, const char *subject
 	channel_send(channel, text);
 }
 
+static struct baton_runner *enlisted; /* of this mate */
+
+/* Registers as "r", with that life file; "-": without one. */
+static void say_runner(int channel, struct baton_store *store, const char *life)
+{
+	const struct baton_runner_ask ask = {.name = BATON_STR("r"),
+	                                     .ttl = baton_duration_s(3600),
+	                                     .life = strcmp(life, "-") == 0 ? BATON_STR("")
+	                                                                    : baton_str_z(life)};
+	char text[64];
+	snprintf(text, sizeof text, "%d", baton_runner_register(store, &ask, &enlisted, NULL));
+	channel_send(channel, text);
+}
+
+/* Takes over whoever is registered. */
+static void say_take_over(int channel, struct baton_store *store)
+{
+	static struct baton_runner_info info;
+	size_t count = 0;
+	char text[64];
+	enum baton_err e = baton_runner_list(store, 0, &info, 1, &count);
+	if (e == BATON_OK)
+		e = baton_runner_take_over(store, &info);
+	snprintf(text, sizeof text, "%d", e);
+	channel_send(channel, text);
+}
+
 static bool begins(const char *command, const char *with, const char **ret_rest)
 {
 	size_t len = strlen(with);
@@ -121,6 +149,10 @@ static void obey(int channel, struct baton_store *store, const char *command)
 		say_cancel(channel, store, rest);
 	else if (begins(command, "hold ", &rest))
 		say_hold(channel, store, rest);
+	else if (begins(command, "runner ", &rest))
+		say_runner(channel, store, rest);
+	else if (begins(command, "take over", &rest))
+		say_take_over(channel, store);
 }
 
 static int mate(int channel, void *arg)
@@ -136,6 +168,7 @@ static int mate(int channel, void *arg)
 		else
 			obey(channel, store, command);
 	}
+	baton_runner_leave(enlisted);
 	baton_store_close(store);
 	return 0;
 }
@@ -201,8 +234,8 @@ static int teardown(void **state)
 	baton_store_close(store);
 	if (cluster.directory[0])
 		cluster_drop(&cluster, t->where);
-	static const char *const ends[] = {"", "-wal", "-shm", "-turn"};
-	for (int i = 0; i < 4; i++) {
+	static const char *const ends[] = {"", "-wal", "-shm", "-turn", "-beats"};
+	for (int i = 0; i < 5; i++) {
 		char path[300];
 		snprintf(path, sizeof path, "%s/store%s", t->directory, ends[i]);
 		unlink(path);
@@ -297,6 +330,37 @@ static void a_holder_that_was_killed_is_replaced_at_once(void **state)
 	assert_int_equal(child_reap(&t->mates[1]), 128 + SIGKILL);
 	t->mates[1].pid = 0;
 	assert_true(hold(t, 2, "s") > second);
+}
+
+static void assert_answers(struct team *t, int i, const char *command, const char *answer)
+{
+	char text[ANSWER];
+	channel_send(t->mates[i].channel, command);
+	answer_of(t, i, text);
+	assert_string_equal(text, answer);
+}
+
+static void strike_dead(struct team *t, int i)
+{
+	kill(t->mates[i].pid, SIGKILL);
+	assert_int_equal(child_reap(&t->mates[i]), 128 + SIGKILL);
+	t->mates[i].pid = 0;
+}
+
+/* Its handlers may live: whoever wants its place has to find that out. */
+static void a_killed_runner_makes_way_at_once_unless_it_has_a_life_file(void **state)
+{
+	struct team *t = *state;
+	char yields[16];
+	snprintf(yields, sizeof yields, "%d", BATON_YIELD);
+	assert_answers(t, 0, "runner -", "0");
+	assert_answers(t, 1, "runner /r.life", yields);
+	strike_dead(t, 0);
+	assert_answers(t, 1, "runner /r.life", "0");
+	strike_dead(t, 1);
+	assert_answers(t, 2, "runner -", yields);
+	assert_answers(t, 2, "take over", "0");
+	assert_answers(t, 2, "runner -", "0");
 }
 
 /* Tells one, and has its answer. */
@@ -419,6 +483,9 @@ int main(int argc, char **argv)
 	                                        teardown),
 		cmocka_unit_test_setup_teardown(a_holder_that_was_killed_is_replaced_at_once, setup,
 	                                        teardown),
+		cmocka_unit_test_setup_teardown(
+			a_killed_runner_makes_way_at_once_unless_it_has_a_life_file, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(either_the_completion_or_the_takeover_is_the_first,
 	                                        setup, teardown),
 		cmocka_unit_test_setup_teardown(

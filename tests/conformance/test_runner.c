@@ -1,4 +1,6 @@
 /* Runners and the shards that they own. */
+#include <unistd.h>
+
 #include <baton/shard.h>
 
 #include "world.h"
@@ -88,6 +90,128 @@ static void a_runner_that_is_registered_is_listed_and_beats(void **state)
 	assert_sound(w);
 }
 
+static void what_a_runner_registers_with_is_told_to_others(void **state)
+{
+	struct world *w = *state;
+	const struct baton_str queues[] = {BATON_STR("mail"), BATON_STR("video cut"),
+	                                   BATON_STR("m")};
+	const struct baton_runner_ask ask = {.name = BATON_STR("one"),
+	                                     .weight = 7,
+	                                     .endpoint = BATON_STR("host:1"),
+	                                     .labels = BATON_STR("zone=a"),
+	                                     .ttl = baton_duration_s(TTL_S),
+	                                     .queues = queues,
+	                                     .queue_count = 3,
+	                                     .guardian = 4711,
+	                                     .life = BATON_STR("/run/one.life")};
+	struct baton_runner *r = NULL;
+	assert_int_equal(baton_runner_register(w->store, &ask, &r, NULL), BATON_OK);
+	struct baton_runner_info info = seen(w, r);
+	assert_string_equal(info.endpoint, "host:1");
+	assert_string_equal(info.labels, "zone=a");
+	assert_string_equal(info.queues, "mail/video cut/m");
+	assert_string_equal(info.life, "/run/one.life");
+	assert_int_equal(info.guardian, 4711);
+	assert_int_equal(info.weight, 7);
+	char host[256] = "";
+	assert_int_equal(gethostname(host, sizeof host - 1), 0);
+	assert_string_equal(info.host, host);
+	baton_runner_leave(r);
+}
+
+static void a_runner_serves_the_queues_that_it_names(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *queues, *queue;
+		bool serves;
+	} cases[] = {
+		{"", "a", false},     {"a", "a", true},       {"a/b", "a", true},
+		{"a/b", "b", true},   {"a/b", "a/b", false},  {"ab", "a", false},
+		{"ab/c", "b", false}, {"a/bc/d", "c", false}, {"a/bc/d", "bc", true},
+		{"a", "", false},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		static struct baton_runner_info info;
+		snprintf(info.queues, sizeof info.queues, "%s", cases[i].queues);
+		assert_int_equal(baton_runner_serves(&info, baton_str_z(cases[i].queue)),
+		                 cases[i].serves);
+	}
+}
+
+static void a_runner_proves_that_it_can_write_until_it_is_taken_over(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner *r = enlist(w, "one");
+	struct baton_runner_info before = seen(w, r);
+	assert_int_equal(baton_runner_prove(r), BATON_OK);
+	struct baton_runner_info after = seen(w, r);
+	assert_int_equal(after.beat, before.beat);
+	assert_int_equal(baton_runner_take_over(w->store, &after), BATON_OK);
+	assert_int_equal(baton_runner_prove(r), BATON_NOT_HELD);
+	baton_runner_leave(r);
+	assert_sound(w);
+}
+
+static void what_is_asked_of_a_runner_lasts_as_long_as_it_does(void **state)
+{
+	struct world *w = *state;
+	static const enum baton_runner_wish wishes[] = {BATON_WISH_DRAIN, BATON_WISH_LEAVE,
+	                                                BATON_WISH_WORK, BATON_WISH_DETACH};
+	struct baton_runner *r = enlist(w, "one"), *other = enlist(w, "two");
+	assert_int_equal(seen(w, r).wish, BATON_WISH_WORK);
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(baton_runner_wish(w->store, BATON_STR("one"), wishes[i]),
+		                 BATON_OK);
+		assert_int_equal(seen(w, r).wish, wishes[i]);
+		assert_int_equal(seen(w, other).wish, BATON_WISH_WORK);
+	}
+	assert_int_equal(baton_runner_prove(r), BATON_OK);
+	assert_int_equal(baton_runner_tell(r, BATON_STR("detached")), BATON_OK);
+	assert_int_equal(seen(w, r).wish, BATON_WISH_DETACH);
+	baton_runner_leave(r);
+	assert_int_equal(baton_runner_wish(w->store, BATON_STR("one"), BATON_WISH_WORK),
+	                 BATON_NOT_FOUND);
+	assert_detail("there is no runner \"one\"");
+	r = enlist(w, "one");
+	assert_int_equal(seen(w, r).wish, BATON_WISH_WORK);
+	assert_int_equal(baton_runner_wish(w->store, BATON_STR("one"), 0), BATON_INVALID);
+	assert_detail("the wish is 0: 1 to 4 are allowed");
+	assert_int_equal(baton_runner_wish(w->store, BATON_STR("one"), 5), BATON_INVALID);
+	assert_int_equal(baton_runner_wish(w->store, BATON_STR(""), BATON_WISH_WORK),
+	                 BATON_INVALID);
+	baton_runner_leave(r);
+	baton_runner_leave(other);
+	assert_sound(w);
+}
+
+static void what_a_runner_tells_is_seen_by_others(void **state)
+{
+	struct world *w = *state;
+	static char longest[BATON_NAME_MAX + 1];
+	memset(longest, 's', sizeof longest);
+	struct baton_runner *r = enlist(w, "one"), *other = enlist(w, "two");
+	assert_string_equal(seen(w, r).state, "");
+	assert_int_equal(baton_runner_tell(r, (struct baton_str){longest, BATON_NAME_MAX}),
+	                 BATON_OK);
+	assert_memory_equal(seen(w, r).state, longest, BATON_NAME_MAX);
+	assert_int_equal(baton_runner_tell(r, BATON_STR("draining")), BATON_OK);
+	assert_string_equal(seen(w, r).state, "draining");
+	assert_string_equal(seen(w, other).state, "");
+	assert_int_equal(baton_runner_tell(r, (struct baton_str){longest, BATON_NAME_MAX + 1}),
+	                 BATON_INVALID);
+	assert_detail("256");
+	assert_int_equal(baton_runner_wish(w->store, BATON_STR("one"), BATON_WISH_DRAIN), BATON_OK);
+	assert_string_equal(seen(w, r).state, "draining");
+	assert_int_equal(baton_runner_tell(r, BATON_STR("")), BATON_OK);
+	assert_string_equal(seen(w, r).state, "");
+	struct baton_runner_info info = seen(w, r);
+	assert_int_equal(baton_runner_take_over(w->store, &info), BATON_OK);
+	assert_int_equal(baton_runner_tell(r, BATON_STR("attached")), BATON_NOT_HELD);
+	baton_runner_leave(r);
+	baton_runner_leave(other);
+}
+
 static void a_second_runner_of_one_name_yields_unless_it_replaces(void **state)
 {
 	struct world *w = *state;
@@ -152,6 +276,133 @@ static void a_tick_gives_the_work_of_owned_shards_alone(void **state)
 	assert_sound(w);
 }
 
+/* How many claims a tick of all that is asked for gives of each; each queue has one shard. */
+static void tick_counts(struct world *w, struct baton_runner *r, const struct baton_shard *shards,
+                        uint32_t claims, size_t ret[3])
+{
+	struct baton_shard_answer answers[3];
+	struct baton_tick t = {.shards = shards,
+	                       .shard_count = 3,
+	                       .owned = answers,
+	                       .claims = claims};
+	struct baton_work_claims *given = NULL;
+	assert_int_equal(baton_runner_tick(r, &t, &given), BATON_OK);
+	memset(ret, 0, 3 * sizeof ret[0]);
+	for (size_t i = 0; given && i < given->count; i++) {
+		for (size_t k = 0; k < 3; k++)
+			ret[k] += baton_str_equal(given->claims[i].queue, shards[k].queue);
+	}
+	if (given)
+		keep_claims(w, given);
+}
+
+static void shards_give_in_turn_until_it_is_enough(void **state)
+{
+	struct world *w = *state;
+	static const struct {
+		uint32_t all, each[3];
+		size_t given[3];
+	} cases[] = {
+		{1, {10, 10, 10}, {1, 0, 0}},
+		{2, {10, 10, 10}, {1, 1, 0}},
+		{4, {10, 10, 10}, {2, 1, 1}},
+		{7, {10, 10, 10}, {3, 1, 3}},
+		{9, {10, 10, 10}, {4, 1, 4}},
+		{7, {2, 10, 10}, {2, 1, 4}},
+		{7, {0, 10, 10}, {0, 1, 6}},
+		{1000, {900, 900, 900}, {20, 1, 30}},
+		{0, {3, 3, 3}, {3, 1, 3}},
+		{40, {1000, 1000, 1000}, {20, 1, 19}},
+		{45, {1000, 1000, 1000}, {20, 1, 24}},
+	};
+	static const char *const queues[] = {"a", "b", "c"};
+	static const int amounts[] = {20, 1, 30};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct baton_shard shards[3];
+		size_t given[3];
+		struct baton_runner *r = enlist(w, "r");
+		for (size_t k = 0; k < 3; k++) {
+			one_shard(w, queues[k]);
+			own(r, queues[k], 0);
+			for (int n = 0; n < amounts[k] && i == 0; n++)
+				put(w, queues[k], NULL);
+			shards[k] = shard(queues[k], 0);
+			shards[k].claims = cases[i].each[k];
+		}
+		tick_counts(w, r, shards, cases[i].all, given);
+		for (size_t k = 0; k < 3; k++) {
+			if (given[k] != cases[i].given[k])
+				fail_msg("case %zu: %s gave %zu", i, queues[k], given[k]);
+		}
+		assert_sound(w);
+		baton_runner_leave(r);
+	}
+}
+
+static void a_shard_that_is_asked_for_twice_gives_no_fence_twice(void **state)
+{
+	struct world *w = *state;
+	one_shard(w, "q");
+	struct baton_runner *r = enlist(w, "r");
+	own(r, "q", 0);
+	for (int i = 0; i < 5; i++)
+		put(w, "q", NULL);
+	const struct baton_shard shards[] = {shard("q", 0), shard("q", 0)};
+	struct baton_shard_answer answers[2];
+	struct baton_tick t = {.shards = shards, .shard_count = 2, .owned = answers, .claims = 4};
+	struct baton_work_claims *given = NULL;
+	assert_int_equal(baton_runner_tick(r, &t, &given), BATON_OK);
+	keep_claims(w, given);
+	assert_int_equal(given->count, 4);
+	for (size_t i = 1; i < 4; i++)
+		assert_true(given->claims[i].fence.v > given->claims[i - 1].fence.v);
+	const struct baton_work_claims *last = tick(w, r, "q");
+	assert_true(last->claims[0].fence.v > given->claims[3].fence.v);
+	assert_int_equal(answers[1].err, BATON_OK);
+	baton_runner_leave(r);
+	assert_sound(w);
+}
+
+static struct baton_shard_answer tick_answer(struct baton_runner *r, const char *queue)
+{
+	struct baton_shard s = shard(queue, 0);
+	struct baton_shard_answer a;
+	struct baton_tick t = {.shards = &s, .shard_count = 1, .owned = &a};
+	struct baton_work_claims *claims = NULL;
+	assert_int_equal(baton_runner_tick(r, &t, &claims), BATON_OK);
+	assert_null(claims);
+	return a;
+}
+
+static void each_tick_says_whose_a_shard_is_now(void **state)
+{
+	struct world *w = *state;
+	one_shard(w, "q");
+	struct baton_runner *a = enlist(w, "a"), *b = enlist(w, "b");
+	assert_int_equal(tick_answer(a, "q").err, BATON_NOT_HELD);
+	uint64_t fence = own(a, "q", 0).fence.v;
+	assert_int_equal(tick_answer(a, "q").fence.v, fence);
+	assert_int_equal(tick_answer(b, "q").err, BATON_YIELD);
+	assert_int_equal(tick_answer(b, "q").runner, baton_runner_number(a));
+	assert_int_equal(tick_answer(a, "q").fence.v, fence);
+	struct baton_shard s = shard("q", 0);
+	struct baton_shard_answer answer;
+	assert_int_equal(baton_shard_give(a, &s, 1, &answer), BATON_OK);
+	assert_int_equal(tick_answer(a, "q").err, BATON_NOT_HELD);
+	uint64_t next = own(b, "q", 0).fence.v;
+	assert_true(next > fence);
+	assert_int_equal(tick_answer(a, "q").err, BATON_YIELD);
+	assert_int_equal(tick_answer(b, "q").fence.v, next);
+	assert_int_equal(baton_shard_give(b, &s, 1, &answer), BATON_OK);
+	assert_true(own(b, "q", 0).fence.v > next);
+	assert_true(tick_answer(b, "q").fence.v > next);
+	baton_runner_leave(b);
+	assert_int_equal(tick_answer(a, "q").err, BATON_NOT_HELD);
+	assert_true(own(a, "q", 0).fence.v > next);
+	assert_int_equal(tick_answer(a, "q").err, BATON_OK);
+	baton_runner_leave(a);
+}
+
 static void what_was_put_before_the_first_runner_came_is_found(void **state)
 {
 	struct world *w = *state;
@@ -190,6 +441,44 @@ static void a_runner_that_has_beaten_is_not_taken_over(void **state)
 	assert_int_equal(baton_runner_take_over(w->store, &old), BATON_NOT_HELD);
 	assert_int_equal(baton_runner_beat(a), BATON_OK);
 	baton_runner_leave(a);
+}
+
+static void a_runner_that_is_stopped_keeps_what_it_has_until_it_is_taken_over(void **state)
+{
+	struct world *w = *state;
+	one_shard(w, "q");
+	put(w, "q", NULL);
+	struct baton_runner *a = enlist(w, "a"), *b = enlist(w, "b");
+	own(a, "q", 0);
+	const struct baton_work_claims *had = tick(w, a, "q");
+	struct baton_runner_info old = seen(w, a);
+	assert_int_equal(baton_runner_beat(a), BATON_OK);
+	assert_int_equal(baton_runner_stop(w->store, &old), BATON_NOT_HELD);
+	assert_int_equal(baton_runner_beat(a), BATON_OK);
+	old = seen(w, a);
+	assert_int_equal(baton_runner_stop(w->store, &old), BATON_OK);
+	struct baton_shard s = shard("q", 0);
+	struct baton_shard_answer answer;
+	struct baton_work_end end = {.proof = had->claims[0].proof, .how = BATON_COMPLETE};
+	struct baton_work_ended ended;
+	struct baton_tick t = {.ends = &end, .end_count = 1, .ended = &ended};
+	struct baton_work_claims *claims = NULL;
+	assert_int_equal(baton_runner_beat(a), BATON_NOT_HELD);
+	assert_int_equal(baton_runner_prove(a), BATON_NOT_HELD);
+	assert_int_equal(baton_runner_tell(a, BATON_STR("attached")), BATON_NOT_HELD);
+	assert_int_equal(baton_runner_tick(a, &t, &claims), BATON_NOT_HELD);
+	assert_int_equal(baton_shard_take(a, &s, 1, &answer), BATON_NOT_HELD);
+	assert_int_equal(baton_shard_give(a, &s, 1, &answer), BATON_NOT_HELD);
+	assert_string_equal(seen(w, a).state, "");
+	assert_int_equal(own(b, "q", 0).err, BATON_YIELD);
+	assert_int_equal(counts(w, "q").running, 1);
+	old = seen(w, a);
+	assert_int_equal(baton_runner_take_over(w->store, &old), BATON_OK);
+	assert_int_equal(own(b, "q", 0).err, BATON_OK);
+	assert_int_equal(tick(w, b, "q")->claims[0].batches[0].attempt, 2);
+	baton_runner_leave(a);
+	baton_runner_leave(b);
+	assert_sound(w);
 }
 
 static void what_a_lost_runner_had_is_ready_again_with_an_attempt_more(void **state)
@@ -266,6 +555,72 @@ static void a_shard_that_is_given_back_takes_its_claims_with_it(void **state)
 	assert_sound(w);
 }
 
+/* All shards of a queue, taken at once, and everything that is there claimed. */
+static const struct baton_work_claims *claim_everywhere(struct world *w, struct baton_runner *r,
+                                                        const char *queue)
+{
+	struct baton_shard shards[BATON_QUEUE_SHARDS];
+	struct baton_shard_answer answers[BATON_QUEUE_SHARDS];
+	struct baton_work_claims *claims = NULL;
+	for (uint32_t i = 0; i < BATON_QUEUE_SHARDS; i++)
+		shards[i] = shard(queue, i);
+	const struct baton_tick t = {
+		.shards = shards,
+		.shard_count = BATON_QUEUE_SHARDS,
+		.owned = answers,
+	};
+	assert_int_equal(baton_shard_take(r, shards, BATON_QUEUE_SHARDS, answers), BATON_OK);
+	assert_int_equal(baton_runner_tick(r, &t, &claims), BATON_OK);
+	assert_non_null(claims);
+	keep_claims(w, claims);
+	return claims;
+}
+
+static void a_shard_that_is_given_back_takes_no_claims_of_others_with_it(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner *a = enlist(w, "a");
+	struct baton_shard_answer answer;
+	put(w, "q", "one");
+	put(w, "q", "two");
+	put(w, "q", "three");
+	const struct baton_work_claims *c = claim_everywhere(w, a, "q");
+	assert_int_equal(c->count, 3);
+	for (size_t i = 1; i < 3; i++)
+		assert_int_not_equal(c->claims[i].shard, c->claims[0].shard);
+	struct baton_shard s = shard("q", c->claims[0].shard);
+	assert_int_equal(baton_shard_give(a, &s, 1, &answer), BATON_OK);
+	assert_int_equal(counts(w, "q").running, 2);
+	assert_int_equal(tick_end(a, &c->claims[0], BATON_COMPLETE).err, BATON_NOT_HELD);
+	assert_int_equal(tick_end(a, &c->claims[1], BATON_COMPLETE).err, BATON_OK);
+	assert_int_equal(tick_end(a, &c->claims[2], BATON_COMPLETE).err, BATON_OK);
+	baton_runner_leave(a);
+	assert_sound(w);
+}
+
+static void claims_that_their_runner_does_not_know_of_are_given_back(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner *a = enlist(w, "a");
+	put(w, "q", "one");
+	put(w, "q", "two");
+	const struct baton_work_claims *c = claim_everywhere(w, a, "q");
+	assert_int_equal(baton_runner_settle(a, &c->claims[1].proof, 1), BATON_OK);
+	assert_int_equal(counts(w, "q").running, 1);
+	assert_int_equal(tick_end(a, &c->claims[0], BATON_COMPLETE).err, BATON_NOT_HELD);
+	assert_int_equal(tick_end(a, &c->claims[1], BATON_COMPLETE).err, BATON_OK);
+	c = claim_everywhere(w, a, "q");
+	assert_int_equal(c->count, 1);
+	assert_int_equal(c->claims[0].batches[0].attempt, 1);
+	assert_int_equal(baton_runner_settle(a, NULL, 0), BATON_OK);
+	assert_int_equal(counts(w, "q").running, 0);
+	const struct baton_runner_info info = seen(w, a);
+	assert_int_equal(baton_runner_take_over(w->store, &info), BATON_OK);
+	assert_int_equal(baton_runner_settle(a, NULL, 0), BATON_NOT_HELD);
+	baton_runner_leave(a);
+	assert_sound(w);
+}
+
 static void a_queue_of_another_mode_has_no_shards_to_take(void **state)
 {
 	struct world *w = *state;
@@ -289,9 +644,59 @@ static void a_queue_of_another_mode_has_no_shards_to_take(void **state)
 	assert_sound(w);
 }
 
+static struct baton_where where(struct world *w, const char *lane)
+{
+	struct baton_where where;
+	memset(&where, 0xff, sizeof where);
+	assert_int_equal(baton_lane_where(w->store, BATON_STR("q"), baton_str_z(lane), &where),
+	                 BATON_OK);
+	return where;
+}
+
+static void a_lane_is_where_its_work_is_given(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner *a = enlist(w, "a"), *b = enlist(w, "b");
+	uint32_t seen_shards = 0;
+	for (int i = 0; i < 8; i++) {
+		char lane[16];
+		snprintf(lane, sizeof lane, "lane %d", i);
+		struct baton_batch_id id = put(w, "q", lane);
+		struct baton_where nobody = where(w, lane);
+		assert_false(nobody.owned);
+		struct baton_shard_answer own_answer = own(i % 2 ? a : b, "q", nobody.shard);
+		struct baton_where now = where(w, lane);
+		assert_int_equal(now.shard, nobody.shard);
+		assert_true(now.owned);
+		assert_int_equal(now.fence.v, own_answer.fence.v);
+		assert_string_equal(now.runner.name, i % 2 ? "a" : "b");
+		struct baton_shard s = shard("q", now.shard);
+		struct baton_shard_answer answer;
+		struct baton_tick t = {.shards = &s, .shard_count = 1, .owned = &answer};
+		struct baton_work_claims *claims = NULL;
+		assert_int_equal(baton_runner_tick(i % 2 ? a : b, &t, &claims), BATON_OK);
+		keep_claims(w, claims);
+		assert_str(claims->claims[0].lane, lane);
+		assert_int_equal(baton_shard_give(i % 2 ? a : b, &s, 1, &answer), BATON_OK);
+		assert_false(where(w, lane).owned);
+		assert_int_equal(where(w, lane).fence.v, now.fence.v);
+		seen_shards |= UINT32_C(1) << now.shard % 32;
+		assert_int_equal(cancel(w, &id), BATON_CANCEL_REMOVED);
+	}
+	assert_true((seen_shards & (seen_shards - 1)) != 0);
+	struct baton_where other;
+	assert_int_equal(baton_lane_where(w->store, BATON_STR("none"), BATON_STR("lane"), &other),
+	                 BATON_NOT_FOUND);
+	assert_int_equal(baton_lane_where(w->store, BATON_STR("q"), BATON_STR(""), &other),
+	                 BATON_INVALID);
+	baton_runner_leave(a);
+	baton_runner_leave(b);
+}
+
 static void limits_of_a_registration_are_named(void **state)
 {
 	struct world *w = *state;
+	static const struct baton_str slashed = {"a/b", 3};
 	static const struct {
 		struct baton_runner_ask ask;
 		const char *words;
@@ -300,6 +705,14 @@ static void limits_of_a_registration_are_named(void **state)
 		{{.name = {"a", 1}, .ttl = {INT64_C(999000000)}}, "1s to 1h"},
 		{{.name = {"a", 1}, .ttl = {INT64_C(3601000000000)}}, "1s to 1h"},
 		{{.name = {"a", 1}, .ttl = {INT64_C(5000000000)}, .weight = 1001}, "0 to 1000"},
+		{{.name = {"a", 1}, .ttl = {INT64_C(5000000000)}, .guardian = -1}, "process -1"},
+		{{.name = {"a", 1}, .ttl = {INT64_C(5000000000)}, .life = {"life", 4}},
+	         "\"life\": a path that begins with / is needed"},
+		{{.name = {"a", 1},
+	          .ttl = {INT64_C(5000000000)},
+	          .queues = &slashed,
+	          .queue_count = 1},
+	         "'/'"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct baton_runner *r = NULL;
@@ -325,6 +738,52 @@ static void names_of_a_registration_have_their_limits(void **state)
 	}
 }
 
+static void long_lists_and_paths_have_their_limits(void **state)
+{
+	struct world *w = *state;
+	static char text[BATON_RUNNER_LIFE_MAX + 2];
+	struct baton_str queues[17];
+	struct baton_runner *r = NULL;
+	memset(text, 'n', sizeof text);
+	text[0] = '/';
+	for (size_t i = 0; i < 17; i++)
+		queues[i] = (struct baton_str){text + 1, i < 16 ? 255 : 1};
+	struct baton_runner_ask ask = {.name = BATON_STR("a"),
+	                               .ttl = baton_duration_s(TTL_S),
+	                               .queues = queues,
+	                               .queue_count = 17,
+	                               .life = {text, BATON_RUNNER_LIFE_MAX}};
+	assert_int_equal(baton_runner_register(w->store, &ask, &r, NULL), BATON_INVALID);
+	assert_detail("the names of 17 queues have 4097 bytes, with one between any two: at most "
+	              "4096 are allowed");
+	ask.queue_count = 16;
+	ask.life.len++;
+	assert_int_equal(baton_runner_register(w->store, &ask, &r, NULL), BATON_INVALID);
+	assert_detail("4001");
+	ask.life.len--;
+	assert_int_equal(baton_runner_register(w->store, &ask, &r, NULL), BATON_OK);
+	struct baton_runner_info info = seen(w, r);
+	assert_int_equal(strlen(info.queues), 16 * 255 + 15);
+	assert_true(baton_runner_serves(&info, queues[15]));
+	assert_int_equal(strlen(info.life), BATON_RUNNER_LIFE_MAX);
+	baton_runner_leave(r);
+}
+
+/* As many as there may be: all of them by themselves, or, in a server, which takes its time, as
+ * rows like that of the first. Returns how many have to leave. */
+static int enlist_all(struct world *w, struct baton_runner *runners[BATON_RUNNERS_MAX])
+{
+	int count = world_is_served() ? 1 : BATON_RUNNERS_MAX;
+	for (int i = 0; i < count; i++) {
+		char name[16];
+		snprintf(name, sizeof name, "r%d", i);
+		runners[i] = enlist(w, name);
+	}
+	if (count == 1)
+		world_copy_runner(w, BATON_RUNNERS_MAX - 1);
+	return count;
+}
+
 static void there_is_an_end_to_runners(void **state)
 {
 	struct world *w = *state;
@@ -332,17 +791,13 @@ static void there_is_an_end_to_runners(void **state)
 	const struct baton_runner_ask one_more = {.name = BATON_STR("one more"),
 	                                          .ttl = baton_duration_s(TTL_S)};
 	struct baton_runner *r = NULL;
-	for (int i = 0; i < BATON_RUNNERS_MAX; i++) {
-		char name[16];
-		snprintf(name, sizeof name, "r%d", i);
-		runners[i] = enlist(w, name);
-	}
+	int count = enlist_all(w, runners), middle = count / 2;
 	assert_int_equal(baton_runner_register(w->store, &one_more, &r, NULL), BATON_FULL);
 	assert_detail("there are 1024 runners: no more can be registered");
-	baton_runner_leave(runners[500]);
+	baton_runner_leave(runners[middle]);
 	assert_int_equal(baton_runner_register(w->store, &one_more, &r, NULL), BATON_OK);
-	runners[500] = r;
-	for (int i = 0; i < BATON_RUNNERS_MAX; i++)
+	runners[middle] = r;
+	for (int i = 0; i < count; i++)
 		baton_runner_leave(runners[i]);
 }
 
@@ -383,22 +838,43 @@ static void ticks_have_their_limits(void **state)
 	asked.claims = 1001;
 	assert_int_equal(baton_runner_tick(r, &t, &claims), BATON_INVALID);
 	assert_detail("1001 claims in one call: at most 1000 are allowed");
+	t.claims = 1000;
+	assert_int_equal(baton_runner_tick(r, &t, &claims), BATON_OK);
+	asked.claims = UINT32_MAX;
+	assert_int_equal(baton_runner_tick(r, &t, &claims), BATON_OK);
+	t.claims = 1001;
+	asked.claims = 1;
+	assert_int_equal(baton_runner_tick(r, &t, &claims), BATON_INVALID);
+	assert_detail("1001 claims in one call: at most 1000 are allowed");
 	baton_runner_leave(r);
 }
 
 static const struct CMUnitTest tests[] = {
 	WORLD_TEST(a_runner_that_is_registered_is_listed_and_beats),
+	WORLD_TEST(what_a_runner_registers_with_is_told_to_others),
+	WORLD_TEST(a_runner_serves_the_queues_that_it_names),
+	WORLD_TEST(a_runner_proves_that_it_can_write_until_it_is_taken_over),
+	WORLD_TEST(what_is_asked_of_a_runner_lasts_as_long_as_it_does),
+	WORLD_TEST(what_a_runner_tells_is_seen_by_others),
 	WORLD_TEST(a_second_runner_of_one_name_yields_unless_it_replaces),
 	WORLD_TEST(a_shard_has_one_owner_and_its_fence_grows),
 	WORLD_TEST(a_tick_gives_the_work_of_owned_shards_alone),
+	WORLD_TEST(shards_give_in_turn_until_it_is_enough),
+	WORLD_TEST(a_shard_that_is_asked_for_twice_gives_no_fence_twice),
+	WORLD_TEST(each_tick_says_whose_a_shard_is_now),
 	WORLD_TEST(what_was_put_before_the_first_runner_came_is_found),
 	WORLD_TEST(a_runner_that_has_beaten_is_not_taken_over),
+	WORLD_TEST(a_runner_that_is_stopped_keeps_what_it_has_until_it_is_taken_over),
 	WORLD_TEST(what_a_lost_runner_had_is_ready_again_with_an_attempt_more),
 	WORLD_TEST(work_that_kills_its_runners_ends_among_the_dead),
 	WORLD_TEST(a_shard_that_is_given_back_takes_its_claims_with_it),
+	WORLD_TEST(a_shard_that_is_given_back_takes_no_claims_of_others_with_it),
+	WORLD_TEST(claims_that_their_runner_does_not_know_of_are_given_back),
 	WORLD_TEST(a_queue_of_another_mode_has_no_shards_to_take),
+	WORLD_TEST(a_lane_is_where_its_work_is_given),
 	WORLD_TEST(limits_of_a_registration_are_named),
 	WORLD_TEST(names_of_a_registration_have_their_limits),
+	WORLD_TEST(long_lists_and_paths_have_their_limits),
 	WORLD_TEST(there_is_an_end_to_runners),
 	WORLD_TEST(shards_have_their_limits),
 	WORLD_TEST(ticks_have_their_limits),

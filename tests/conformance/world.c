@@ -101,6 +101,25 @@ void world_close(struct world *w)
 		cluster_drop(&cluster, w->where);
 }
 
+bool world_is_served(void)
+{
+	return cluster.directory[0] != '\0';
+}
+
+void world_copy_runner(struct world *w, int copies)
+{
+	char sql[600];
+	snprintf(sql, sizeof sql,
+	         "INSERT INTO baton.runner(number, name, slot, endpoint, labels, owner, weight, "
+	         "ttl, since, beat, host, queues, life, guardian, wish, state) "
+	         "SELECT number + i, name || ' ' || i, slot + i, endpoint, labels, owner, "
+	         "weight, ttl, since, beat, host, queues, life, guardian, wish, state "
+	         "FROM baton.runner, generate_series(1, %d) i; "
+	         "UPDATE baton.state SET runner = runner + %d",
+	         copies, copies);
+	cluster_run(w->where, sql);
+}
+
 void world_end(void)
 {
 	cluster_stop(&cluster);

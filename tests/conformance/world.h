@@ -58,6 +58,10 @@ int world_setup(void **state);
 int world_teardown(void **state);
 
 /* What the program was asked to test. */
+/* Whether it is in a server; and then, more rows like that of the only runner. */
+bool world_is_served(void);
+void world_copy_runner(struct world *w, int copies);
+
 const char *world_kind(void);
 
 /* One more store of that kind, empty, on the same clock. */

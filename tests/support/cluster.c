@@ -178,7 +178,18 @@ static void end_server(pid_t server)
 	waitpid(server, NULL, 0);
 }
 
-/* Says "y" once the server was started, and does what it is told: "c" is to crash it. */
+/* A server that finds this file follows another, which there is not, until it is promoted. */
+static void make_standby(const char *directory)
+{
+	char path[200];
+	snprintf(path, sizeof path, "%s/data/standby.signal", directory);
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Says "y" once the server was started, and does what it is told: "c" is to crash it, "s" to make
+ * a standby of it. */
 static void help(int channel, const char *directory, bool safe)
 {
 	char tools[160], word = 'n';
@@ -192,6 +203,8 @@ static void help(int channel, const char *directory, bool safe)
 	char told;
 	while (write(channel, &word, 1) == 1 && read(channel, &told, 1) == 1) {
 		end_server(server);
+		if (told == 's')
+			make_standby(directory);
 		server = start_server(tools, directory, safe);
 	}
 	end_server(server);
@@ -242,6 +255,11 @@ bool cluster_start(struct cluster *c, bool safe)
 		return true;
 	cluster_stop(c);
 	return false;
+}
+
+pid_t cluster_spawn(const struct cluster *c, const char *const *argv)
+{
+	return spawn(c->directory, argv);
 }
 
 void cluster_stop(struct cluster *c)
@@ -312,7 +330,7 @@ void cluster_database(struct cluster *c, char *where, size_t size)
 	            "DO $$ DECLARE t text; BEGIN "
 	            "IF to_regclass('baton.state') IS NULL THEN RETURN; END IF; "
 	            "FOREACH t IN ARRAY ARRAY['queue', 'batch', 'claim', 'source', 'answer', "
-	            "'lease', 'schedule', 'runner'] LOOP "
+	            "'lease', 'schedule', 'runner', 'sleeper'] LOOP "
 	            "IF pg_relation_size('baton.' || t) > 1000000 "
 	            "THEN EXECUTE 'TRUNCATE baton.' || t; "
 	            "ELSE EXECUTE 'DELETE FROM baton.' || t; END IF; END LOOP; "
@@ -329,8 +347,18 @@ void cluster_drop(struct cluster *c, const char *where)
 		c->free[c->free_count++] = number;
 }
 
+static void restart(struct cluster *c, char how)
+{
+	if (write(c->channel, &how, 1) != 1 || !await_word(c) || !is_up(c))
+		die("cluster", "the server did not come back");
+}
+
 void cluster_crash(struct cluster *c)
 {
-	if (write(c->channel, "c", 1) != 1 || !await_word(c) || !is_up(c))
-		die("cluster", "the server did not come back");
+	restart(c, 'c');
+}
+
+void cluster_standby(struct cluster *c)
+{
+	restart(c, 's');
 }

@@ -21,6 +21,10 @@ struct cluster {
  * server that is stopped at once. */
 bool cluster_start(struct cluster *c, bool safe);
 
+/* Starts another program that belongs to it, in its directory and as who the server is. It ends at
+ * the latest with the caller's thread, who has to wait for it. */
+pid_t cluster_spawn(const struct cluster *c, const char *const *argv);
+
 /* Stops it and removes all that it left. Fine for one that was not started. */
 void cluster_stop(struct cluster *c);
 
@@ -37,5 +41,8 @@ long long cluster_number(const char *where, const char *sql);
 
 /* Ends the server as if the machine had lost its power, and starts it again. */
 void cluster_crash(struct cluster *c);
+
+/* The same, but it comes back as a standby, until somebody calls pg_promote(). */
+void cluster_standby(struct cluster *c);
 
 #endif

@@ -1,136 +1,265 @@
-"""baton demo: what it shows is what happened, and it notices when that is not what it should be."""
+"""baton demo: it shows what happens, its witness notices what must not be, and nothing is left."""
 import os
+import pathlib
 import pty
 import re
+import select
+import signal
 import subprocess
 
 import pytest
 
-# A library that answers one call of the gate wrongly, and is loaded before the real one.
-BROKEN = '''
-enum baton_err { BATON_OK, BATON_YIELD, BATON_NOT_HELD };
-%s
-'''
-BREAKAGES = {
-    'everybody holds every key':
-        'enum baton_err baton_gate_acquire(void *g, void *a, void *f, void *y);\n'
-        'enum baton_err baton_gate_acquire(void *g, void *a, void *f, void *y)'
-        ' { (void)g; (void)a; (void)f; (void)y; return BATON_OK; }',
-    'nobody holds any key':
-        'enum baton_err baton_gate_acquire(void *g, void *a, void *f, void *y);\n'
-        'enum baton_err baton_gate_acquire(void *g, void *a, void *f, void *y)'
-        ' { (void)g; (void)a; (void)f; (void)y; return BATON_YIELD; }',
-    'every key looks held':
-        '#include <stdbool.h>\n'
-        'bool baton_gate_is_held(void *g, void *k, long n);\n'
-        'bool baton_gate_is_held(void *g, void *k, long n)'
-        ' { (void)g; (void)k; (void)n; return true; }',
-}
+PATIENCE = 240      # seconds that something may take that is certain to happen
+PUT = '2000 jobs are put, in 50 lanes'
+SANITIZED = os.environ.get('BATON_SANITIZED') == '1'
+full = pytest.mark.skipif(SANITIZED, reason='the whole demo runs without sanitizers')
 
 
-def steps(result):
-    """The lines of the play, as (who, verb, key, note)."""
-    found = re.findall(r'^   (ada|ben|cleo) +(\w+) +(\w[\w-]*(?: \+ \w+)?) *(.*)$', result.stdout,
-                       re.MULTILINE)
-    return [s for s in found if s[1] in ('holds', 'yields', 'waits', 'releases')]
+def environment(folder, **more):
+    """The folder for temporary files marks all processes of a demo."""
+    given = {k: v for k, v in os.environ.items() if k not in ('NO_COLOR', 'BATON_STORE')}
+    return {**given, 'TMPDIR': str(folder), **more}
 
 
-def fences(result, key):
-    notes = [s[3] for s in steps(result) if s[1] == 'holds' and s[2] == key]
-    return [int(re.fullmatch(r'fence (\d+)', n).group(1)) for n in notes]
+def processes(folder):
+    """Those that live of the demo in the folder, as pidfds."""
+    mark = f'TMPDIR={folder}'.encode()
+    found = []
+    for entry in pathlib.Path('/proc').iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            handle = os.pidfd_open(int(entry.name))
+        except OSError:
+            continue
+        try:
+            marked = mark in (entry / 'environ').read_bytes().split(b'\0')
+        except OSError:
+            marked = False
+        if marked:
+            found.append(handle)
+        else:
+            os.close(handle)
+    return found
 
 
-def test_every_claim_is_true_and_the_last_line_says_so(baton):
-    result = baton('demo')
-    assert (result.returncode, result.stderr) == (0, '')
-    last = result.stdout.splitlines()[-1]
-    assert re.fullmatch(r'verdict: all \d+ claims were checked and are true', last)
-    assert 'NOT TRUE' not in result.stdout
+def all_ended(folder):
+    """Waits until none of them lives."""
+    while alive := processes(folder):
+        for handle in alive:
+            ready, _, _ = select.select([handle], [], [], PATIENCE)
+            os.close(handle)
+            assert ready, f'a process of the demo still lives after {PATIENCE} s'
 
 
-def test_one_of_two_holds_and_the_other_is_told_who(baton):
-    first, second = steps(baton('demo'))[:2]
-    assert {first[0], second[0]} == {'ada', 'ben'}
-    assert (first[1], second[1]) == ('holds', 'yields')
-    assert second[3] == f'to {first[0]}, who has {first[3]}'
+class Demo:
+    """One that runs beside the test."""
+
+    def __init__(self, folder, **more):
+        self.folder = folder
+        folder.mkdir()
+        self.process = subprocess.Popen(
+            [os.environ['BATON_BIN'], 'demo'], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, env=environment(folder, **more))
+        self.lines = []
+
+    def until(self, text):
+        """Reads on to the line with that in it."""
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip('\n'))
+            if text in line:
+                return
+        raise AssertionError(f'it never says {text!r}: {self.lines}, {self.process.stderr.read()}')
+
+    def end(self):
+        """Its status, once it has ended."""
+        out, self.errors = self.process.communicate(timeout=PATIENCE)
+        self.lines += out.splitlines()
+        return self.process.returncode
+
+    def is_gone(self):
+        all_ended(self.folder)
+        assert os.listdir(self.folder) == []
+
+    def stage(self):
+        """Its folder."""
+        found, = self.folder.iterdir()
+        return found
+
+    def player(self):
+        """The process that plays it."""
+        pid = self.process.pid
+        children = pathlib.Path(f'/proc/{pid}/task/{pid}/children').read_text().split()
+        return int(children[0])
 
 
-def test_the_key_goes_through_the_line_with_growing_fences(baton):
-    result = baton('demo')
-    order = [s[0] for s in steps(result) if s[1] == 'holds' and s[2] == 'order-42']
-    # The first two are the same hold, asked for twice.
-    assert order[0] == order[1] and sorted(order[1:]) == ['ada', 'ben', 'cleo']
-    assert order[-1] == 'cleo'
-    numbers = fences(result, 'order-42')
-    assert numbers[0] == numbers[1] < numbers[2] < numbers[3]
+@pytest.fixture
+def demo(tmp_path):
+    started = []
+
+    def start(**more):
+        started.append(Demo(tmp_path / f'demo{len(started)}', **more))
+        return started[-1]
+    yield start
+    for each in started:
+        each.process.kill()
+        each.process.wait()
+        each.process.stdout.close()
+        each.process.stderr.close()
+        all_ended(each.folder)
 
 
-def test_a_raised_limit_lets_one_more_in_before_anybody_leaves(baton):
-    moves = [(s[0], s[1]) for s in steps(baton('demo')) if s[2] == 'printer']
-    assert moves[:4] == [('ada', 'holds'), ('ben', 'holds'), ('cleo', 'waits'), ('cleo', 'holds')]
-    assert all(verb == 'releases' for _, verb in moves[4:])
+@pytest.fixture(scope='module')
+def whole(tmp_path_factory):
+    """Two demos at the same time, to their ends: one as it is, and one whose witness is told what
+    must not be."""
+    folder = tmp_path_factory.mktemp('whole')
+    good, bad = Demo(folder / 'good'), Demo(folder / 'bad')
+    bad.until(PUT)
+    inbox = os.open(bad.stage() / 'inbox', os.O_WRONLY)
+    # A handler that lives all the time, of a job whose turn it is not; and nonsense.
+    os.write(inbox, f'begin 7 39 0 {os.getpid()}\nnonsense\n'.encode())
+    os.close(inbox)
+    good.status, bad.status = good.end(), bad.end()
+    return good, bad
 
 
-def test_two_keys_are_taken_all_or_none(baton):
-    result = baton('demo')
-    both = [s[1] for s in steps(result) if s[2] == 'left + right']
-    assert both == ['yields', 'holds', 'releases']
-    assert 'right is still free' in result.stdout
+@full
+def test_the_verdict_is_good(whole):
+    demo, _ = whole
+    assert (demo.status, demo.errors) == (0, ''), demo.lines
+    assert demo.lines[-1] == 'verdict: good, after a crash and a freeze'
+    assert [line[:6] for line in demo.lines if line[:6] in ('  yes ', '  NO  ')] == ['  yes '] * 6
+    text = '\n'.join(demo.lines)
+    assert 'every effect was accepted exactly once: 2000 of 2000' in text
+    assert re.search(r'^  \d+ late writes refused by fence, \d+ repeats', text, re.MULTILINE)
 
 
-def test_no_round_has_two_holders_or_none(baton):
-    line = re.search(r'ada held it (\d+) times, ben (\d+) times, '
-                     r'both at once (\d+) times, nobody (\d+) times', baton('demo').stdout)
-    ada, ben, both, nobody = map(int, line.groups())
-    assert (ada + ben, both, nobody) == (2000, 0, 0)
+@full
+def test_it_says_what_happens_when(whole):
+    demo, _ = whole
+    happened = [re.sub(r'\d+(\.\d+)?', 'N', line[9:]) for line in demo.lines
+                if re.match(r' *\d+\.\d s  ', line) and ' jobs; shards:' not in line]
+    assert happened == [
+        'three runners: ada (pid N), ben (N), cleo (N)',
+        'N jobs are put, in N lanes',
+        'ada (pid N) is killed: SIGKILL',
+        'its N lanes go on elsewhere after N to N s: its death is proved',
+        'ben (pid N) is frozen, with its line to the witness: SIGSTOP',
+        'its N lanes go on elsewhere after N to N s: its ttl is over',
+        'ben goes on, and does not know yet: SIGCONT',
+        'ben is attached again, and has N shards']
 
 
-def test_no_line_ends_in_blanks_or_is_wider_than_80(baton):
-    for line in baton('demo').stdout.splitlines():
-        assert line == line.rstrip()
-        assert len(line) <= 80
+@full
+def test_its_lines_are_plain_and_fit(whole):
+    for line in whole[0].lines:
+        assert line == line.rstrip() and len(line) <= 80 and '\033' not in line
 
 
-@pytest.mark.parametrize('breakage', BREAKAGES)
-def test_a_gate_that_is_broken_is_found_out(baton, tmp_path, breakage):
-    source = tmp_path / 'broken.c'
-    source.write_text(BROKEN % BREAKAGES[breakage])
-    library = tmp_path / 'broken.so'
-    subprocess.run(['cc', '-shared', '-fPIC', str(source), '-o', str(library)], check=True)
-    result = baton('demo', env={'LD_PRELOAD': str(library)})
-    assert result.returncode == 1, result.stderr
-    assert 'NOT TRUE' in result.stdout
-    assert re.search(r'^verdict: \d+ of \d+ claims are not true$', result.stdout, re.MULTILINE)
+@full
+def test_nothing_is_left_of_it(whole):
+    for demo in whole:
+        demo.is_gone()
 
 
-def on_a_terminal(baton, **environment):
-    """What the program writes to a terminal."""
+@full
+def test_what_must_not_be_is_found_out(whole):
+    _, demo = whole
+    assert (demo.status, demo.errors) == (1, ''), demo.lines
+    found = [line for line in demo.lines if line.startswith('  NO ')]
+    assert '  NO   every lane was in order: 1 jobs before their turn' in found
+    assert '  NO   no lane had two handlers at a time' in '\n'.join(found)
+    assert '  NO   nothing else was said: 1 lines were' in found
+    assert demo.lines[-1] == f'verdict: BAD, in {len(found)} respects'
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupted_it_leaves_nothing_behind(demo, number):
+    it = demo()
+    it.until(PUT)
+    it.process.send_signal(number)
+    assert it.end() == -number
+    assert it.errors == ''
+    it.is_gone()
+
+
+def test_killed_it_leaves_nothing_behind(demo):
+    it = demo()
+    it.until(PUT)
+    it.process.kill()
+    it.process.wait(PATIENCE)
+    it.is_gone()
+
+
+def test_killed_in_its_other_half_it_leaves_nothing_behind(demo):
+    it = demo()
+    it.until(PUT)
+    os.kill(it.player(), signal.SIGKILL)
+    assert it.end() == 71
+    assert it.errors == 'baton: the demo was ended by signal 9\n'
+    it.is_gone()
+
+
+def test_a_reader_who_leaves_ends_it(demo):
+    it = demo()
+    it.until(PUT)
+    it.process.stdout.close()
+    assert it.process.wait(PATIENCE) == -signal.SIGPIPE
+    it.is_gone()
+
+
+def test_a_runner_that_cannot_work_is_said(demo):
+    it = demo(BATON_GUARDIAN='/nowhere/guardian')
+    assert it.end() == 71
+    line, = it.errors.splitlines()
+    assert re.match('baton: (ada|ben|cleo) has ended: .*', line)
+    assert "'/nowhere/guardian' cannot be started" in line
+    it.is_gone()
+
+
+def test_a_folder_that_is_missing_is_said(baton):
+    result = baton('demo', env={'TMPDIR': '/nowhere'})
+    assert result.returncode == 73
+    assert result.stderr == "baton: there is no folder '/nowhere' for temporary files; " \
+                            'TMPDIR names another one\n'
+
+
+def on_a_terminal(folder, text, **more):
+    """What it writes to a terminal until it has written that."""
     try:
         leader, follower = pty.openpty()
     except OSError as error:
         pytest.skip(f'no terminal to be had here: {error}')
-    result = baton('demo', stdout=follower, env={'TERM': 'xterm', **environment})
+    given = environment(folder, **{'TERM': 'xterm', **more})
+    process = subprocess.Popen([os.environ['BATON_BIN'], 'demo'], stdin=subprocess.DEVNULL,
+                               stdout=follower, env=given)
     os.close(follower)
-    written = b''
-    try:
-        while chunk := os.read(leader, 65536):
-            written += chunk
-    except OSError:
-        pass    # how a terminal says that its last writer is gone
+    written = ''
+    while text not in written:
+        ready, _, _ = select.select([leader], [], [], PATIENCE)
+        assert ready, f'{text!r} is not in {written!r}'
+        written += os.read(leader, 65536).decode()
     os.close(leader)
-    assert result.returncode == 0
-    return written.decode()
+    process.terminate()
+    process.wait(PATIENCE)
+    all_ended(folder)
+    assert os.listdir(folder) == []
+    return written
 
 
-def test_colours_are_for_terminals(baton):
-    assert '\033[' in on_a_terminal(baton)
-    assert '\033[' not in baton('demo', env={'TERM': 'xterm'}).stdout
+def test_on_a_terminal_it_draws_a_picture(tmp_path):
+    # Up to the line where the picture begins, to draw it again.
+    written = on_a_terminal(tmp_path, '\033[6A\r\033[K')
+    assert re.search(r'jobs    \[[# ]{40}\] \d+ of 2000, \d+ a second', written)
+    assert re.search(r'cleo +\033\[0m +\d+ shards, ', written)
 
 
-@pytest.mark.parametrize('environment', [{'NO_COLOR': '1'}, {'TERM': 'dumb'}, {'TERM': ''}])
-def test_colours_can_be_refused(baton, environment):
-    assert '\033[' not in on_a_terminal(baton, **environment)
+@pytest.mark.parametrize('more', [{'NO_COLOR': '1'}, {'TERM': 'dumb'}, {'TERM': ''}])
+def test_a_terminal_can_have_plain_lines(tmp_path, more):
+    written = on_a_terminal(tmp_path, 'jobs; shards:', **more)
+    assert '\033' not in written
 
 
-def test_an_empty_refusal_is_none(baton):
-    assert '\033[' in on_a_terminal(baton, NO_COLOR='')
+def test_an_empty_refusal_is_none(tmp_path):
+    assert '\033[' in on_a_terminal(tmp_path, PUT, NO_COLOR='')

@@ -21,9 +21,9 @@ def test_help_lists_the_commands(baton):
     assert (result.returncode, result.stderr) == (0, '')
     assert result.stdout.startswith('Baton gives every piece of work exactly one owner.\n')
     assert commands(baton) == [
-        'demo', 'put', 'claim', 'renew', 'complete', 'fail', 'abandon', 'snooze', 'cancel', 'retry',
-        'ls', 'show', 'why', 'queue', 'schedule', 'backup', 'check', 'migrate', 'lock', 'holders',
-        'watch', 'force-release', 'fleet', 'help']
+        'demo', 'put', 'work', 'claim', 'renew', 'complete', 'fail', 'abandon', 'snooze', 'cancel',
+        'retry', 'ls', 'show', 'why', 'queue', 'schedule', 'runner', 'where', 'backup', 'check',
+        'migrate', 'lock', 'holders', 'watch', 'force-release', 'fleet', 'help']
 
 
 @pytest.mark.parametrize('arguments', [['-h'], ['help']])

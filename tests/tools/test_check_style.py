@@ -95,11 +95,18 @@ def test_a_badly_formatted_header_is_named(check, write):
 
 
 @pytest.mark.parametrize('name', ['src/base/x.c', 'tests/unit/base/x.c', 'examples/x.c'])
-def test_clang_tidy_sees_every_source_even_one_that_is_not_built(check, write, name):
+def test_clang_tidy_sees_every_source_even_one_that_is_not_built(check, write, monkeypatch, name):
+    monkeypatch.setenv('BATON_SOAK', '1')
     write(name, 'int f(char *s);\nint f(char *s)\n{\n\tif (s = 0)\n\t\treturn 1;\n\treturn 0;\n}\n')
     result = check('tidy')
     assert result.returncode == 1
     assert name in result.stdout
+
+
+def test_clang_tidy_looks_at_tests_in_long_runs_only(check, write, monkeypatch):
+    monkeypatch.delenv('BATON_SOAK', raising=False)
+    write('tests/unit/base/x.c', 'int f(int x);\nint f(int x)\n{\n\treturn (x = 0);\n}\n')
+    assert 'tidy: 1 files' in check('tidy').stdout
 
 
 def test_clang_tidy_complains_about_headers_of_the_tree(check, write):

@@ -146,3 +146,13 @@ def test_the_program_runs_where_it_was_installed(installed, run):
 def test_the_manual_is_installed(installed):
     find(installed, 'man1/baton.1')
     find(installed, 'man1/baton-lock.1')
+
+
+def test_the_helper_of_runners_is_installed_and_does_nothing_by_itself(installed, run):
+    helper = find(installed, 'baton-guardian')
+    assert helper.parent.name == 'libexec'
+    result = run(helper)
+    assert (result.returncode, result.stdout) == (64, '')
+    assert 'started by runners' in result.stderr
+    result = run(helper, '--beside-runner')
+    assert result.returncode == 64

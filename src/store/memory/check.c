@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "store/memory/lane.h"
+#include "store/memory/runner.h"
 
 #define SENTENCES_MAX 16
 
@@ -84,6 +85,11 @@ static void check_all(struct faults *f, const struct memory *m)
 		check_queue(f, m, (const struct queue *)row);
 	for (const struct row *row = m->texts.oldest; row; row = row->newer)
 		check_text(f, m, (const struct text *)row);
+	for (const struct row *row = m->leases.oldest; row; row = row->newer) {
+		uint64_t runner = ((const struct lease *)row)->is.runner;
+		expect(f, runner == 0 || memory_runner_find(m, runner),
+		       "a shard has an owner that is not registered", runner);
+	}
 	for (const struct row *row = m->lanes.oldest; row; row = row->newer)
 		expect(f, ((const struct lane *)row)->first != NULL, "a lane is empty", row->hash);
 }

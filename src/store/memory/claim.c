@@ -99,7 +99,7 @@ enum baton_err memory_take_lanes(struct tx *tx, struct queue *queue, uint32_t sh
                                  struct take *take, const struct take_limits *limits)
 {
 	size_t before = take->parcel->pub.count;
-	enum baton_err e = memory_due_see(tx, queue);
+	enum baton_err e = BATON_OK;
 	while (e == BATON_OK && take->parcel->pub.count - before < limits->claims) {
 		struct lane *lane = best_lane(tx, queue, shard);
 		if (!lane)
@@ -115,7 +115,9 @@ static enum baton_err claim_lanes(struct tx *tx, struct queue *queue,
 	struct take take = {store_asker(&tx->m->store, ask->owner), NULL, store_ttl(ask->ttl),
 	                    parcel};
 	const struct take_limits limits = {ask->claims, ask->max};
-	enum baton_err e = memory_take_lanes(tx, queue, MEMORY_ANY_SHARD, &take, &limits);
+	enum baton_err e = memory_due_see(tx, queue);
+	if (e == BATON_OK)
+		e = memory_take_lanes(tx, queue, MEMORY_ANY_SHARD, &take, &limits);
 	if (e == BATON_OK && parcel->pub.count > 0)
 		e = memory_queue_use(tx, queue, BATON_QUEUE_PULL);
 	return e;

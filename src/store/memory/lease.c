@@ -71,7 +71,8 @@ static enum lease_verdict judge(const struct tx *tx, const struct lease *lease,
 	request.holder_is_dead =
 		lease_is_live(&lease->is.row, tx->now) &&
 		baton_owner_is_dead(self, &lease->is.row.owner, tx->m->store.reach);
-	return lease_judge(&lease->is.row, &request);
+	enum lease_verdict verdict = lease_judge(&lease->is.row, &request);
+	return verdict == LEASE_TAKE && lease->held_off ? LEASE_YIELD : verdict;
 }
 
 static enum baton_err give(struct tx *tx, const struct baton_lease_ask *ask,

@@ -97,7 +97,9 @@ static const struct store_ops ops = {
 	.schedule_step = memory_schedule_step,
 	.runner_add = memory_runner_add,
 	.runner_remove = memory_runner_remove,
+	.runner_settle = memory_runner_settle,
 	.runner_next = memory_runner_next,
+	.runner_mark = memory_runner_mark,
 	.shard_change = memory_shard_change,
 	.shard_list = memory_shard_list,
 	.tick = memory_tick,
@@ -124,7 +126,7 @@ static void tables_init(struct memory *m)
 	m->leases = (struct table){.alloc = a, CHANGES(struct lease)};
 	m->texts = (struct table){.alloc = a, CHANGES(struct text)};
 	m->schedules = (struct table){.alloc = a, CHANGES(struct schedule)};
-	m->runners = (struct table){.alloc = a};
+	m->runners = (struct table){.alloc = a, CHANGES(struct runner)};
 }
 
 enum baton_err memory_open(const struct baton_store *store, struct baton_store **ret_store)

@@ -133,6 +133,7 @@ struct answer {
 struct lease {
 	struct row row;
 	struct baton_str subject;
+	bool held_off; /* nobody may take it now; of a desk's, see admit in docs/postgres.md */
 
 	struct {
 		struct lease_row row;
@@ -153,7 +154,12 @@ struct schedule {
 
 struct runner {
 	struct row row;
-	struct runner_row put;
+	struct runner_row put; /* as it was registered */
+
+	struct {
+		enum baton_runner_wish wish;
+		char state[BATON_NAME_MAX + 1];
+	} is;
 };
 
 /* The number that a batch gets next. */

@@ -58,8 +58,11 @@ enum baton_err memory_runner_add(struct baton_store *store, struct runner_row *r
                                  struct runner_row *ret_other);
 enum baton_err memory_runner_remove(struct baton_store *store, uint64_t number,
                                     enum runner_end end);
+enum baton_err memory_runner_settle(struct baton_store *store, uint64_t number,
+                                    const struct baton_work_proof *known, size_t count);
 enum baton_err memory_runner_next(struct baton_store *store, uint64_t after,
                                   struct runner_row *ret_row);
+enum baton_err memory_runner_mark(struct baton_store *store, const struct runner_mark *mark);
 enum baton_err memory_shard_change(struct baton_store *store, const struct shard_change *change);
 enum baton_err memory_shard_list(struct baton_store *store, struct baton_str queue, uint32_t first,
                                  struct baton_shard_answer *answers, size_t count);

@@ -7,15 +7,16 @@
 #include "base/quote.h"
 #include "store/memory/batch.h"
 #include "store/memory/due.h"
+#include "store/memory/lane.h"
 #include "store/memory/lease.h"
 #include "store/memory/ops.h"
 #include "store/memory/put.h"
 #include "store/memory/queue.h"
-#include "store/memory/take.h"
+#include "store/memory/runner.h"
 
 #define SHARD_TEXT (BATON_NAME_MAX + 16)
 
-static struct runner *runner_find(const struct memory *m, uint64_t number)
+struct runner *memory_runner_find(const struct memory *m, uint64_t number)
 {
 	for (struct row *row = m->runners.oldest; row; row = row->newer) {
 		struct runner *r = (struct runner *)row;
@@ -25,14 +26,22 @@ static struct runner *runner_find(const struct memory *m, uint64_t number)
 	return NULL;
 }
 
-static struct runner *runner_named(const struct memory *m, const char *name)
+static struct runner *runner_named(const struct memory *m, struct baton_str name)
 {
 	for (struct row *row = m->runners.oldest; row; row = row->newer) {
 		struct runner *r = (struct runner *)row;
-		if (!row->gone && strcmp(r->put.name, name) == 0)
+		if (!row->gone && baton_str_equal(baton_str_z(r->put.name), name))
 			return r;
 	}
 	return NULL;
+}
+
+static struct runner_row row_of(const struct runner *r)
+{
+	struct runner_row row = r->put;
+	row.wish = r->is.wish;
+	memcpy(row.state, r->is.state, sizeof row.state);
+	return row;
 }
 
 static bool slot_is_taken(const struct memory *m, uint32_t slot)
@@ -58,6 +67,8 @@ static enum baton_err add(struct tx *tx, struct runner_row *row)
 	row->number = ++tx->m->runner;
 	row->since = tx->now;
 	r->put = *row;
+	r->is.wish = row->wish;
+	memcpy(r->is.state, row->state, sizeof r->is.state);
 	return BATON_OK;
 }
 
@@ -66,9 +77,9 @@ enum baton_err memory_runner_add(struct baton_store *store, struct runner_row *r
 {
 	struct tx tx;
 	memory_tx_begin(&tx, store);
-	const struct runner *other = runner_named(tx.m, row->name);
+	const struct runner *other = runner_named(tx.m, baton_str_z(row->name));
 	if (other)
-		*ret_other = other->put;
+		*ret_other = row_of(other);
 	return memory_tx_end(&tx, other ? BATON_YIELD : add(&tx, row));
 }
 
@@ -85,9 +96,27 @@ static enum baton_err abandon(struct tx *tx, struct claim *claim)
 	return e;
 }
 
-/* Gives back what the runner has claimed: all, or what was granted under `granter` in the queue. */
-static enum baton_err give_back(struct tx *tx, const struct runner *r, const struct queue *queue,
-                                uint64_t granter, enum runner_end end)
+/* Which of its claims a runner gives back: all, or those in one shard of the queue, and none that
+ * is known. */
+struct giving {
+	const struct queue *queue;
+	uint32_t shard;
+	const struct baton_work_proof *known;
+	size_t known_count;
+	enum runner_end end;
+};
+
+static bool is_given(const struct giving *g, const struct claim *claim)
+{
+	char name[CLAIM_NAME_TEXT];
+	if (g->queue &&
+	    (claim->lane->queue != g->queue || memory_lane_shard(claim->lane) != g->shard))
+		return false;
+	claim_name_print(&claim->name, name);
+	return g->known_count == 0 || !store_is_known(g->known, g->known_count, name);
+}
+
+static enum baton_err give_back(struct tx *tx, const struct runner *r, const struct giving *g)
 {
 	enum baton_err e = BATON_OK;
 	for (struct row *row = tx->m->claims.oldest; row && e == BATON_OK; row = row->newer) {
@@ -95,12 +124,22 @@ static enum baton_err give_back(struct tx *tx, const struct runner *r, const str
 		if (row->gone ||
 		    !baton_id_equal(&claim->owner.incarnation, &r->put.owner.incarnation))
 			continue;
-		if (queue && (claim->lane->queue != queue || claim->granter != granter))
+		if (!is_given(g, claim))
 			continue;
-		e = end == RUNNER_TAKEN ? memory_claim_recover(tx, claim, "its runner was lost")
-		                        : abandon(tx, claim);
+		e = g->end == RUNNER_TAKEN ? memory_claim_recover(tx, claim, "its runner was lost")
+		                           : abandon(tx, claim);
 	}
 	return e;
+}
+
+enum baton_err memory_runner_settle(struct baton_store *store, uint64_t number,
+                                    const struct baton_work_proof *known, size_t count)
+{
+	const struct giving giving = {.known = known, .known_count = count, .end = RUNNER_LEFT};
+	struct tx tx;
+	memory_tx_begin(&tx, store);
+	const struct runner *r = memory_runner_find(tx.m, number);
+	return memory_tx_end_ring(&tx, r ? give_back(&tx, r, &giving) : BATON_NOT_HELD);
 }
 
 static enum baton_err shards_free(struct tx *tx, uint64_t runner)
@@ -121,10 +160,10 @@ enum baton_err memory_runner_remove(struct baton_store *store, uint64_t number, 
 {
 	struct tx tx;
 	memory_tx_begin(&tx, store);
-	struct runner *r = runner_find(tx.m, number);
+	struct runner *r = memory_runner_find(tx.m, number);
 	if (!r)
 		return memory_tx_end(&tx, BATON_NOT_HELD);
-	enum baton_err e = give_back(&tx, r, NULL, 0, end);
+	enum baton_err e = give_back(&tx, r, &(struct giving){.end = end});
 	if (e == BATON_OK)
 		e = shards_free(&tx, number);
 	if (e == BATON_OK)
@@ -144,8 +183,22 @@ enum baton_err memory_runner_next(struct baton_store *store, uint64_t after,
 			best = r;
 	}
 	if (best)
-		*ret_row = best->put;
+		*ret_row = row_of(best);
 	return memory_tx_end(&tx, best ? BATON_OK : BATON_NOT_FOUND);
+}
+
+enum baton_err memory_runner_mark(struct baton_store *store, const struct runner_mark *mark)
+{
+	struct tx tx;
+	memory_tx_begin(&tx, store);
+	struct runner *r = mark->number > 0 ? memory_runner_find(tx.m, mark->number)
+	                                    : runner_named(tx.m, mark->name);
+	enum baton_err e = r ? memory_tx_save(&tx, &r->row) : BATON_NOT_HELD;
+	if (e == BATON_OK && mark->wish)
+		r->is.wish = mark->wish;
+	if (e == BATON_OK && mark->state)
+		snprintf(r->is.state, sizeof r->is.state, "%s", mark->state);
+	return memory_tx_end(&tx, e);
 }
 
 /* A shard is a lease that nobody can name; who has it stands in its row. */
@@ -154,6 +207,12 @@ static struct baton_str shard_subject(struct baton_str queue, uint32_t number,
 {
 	int len = snprintf(text, SHARD_TEXT, "\1%.*s\1%" PRIu32, (int)queue.len, queue.ptr, number);
 	return (struct baton_str){text, (size_t)len};
+}
+
+struct lease *memory_shard_find(const struct memory *m, struct baton_str queue, uint32_t number)
+{
+	char text[SHARD_TEXT];
+	return memory_lease_find(m, shard_subject(queue, number, text));
 }
 
 static enum baton_err check_number(const struct queue *queue, uint64_t number)
@@ -165,7 +224,7 @@ static enum baton_err check_number(const struct queue *queue, uint64_t number)
 	            quote(queue->name, shown), queue->is.policy.shards - 1, number);
 }
 
-static enum baton_err shard_queue(const struct tx *tx, const struct baton_shard *shard,
+enum baton_err memory_shard_queue(const struct tx *tx, const struct baton_shard *shard,
                                   struct queue **ret)
 {
 	enum baton_err e = memory_queue_enter(tx->m, shard->queue, BATON_QUEUE_RUNNER, ret);
@@ -178,11 +237,11 @@ static enum baton_err check_shards(const struct tx *tx, const struct baton_shard
 	struct queue *queue;
 	enum baton_err e = BATON_OK;
 	for (size_t i = 0; i < count && e == BATON_OK; i++)
-		e = shard_queue(tx, &shards[i], &queue);
+		e = memory_shard_queue(tx, &shards[i], &queue);
 	return e;
 }
 
-static struct baton_shard_answer answer_of(const struct lease *shard, uint64_t runner)
+struct baton_shard_answer memory_shard_answer(const struct lease *shard, uint64_t runner)
 {
 	uint64_t has = shard ? shard->is.runner : 0;
 	enum baton_err e = has == 0 ? BATON_NOT_HELD : has == runner ? BATON_OK : BATON_YIELD;
@@ -207,17 +266,20 @@ static enum baton_err change_one(struct tx *tx, const struct runner *r,
 {
 	char text[SHARD_TEXT];
 	struct queue *queue;
-	enum baton_err e = shard_queue(tx, &c->shards[i], &queue);
+	enum baton_err e = memory_shard_queue(tx, &c->shards[i], &queue);
 	struct lease *shard =
 		memory_lease_make(tx, shard_subject(c->shards[i].queue, c->shards[i].number, text));
 	if (e != BATON_OK || !shard)
 		return e == BATON_OK ? BATON_NO_MEMORY : e;
 	if (c->take && shard->is.runner == 0)
 		e = take_shard(tx, queue, shard, c->runner);
-	c->answers[i] = answer_of(shard, c->runner);
+	c->answers[i] = memory_shard_answer(shard, c->runner);
 	if (c->take || shard->is.runner != c->runner || e != BATON_OK)
 		return e;
-	e = give_back(tx, r, queue, shard->is.row.fence, RUNNER_LEFT);
+	e = give_back(tx, r,
+	              &(struct giving){.queue = queue,
+	                               .shard = c->shards[i].number,
+	                               .end = RUNNER_LEFT});
 	if (e == BATON_OK)
 		e = memory_tx_save(tx, &shard->row);
 	if (e == BATON_OK)
@@ -229,7 +291,7 @@ enum baton_err memory_shard_change(struct baton_store *store, const struct shard
 {
 	struct tx tx;
 	memory_tx_begin(&tx, store);
-	const struct runner *r = runner_find(tx.m, c->runner);
+	const struct runner *r = memory_runner_find(tx.m, c->runner);
 	enum baton_err e = r ? check_shards(&tx, c->shards, c->count) : BATON_NOT_HELD;
 	for (size_t i = 0; i < c->count && e == BATON_OK; i++)
 		e = change_one(&tx, r, c, i);
@@ -240,7 +302,7 @@ enum baton_err memory_shard_list(struct baton_store *store, struct baton_str que
                                  struct baton_shard_answer *answers, size_t count)
 {
 	struct tx tx;
-	char text[SHARD_TEXT], shown[QUOTE_TEXT];
+	char shown[QUOTE_TEXT];
 	memory_tx_begin(&tx, store);
 	const struct queue *q = memory_queue_find(tx.m, queue);
 	enum baton_err e =
@@ -248,56 +310,8 @@ enum baton_err memory_shard_list(struct baton_store *store, struct baton_str que
 	if (e == BATON_OK && count > 0)
 		e = check_number(q, (uint64_t)first + count - 1);
 	for (size_t i = 0; i < count && e == BATON_OK; i++) {
-		const struct lease *shard =
-			memory_lease_find(tx.m, shard_subject(queue, first + (uint32_t)i, text));
-		answers[i] = answer_of(shard, shard ? shard->is.runner : 0);
+		const struct lease *shard = memory_shard_find(tx.m, queue, first + (uint32_t)i);
+		answers[i] = memory_shard_answer(shard, shard ? shard->is.runner : 0);
 	}
 	return memory_tx_end(&tx, e);
-}
-
-/* Work of one shard, if the runner has it. */
-static enum baton_err tick_shard(struct tx *tx, const struct runner *r,
-                                 const struct baton_shard *shard, struct claims_parcel *parcel,
-                                 struct baton_shard_answer *answer)
-{
-	char text[SHARD_TEXT];
-	struct queue *queue;
-	enum baton_err e = shard_queue(tx, shard, &queue);
-	struct lease *row =
-		memory_lease_find(tx->m, shard_subject(shard->queue, shard->number, text));
-	*answer = answer_of(row, r->put.number);
-	if (e != BATON_OK || answer->err != BATON_OK || queue->is.policy.paused || shard->max == 0)
-		return e;
-	struct take take = {&r->put.owner, row, BATON_DURATION_FOREVER, parcel};
-	const struct take_limits limits = {shard->claims, shard->max};
-	return memory_take_lanes(tx, queue, shard->number, &take, &limits);
-}
-
-static enum baton_err tick_claims(struct tx *tx, const struct runner *r,
-                                  const struct baton_tick *tick, struct claims_parcel *parcel)
-{
-	enum baton_err e = BATON_OK;
-	for (size_t i = 0; i < tick->shard_count && e == BATON_OK; i++)
-		e = tick_shard(tx, r, &tick->shards[i], parcel, &tick->owned[i]);
-	return e;
-}
-
-enum baton_err memory_tick(struct baton_store *store, uint64_t runner,
-                           const struct baton_tick *tick, struct baton_work_claims **ret_claims)
-{
-	struct tx tx;
-	size_t claims = 0;
-	struct claims_parcel *parcel = NULL;
-	memory_tx_begin(&tx, store);
-	for (size_t i = 0; i < tick->shard_count; i++)
-		claims += tick->shards[i].claims;
-	const struct runner *r = runner_find(tx.m, runner);
-	enum baton_err e = r ? check_shards(&tx, tick->shards, tick->shard_count) : BATON_NOT_HELD;
-	if (e == BATON_OK)
-		e = memory_end_all(&tx, tick->ends, tick->end_count, tick->ended);
-	if (e == BATON_OK) {
-		parcel = memory_take_parcel(&tx, claims);
-		e = parcel ? tick_claims(&tx, r, tick, parcel) : BATON_NO_MEMORY;
-	}
-	return memory_take_give(memory_tx_end_ring(&tx, e), parcel, ret_claims);
 }

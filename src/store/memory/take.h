@@ -35,7 +35,8 @@ struct take_limits {
 	size_t max;    /* batches in each      */
 };
 
-/* Claims from the free lanes of the queue, or of one of its shards, as long as there are any. */
+/* Claims from the free lanes of the queue, or of one of its shards, as long as there are any. What
+ * is due in the queue was seen before: memory_due_see(). */
 enum baton_err memory_take_lanes(struct tx *tx, struct queue *queue, uint32_t shard,
                                  struct take *take, const struct take_limits *limits);
 

@@ -18,7 +18,7 @@ static void lease_claim_want(struct wants *w, const void *args)
 {
 	const struct lease_claim_args *a = args;
 	for (size_t i = 0; i < a->count; i++)
-		want_subject(w, a->asks[i].subject);
+		want_take(w, a->asks[i].subject);
 }
 
 static enum baton_err lease_claim_run(struct baton_store *desk, void *args)
@@ -381,6 +381,12 @@ static enum baton_err pg_schedule_step(struct baton_store *store, const struct s
 	return pg_do(&of(store)->adds, &call);
 }
 
+struct settle_args {
+	uint64_t number;
+	const struct baton_work_proof *known;
+	size_t count;
+};
+
 struct runner_args {
 	struct runner_row *row, *other;
 	uint64_t number;
@@ -432,6 +438,38 @@ static enum baton_err pg_runner_remove(struct baton_store *store, uint64_t numbe
 	return pg_do(&of(store)->adds, &call);
 }
 
+static void settle_want(struct wants *w, const void *args)
+{
+	const struct settle_args *a = args;
+	want_runner(w, a->number);
+	w->runner = a->number;
+	w->leaves = true;
+}
+
+static enum baton_err settle_run(struct baton_store *desk, void *args)
+{
+	const struct settle_args *a = args;
+	return memory_runner_settle(desk, a->number, a->known, a->count);
+}
+
+static enum baton_err pg_runner_settle(struct baton_store *store, uint64_t number,
+                                       const struct baton_work_proof *known, size_t count)
+{
+	struct settle_args args = {number, known, count};
+	struct call call = {.want = settle_want, .run = settle_run, .args = &args, .alone = true};
+	return pg_do(&of(store)->adds, &call);
+}
+
+/* BATON_NOT_HELD: it was stopped, or is not there any more. */
+static enum baton_err runner_acts(struct baton_store *desk, uint64_t number)
+{
+	struct runner_row row;
+	enum baton_err e = memory_runner_next(desk, number - 1, &row);
+	if (e == BATON_NOT_FOUND || (e == BATON_OK && (row.number != number || row.beat == 0)))
+		return BATON_NOT_HELD;
+	return e;
+}
+
 static void shard_want(struct wants *w, const void *args)
 {
 	const struct shard_change *const *change = args;
@@ -444,7 +482,8 @@ static void shard_want(struct wants *w, const void *args)
 static enum baton_err shard_run(struct baton_store *desk, void *args)
 {
 	const struct shard_change *const *change = args;
-	return memory_shard_change(desk, *change);
+	enum baton_err e = runner_acts(desk, (*change)->runner);
+	return e == BATON_OK ? memory_shard_change(desk, *change) : e;
 }
 
 static enum baton_err pg_shard_change(struct baton_store *store, const struct shard_change *change)
@@ -467,7 +506,8 @@ static enum baton_err tick_ends_run(struct baton_store *desk, void *args)
 	struct baton_tick ends = *(const struct baton_tick *)a->ask;
 	struct baton_work_claims *none = NULL;
 	ends.shard_count = 0;
-	return memory_tick(desk, a->runner, &ends, &none);
+	enum baton_err e = runner_acts(desk, a->runner);
+	return e == BATON_OK ? memory_tick(desk, a->runner, &ends, &none) : e;
 }
 
 static void tick_want(struct wants *w, const void *args)
@@ -477,7 +517,9 @@ static void tick_want(struct wants *w, const void *args)
 	want_runner(w, a->runner);
 	for (size_t i = 0; i < tick->shard_count; i++) {
 		const struct baton_shard *s = &tick->shards[i];
-		const struct want_heads heads = {s->queue, s->number + 1, s->claims, s->max};
+		uint32_t claims = (uint32_t)store_tick_claims(tick);
+		const struct want_heads heads = {s->queue, s->number + 1,
+		                                 s->claims < claims ? s->claims : claims, s->max};
 		want_shard(w, s->queue, s->number);
 		if (s->claims > 0 && s->max > 0)
 			want_heads(w, &heads);
@@ -490,7 +532,8 @@ static enum baton_err tick_run(struct baton_store *desk, void *args)
 	struct baton_tick takes = *(const struct baton_tick *)a->ask;
 	takes.end_count = 0;
 	forget_claims(a);
-	return memory_tick(desk, a->runner, &takes, &a->claims);
+	enum baton_err e = runner_acts(desk, a->runner);
+	return e == BATON_OK ? memory_tick(desk, a->runner, &takes, &a->claims) : e;
 }
 
 static enum baton_err pg_tick(struct baton_store *store, uint64_t runner,
@@ -535,7 +578,9 @@ const struct store_ops postgres_ops = {
 	.schedule_step = pg_schedule_step,
 	.runner_add = pg_runner_add,
 	.runner_remove = pg_runner_remove,
+	.runner_settle = pg_runner_settle,
 	.runner_next = pg_runner_next,
+	.runner_mark = pg_runner_mark,
 	.shard_change = pg_shard_change,
 	.shard_list = pg_shard_list,
 	.tick = pg_tick,
@@ -545,4 +590,5 @@ const struct store_ops postgres_ops = {
 	.check = pg_check,
 	.tidy = pg_tidy,
 	.version = pg_version,
+	.doze = pg_doze,
 };

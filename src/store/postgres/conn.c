@@ -2,6 +2,7 @@
 #include "store/postgres/conn.h"
 
 #include <endian.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 
 #define BINARY 1
 #define NAME_MAX_LEN 16
+#define STATEMENT_MORE 6 /* times as long as a lock a statement may take */
 #define ARRAY_HEAD 20
 
 static const char *const texts[] = {
@@ -39,12 +41,8 @@ static void disconnect(struct conn *c)
 	c->sent = 0;
 	c->open = false;
 	c->lost = false;
+	c->owed = false;
 	memset(c->prepared, 0, sizeof c->prepared);
-}
-
-void conn_close(struct conn *c)
-{
-	disconnect(c);
 }
 
 /* libpq's sentences end with a line's end, and may have several lines. */
@@ -112,6 +110,8 @@ enum baton_err conn_exec(struct conn *c, const char *text)
 static enum baton_err tell_wishes(struct conn *c)
 {
 	char text[600];
+	if (c->pooled)
+		return BATON_OK; /* each transaction is told */
 	snprintf(text, sizeof text,
 	         "SET search_path = pg_catalog; SET client_min_messages = warning;"
 	         "SET lock_timeout = %lld; SET statement_timeout = %lld;"
@@ -119,7 +119,7 @@ static enum baton_err tell_wishes(struct conn *c)
 	         "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;"
 	         "SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off;"
 	         "SET bytea_output = hex; SET default_transaction_isolation = 'read committed'",
-	         (long long)c->patience_ms, (long long)c->patience_ms * 6);
+	         (long long)c->patience_ms, (long long)c->patience_ms * STATEMENT_MORE);
 	return conn_exec(c, text);
 }
 
@@ -155,15 +155,32 @@ static void ignore_notice(void *arg, const char *message)
 	(void)message;
 }
 
+static const char *const option_names[] = {"dbname", "client_encoding", "fallback_application_name",
+                                           "connect_timeout", NULL};
+
+PGconn *conn_start(const char *info)
+{
+	const char *const values[] = {info, "UTF8", "baton", "10", NULL};
+	PGconn *pg = PQconnectStartParams(option_names, values, 1);
+	if (pg)
+		PQsetNoticeProcessor(pg, ignore_notice, NULL);
+	return pg;
+}
+
+enum baton_err conn_be_quick(struct conn *c)
+{
+	if (PQenterPipelineMode(c->pg) == 1)
+		return BATON_OK;
+	return fail(BATON_STORAGE, "cannot use the connection to store %s", c->where);
+}
+
 enum baton_err conn_connect(struct conn *c, bool plain)
 {
-	const char *const names[] = {"dbname", "client_encoding", "fallback_application_name",
-	                             "connect_timeout", NULL};
 	const char *const values[] = {c->info, "UTF8", "baton", "10", NULL};
 	disconnect(c);
 	c->err = BATON_OK;
 	c->committed = false;
-	c->pg = PQconnectdbParams(names, values, 1);
+	c->pg = PQconnectdbParams(option_names, values, 1);
 	if (!c->pg)
 		return fail_memory(1, "a connection");
 	if (PQstatus(c->pg) != CONNECTION_OK) {
@@ -173,16 +190,56 @@ enum baton_err conn_connect(struct conn *c, bool plain)
 	}
 	PQsetNoticeProcessor(c->pg, ignore_notice, NULL);
 	enum baton_err e = tell_wishes(c);
-	if (e == BATON_OK && !plain && PQenterPipelineMode(c->pg) != 1)
-		e = fail(BATON_STORAGE, "cannot use the connection to store %s", c->where);
+	if (e == BATON_OK && c->arrived)
+		e = c->arrived(c);
+	if (e == BATON_OK && !plain)
+		e = conn_be_quick(c);
 	if (e != BATON_OK)
 		disconnect(c);
 	return e;
 }
 
+/* Until the server is in step again: after a failure it skips everything up to there. */
+static void await_step(struct conn *c)
+{
+	int nothing = 0; /* in a row: two of them mean that nothing will come any more */
+	while (!is_broken(c)) {
+		PGresult *r = PQgetResult(c->pg);
+		bool done = PQresultStatus(r) == PGRES_PIPELINE_SYNC;
+		nothing = r ? 0 : nothing + 1;
+		PQclear(r);
+		if (done)
+			return;
+		if (nothing > 1)
+			failed(c, NULL);
+	}
+}
+
+static void settle_owed(struct conn *c)
+{
+	if (c->owed)
+		await_step(c);
+	c->owed = false;
+}
+
+/* What was sent away may not be read by the server if the connection ends before it. */
+void conn_close(struct conn *c)
+{
+	settle_owed(c);
+	disconnect(c);
+}
+
+/* Whether the server has ended it while nobody used it. */
+static bool is_closed(const struct conn *c)
+{
+	struct pollfd on = {.fd = PQsocket(c->pg), .events = POLLRDHUP};
+	return poll(&on, 1, 0) > 0;
+}
+
 enum baton_err conn_need(struct conn *c)
 {
-	if (!is_broken(c) && c->err == BATON_OK)
+	settle_owed(c);
+	if (!is_broken(c) && !is_closed(c) && c->err == BATON_OK)
 		return BATON_OK;
 	return conn_connect(c, false);
 }
@@ -205,30 +262,60 @@ static void prepare(struct conn *c, enum sql sql, const char *name)
 	c->prepared[sql] = true;
 }
 
-static void send_with(struct conn *c, enum sql sql, const struct args *args)
-{
+/* Arguments as libpq takes them. */
+struct given {
 	const char *values[ARGS_MAX];
 	int lengths[ARGS_MAX], formats[ARGS_MAX];
-	char name[NAME_MAX_LEN];
-	int count = args ? args->count : 0, ok;
-	for (int i = 0; i < count; i++) {
+	int count;
+};
+
+static void give(const struct args *args, struct given *g)
+{
+	g->count = args ? args->count : 0;
+	for (int i = 0; i < g->count; i++) {
 		const struct buf *b = &args->list[i].bytes;
-		values[i] = args->list[i].null ? NULL : b->data ? b->data : "";
-		lengths[i] = (int)b->len;
-		formats[i] = BINARY;
+		g->values[i] = args->list[i].null ? NULL : b->data ? b->data : "";
+		g->lengths[i] = (int)b->len;
+		g->formats[i] = BINARY;
 	}
+}
+
+static int send_unprepared(struct conn *c, enum sql sql, const struct args *args)
+{
+	struct given g;
+	give(args, &g);
+	return PQsendQueryParams(c->pg, texts[sql], g.count, NULL, g.values, g.lengths, g.formats,
+	                         BINARY);
+}
+
+static int send_prepared(struct conn *c, enum sql sql, const struct args *args)
+{
+	struct given g;
+	char name[NAME_MAX_LEN];
+	give(args, &g);
 	snprintf(name, sizeof name, "baton%d", (int)sql);
-	if (c->pooled) {
-		ok = PQsendQueryParams(c->pg, texts[sql], count, NULL, values, lengths, formats,
-		                       BINARY);
-	} else {
-		prepare(c, sql, name);
-		ok = PQsendQueryPrepared(c->pg, name, count, values, lengths, formats, BINARY);
-	}
+	prepare(c, sql, name);
+	return PQsendQueryPrepared(c->pg, name, g.count, g.values, g.lengths, g.formats, BINARY);
+}
+
+static void send_with(struct conn *c, enum sql sql, const struct args *args)
+{
+	int ok = c->pooled ? send_unprepared(c, sql, args) : send_prepared(c, sql, args);
 	if (ok != 1)
 		failed(c, NULL);
 	else
 		note(c, SQL_COUNT);
+}
+
+void conn_send_away(struct conn *c, enum sql sql, struct args *args)
+{
+	args_finish(args);
+	if (args_check(args) == BATON_OK && !is_broken(c) && c->err == BATON_OK) {
+		c->owed = send_unprepared(c, sql, args) == 1 && PQpipelineSync(c->pg) == 1 &&
+		          PQflush(c->pg) >= 0;
+		c->lost = !c->owed;
+	}
+	args_done(args);
 }
 
 int conn_send(struct conn *c, enum sql sql, struct args *args)
@@ -252,11 +339,32 @@ int conn_send(struct conn *c, enum sql sql, struct args *args)
 	return number < 0 ? 0 : number;
 }
 
-void conn_begin(struct conn *c)
+static void begin(struct conn *c, enum sql sql)
 {
+	struct args a;
+	char text[2][32];
 	c->committed = false;
 	c->open = true;
-	conn_send(c, SQL_BEGIN, NULL);
+	conn_send(c, sql, NULL);
+	if (!c->pooled)
+		return;
+	args_init(&a, c->alloc, 2);
+	for (int i = 0; i < 2; i++) {
+		snprintf(text[i], sizeof text[i], "%lld",
+		         (long long)c->patience_ms * (i == 0 ? 1 : STATEMENT_MORE));
+		arg_text(&a, i, baton_str_z(text[i]));
+	}
+	conn_send(c, SQL_WISHES, &a);
+}
+
+void conn_begin(struct conn *c)
+{
+	begin(c, SQL_BEGIN);
+}
+
+void conn_begin_look(struct conn *c)
+{
+	begin(c, SQL_BEGIN_READ);
 }
 
 /* One answer, and the end of it. */
@@ -270,22 +378,6 @@ static PGresult *receive(struct conn *c)
 	    status != PGRES_PIPELINE_ABORTED)
 		failed(c, r);
 	return r;
-}
-
-/* Until the server is in step again: after a failure it skips everything up to there. */
-static void await_step(struct conn *c)
-{
-	int nothing = 0; /* in a row: two of them mean that nothing will come any more */
-	while (!is_broken(c)) {
-		PGresult *r = PQgetResult(c->pg);
-		bool done = PQresultStatus(r) == PGRES_PIPELINE_SYNC;
-		nothing = r ? 0 : nothing + 1;
-		PQclear(r);
-		if (done)
-			return;
-		if (nothing > 1)
-			failed(c, NULL);
-	}
 }
 
 static void take(struct conn *c, int i)

@@ -32,8 +32,10 @@ struct conn {
 	const char *where;               /* [const] what people are told                        */
 	int64_t patience_ms;             /* [const] */
 	bool pooled; /* [const] through a proxy: nothing outlasts a transaction */
-	PGconn *pg;  /* NULL: none yet, or it was lost                      */
+	enum baton_err (*arrived)(struct conn *c); /* [const] NULL, or called on each connection */
+	PGconn *pg; /* NULL: none yet, or it was lost                      */
 	bool prepared[SQL_COUNT];
+	bool owed;          /* the answer to conn_send_away() was not read yet                  */
 	bool lost;          /* it cannot be used any more                                       */
 	int64_t planned_ns; /* when the server was last told to plan anew                       */
 	bool open;      /* a transaction is                                                     */
@@ -54,11 +56,18 @@ void conn_close(struct conn *c);
 /* Connects, if it is not connected. BATON_STORAGE: it cannot; the detail says why, no secrets. */
 enum baton_err conn_need(struct conn *c);
 
+/* Begins to connect, as PQconnectStart() does. */
+PGconn *conn_start(const char *info);
+
 /* Connects, whether it is connected or not; `plain`: for conn_exec() and conn_ask(). */
 enum baton_err conn_connect(struct conn *c, bool plain);
 
-/* Begins a transaction. */
+/* A plain one becomes one for statements by name. */
+enum baton_err conn_be_quick(struct conn *c);
+
+/* Begins a transaction; one that only reads, and all of it as at one moment. */
 void conn_begin(struct conn *c);
+void conn_begin_look(struct conn *c);
 
 /* Sends a statement; `args` (NULL: none) are ended. Returns the number of its answer. */
 int conn_send(struct conn *c, enum sql sql, struct args *args);
@@ -68,6 +77,10 @@ enum baton_err conn_round(struct conn *c);
 
 /* Asks the server not to keep the answers so far until it is done with what comes next. */
 void conn_hurry(struct conn *c);
+
+/* Sends a statement that is a transaction of its own, and waits for nothing: what becomes of it is
+ * of no consequence. No transaction is open. */
+void conn_send_away(struct conn *c, enum sql sql, struct args *args);
 
 /* The end of the transaction. When the connection breaks after COMMIT was sent, the detail of
  * BATON_STORAGE says that nobody knows whether it was done. */

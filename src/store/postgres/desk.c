@@ -486,7 +486,7 @@ enum baton_err desk_answers(struct desk *d, const PGresult *r)
 static bool lease_read(const PGresult *r, int row, struct lease *l)
 {
 	struct baton_str owner = cell_str(r, row, 2);
-	l->row.kept = 1;
+	l->row.kept = 1 + (uint64_t)cell_int(r, row, 5);
 	l->is.row.held = cell_bool(r, row, 1);
 	cell_id(r, row, 3, &l->is.row.token);
 	cell_id(r, row, 4, &l->is.row.nonce);
@@ -515,10 +515,20 @@ enum baton_err desk_leases(struct desk *d, const PGresult *r)
 	return e;
 }
 
-static void name_copy(const PGresult *r, int row, int column, char text[BATON_NAME_MAX + 1])
+enum baton_err desk_held_off(struct desk *d, const PGresult *r)
+{
+	for (int i = 0; i < PQntuples(r); i++) {
+		struct lease *l = memory_lease_find(d->m, cell_str(r, i, 0));
+		if (l)
+			l->held_off = true;
+	}
+	return BATON_OK;
+}
+
+static void name_copy(const PGresult *r, int row, int column, char *text, size_t room)
 {
 	struct baton_str s = cell_str(r, row, column);
-	size_t len = s.len < BATON_NAME_MAX ? s.len : BATON_NAME_MAX;
+	size_t len = s.len < room ? s.len : room - 1;
 	memcpy(text, s.ptr, len);
 	text[len] = '\0';
 }
@@ -536,15 +546,21 @@ enum baton_err desk_runners(struct desk *d, const PGresult *r)
 			break;
 		n->put.number = (uint64_t)cell_int(r, i, 0);
 		n->row.kept = n->put.number;
-		name_copy(r, i, 1, n->put.name);
+		name_copy(r, i, 1, n->put.name, sizeof n->put.name);
 		n->put.slot = (uint32_t)cell_int(r, i, 2);
-		name_copy(r, i, 3, n->put.endpoint);
-		name_copy(r, i, 4, n->put.labels);
+		name_copy(r, i, 3, n->put.endpoint, sizeof n->put.endpoint);
+		name_copy(r, i, 4, n->put.labels, sizeof n->put.labels);
 		baton_owner_parse(cell_str(r, i, 5), &n->put.owner);
 		n->put.weight = (uint32_t)cell_int(r, i, 6);
 		n->put.ttl.ns = cell_int(r, i, 7);
 		n->put.since.ms = cell_int(r, i, 8);
 		n->put.beat = (uint64_t)cell_int(r, i, 9);
+		name_copy(r, i, 10, n->put.host, sizeof n->put.host);
+		name_copy(r, i, 11, n->put.queues, sizeof n->put.queues);
+		name_copy(r, i, 12, n->put.life, sizeof n->put.life);
+		n->put.guardian = (int32_t)cell_int(r, i, 13);
+		n->is.wish = (enum baton_runner_wish)cell_int(r, i, 14);
+		name_copy(r, i, 15, n->is.state, sizeof n->is.state);
 	}
 	return load_end(d, &tx, memory);
 }

@@ -55,6 +55,7 @@ enum baton_err desk_claims(struct desk *d, const PGresult *r);
 enum baton_err desk_sources(struct desk *d, const PGresult *r);
 enum baton_err desk_answers(struct desk *d, const PGresult *r);
 enum baton_err desk_leases(struct desk *d, const PGresult *r);
+enum baton_err desk_held_off(struct desk *d, const PGresult *r); /* after the leases */
 enum baton_err desk_runners(struct desk *d, const PGresult *r);
 enum baton_err desk_schedules(struct desk *d, const PGresult *r);
 

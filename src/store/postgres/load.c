@@ -117,17 +117,17 @@ static void send_bound(struct conn *c, uint64_t runner, struct loading *l)
 	l->bound_leases = send_number(c, SQL_RUNNER_LEASES, (int64_t)runner);
 }
 
-static void send_runners(struct conn *c, struct loading *l)
+static void send_runners(struct conn *c, uint64_t only, struct loading *l)
 {
 	struct args a;
 	args_init(&a, c->alloc, 2);
-	arg_int(&a, 0, 0);
-	arg_int(&a, 1, BATON_RUNNERS_MAX + 1);
+	arg_int(&a, 0, only > 0 ? (int64_t)only - 1 : 0);
+	arg_int(&a, 1, only > 0 ? 1 : BATON_RUNNERS_MAX + 1);
 	l->runners = conn_send(c, SQL_RUNNERS, &a);
 }
 
 static const struct loading nothing = {NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
-                                       NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE};
+                                       NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE};
 
 /* The greatest number among the ids that are asked for. */
 static uint64_t last_id(const struct baton_lane_ask *ask)
@@ -169,6 +169,18 @@ static void send_tend(struct pg_store *s, struct conn *c, const struct wants *w)
 	conn_send(c, SQL_TEND, &a);
 }
 
+/* Which of those that may be taken are held off by users' transactions; the others are locked. */
+static int send_taken(struct pg_store *s, struct conn *c, const struct wants *w)
+{
+	struct args a;
+	args_init(&a, c->alloc, 3);
+	strs_arg(&a, 0, ARG_TEXT, &w->taken);
+	if (s->own_clock)
+		arg_int(&a, 1, s->host->wall(s->host).ms);
+	arg_bool(&a, 2, w->all_may_be);
+	return conn_send(c, SQL_HELD_OFF, &a);
+}
+
 void load_send(struct pg_store *s, struct conn *c, const struct wants *w, bool payload,
                struct loading *l)
 {
@@ -182,8 +194,10 @@ void load_send(struct pg_store *s, struct conn *c, const struct wants *w, bool p
 	send_around(c, w, payload, l);
 	if (w->subjects.count > 0)
 		l->leases = send_strs(c, SQL_LEASES, ARG_TEXT, &w->subjects);
+	if (w->taken.count > 0)
+		l->held_off = send_taken(s, c, w);
 	if (w->runners)
-		send_runners(c, l);
+		send_runners(c, w->only, l);
 	if (w->schedules.count > 0)
 		l->schedules = send_strs(c, SQL_SCHEDULES, ARG_TEXT, &w->schedules);
 	if (w->runner > 0)
@@ -291,7 +305,7 @@ enum baton_err load_take(struct pg_store *s, const struct conn *c, const struct 
 		{l->line_claims, desk_claims}, {l->answers, desk_answers},
 		{l->leases, desk_leases},      {l->bound_leases, desk_leases},
 		{l->runners, desk_runners},    {l->schedules, desk_schedules},
-		{l->numbers, take_numbers},
+		{l->numbers, take_numbers},    {l->held_off, desk_held_off},
 	};
 	(void)w;
 	enum baton_err e = open_desk(s, conn_answer(c, l->start), d);

@@ -109,8 +109,7 @@ static enum baton_err glance_begin(struct glance *g, struct baton_store *store)
 	enum baton_err e = conn_need(g->c);
 	if (e != BATON_OK)
 		return e;
-	g->c->open = true;
-	conn_send(g->c, SQL_BEGIN_READ, NULL);
+	conn_begin_look(g->c);
 	g->start = conn_send(g->c, SQL_START, NULL);
 	return BATON_OK;
 }
@@ -402,6 +401,22 @@ enum baton_err pg_beat(struct baton_store *store, uint64_t number)
 	return e == BATON_OK && rows == 0 ? BATON_NOT_HELD : e;
 }
 
+enum baton_err pg_runner_mark(struct baton_store *store, const struct runner_mark *mark)
+{
+	struct args a;
+	int rows;
+	int64_t number;
+	args_init(&a, store->alloc, 4);
+	arg_int(&a, 0, (int64_t)mark->number);
+	arg_text(&a, 1, mark->name);
+	if (mark->wish)
+		arg_int(&a, 2, mark->wish);
+	if (mark->state)
+		arg_text(&a, 3, baton_str_z(mark->state));
+	enum baton_err e = one_number(of(store), SQL_RUNNER_MARK, &a, &rows, &number);
+	return e == BATON_OK && rows == 0 ? BATON_NOT_HELD : e;
+}
+
 enum baton_err pg_beat_stop(struct baton_store *store, uint64_t number, uint64_t seen)
 {
 	struct args a;
@@ -473,4 +488,11 @@ enum baton_err pg_version(struct baton_store *store, uint64_t *ret_version)
 	if (e == BATON_OK)
 		*ret_version = (uint64_t)version;
 	return e;
+}
+
+enum baton_err pg_mark(struct pg_store *s)
+{
+	int rows;
+	int64_t since;
+	return one_number(s, SQL_SLEEP, NULL, &rows, &since);
 }

@@ -22,6 +22,7 @@ enum baton_err pg_next_due(struct baton_store *store, struct baton_str queue,
                            struct baton_store_time *ret);
 enum baton_err pg_schedule_list(struct baton_store *store, struct baton_str after,
                                 struct baton_str name, size_t max, struct schedules_parcel *page);
+enum baton_err pg_runner_mark(struct baton_store *store, const struct runner_mark *mark);
 enum baton_err pg_runner_next(struct baton_store *store, uint64_t after,
                               struct runner_row *ret_row);
 enum baton_err pg_shard_list(struct baton_store *store, struct baton_str queue, uint32_t first,
@@ -33,6 +34,10 @@ enum baton_err pg_backup(struct baton_store *store, const char *path,
 enum baton_err pg_check(struct baton_store *store, void (*report)(void *arg, const char *sentence),
                         void *arg, uint64_t *ret_faults);
 enum baton_err pg_tidy(struct baton_store *store, size_t max, size_t *ret_count);
+
+/* Leaves word that somebody sleeps, for those who commit. */
+struct pg_store;
+enum baton_err pg_mark(struct pg_store *s);
 enum baton_err pg_version(struct baton_store *store, uint64_t *ret_version);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/fail.h"
 #include "base/mem.h"
+#include "store/postgres/address.h"
 #include "store/postgres/look.h"
 #include "store/postgres/schema.h"
 
@@ -20,6 +21,7 @@
 #define CALLS_MAX 64 /* in one transaction */
 #define DRAWING 1000 /* transactions for which others are expected to draw numbers too */
 #define NUMBERS "BT001"
+#define ADMITTED "BT004"
 
 static struct baton_store_time server_wall(const struct baton_clock *clock)
 {
@@ -36,9 +38,10 @@ struct deal {
 	struct call *calls; /* linked by their requests */
 	struct wants first, second;
 	struct desk desk;
-	bool open;  /* the desk is */
-	bool any;   /* something was written */
-	bool split; /* a call failed after a part of it was written */
+	bool open;     /* the desk is */
+	bool any;      /* something was written */
+	bool split;    /* a call failed after a part of it was written */
+	bool sleepers; /* elsewhere, when it was committed */
 	int64_t xid;
 	struct baton_store_news *news;
 	size_t news_count;
@@ -200,8 +203,10 @@ static enum baton_err finish(struct deal *t)
 	int answer = conn_send(t->c, SQL_XID, NULL);
 	conn_hurry(t->c);
 	enum baton_err e = conn_commit(t->c);
-	if (answer < t->c->read && PQntuples(conn_answer(t->c, answer)) == 1)
+	if (answer < t->c->read && PQntuples(conn_answer(t->c, answer)) == 1) {
 		t->xid = cell_int(conn_answer(t->c, answer), 0, 0);
+		t->sleepers = cell_bool(conn_answer(t->c, answer), 0, 1);
+	}
 	return e;
 }
 
@@ -210,7 +215,7 @@ static enum baton_err finish(struct deal *t)
 static void plan_anew(struct deal *t)
 {
 	int64_t now_ns = t->s->host->now(t->s->host).ns;
-	if (now_ns - t->c->planned_ns < PLANNED_NS)
+	if (t->c->pooled || now_ns - t->c->planned_ns < PLANNED_NS)
 		return;
 	t->c->planned_ns = now_ns;
 	conn_send(t->c, SQL_DISCARD, NULL);
@@ -256,7 +261,7 @@ static enum baton_err resolve(struct deal *t, enum baton_err e)
 
 static void deal_begin(struct deal *t)
 {
-	t->any = t->split = false;
+	t->any = t->split = t->sleepers = false;
 	t->xid = 0;
 	t->news_count = 0;
 	for (struct call *call = t->calls; call; call = call_next(call)) {
@@ -269,8 +274,8 @@ static void deal_begin(struct deal *t)
 static bool can_repeat(const struct conn *c, bool unknown)
 {
 	return !unknown && (c->state[0] == '\0' || strcmp(c->state, NUMBERS) == 0 ||
-	                    strcmp(c->state, "40P01") == 0 || strcmp(c->state, "40001") == 0 ||
-	                    strcmp(c->state, "57P01") == 0);
+	                    strcmp(c->state, ADMITTED) == 0 || strcmp(c->state, "40P01") == 0 ||
+	                    strcmp(c->state, "40001") == 0 || strcmp(c->state, "57P01") == 0);
 }
 
 static enum baton_err deal_do(struct deal *t)
@@ -283,6 +288,8 @@ static enum baton_err deal_do(struct deal *t)
 		bool unknown = e != BATON_OK && t->c->committed && t->c->state[0] == '\0';
 		if (e != BATON_OK && strcmp(t->c->state, NUMBERS) == 0)
 			atomic_store(&t->s->drawing, DRAWING);
+		if (e != BATON_OK && strcmp(t->c->state, ADMITTED) == 0)
+			t->first.all_may_be = true;
 		bool again = e != BATON_OK && can_repeat(t->c, unknown);
 		conn_rollback(t->c);
 		desk_end(t);
@@ -305,6 +312,20 @@ static void fail_all(struct deal *t, enum baton_err e)
 	}
 }
 
+/* Wakes those here, and those elsewhere if there are any. They ring for the next ones anew. */
+static void ring(struct deal *t)
+{
+	char self[33];
+	struct args a;
+	store_ring(&t->s->base, t->news, t->news_count);
+	if (!t->sleepers || t->news_count == 0)
+		return;
+	atomic_store(&t->s->listener.marked, false);
+	args_init(&a, t->c->alloc, 1);
+	arg_text(&a, 0, baton_str_z(baton_id_print(&t->s->base.owner.incarnation, self)));
+	conn_send_away(t->c, SQL_WAKE, &a);
+}
+
 /* *ret_split: some failed half-way, so that each has to be done alone. */
 static void deal(struct lineup *l, struct call *calls, bool *ret_split)
 {
@@ -318,7 +339,7 @@ static void deal(struct lineup *l, struct call *calls, bool *ret_split)
 		fail_all(&t, e);
 	*ret_split = t.split || (e != BATON_OK && e != BATON_STORAGE && e != BATON_BUSY);
 	if (e == BATON_OK && !t.split)
-		store_ring(&l->store->base, t.news, t.news_count);
+		ring(&t);
 	pg_wants_done(&t.first);
 	pg_wants_done(&t.second);
 }
@@ -383,8 +404,7 @@ static enum baton_err look(struct pg_store *s, const struct wants *w,
 	enum baton_err e = conn_need(c);
 	if (e != BATON_OK)
 		return e;
-	c->open = true;
-	conn_send(c, SQL_BEGIN_READ, NULL);
+	conn_begin_look(c);
 	load_send(s, c, w, true, &l);
 	e = conn_round(c);
 	if (e == BATON_OK) {
@@ -412,12 +432,19 @@ enum baton_err pg_look(struct pg_store *s, void (*want)(struct wants *w, const v
 	return e;
 }
 
+static void connect_init(struct pg_store *s, struct conn *c)
+{
+	conn_init(c, s->base.alloc, s->info, s->base.where);
+	c->pooled = s->pooled;
+	c->patience_ms = s->base.patience.ns / 1000000;
+}
+
 static void lineup_init(struct lineup *l, struct pg_store *s)
 {
 	group_init(&l->group, commit, l);
 	l->store = s;
-	conn_init(&l->conn, s->base.alloc, s->info, s->base.where);
-	l->conn.patience_ms = s->base.patience.ns / 1000000;
+	connect_init(s, &l->conn);
+	l->conn.arrived = pg_schema_arrive;
 }
 
 /* The connections of a forked child are its parent's, who goes on with them. */
@@ -433,6 +460,7 @@ static void lineup_done(struct lineup *l)
 void postgres_close(struct baton_store *store)
 {
 	struct pg_store *s = (struct pg_store *)store;
+	listener_done(s);
 	lineup_done(&s->adds);
 	lineup_done(&s->takes);
 	lineup_done(&s->keeps);
@@ -474,33 +502,35 @@ static enum baton_err show_where(struct pg_store *s)
 	return BATON_OK;
 }
 
-/* Makes the tables if they are not there, and reads what never changes. */
+/* Makes the tables if they are not there, and reads what never changes, on the connection that
+ * looks are for later. */
 static enum baton_err prepare(struct pg_store *s, bool existing)
 {
-	struct conn c;
+	struct conn *c = &s->read;
 	char text[64];
-	conn_init(&c, s->base.alloc, s->info, s->base.where);
-	c.patience_ms = s->base.patience.ns / 1000000;
-	enum baton_err e = conn_connect(&c, true);
+	connect_init(s, c);
+	enum baton_err e = conn_connect(c, true);
 	if (e == BATON_OK)
-		e = conn_ask(&c, "SHOW server_encoding", text, sizeof text);
+		e = conn_ask(c, "SHOW server_encoding", text, sizeof text);
 	if (e == BATON_OK && strcmp(text, "UTF8") != 0)
 		e = fail(BATON_INVALID, "the database of store %s is in %s: it has to be in UTF8",
 		         s->base.where, text);
 	int64_t now_ms = 0;
 	if (e == BATON_OK)
-		e = conn_number(&c, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint",
+		e = conn_number(c, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint",
 		                &now_ms);
 	if (s->own_clock)
 		now_ms = s->host->wall(s->host).ms;
 	atomic_store(&s->ahead_ms, now_ms - s->host->now(s->host).ns / 1000000);
 	if (e == BATON_OK)
-		e = pg_schema_open(&c, existing, now_ms);
+		e = pg_schema_open(c, existing, now_ms);
 	if (e == BATON_OK)
-		e = conn_ask(&c, "SELECT encode(name, 'hex') FROM baton.state", text, sizeof text);
+		e = conn_ask(c, "SELECT encode(name, 'hex') FROM baton.state", text, sizeof text);
 	if (e == BATON_OK)
 		e = baton_id_parse(baton_str_z(text), &s->base.name);
-	conn_close(&c);
+	if (e == BATON_OK)
+		e = conn_be_quick(c);
+	c->arrived = pg_schema_arrive;
 	return e;
 }
 
@@ -520,6 +550,7 @@ enum baton_err postgres_open(const struct baton_store *store, struct baton_str i
 	s->base.ops = &postgres_ops;
 	pthread_mutex_init(&s->base.beats_mu, NULL);
 	pthread_mutex_init(&s->read_mu, NULL);
+	listener_init(&s->listener);
 	snprintf(s->info, sizeof s->info, "%.*s", (int)info.len, info.ptr);
 	s->host = store->clock;
 	s->own_clock = store->clock != baton_clock_awake();
@@ -528,7 +559,9 @@ enum baton_err postgres_open(const struct baton_store *store, struct baton_str i
 		s->clock.wall = server_wall;
 		s->base.clock = &s->clock;
 	}
-	enum baton_err e = show_where(s);
+	enum baton_err e = address_split(s->info, &s->pooled);
+	if (e == BATON_OK)
+		e = show_where(s);
 	if (e == BATON_OK)
 		e = prepare(s, existing);
 	if (e != BATON_OK)
@@ -536,8 +569,6 @@ enum baton_err postgres_open(const struct baton_store *store, struct baton_str i
 	lineup_init(&s->adds, s);
 	lineup_init(&s->takes, s);
 	lineup_init(&s->keeps, s);
-	conn_init(&s->read, s->base.alloc, s->info, s->base.where);
-	s->read.patience_ms = s->base.patience.ns / 1000000;
 	struct pg_store *made = TAKE(s);
 	*ret_store = &made->base;
 	return BATON_OK;

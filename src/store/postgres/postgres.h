@@ -4,6 +4,7 @@
 
 #include "store/group.h"
 #include "store/postgres/desk.h"
+#include "store/postgres/listen.h"
 #include "store/store.h"
 
 /* Where transactions of one kind are done: a connection, and who is next. */
@@ -16,9 +17,10 @@ struct lineup {
 struct pg_store {
 	struct baton_store base;
 	char info[BATON_STORE_PATH_MAX + 16]; /* [const] what libpq is given; has secrets */
-	struct baton_clock clock;             /* [const] shows the server's time          */
-	const struct baton_clock *host;       /* [const] */
-	bool own_clock;                       /* [const] the caller's clock is the store's */
+	bool pooled;              /* [const] a proxy gives each transaction another connection */
+	struct baton_clock clock; /* [const] shows the server's time          */
+	const struct baton_clock *host; /* [const] */
+	bool own_clock;                 /* [const] the caller's clock is the store's */
 	_Atomic int64_t
 		ahead_ms; /* [atomic] by how much the server's clock is ahead of the host's */
 	struct baton_store_time made; /* [const] above what fences are */
@@ -26,7 +28,8 @@ struct pg_store {
 	struct lineup takes;          /* what claims              */
 	struct lineup keeps;          /* what renews, and leases  */
 	pthread_mutex_t read_mu;
-	struct conn read;         /* [read_mu] */
+	struct conn read; /* [read_mu] */
+	struct listener listener;
 	uint32_t commits;         /* [by the group of adds] */
 	_Atomic uint32_t drawing; /* [atomic] so many transactions draw their numbers first */
 };
@@ -57,7 +60,7 @@ void load_lock(struct conn *c, const struct wants *first, const struct wants *se
 struct loading {
 	int start, queues, sources, around, claims, answers, leases, runners, schedules, numbers;
 	int heads, head_claims, heads_last, line, line_claims;
-	int bound_queues, bound_batches, bound_claims, bound_leases;
+	int bound_queues, bound_batches, bound_claims, bound_leases, held_off;
 };
 
 /* Sends what is wanted, and puts the answers on a desk that is opened for that; `payload`: of the

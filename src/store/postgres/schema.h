@@ -9,4 +9,8 @@
  * mode, and is told nothing else than libpq's defaults. */
 enum baton_err pg_schema_open(struct conn *c, bool existing, int64_t now_ms);
 
+/* To be called on each connection that is made later: a standby may have taken over meanwhile, and
+ * then the next fences are above all that the server before it may have handed out. */
+enum baton_err pg_schema_arrive(struct conn *c);
+
 #endif

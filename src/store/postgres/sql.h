@@ -17,7 +17,9 @@
 #define LEASE_COLUMNS \
 	"subject, held, owner, token, nonce, fence, counter, claimed_at, expires_at, runner"
 #define SCHEDULE_COLUMNS "name, cron, zone, missed, queue, lane, priority, payload, last, next"
-#define RUNNER_COLUMNS "number, name, slot, endpoint, labels, owner, weight, ttl, since, beat"
+#define RUNNER_COLUMNS                                                                  \
+	"number, name, slot, endpoint, labels, owner, weight, ttl, since, beat, host, " \
+	"queues, life, guardian, wish, state"
 
 /* Claims and batches that are named: $1, $2 the claims, $3 the batches. */
 #define PART_NAMED_CLAIMS                                                    \
@@ -56,7 +58,15 @@
 	"ORDER BY y.seq LIMIT 1) x ORDER BY x.seq LIMIT 1) s WHERE q.name = ANY($1::text[]))"
 
 #define SQL_TABLE(X)                                                                               \
-	X(BEGIN, "BEGIN")                                                                          \
+	X(BEGIN, "BEGIN ISOLATION LEVEL READ COMMITTED")                                           \
+	X(WISHES, "SELECT set_config('search_path', 'pg_catalog', true), "                         \
+	          "set_config('client_min_messages', 'warning', true), "                           \
+	          "set_config('lock_timeout', $1::text, true), "                                   \
+	          "set_config('statement_timeout', $2::text, true), "                              \
+	          "set_config('idle_in_transaction_session_timeout', '30000', true), "             \
+	          "set_config('enable_seqscan', 'off', true), "                                    \
+	          "set_config('enable_hashjoin', 'off', true), "                                   \
+	          "set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)")   \
 	X(DISCARD, "DISCARD PLANS")                                                                \
 	X(BEGIN_READ, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")                           \
 	X(COMMIT, "COMMIT")                                                                        \
@@ -245,6 +255,15 @@
 	             "fence = excluded.fence, counter = excluded.counter, "                        \
 	             "claimed_at = excluded.claimed_at, expires_at = excluded.expires_at, "        \
 	             "runner = excluded.runner")                                                   \
+	X(HELD_OFF, "WITH may AS MATERIALIZED (SELECT l.subject FROM baton.lease l, "              \
+	            "(SELECT coalesce($2::bigint, "                                                \
+	            "(extract(epoch FROM clock_timestamp()) * 1000)::bigint) AS ms) n "            \
+	            "WHERE l.subject = ANY($1::text[]) "                                           \
+	            "AND ($3::bool OR NOT l.held OR l.expires_at <= n.ms)), "                      \
+	            "locked AS (SELECT l.subject FROM baton.lease l JOIN may "                     \
+	            "ON may.subject = l.subject FOR UPDATE OF l SKIP LOCKED) "                     \
+	            "SELECT subject FROM may WHERE subject NOT IN (SELECT subject FROM locked)")   \
+	X(GUARD, "SELECT baton.guard($1::text[])")                                                 \
 	X(SETTLE, "SELECT baton.settle(q.id, w.lanes, $3::bigint) FROM (SELECT name, "             \
 	          "array_agg(lane) AS lanes FROM unnest($1::text[], $2::text[]) u(name, lane) "    \
 	          "GROUP BY name) w JOIN baton.queue q ON q.name = w.name")                        \
@@ -301,7 +320,11 @@
 	           "ORDER BY number LIMIT $2::bigint")                                             \
 	X(RUNNER_ADD, "INSERT INTO baton.runner(" RUNNER_COLUMNS ") VALUES($1::bigint, "           \
 	              "$2::text, $3::bigint, $4::text, $5::text, $6::text, $7::bigint, "           \
-	              "$8::bigint, $9::bigint, $10::bigint)")                                      \
+	              "$8::bigint, $9::bigint, $10::bigint, $11::text, $12::text, $13::text, "     \
+	              "$14::bigint, $15::bigint, $16::text)")                                      \
+	X(RUNNER_MARK, "UPDATE baton.runner SET wish = coalesce($3::bigint, wish), "               \
+	               "state = coalesce($4::text, state) WHERE beat > 0 AND "                     \
+	               "(number = $1::bigint OR name = $2::text) RETURNING number")                \
 	X(RUNNER_LAST, "UPDATE baton.state SET runner = $1::bigint")                               \
 	X(RUNNER_DROP, "DELETE FROM baton.runner WHERE number = ANY($1::bigint[])")                \
 	X(RUNNER_BEAT,                                                                             \
@@ -321,7 +344,13 @@
 	                 "SELECT c.queue FROM baton.runner r JOIN baton.claim c "                  \
 	                 "ON c.owner = r.owner AND c.expires_at = 9223372036854775807 "            \
 	                 "WHERE r.number = $1::bigint)")                                           \
-	X(XID, "SELECT pg_current_xact_id_if_assigned()::text::bigint")                            \
+	X(XID, "SELECT pg_current_xact_id_if_assigned()::text::bigint, "                           \
+	       "EXISTS (SELECT 1 FROM baton.sleeper)")                                             \
+	X(SLEEP, "INSERT INTO baton.sleeper(since) SELECT "                                        \
+	         "(extract(epoch FROM clock_timestamp()) * 1000)::bigint "                         \
+	         "FROM (SELECT set_config('synchronous_commit', 'off', true)) o "                  \
+	         "WHERE NOT EXISTS (SELECT 1 FROM baton.sleeper) RETURNING since")                 \
+	X(WAKE, "SELECT set_config('synchronous_commit', 'off', true), baton.ring($1::text)")      \
 	X(XID_STATUS, "SELECT pg_xact_status($1::bigint::text::xid8)")                             \
 	X(VERSION, "SELECT (SELECT coalesce(sum(hashint8(q.xmin::text::bigint)), 0)::bigint "      \
 	           "FROM baton.queue q) * 31 + (SELECT hashint8(s.xmin::text::bigint) "            \

@@ -118,6 +118,12 @@ void want_subject(struct wants *w, struct baton_str subject)
 		want_lane(w, queue, lane);
 }
 
+void want_take(struct wants *w, struct baton_str subject)
+{
+	want_subject(w, subject);
+	str_add(w, &w->taken, subject);
+}
+
 void want_pull(struct wants *w, struct baton_str queue)
 {
 	char text[BATON_NAME_MAX + 8];
@@ -211,6 +217,7 @@ void want_heads(struct wants *w, const struct want_heads *take)
 
 void want_runner(struct wants *w, uint64_t number)
 {
+	w->only = w->runners && w->only != number ? 0 : number;
 	w->runners = true;
 	num_add(w, &w->stripes, number == 0 ? 0 : 1 + number % (STRIPES_OF_RUNNERS - 1));
 }

@@ -31,6 +31,8 @@ struct wants {
 	struct strs queues;
 	struct strs lane_queues, lanes; /* pairs */
 	struct strs subjects, keys, schedules;
+	struct strs taken;         /* subjects that may get another owner              */
+	bool all_may_be;           /* even those that are live: their holders may be dead */
 	struct nums heads, fences; /* claims, by name */
 	struct nums ids;
 	struct nums stripes;
@@ -40,6 +42,7 @@ struct wants {
 	uint64_t runner;  /* 0, or whose claims and shards are needed */
 	bool leaves;      /* it goes, and so all of its queues are locked */
 	bool runners;     /* all of them                              */
+	uint64_t only;    /* or this one alone                        */
 	uint64_t numbers; /* of batches, at most so many              */
 };
 
@@ -49,6 +52,7 @@ void pg_wants_done(struct wants *w);
 void want_queue(struct wants *w, struct baton_str name);
 void want_lane(struct wants *w, struct baton_str queue, struct baton_str lane);
 void want_subject(struct wants *w, struct baton_str subject);
+void want_take(struct wants *w, struct baton_str subject);
 void want_pull(struct wants *w, struct baton_str queue);
 void want_line(struct wants *w, const struct baton_lane_ask *ask);
 void want_shard(struct wants *w, struct baton_str queue, uint32_t number);

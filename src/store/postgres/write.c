@@ -454,6 +454,22 @@ static void lease_add(struct args *a, const struct lease *l)
 		add_null(a, 9);
 }
 
+/* Those that get another fence: nobody may have been admitted under the old one. */
+static void guard(struct writer *w)
+{
+	struct args a;
+	args_new(w, &a, 1);
+	arg_array(&a, 0, ARG_TEXT);
+	for (struct row *row = w->d->m->leases.oldest; row; row = row->newer) {
+		const struct lease *l = (struct lease *)row;
+		if (row->noted && row->kept > 0 && row->kept != 1 + l->is.row.fence)
+			add_str(&a, 0, l->subject);
+	}
+	if (a.list[0].count > 0)
+		send(w, SQL_GUARD, &a);
+	args_done(&a);
+}
+
 static void leases_write(struct writer *w)
 {
 	static const enum arg_type types[] = {ARG_TEXT, ARG_BOOL, ARG_TEXT, ARG_BYTES, ARG_BYTES,
@@ -500,7 +516,7 @@ static void runners_write(struct writer *w)
 		char owner[BATON_OWNER_TEXT];
 		if (!row->noted || row->kept > 0)
 			continue;
-		args_new(w, &a, 10);
+		args_new(w, &a, 16);
 		arg_int(&a, 0, (int64_t)r->number);
 		arg_text(&a, 1, baton_str_z(r->name));
 		arg_int(&a, 2, r->slot);
@@ -511,6 +527,12 @@ static void runners_write(struct writer *w)
 		arg_int(&a, 7, r->ttl.ns);
 		arg_int(&a, 8, r->since.ms);
 		arg_int(&a, 9, 1);
+		arg_text(&a, 10, baton_str_z(r->host));
+		arg_text(&a, 11, baton_str_z(r->queues));
+		arg_text(&a, 12, baton_str_z(r->life));
+		arg_int(&a, 13, r->guardian);
+		arg_int(&a, 14, ((struct runner *)row)->is.wish);
+		arg_text(&a, 15, baton_str_z(((struct runner *)row)->is.state));
 		send(w, SQL_RUNNER_ADD, &a);
 	}
 	if (w->d->m->runner == w->d->last_runner)
@@ -602,6 +624,7 @@ enum baton_err desk_write(struct desk *d, struct conn *c, bool *ret_any)
 		return e;
 	sources_write(&w);
 	answers_write(&w);
+	guard(&w);
 	leases_write(&w);
 	schedules_write(&w);
 	runners_write(&w);

@@ -13,7 +13,7 @@ void books_init(struct books *b, const struct baton_alloc *alloc)
 	*b = (struct books){.alloc = alloc};
 }
 
-void books_forget(struct books *b)
+static void forget(struct books *b)
 {
 	for (size_t i = 0; i < b->count; i++)
 		mem_free(b->alloc, b->queues[i], 1, sizeof **b->queues);
@@ -24,9 +24,16 @@ void books_forget(struct books *b)
 	b->changed = false;
 }
 
+void books_forget(struct books *b)
+{
+	forget(b);
+	holdings_forget(&b->holdings);
+}
+
 void books_done(struct books *b)
 {
 	books_forget(b);
+	holdings_done(&b->holdings, b->alloc);
 	mem_free(b->alloc, b->queues, b->cap, sizeof(struct queue_row *));
 	b->queues = NULL;
 	b->cap = 0;
@@ -42,6 +49,7 @@ static enum baton_err load(struct books *b, struct db *db)
 		b->granter_floor = (uint64_t)column_int(&q, 2);
 		b->plain_floor = (uint64_t)column_int(&q, 3);
 		b->swept = column_int(&q, 4);
+		b->shards = column_int(&q, 6);
 	}
 	enum baton_err e = query_end(&q);
 	if (e == BATON_OK && !found)
@@ -59,7 +67,7 @@ enum baton_err books_open(struct books *b, struct db *db)
 		return e;
 	if (b->loaded && version == b->version && b->count <= KEPT_MAX)
 		return BATON_OK;
-	books_forget(b);
+	forget(b);
 	b->version = version;
 	return load(b, db);
 }
@@ -128,6 +136,7 @@ enum baton_err books_write(struct books *b, struct db *db, struct baton_store_ti
 		query_int(&q, b->seq);
 		query_int(&q, b->lane);
 		query_int(&q, b->swept);
+		query_int(&q, b->shards);
 		e = query_run(&q);
 		b->changed = false;
 	}
@@ -296,6 +305,12 @@ enum baton_err books_queue_make(struct books *b, struct db *db, struct baton_str
 	b->count++;
 	*ret = row;
 	return BATON_OK;
+}
+
+void books_shard(struct books *b)
+{
+	b->shards++;
+	b->changed = true;
 }
 
 enum baton_err books_mark(const struct books *b, struct books_mark *ret)

@@ -9,6 +9,7 @@
 
 #include "queue/fence.h"
 #include "store/sqlite/db.h"
+#include "store/sqlite/holdings.h"
 
 /* How many batches of a queue are in which state. */
 struct tally {
@@ -42,8 +43,9 @@ struct books {
 	bool loaded;
 	int64_t version; /* of the file when they were loaded */
 	int64_t seq, lane, swept;
+	int64_t shards; /* how often they have changed hands */
 	uint64_t granter_floor, plain_floor;
-	bool changed;              /* seq, lane or swept */
+	bool changed;              /* seq, lane, swept or shards */
 	struct queue_row **queues; /* a block each, so that a row stays where it is */
 	size_t count, cap;
 	uint32_t turn; /* the number of the transaction */
@@ -51,6 +53,7 @@ struct books {
 	size_t owner_count;
 	struct baton_owner asker; /* the one whose number was asked for last */
 	int64_t asker_number;     /* 0: none */
+	struct holdings holdings; /* of the runner that ticked last */
 };
 
 void books_init(struct books *b, const struct baton_alloc *alloc);
@@ -87,6 +90,9 @@ static inline struct baton_str queue_row_name(const struct queue_row *q)
 
 /* Reads one row of SQL_QUEUE_COLUMNS. */
 void queue_row_read(const struct query *q, struct queue_row *ret);
+
+/* A shard gets another owner, or none. */
+void books_shard(struct books *b);
 
 /* What the books said at a moment, to go back to. */
 struct books_mark {

@@ -68,6 +68,15 @@ static const struct rule rules[] = {
 	{"SELECT count(*) FROM owner LEFT JOIN (SELECT owner, count(*) AS found FROM claim"
          " GROUP BY owner) AS c ON c.owner = owner.id WHERE claims <> ifnull(found, 0)",
          "owners have another number of claims than they count"},
+	{"SELECT count(*) FROM shard WHERE queue NOT IN (SELECT id FROM queue)",
+         "shards have no queue"},
+	{"SELECT count(*) FROM shard WHERE runner IS NOT NULL"
+         " AND runner NOT IN (SELECT number FROM runner)",
+         "shards have an owner that is not registered"},
+	{"SELECT count(*) FROM runner WHERE number > (SELECT runner FROM state)",
+         "runners have a number that was not given out"},
+	{"SELECT count(*) FROM runner WHERE wish NOT BETWEEN 1 AND 4",
+         "runners are asked for what there is not"},
 };
 
 struct report {

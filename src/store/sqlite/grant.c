@@ -110,6 +110,7 @@ static enum baton_err claim_write(struct sqlite_store *s, struct grant *g, const
 		e = claim_add(s, &c);
 	if (e != BATON_OK)
 		return e;
+	out->shard = g->shard;
 	out->claimed_at = c.claimed_at;
 	out->expires_at = c.expires_at;
 	out->proof.token = c.token;

@@ -12,6 +12,7 @@ struct grant {
 	struct baton_duration ttl;
 	struct fence_base base;
 	size_t max, count;
+	uint32_t shard;                  /* that it is given from, to a runner */
 	int64_t owner;                   /* the asker's number, once something is given */
 	struct claims_parcel *parcel;    /* as long as that */
 	struct baton_work_claim *claims; /* the parcel's */

@@ -37,9 +37,14 @@ static inline int64_t pool_open(const struct queue_row *q)
 	return q->id << 13;
 }
 
+static inline int64_t pool_of(int64_t queue, uint32_t shard)
+{
+	return queue << 13 | (shard + 1);
+}
+
 static inline int64_t pool_shard(const struct queue_row *q, uint32_t shard)
 {
-	return q->id << 13 | (shard + 1);
+	return pool_of(q->id, shard);
 }
 
 /* Where a head is in the queue's mode. */

@@ -6,13 +6,19 @@
 #include "base/fail.h"
 #include "store/sqlite/fate.h"
 
-static void text_read(const struct query *q, int column, char to[BATON_NAME_MAX + 1])
+static void text_read(const struct query *q, int column, char *to, size_t max)
 {
 	struct baton_str s = column_str(q, column);
-	size_t len = s.len < BATON_NAME_MAX ? s.len : BATON_NAME_MAX;
+	size_t len = s.len < max ? s.len : max;
 	if (len > 0)
 		memcpy(to, s.ptr, len);
 	to[len] = '\0';
+}
+
+static enum baton_err unreadable(const struct db *db)
+{
+	return fail(BATON_STORAGE, "store %s is damaged: it has a runner that cannot be read",
+	            db->path);
 }
 
 static enum baton_err row_read(const struct query *q, struct runner_row *r)
@@ -23,14 +29,20 @@ static enum baton_err row_read(const struct query *q, struct runner_row *r)
 		.weight = (uint32_t)column_int(q, 6),
 		.ttl = {column_int(q, 7)},
 		.since = {column_int(q, 8)},
+		.guardian = (int32_t)column_int(q, 12),
+		.wish = (enum baton_runner_wish)column_int(q, 13),
 	};
-	text_read(q, 1, r->name);
-	text_read(q, 3, r->endpoint);
-	text_read(q, 4, r->labels);
-	if (r->slot < BEATS_MAX && baton_owner_parse(column_str(q, 5), &r->owner) == BATON_OK)
+	text_read(q, 1, r->name, BATON_NAME_MAX);
+	text_read(q, 3, r->endpoint, BATON_NAME_MAX);
+	text_read(q, 4, r->labels, BATON_NAME_MAX);
+	text_read(q, 9, r->host, BATON_NAME_MAX);
+	text_read(q, 10, r->queues, BATON_RUNNER_QUEUES_MAX);
+	text_read(q, 11, r->life, BATON_RUNNER_LIFE_MAX);
+	text_read(q, 14, r->state, BATON_NAME_MAX);
+	if (r->slot < BEATS_MAX && (unsigned)r->wish - 1 < BATON_WISH_LEAVE &&
+	    baton_owner_parse(column_str(q, 5), &r->owner) == BATON_OK)
 		return BATON_OK;
-	return fail(BATON_STORAGE, "store %s is damaged: it has a runner that cannot be read",
-	            q->db->path);
+	return unreadable(q->db);
 }
 
 /* The row that a query finds, if it does. */
@@ -49,6 +61,19 @@ enum baton_err runner_load(struct db *db, uint64_t number, struct runner_row *re
 	struct query q = query_begin(db, SQL_RUNNER_READ);
 	query_int(&q, (int64_t)number);
 	return take_row(&q, ret, ret_found);
+}
+
+enum baton_err runner_owner(struct db *db, uint64_t number, struct baton_owner *ret,
+                            bool *ret_found)
+{
+	enum baton_err bad = BATON_OK;
+	struct query q = query_begin(db, SQL_RUNNER_OWNER);
+	query_int(&q, (int64_t)number);
+	*ret_found = query_row(&q);
+	if (*ret_found && baton_owner_parse(column_str(&q, 0), ret) != BATON_OK)
+		bad = unreadable(db);
+	enum baton_err e = query_end(&q);
+	return e == BATON_OK ? bad : e;
 }
 
 /* The first slot that no runner has. */
@@ -87,6 +112,12 @@ static enum baton_err row_write(struct sqlite_store *s, const struct runner_row 
 	query_int(&q, r->weight);
 	query_int(&q, r->ttl.ns);
 	query_int(&q, r->since.ms);
+	query_text(&q, baton_str_z(r->host));
+	query_text(&q, baton_str_z(r->queues));
+	query_text(&q, baton_str_z(r->life));
+	query_int(&q, r->guardian);
+	query_int(&q, r->wish);
+	query_text(&q, baton_str_z(r->state));
 	return query_run(&q);
 }
 
@@ -146,8 +177,31 @@ static enum baton_err claims_list(struct sqlite_store *s, int64_t owner, struct 
 	return e == BATON_OK && !memory ? fail(BATON_NO_MEMORY, "no memory for claims") : e;
 }
 
-enum baton_err runner_return(struct sqlite_store *s, const struct runner_row *r, int64_t queue,
-                             uint64_t granter, struct baton_str why)
+static bool is_known(const struct returning *returning, const struct claim_row *c)
+{
+	const struct claim_name name = {(uint64_t)c->head, c->fence};
+	char text[CLAIM_NAME_TEXT];
+	claim_name_print(&name, text);
+	return store_is_known(returning->known, returning->known_count, text);
+}
+
+/* Several shards may be held under the same fence: only the batches tell where a claim is from. */
+static enum baton_err is_returned(struct sqlite_store *s, const struct returning *returning,
+                                  const struct claim_row *c, bool *ret)
+{
+	struct batch_row first;
+	bool found = true;
+	*ret = returning->known_count == 0 || !is_known(returning, c);
+	if (!*ret || returning->queue == 0)
+		return BATON_OK;
+	enum baton_err e = batch_load(&s->db, c->seqs[0], &first, &found);
+	*ret = e == BATON_OK && found && c->queue == returning->queue &&
+	       first.shard == returning->shard;
+	return e;
+}
+
+enum baton_err runner_return(struct sqlite_store *s, const struct runner_row *r,
+                             const struct returning *returning)
 {
 	int64_t owner;
 	struct claim_name *names;
@@ -158,15 +212,15 @@ enum baton_err runner_return(struct sqlite_store *s, const struct runner_row *r,
 	for (size_t i = 0; i < count && e == BATON_OK; i++) {
 		struct claim_row c;
 		struct queue_row *q;
-		bool found;
+		bool found, returned = false;
 		e = claim_load(s, &names[i], &c, &found);
-		if (e != BATON_OK || !found)
-			continue;
-		if (granter > 0 && (c.granter != granter || c.queue != queue))
+		if (e == BATON_OK && found)
+			e = is_returned(s, returning, &c, &returned);
+		if (e != BATON_OK || !returned)
 			continue;
 		e = books_queue_by_id(&s->books, &s->db, c.queue, &q);
 		if (e == BATON_OK)
-			e = claim_return(s, q, &c, why);
+			e = claim_return(s, q, &c, returning->why);
 	}
 	return e;
 }
@@ -180,18 +234,19 @@ static enum baton_err remove_run(void *store, void *args)
 {
 	struct sqlite_store *s = store;
 	const struct remove_args *a = args;
-	struct baton_str why = {NULL, 0};
+	struct returning all = {.queue = 0};
 	struct runner_row row;
 	bool found;
 	if (a->end == RUNNER_TAKEN)
-		why = BATON_STR("its runner was lost");
+		all.why = BATON_STR("its runner was lost");
 	enum baton_err e = runner_load(&s->db, a->number, &row, &found);
 	if (e == BATON_OK && !found)
 		return BATON_NOT_HELD;
 	if (e == BATON_OK)
-		e = runner_return(s, &row, 0, 0, why);
+		e = runner_return(s, &row, &all);
 	if (e == BATON_OK)
 		e = RUN(&s->db, SQL_SHARD_FREE, (int64_t)a->number);
+	books_shard(&s->books);
 	return e == BATON_OK ? RUN(&s->db, SQL_RUNNER_DROP, (int64_t)a->number) : e;
 }
 
@@ -199,6 +254,55 @@ enum baton_err sqlite_runner_remove(struct baton_store *store, uint64_t number, 
 {
 	struct remove_args args = {number, end};
 	return sqlite_write_first((struct sqlite_store *)store, remove_run, &args);
+}
+
+struct settle_args {
+	uint64_t number;
+	struct returning unknown;
+};
+
+static enum baton_err settle_run(void *store, void *args)
+{
+	struct sqlite_store *s = store;
+	const struct settle_args *a = args;
+	struct runner_row row;
+	bool found;
+	enum baton_err e = runner_load(&s->db, a->number, &row, &found);
+	if (e == BATON_OK && !found)
+		return BATON_NOT_HELD;
+	return e == BATON_OK ? runner_return(s, &row, &a->unknown) : e;
+}
+
+enum baton_err sqlite_runner_settle(struct baton_store *store, uint64_t number,
+                                    const struct baton_work_proof *known, size_t count)
+{
+	struct settle_args args = {number, {.known = known, .known_count = count}};
+	return sqlite_write_first((struct sqlite_store *)store, settle_run, &args);
+}
+
+static enum baton_err mark_run(void *store, void *args)
+{
+	struct sqlite_store *s = store;
+	const struct runner_mark *mark = args;
+	struct query q = query_begin(&s->db, SQL_RUNNER_MARK);
+	query_int(&q, mark->wish);
+	if (mark->state)
+		query_text(&q, baton_str_z(mark->state));
+	else
+		query_null(&q);
+	query_int(&q, (int64_t)mark->number);
+	query_optional(&q, mark->name);
+	bool found = query_row(&q);
+	while (query_row(&q))
+		;
+	enum baton_err e = query_end(&q);
+	return e == BATON_OK && !found ? BATON_NOT_HELD : e;
+}
+
+enum baton_err sqlite_runner_mark(struct baton_store *store, const struct runner_mark *mark)
+{
+	struct runner_mark copy = *mark;
+	return sqlite_write_proof((struct sqlite_store *)store, mark_run, &copy);
 }
 
 enum baton_err sqlite_runner_next(struct baton_store *store, uint64_t after,

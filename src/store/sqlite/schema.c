@@ -126,6 +126,16 @@ static const char *const steps[] = {
 	" ifnull((SELECT max((fence << 20) + counter) FROM lease"
 	" WHERE subject > 'lane/' || name || '/' AND subject < 'lane/' || name || '0'), 0));"
 	"UPDATE queue SET floor = top;",
+
+	/* What else is known of a runner, and how often shards have changed hands. */
+	"ALTER TABLE state ADD COLUMN shards INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE runner ADD COLUMN queues TEXT NOT NULL DEFAULT '';" /* '/' between them */
+	"ALTER TABLE runner ADD COLUMN host TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE runner ADD COLUMN guardian INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE runner ADD COLUMN life TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE runner ADD COLUMN wish INTEGER NOT NULL DEFAULT 1;"
+	"ALTER TABLE runner ADD COLUMN state TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE runner ADD COLUMN proofs INTEGER NOT NULL DEFAULT 0;", /* of writing */
 };
 #define VERSION ((int64_t)(sizeof steps / sizeof steps[0]))
 

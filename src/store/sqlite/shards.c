@@ -1,4 +1,4 @@
-/* Shards in an SQLite file, and the ticks of those who own them. */
+/* Shards in an SQLite file. */
 #include <inttypes.h>
 
 #include "base/check.h"
@@ -35,6 +35,7 @@ static enum baton_err shard_save(struct sqlite_store *s, int64_t queue, uint32_t
 		query_null(&q);
 	query_int(&q, (int64_t)row->base.granter);
 	query_int(&q, (int64_t)row->base.counter);
+	books_shard(&s->books);
 	return query_run(&q);
 }
 
@@ -47,15 +48,14 @@ static enum baton_err check_number(const struct queue_row *q, uint64_t number)
 	            quote(queue_row_name(q), shown), q->policy.shards - 1, number);
 }
 
-/* The queue of a shard that is asked for. */
-static enum baton_err shard_queue(struct sqlite_store *s, const struct baton_shard *shard,
-                                  struct queue_row **ret)
+enum baton_err shard_queue(struct sqlite_store *s, const struct baton_shard *shard,
+                           struct queue_row **ret)
 {
 	enum baton_err e = grant_queue(s, shard->queue, BATON_QUEUE_RUNNER, ret);
 	return e == BATON_OK ? check_number(*ret, shard->number) : e;
 }
 
-static struct baton_shard_answer answer_of(const struct shard_row *row, uint64_t runner)
+struct baton_shard_answer shard_answer(const struct shard_row *row, uint64_t runner)
 {
 	enum baton_err e = row->runner == 0        ? BATON_NOT_HELD
 	                   : row->runner == runner ? BATON_OK
@@ -81,8 +81,8 @@ static enum baton_err take(struct sqlite_store *s, struct queue_row *q, uint32_t
 static enum baton_err give_up(struct sqlite_store *s, const struct runner_row *runner,
                               struct queue_row *q, uint32_t number, struct shard_row *row)
 {
-	struct baton_str none = {NULL, 0};
-	enum baton_err e = runner_return(s, runner, q->id, row->base.granter, none);
+	const struct returning its = {.queue = q->id, .shard = number};
+	enum baton_err e = runner_return(s, runner, &its);
 	row->runner = 0;
 	return e == BATON_OK ? shard_save(s, q->id, number, row) : e;
 }
@@ -99,7 +99,7 @@ static enum baton_err change_one(struct sqlite_store *s, const struct runner_row
 		return e;
 	if (c->take && row.runner == 0)
 		e = take(s, q, c->shards[i].number, c->runner, &row);
-	c->answers[i] = answer_of(&row, c->runner);
+	c->answers[i] = shard_answer(&row, c->runner);
 	if (!c->take && row.runner == c->runner)
 		e = give_up(s, runner, q, c->shards[i].number, &row);
 	return e;
@@ -149,82 +149,8 @@ enum baton_err sqlite_shard_list(struct baton_store *store, struct baton_str que
 	for (size_t i = 0; i < count && e == BATON_OK; i++) {
 		struct shard_row shard;
 		e = shard_load(&s->read, row.id, first + (uint32_t)i, &shard);
-		answers[i] = answer_of(&shard, shard.runner);
+		answers[i] = shard_answer(&shard, shard.runner);
 	}
 	sqlite_read_end(s);
 	return e;
-}
-
-struct tick_args {
-	uint64_t runner;
-	const struct baton_tick *tick;
-	struct claims_parcel *parcel;
-};
-
-/* Work of one shard, if the runner has it. */
-static enum baton_err tick_shard(struct sqlite_store *s, struct grant *g, uint64_t runner,
-                                 const struct baton_shard *shard, struct baton_shard_answer *answer)
-{
-	struct shard_row row;
-	enum baton_err e = shard_queue(s, shard, &g->q);
-	if (e == BATON_OK)
-		e = shard_load(&s->db, g->q->id, shard->number, &row);
-	if (e != BATON_OK)
-		return e;
-	*answer = answer_of(&row, runner);
-	if (answer->err != BATON_OK || g->q->policy.paused || shard->max == 0)
-		return BATON_OK;
-	size_t before = g->count;
-	g->base = row.base;
-	e = queue_tend(s, g->q);
-	if (e == BATON_OK)
-		e = grant_heads(s, g, pool_shard(g->q, shard->number), before + shard->claims,
-		                shard->max);
-	if (e != BATON_OK || g->count == before)
-		return e;
-	return RUN(&s->db, SQL_SHARD_COUNT, (int64_t)g->base.counter, g->q->id, shard->number);
-}
-
-static enum baton_err tick_claims(struct sqlite_store *s, const struct runner_row *runner,
-                                  struct tick_args *a)
-{
-	const struct baton_tick *t = a->tick;
-	struct grant g = {.asker = &runner->owner, .ttl = BATON_DURATION_FOREVER};
-	enum baton_err e = BATON_OK;
-	for (size_t i = 0; i < t->shard_count; i++)
-		g.max += t->shards[i].claims;
-	for (size_t i = 0; i < t->shard_count && e == BATON_OK; i++)
-		e = tick_shard(s, &g, runner->number, &t->shards[i], &t->owned[i]);
-	if (e == BATON_OK)
-		grant_close(&g, &a->parcel);
-	grant_done(&g);
-	return e;
-}
-
-static enum baton_err tick_run(void *store, void *args)
-{
-	struct sqlite_store *s = store;
-	struct tick_args *a = args;
-	struct runner_row runner;
-	struct queue_row *q;
-	bool found;
-	if (a->parcel)
-		baton_work_claims_free(&a->parcel->pub);
-	a->parcel = NULL;
-	enum baton_err e = runner_load(&s->db, a->runner, &runner, &found);
-	if (e == BATON_OK && !found)
-		return BATON_NOT_HELD;
-	for (size_t i = 0; i < a->tick->shard_count && e == BATON_OK; i++)
-		e = shard_queue(s, &a->tick->shards[i], &q);
-	if (e == BATON_OK)
-		e = end_all(s, a->tick->ends, a->tick->end_count, a->tick->ended);
-	return e == BATON_OK ? tick_claims(s, &runner, a) : e;
-}
-
-enum baton_err sqlite_tick(struct baton_store *store, uint64_t runner,
-                           const struct baton_tick *tick, struct baton_work_claims **ret_claims)
-{
-	struct tick_args args = {runner, tick, NULL};
-	enum baton_err e = sqlite_write_fences((struct sqlite_store *)store, tick_run, &args);
-	return grant_answer(e, args.parcel, ret_claims);
 }

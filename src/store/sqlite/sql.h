@@ -14,7 +14,9 @@
 
 #define SQL_SCHEDULE_COLUMNS "name, cron, zone, missed, queue, lane, priority, payload, last, next"
 
-#define SQL_RUNNER_COLUMNS "number, name, slot, endpoint, labels, owner, weight, ttl, since"
+#define SQL_RUNNER_COLUMNS                                                                      \
+	"number, name, slot, endpoint, labels, owner, weight, ttl, since, host, queues, life, " \
+	"guardian, wish, state"
 
 #define SQL_TABLE(X)                                                                               \
 	X(BEGIN, "BEGIN IMMEDIATE")                                                                \
@@ -25,7 +27,7 @@
 	X(SAVE_KEEP, "RELEASE one")                                                                \
 	X(SAVE_BACK, "ROLLBACK TO one")                                                            \
 	X(VERSION, "PRAGMA data_version")                                                          \
-	X(STATE_NEW, "INSERT INTO state VALUES(1, 0, 0, ?, ?, 0, 0, ?, 0)")                        \
+	X(STATE_NEW, "INSERT INTO state VALUES(1, 0, 0, ?, ?, 0, 0, ?, 0, 0)")                     \
 	X(STATE_RAISE, "UPDATE state SET copied = 0, granter_floor = max(granter_floor, ?1, "      \
 	               "?3 + (SELECT ifnull(max(fence + (counter >> 20)), 0) FROM lease "          \
 	               "WHERE subject GLOB 'lane/*' OR subject GLOB 'pull/*'), "                   \
@@ -37,8 +39,9 @@
 	X(LEASE_END_ALL, "UPDATE lease SET held = 0")                                              \
 	X(CLAIM_END_ALL, "UPDATE claim SET token = randomblob(16), "                               \
 	                 "expires_at = min(expires_at, ?)")                                        \
-	X(STATE_READ, "SELECT seq, lane, granter_floor, plain_floor, swept, name FROM state")      \
-	X(STATE_WRITE, "UPDATE state SET seq = ?, lane = ?, swept = ?")                            \
+	X(STATE_READ, "SELECT seq, lane, granter_floor, plain_floor, swept, name, shards "         \
+	              "FROM state")                                                                \
+	X(STATE_WRITE, "UPDATE state SET seq = ?, lane = ?, swept = ?, shards = ?")                \
 	X(LEASE_READ, "SELECT " SQL_LEASE_COLUMNS " FROM lease WHERE subject = ?")                 \
 	X(LEASE_WRITE, "INSERT OR REPLACE INTO lease(subject, " SQL_LEASE_COLUMNS ") "             \
 	               "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)")                                        \
@@ -69,6 +72,7 @@
 	X(HEAD_DROP, "DELETE FROM head WHERE pool = ? AND rank = ? AND seq = ?")                   \
 	X(HEAD_LIST, "SELECT rank, seq, lane, tried FROM head WHERE pool = ? "                     \
 	             "ORDER BY rank, seq LIMIT ?")                                                 \
+	X(HEAD_NEXT, "SELECT pool FROM head WHERE pool >= ? ORDER BY pool LIMIT 1")                \
 	X(HEAD_STRAY,                                                                              \
 	  "SELECT pool, rank, seq, lane, tried FROM head WHERE pool >= ? AND pool <= ? "           \
 	  "LIMIT ?")                                                                               \
@@ -162,16 +166,22 @@
 	X(SCHEDULE_MOVE, "UPDATE schedule SET last = ?, next = ? WHERE name = ?")                  \
 	X(RUNNER_COUNT, "UPDATE state SET runner = runner + 1 RETURNING runner")                   \
 	X(RUNNER_ADD, "INSERT INTO runner(" SQL_RUNNER_COLUMNS ") "                                \
-	              "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)")                                         \
+	              "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                       \
 	X(RUNNER_FIND, "SELECT " SQL_RUNNER_COLUMNS " FROM runner WHERE name = ?")                 \
 	X(RUNNER_READ, "SELECT " SQL_RUNNER_COLUMNS " FROM runner WHERE number = ?")               \
+	X(RUNNER_OWNER, "SELECT owner FROM runner WHERE number = ?")                               \
 	X(RUNNER_NEXT, "SELECT " SQL_RUNNER_COLUMNS " FROM runner WHERE number > ? "               \
 	               "ORDER BY number LIMIT 1")                                                  \
 	X(RUNNER_SLOTS, "SELECT slot FROM runner ORDER BY slot")                                   \
+	X(RUNNER_MARK, "UPDATE runner SET proofs = proofs + 1, wish = iif(?1 > 0, ?1, wish), "     \
+	               "state = ifnull(?2, state) WHERE number = ?3 OR name = ?4 "                 \
+	               "RETURNING number")                                                         \
 	X(RUNNER_DROP, "DELETE FROM runner WHERE number = ?")                                      \
 	X(SHARD_READ, "SELECT runner, fence, counter FROM shard WHERE queue = ? AND number = ?")   \
 	X(SHARD_WRITE, "INSERT OR REPLACE INTO shard(queue, number, runner, fence, counter) "      \
 	               "VALUES(?, ?, ?, ?, ?)")                                                    \
+	X(SHARD_HELD, "SELECT queue, number, fence FROM shard WHERE runner = ? "                   \
+	              "ORDER BY queue, number")                                                    \
 	X(SHARD_COUNT, "UPDATE shard SET counter = ? WHERE queue = ? AND number = ?")              \
 	X(SHARD_FREE, "UPDATE shard SET runner = NULL WHERE runner = ?")
 

@@ -265,6 +265,13 @@ enum baton_err sqlite_write_fences(struct sqlite_store *s,
 	return group_do(&s->group, &r);
 }
 
+enum baton_err sqlite_write_proof(struct sqlite_store *s,
+                                  enum baton_err (*run)(void *store, void *args), void *args)
+{
+	struct request r = {.run = run, .args = args, .first = true, .fences = true};
+	return group_do(&s->group, &r);
+}
+
 static enum baton_err sqlite_version(struct baton_store *store, uint64_t *ret)
 {
 	struct sqlite_store *s = (struct sqlite_store *)store;
@@ -328,7 +335,9 @@ static const struct store_ops ops = {
 	.schedule_step = sqlite_schedule_step,
 	.runner_add = sqlite_runner_add,
 	.runner_remove = sqlite_runner_remove,
+	.runner_settle = sqlite_runner_settle,
 	.runner_next = sqlite_runner_next,
+	.runner_mark = sqlite_runner_mark,
 	.shard_change = sqlite_shard_change,
 	.shard_list = sqlite_shard_list,
 	.tick = sqlite_tick,

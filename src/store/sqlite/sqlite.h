@@ -48,6 +48,10 @@ enum baton_err sqlite_write_first(struct sqlite_store *s,
 enum baton_err sqlite_write_fences(struct sqlite_store *s,
                                    enum baton_err (*run)(void *store, void *args), void *args);
 
+/* Before others as well, and synced even in a relaxed store. */
+enum baton_err sqlite_write_proof(struct sqlite_store *s,
+                                  enum baton_err (*run)(void *store, void *args), void *args);
+
 /* Around every use of `read`. BATON_STORAGE: the file is not where it was any more, and nothing has
  * begun. */
 enum baton_err sqlite_read_begin(struct sqlite_store *s);
@@ -121,8 +125,11 @@ enum baton_err sqlite_runner_add(struct baton_store *store, struct runner_row *r
                                  struct runner_row *ret_other);
 enum baton_err sqlite_runner_remove(struct baton_store *store, uint64_t number,
                                     enum runner_end end);
+enum baton_err sqlite_runner_settle(struct baton_store *store, uint64_t number,
+                                    const struct baton_work_proof *known, size_t count);
 enum baton_err sqlite_runner_next(struct baton_store *store, uint64_t after,
                                   struct runner_row *ret_row);
+enum baton_err sqlite_runner_mark(struct baton_store *store, const struct runner_mark *mark);
 enum baton_err sqlite_shard_change(struct baton_store *store, const struct shard_change *change);
 enum baton_err sqlite_shard_list(struct baton_store *store, struct baton_str queue, uint32_t first,
                                  struct baton_shard_answer *answers, size_t count);

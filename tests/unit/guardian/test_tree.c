@@ -70,6 +70,30 @@ static void a_circle_leads_nowhere(void **state)
 	assert_int_equal(tree_keep(kin, 0, 10), 0);
 }
 
+static void who_is_spared_goes_with_all_below(void **state)
+{
+	(void)state;
+	/* 11 with 12 and 5, 13 with 14. */
+	struct kin kin[] = {{.pid = 5, .parent = 12},
+	                    {.pid = 11, .parent = 10},
+	                    {.pid = 12, .parent = 11},
+	                    {.pid = 13, .parent = 10},
+	                    {.pid = 14, .parent = 13}};
+	struct tree tree = {.kin = kin, .count = tree_keep(kin, 5, 10)};
+	assert_int_equal(tree.count, 5);
+	tree_spare(&tree, NULL, 0);
+	assert_int_equal(tree.count, 5);
+	tree_excuse(&tree, (const int32_t[]){13, 99}, 2);
+	tree_spare(&tree, (const int32_t[]){11, 99}, 2);
+	assert_int_equal(tree.count, 2);
+	assert_int_equal(kin[0].pid, 13);
+	assert_int_equal(kin[0].line, KIN_EXCUSED);
+	assert_int_equal(kin[1].pid, 14);
+	assert_int_equal(kin[1].line, KIN_OURS);
+	tree_spare(&tree, (const int32_t[]){13}, 1);
+	assert_int_equal(tree.count, 0);
+}
+
 /* Forks, and tells the pid of its child; both wait to be killed, or to be asked. */
 static int with_a_child(int channel, void *arg)
 {
@@ -166,6 +190,7 @@ int main(void)
 		cmocka_unit_test(the_parent_stands_after_a_name_of_any_kind),
 		cmocka_unit_test(who_descends_is_kept_and_nobody_else),
 		cmocka_unit_test(a_circle_leads_nowhere),
+		cmocka_unit_test(who_is_spared_goes_with_all_below),
 		cmocka_unit_test(children_and_their_children_are_found),
 		cmocka_unit_test(who_is_not_of_the_family_gets_no_signal),
 		cmocka_unit_test(each_allocation_may_fail),

@@ -67,14 +67,18 @@ static void resume(const struct tracer *t, pid_t pid, int sig)
 	ptrace(t->killed ? PTRACE_CONT : PTRACE_SYSCALL, pid, NULL, (uintptr_t)sig);
 }
 
-static enum role role_of_child(enum role parent, bool thread)
+static enum role role_of_child(const struct tracer *t, enum role parent, bool thread)
 {
 	switch (parent) {
 	case ROLE_PATRON:
 		return ROLE_GUARDIAN;
 	case ROLE_GUARDIAN:
 	case ROLE_KEEPER:
-		return thread ? ROLE_KEEPER : ROLE_COMMAND;
+		if (thread)
+			return ROLE_KEEPER;
+		return t->plan->nannies ? ROLE_NANNY : ROLE_COMMAND;
+	case ROLE_NANNY:
+		return ROLE_COMMAND;
 	case ROLE_COMMAND:
 	case ROLE_OTHERS:
 	case ROLES:
@@ -95,7 +99,7 @@ static void forked(struct tracer *t, pid_t parent, bool thread)
 	if (!child)
 		child = add(t, (pid_t)pid);
 	const struct tracee *from = find(t, parent);
-	child->role = role_of_child(from->role, thread);
+	child->role = role_of_child(t, from->role, thread);
 	child->process = thread ? from->process : child->pid;
 	if (early)
 		resume(t, child->pid, 0);

@@ -11,7 +11,8 @@ enum role {
 	ROLE_PATRON = 1, /* the process itself */
 	ROLE_GUARDIAN,   /* what it forks */
 	ROLE_KEEPER,     /* a thread of that one */
-	ROLE_COMMAND,    /* what that one forks */
+	ROLE_NANNY,      /* what that one forks, if there are nannies */
+	ROLE_COMMAND,    /* what the last of these forks */
 	ROLE_OTHERS,     /* what descends from the command */
 	ROLES
 };
@@ -22,6 +23,7 @@ enum role {
 struct tracer_plan {
 	void (*body)(void *arg); /* what the process does; it exits afterwards */
 	void *arg;
+	bool nannies;   /* between the guardian and a command there is one */
 	enum role role; /* who is killed ... */
 	unsigned call;  /* ... before his call of this number, from 1; or CALL_SETTLED */
 

@@ -44,6 +44,11 @@ static const struct harm harms[] = {
 	{"UPDATE owner SET claims = claims + 1",
          "1 owners have another number of claims than they count"},
 	{"DELETE FROM claim", "1 owners have another number of claims than they count"},
+	{"UPDATE shard SET queue = 99", "1 shards have no queue"},
+	{"DELETE FROM runner", "1 shards have an owner that is not registered"},
+	{"UPDATE state SET runner = 0", "1 runners have a number that was not given out"},
+	{"UPDATE runner SET wish = 0", "1 runners are asked for what there is not"},
+	{"UPDATE runner SET wish = 5", "1 runners are asked for what there is not"},
 };
 
 static void harm(const char *path, const char *sql)
@@ -56,7 +61,7 @@ static void harm(const char *path, const char *sql)
 	sqlite3_close(db);
 }
 
-/* A batch in each state, and two in a lane. */
+/* A batch in each state, two in a lane, and a runner with a shard. */
 static void make_all(struct world *w)
 {
 	struct baton_work_claims *claims = NULL;
@@ -77,6 +82,12 @@ static void make_all(struct world *w)
 	assert_ok(put_some(w->store, "q", "lane", 2));
 	assert_ok(baton_work_put(w->store, &later, 1, &put));
 	assert_ok(put_some(w->store, "q", "", 1));
+	world_close(w);
+	harm(w->path, "UPDATE state SET runner = 1");
+	harm(w->path, "INSERT INTO runner(number, name, slot, endpoint, labels, owner, weight, ttl,"
+	              " since) VALUES(1, 'r', 0, '', '', '', 1, 1, 1)");
+	harm(w->path, "INSERT INTO shard VALUES(1, 0, 1, 1, 0)");
+	world_open(w);
 	assert_sound(w->store);
 	world_close(w);
 }

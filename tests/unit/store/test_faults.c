@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <baton/shard.h>
 #include <sqlite3.h>
 
 #include "store/sqlite/sqlite.h"
@@ -85,6 +86,18 @@ static void lease_until_full(struct baton_store *store)
 	need(says("there is no room left on its disk; nothing was changed"), "full");
 }
 
+/* A runner that has nothing to write notices it all the same. */
+static void prove_until_full(struct baton_runner *runner)
+{
+	enum baton_err e;
+	unsigned i = 0;
+	while ((e = baton_runner_prove(runner)) == BATON_OK && i < PUTS_MAX)
+		i++;
+	need(e == BATON_STORAGE, "a full disk is BATON_STORAGE");
+	need(says("there is no room left on its disk; nothing was changed"), "full");
+	need(baton_runner_beat(runner) == BATON_OK, "beats need no disk");
+}
+
 static int use_a_disk_that_cannot_be_written(int channel, void *arg)
 {
 	struct world *w = arg;
@@ -106,6 +119,8 @@ static int use_a_full_disk(int channel, void *arg)
 	struct world *w = arg;
 	struct baton_store *store = NULL;
 	struct baton_work_claims *before = NULL, *claims = NULL;
+	struct baton_runner *runner = NULL;
+	const struct baton_runner_ask ask = {.name = BATON_STR("r"), .ttl = baton_duration_s(10)};
 	char filler[WORLD_PATH];
 	(void)channel;
 	if (!mount_small(w))
@@ -116,8 +131,10 @@ static int use_a_full_disk(int channel, void *arg)
 	need(put_some(store, "q", "lane", 1) == BATON_OK, "put");
 	need(claim_some(store, "q", 1, &before) == BATON_OK && before, "claim");
 	need(put_some(store, "q", "", 1) == BATON_OK, "put");
+	need(baton_runner_register(store, &ask, &runner, NULL) == BATON_OK, "register");
 	uint64_t puts = put_until_full(store);
 	lease_until_full(store);
+	prove_until_full(runner);
 	for (int i = 0; i < 3; i++) {
 		need(complete(store, &before->claims[0], "next") == BATON_STORAGE, "complete");
 		need(says("there is no room left on its disk"), "complete");
@@ -125,6 +142,8 @@ static int use_a_full_disk(int channel, void *arg)
 	}
 	need(is_sound(store), "a full store is sound");
 	unlink(filler);
+	need(baton_runner_prove(runner) == BATON_OK, "prove after all");
+	baton_runner_leave(runner);
 	need(complete(store, &before->claims[0], "next") == BATON_OK, "complete after all");
 	need(put_some(store, "q", "lane", 20) == BATON_OK, "put after all");
 	struct baton_queue_info info;

@@ -227,6 +227,10 @@ static enum baton_err do_runner(struct scene *s, struct baton_store *store)
 		e = baton_shard_take(r, &shard, 1, &owned);
 	if (e == BATON_OK)
 		e = baton_runner_tick(r, &tick, &claims);
+	if (e == BATON_OK)
+		e = baton_runner_tell(r, BATON_STR("attached"));
+	if (e == BATON_OK)
+		e = baton_runner_wish(store, ask.name, BATON_WISH_DRAIN);
 	baton_work_claims_free(claims);
 	baton_runner_leave(r);
 	return e;

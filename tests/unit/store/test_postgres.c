@@ -1,7 +1,6 @@
 /* What only a store in PostgreSQL can run into: other people's transactions, a server that ends,
  * rights that are missing. */
 #include <inttypes.h>
-#include <libpq-fe.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -14,105 +13,9 @@
 #include <baton/store.h>
 #include <baton/work.h>
 
-#include "support/cluster.h"
-#include "support/fake_clock.h"
-#include "support/harness.h"
+#include "served.h"
 #include "support/rng.h"
 #include "support/soak.h"
-
-static struct cluster cluster;
-
-struct bench {
-	char where[300];
-	struct baton_store *store;
-};
-
-static struct baton_store *open_as(const char *where)
-{
-	struct baton_store *store = NULL;
-	const struct baton_store_options options = {.where = baton_str_z(where),
-	                                            .owner = BATON_STR("tester")};
-	if (baton_store_open(&options, &store) != BATON_OK)
-		fail_msg("%s", baton_err_detail());
-	return store;
-}
-
-static int setup(void **state)
-{
-	struct bench *b = calloc(1, sizeof *b);
-	cluster_database(&cluster, b->where, sizeof b->where);
-	b->store = open_as(b->where);
-	*state = b;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct bench *b = *state;
-	uint64_t faults = 1;
-	assert_int_equal(baton_store_check(b->store, NULL, NULL, &faults), BATON_OK);
-	assert_int_equal(faults, 0);
-	baton_store_close(b->store);
-	cluster_drop(&cluster, b->where);
-	free(b);
-	return 0;
-}
-
-/* Another program's connection. */
-static PGconn *user_of(const struct bench *b)
-{
-	PGconn *pg = PQconnectdb(b->where + strlen("postgres:"));
-	assert_int_equal(PQstatus(pg), CONNECTION_OK);
-	return pg;
-}
-
-static bool does(PGconn *pg, const char *sql)
-{
-	PGresult *r = PQexec(pg, sql);
-	ExecStatusType status = PQresultStatus(r);
-	PQclear(r);
-	return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
-}
-
-static enum baton_err put_into(struct baton_store *store, const char *lane, const char *text)
-{
-	struct baton_str payload = baton_str_z(text);
-	struct baton_put put;
-	const struct baton_batch b = {.queue = BATON_STR("q"),
-	                              .lane = baton_str_z(lane),
-	                              .payloads = &payload,
-	                              .count = 1};
-	return baton_work_put(store, &b, 1, &put);
-}
-
-/* Claims one batch, writes what its payload is, and completes it. Returns its number; 0: there is
- * none. */
-static uint64_t take_one(struct baton_store *store, char lane[64], char text[64])
-{
-	struct baton_work_claims *claims = NULL;
-	const struct baton_work_ask ask = {.queue = BATON_STR("q"), .claims = 1, .max = 1};
-	struct baton_work_ended ended;
-	assert_int_equal(baton_work_claim(store, &ask, &claims), BATON_OK);
-	if (!claims)
-		return 0;
-	const struct baton_work_claim *c = &claims->claims[0];
-	uint64_t seq = c->batches[0].seq;
-	const struct baton_work_end end = {.proof = c->proof, .how = BATON_COMPLETE};
-	snprintf(lane, 64, "%.*s", (int)c->lane.len, c->lane.ptr);
-	snprintf(text, 64, "%.*s", (int)c->batches[0].payloads[0].len,
-	         c->batches[0].payloads[0].ptr);
-	assert_int_equal(baton_work_end(store, &end, 1, &ended), BATON_OK);
-	assert_int_equal(ended.err, BATON_OK);
-	baton_work_claims_free(claims);
-	return seq;
-}
-
-static void assert_next(struct bench *b, const char *expected)
-{
-	char lane[64], text[64];
-	assert_true(take_one(b->store, lane, text) > 0);
-	assert_string_equal(text, expected);
-}
 
 static void a_lane_is_in_the_order_of_commits_whoever_put_first(void **state)
 {
@@ -353,6 +256,9 @@ static void who_may_only_put_can_do_nothing_else(void **state)
 		"INSERT INTO baton.staged(id, xid, what, queue) VALUES (1, '1', 'cancel', 'q')",
 		"SELECT baton.cancel(1)",
 		"SELECT baton.complete('1-1', '00000000000000000000000000000000')",
+		"SELECT baton.admit('s', 1)",
+		"SELECT baton.ring('')",
+		"SELECT * FROM baton.sleeper",
 		"SELECT baton.tidy(1, 1)",
 		"SELECT nextval('baton.seq')",
 		"CREATE TABLE baton.t(x int)",
@@ -464,16 +370,16 @@ static void what_is_no_store_is_refused(void **state)
 	cluster_run(b->where, "UPDATE baton.state SET version = 1000");
 	assert_int_equal(try_open(b->where, false), BATON_INVALID);
 	assert_says("a newer baton has to open it");
-	cluster_run(b->where, "UPDATE baton.state SET version = 2");
+	cluster_run(b->where, "UPDATE baton.state SET version = 3");
 	cluster_run(b->where, "ALTER TABLE baton.state RENAME TO statue");
 	assert_int_equal(try_open(b->where, false), BATON_INVALID);
 	assert_says("another program's");
 	cluster_run(b->where, "ALTER TABLE baton.statue RENAME TO state");
 	snprintf(where, sizeof where, "postgres:host=%s dbname=postgres user=baton",
-	         cluster.directory);
+	         served_cluster()->directory);
 	assert_int_equal(try_open(where, true), BATON_NOT_FOUND);
 	snprintf(where, sizeof where, "postgres:host=%s dbname=nowhere user=baton password=geheim",
-	         cluster.directory);
+	         served_cluster()->directory);
 	assert_int_equal(try_open(where, false), BATON_STORAGE);
 	assert_says("nowhere");
 	assert_null(strstr(baton_err_detail(), "geheim"));
@@ -536,6 +442,44 @@ static void in_a_copy_nothing_is_held_and_fences_are_higher(void **state)
 	baton_store_close(copy);
 }
 
+/* Those who were there go on with another server, which may not know of the last fences. */
+static void after_a_failover_fences_are_higher(void **state)
+{
+	struct bench *b = *state;
+	enum baton_err answer;
+	struct baton_lease before = hold(b->store, "s");
+	struct baton_lease_proof proof = {BATON_STR("s"), &before};
+	cluster_standby(served_cluster());
+	assert_int_equal(put_into(b->store, "x", "1"), BATON_STORAGE);
+	assert_says("read-only");
+	cluster_run(b->where, "SELECT pg_promote()");
+	assert_int_equal(put_into(b->store, "x", "2"), BATON_OK);
+	assert_int_equal(baton_lease_release(b->store, &proof, 1, &answer), BATON_OK);
+	assert_int_equal(answer, BATON_OK);
+	assert_true(hold(b->store, "s").fence.v > before.fence.v + 1000);
+	assert_next(b, "2");
+}
+
+/* Longer than six times the patience. */
+static void a_statement_that_takes_too_long_is_given_up(void **state)
+{
+	struct bench *b = *state;
+	struct baton_store *store = NULL;
+	const struct baton_store_options options = {.where = baton_str_z(b->where),
+	                                            .patience = baton_duration_ms(50)};
+	assert_int_equal(baton_store_open(&options, &store), BATON_OK);
+	cluster_run(b->where,
+	            "CREATE FUNCTION public.dawdle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+	            "PERFORM pg_sleep(600); RETURN NULL; END $$; "
+	            "CREATE TRIGGER dawdle AFTER INSERT ON baton.batch "
+	            "FOR EACH ROW EXECUTE FUNCTION public.dawdle()");
+	assert_int_equal(put_into(store, "x", "1"), BATON_BUSY);
+	cluster_run(b->where, "DROP TRIGGER dawdle ON baton.batch; DROP FUNCTION public.dawdle()");
+	assert_int_equal(put_into(store, "x", "2"), BATON_OK);
+	assert_next(b, "2");
+	baton_store_close(store);
+}
+
 static void what_is_old_is_forgotten_along_the_way(void **state)
 {
 	struct bench *b = *state;
@@ -581,7 +525,7 @@ static void what_was_acknowledged_outlasts_the_server(void **state)
 	for (unsigned crashes = 1; crashes <= 3; crashes++) {
 		while (atomic_load(&l.acknowledged) < crashes * 20)
 			sched_yield();
-		cluster_crash(&cluster);
+		cluster_crash(served_cluster());
 	}
 	while (atomic_load(&l.acknowledged) < 100)
 		sched_yield();
@@ -598,30 +542,26 @@ static void what_was_acknowledged_outlasts_the_server(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(a_lane_is_in_the_order_of_commits_whoever_put_first),
-		TEST(two_who_put_into_two_lanes_the_other_way_round_do_not_stop_each_other),
-		TEST(what_a_user_puts_is_there_if_he_commits),
-		TEST(a_queue_that_a_user_makes_is_as_any_other),
-		TEST(concurrent_writers_lose_nothing_and_keep_the_order_of_their_lanes),
-		TEST(a_completion_in_a_users_transaction_is_refused_once_another_has_the_work),
-		TEST(who_may_only_put_can_do_nothing_else),
-		TEST(a_busy_lock_is_waited_for_with_a_bound),
-		TEST(a_lost_connection_is_made_again),
-		TEST(a_commit_that_was_not_made_has_failed),
-		TEST(a_commit_that_was_made_though_its_answer_is_lost_has_succeeded),
-		TEST(what_is_no_store_is_refused),
-		TEST(missing_rights_and_read_only_servers_are_named),
-		TEST(in_a_copy_nothing_is_held_and_fences_are_higher),
-		TEST(what_is_old_is_forgotten_along_the_way),
-		TEST(what_was_acknowledged_outlasts_the_server),
+		SERVED_TEST(a_lane_is_in_the_order_of_commits_whoever_put_first),
+		SERVED_TEST(two_who_put_into_two_lanes_the_other_way_round_do_not_stop_each_other),
+		SERVED_TEST(what_a_user_puts_is_there_if_he_commits),
+		SERVED_TEST(a_queue_that_a_user_makes_is_as_any_other),
+		SERVED_TEST(concurrent_writers_lose_nothing_and_keep_the_order_of_their_lanes),
+		SERVED_TEST(
+			a_completion_in_a_users_transaction_is_refused_once_another_has_the_work),
+		SERVED_TEST(who_may_only_put_can_do_nothing_else),
+		SERVED_TEST(a_busy_lock_is_waited_for_with_a_bound),
+		SERVED_TEST(a_lost_connection_is_made_again),
+		SERVED_TEST(a_commit_that_was_not_made_has_failed),
+		SERVED_TEST(a_commit_that_was_made_though_its_answer_is_lost_has_succeeded),
+		SERVED_TEST(what_is_no_store_is_refused),
+		SERVED_TEST(missing_rights_and_read_only_servers_are_named),
+		SERVED_TEST(in_a_copy_nothing_is_held_and_fences_are_higher),
+		SERVED_TEST(a_statement_that_takes_too_long_is_given_up),
+		SERVED_TEST(after_a_failover_fences_are_higher),
+		SERVED_TEST(what_is_old_is_forgotten_along_the_way),
+		SERVED_TEST(what_was_acknowledged_outlasts_the_server),
 	};
-	if (!cluster_start(&cluster, true)) {
-		printf("1..0 # SKIP no PostgreSQL server can be started here\n");
-		return 0;
-	}
-	int failed = cmocka_run_group_tests_name("postgres", tests, NULL, NULL);
-	cluster_stop(&cluster);
-	return failed;
+	return served_main("postgres", tests, sizeof tests / sizeof tests[0]);
 }

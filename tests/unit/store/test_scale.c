@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <baton/shard.h>
 #include <sqlite3.h>
 
+#include "queue/place.h"
 #include "store/sqlite/sqlite.h"
 #include "support/skips.h"
 #include "support/soak.h"
@@ -204,11 +206,72 @@ static void the_cost_of_a_life_does_not_grow(void **state)
 	}
 }
 
+#define SHARDS 1000
+
+/* What a tick of so many shards costs, of which so many have something, one batch each. */
+static struct cost tick_cost(struct world *w, uint32_t asked, uint32_t filled)
+{
+	static struct baton_shard shards[SHARDS];
+	static struct baton_shard_answer answers[SHARDS];
+	static char lanes[SHARDS * 8][16];
+	struct baton_runner *r = NULL;
+	const struct baton_runner_ask ask = {.name = BATON_STR("r"),
+	                                     .weight = 1,
+	                                     .ttl = baton_duration_s(10)};
+	struct baton_queue_policy p = baton_queue_policy_default();
+	struct baton_work_claims *claims = NULL;
+	p.shards = SHARDS;
+	world_open(w);
+	assert_ok(baton_queue_set(w->store, BATON_STR("q"), &p));
+	assert_ok(baton_runner_register(w->store, &ask, &r, NULL));
+	for (uint32_t i = 0; i < SHARDS; i++)
+		shards[i] = (struct baton_shard){BATON_STR("q"), i, 1, 1};
+	assert_ok(baton_shard_take(r, shards, SHARDS, answers));
+	for (uint32_t shard = 0, i = 0; shard < filled; i++) {
+		snprintf(lanes[i], sizeof lanes[i], "%u", (unsigned)i);
+		if (place_of_lane(BATON_STR("q"), baton_str_z(lanes[i]), SHARDS) >= asked)
+			continue;
+		put_many(w->store, "q", lanes[i], 1, 0);
+		shard++;
+	}
+	const struct baton_tick t = {.shards = shards,
+	                             .shard_count = asked,
+	                             .owned = answers,
+	                             .claims = 1};
+	struct baton_tick none = t;
+	none.shard_count = 0;
+	assert_ok(baton_runner_tick(r, &none, &claims));
+	spent(w->store);
+	assert_ok(baton_runner_tick(r, &t, &claims));
+	struct cost c = spent(w->store);
+	assert_int_equal(claims ? claims->count : 0, filled > 0);
+	baton_work_claims_free(claims);
+	baton_runner_leave(r);
+	world_close(w);
+	world_remove(w->path);
+	return c;
+}
+
+static void a_shard_that_has_nothing_costs_a_tick_nothing(void **state)
+{
+	struct world *w = *state;
+	struct cost one = tick_cost(w, 1, 0), all = tick_cost(w, SHARDS, 0);
+	print_message("# nothing: of 1 shard %d steps, of %d %d\n", (int)one.steps, SHARDS,
+	              (int)all.steps);
+	assert_true(all.steps <= one.steps && all.pages <= one.pages);
+	one = tick_cost(w, 1, 1);
+	all = tick_cost(w, SHARDS, 1);
+	print_message("# one job: of 1 shard %d steps, of %d %d\n", (int)one.steps, SHARDS,
+	              (int)all.steps);
+	assert_true(all.steps <= one.steps + 20 && all.pages <= one.pages + 5);
+}
+
 int main(void)
 {
 	skips_repair();
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(the_cost_of_a_life_does_not_grow),
+		WORLD_TEST(a_shard_that_has_nothing_costs_a_tick_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

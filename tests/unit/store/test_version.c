@@ -15,6 +15,11 @@ static const char *const back[] = {
 	"ALTER TABLE state DROP COLUMN runner;",
 	/* 3 to 2 */
 	"ALTER TABLE queue DROP COLUMN top; ALTER TABLE queue DROP COLUMN floor;",
+	/* 4 to 3 */
+	"ALTER TABLE state DROP COLUMN shards; ALTER TABLE runner DROP COLUMN queues;"
+	"ALTER TABLE runner DROP COLUMN guardian; ALTER TABLE runner DROP COLUMN life;"
+	"ALTER TABLE runner DROP COLUMN wish; ALTER TABLE runner DROP COLUMN state;"
+	"ALTER TABLE runner DROP COLUMN proofs; ALTER TABLE runner DROP COLUMN host;",
 };
 #define NEWEST ((int)(sizeof back / sizeof back[0]) + 1)
 

@@ -1,0 +1,199 @@
+<?php
+// A persistent worker of `baton work --stream`, in one file without dependencies.
+//
+//     require 'baton_worker.php';
+//
+//     baton_serve(function (BatonClaim $claim) {
+//         foreach ($claim->payloads() as $payload) { ... }
+//         return 'done';
+//     });
+//
+// What the function returns is the result: text, or anything that JSON can hold. An exception fails
+// the claim, which is tried again later; BatonReject says that it can never succeed, and BatonRetry
+// when to try again.
+declare(strict_types=1);
+
+// It can never succeed: dead at once.
+class BatonReject extends Exception {}
+
+// It failed, and is tried again after $delayMs; 0: as the policy of its queue says.
+class BatonRetry extends Exception
+{
+    public function __construct(string $error, public readonly int $delayMs = 0)
+    {
+        parent::__construct($error);
+    }
+}
+
+// The descriptor 3, over which the runner speaks.
+class BatonChannel
+{
+    private $stream;
+    private array $lines = [];
+    private string $rest = '';
+    private array $cancelled = [];
+
+    public function __construct()
+    {
+        $this->stream = fopen('php://fd/3', 'r+');
+        if ($this->stream === false) {
+            fwrite(STDERR, "this is run by: baton work QUEUE --stream -- php FILE\n");
+            exit(64);
+        }
+        stream_set_blocking($this->stream, true);
+    }
+
+    public function say(array $fields): void
+    {
+        $flags = JSON_THROW_ON_ERROR | JSON_UNESCAPED_UNICODE | JSON_UNESCAPED_SLASHES;
+        $line = json_encode($fields, $flags) . "\n";
+        while ($line !== '') {
+            $sent = fwrite($this->stream, $line);
+            if ($sent === false || $sent === 0) {
+                fwrite(STDERR, "the runner has gone\n");
+                exit(1);
+            }
+            $line = substr($line, $sent);
+        }
+    }
+
+    // Takes in what is there, or waits for something. False: there will be nothing more.
+    private function read(): bool
+    {
+        $bytes = fread($this->stream, 65536);
+        if ($bytes === false || $bytes === '') {
+            return false;
+        }
+        $lines = explode("\n", $this->rest . $bytes);
+        $this->rest = array_pop($lines);
+        foreach ($lines as $line) {
+            $fields = json_decode($line, true, 512, JSON_THROW_ON_ERROR);
+            if (isset($fields['cancel'])) {
+                $this->cancelled[$fields['cancel']] = true;
+            } else {
+                $this->lines[] = $fields;
+            }
+        }
+        return true;
+    }
+
+    // The next claim; null: the runner has hung up.
+    public function next(): ?array
+    {
+        while (!$this->lines) {
+            if (!$this->read()) {
+                return null;
+            }
+        }
+        return array_shift($this->lines);
+    }
+
+    public function isCancelled(string $claim): bool
+    {
+        $read = [$this->stream];
+        $none = null;
+        if (stream_select($read, $none, $none, 0) > 0) {
+            $this->read();
+        }
+        return isset($this->cancelled[$claim]);
+    }
+
+    public function forget(string $claim): void
+    {
+        unset($this->cancelled[$claim]);
+    }
+}
+
+class BatonClaim
+{
+    public readonly string $id;
+    public readonly int $fence;
+    public readonly string $queue;
+    public readonly ?string $lane;
+    public readonly int $attempt;
+    public readonly array $jobs;
+    public array $emitted = [];
+
+    public function __construct(array $fields, private BatonChannel $channel)
+    {
+        $this->id = $fields['claim'];
+        $this->fence = $fields['fence'];
+        $this->queue = $fields['queue'];
+        $this->lane = $fields['lane'];
+        $this->attempt = $fields['attempt'];
+        $this->jobs = $fields['jobs'];
+    }
+
+    // Of all of its jobs, in order: strings of any bytes.
+    public function payloads(): iterable
+    {
+        foreach ($this->jobs as $job) {
+            foreach ($job['payloads'] ?? [$job] as $fields) {
+                yield $fields['payload'] ?? base64_decode($fields['payload_base64'], true);
+            }
+        }
+    }
+
+    // Puts follow-up work, in the moment in which this claim is completed.
+    public function emit(string $queue, mixed $payload, array $fields = []): void
+    {
+        $text = !is_string($payload) || preg_match('//u', $payload) === 1;
+        $job = $text ? ['payload' => $payload] : ['payload_base64' => base64_encode($payload)];
+        $this->emitted[] = ['queue' => $queue] + $job + $fields;
+    }
+
+    public function progress(mixed $value): void
+    {
+        $this->channel->say(['claim' => $this->id, 'progress' => $value]);
+    }
+
+    // Whether the runner wants it to stop.
+    public function isCancelled(): bool
+    {
+        return $this->channel->isCancelled($this->id);
+    }
+}
+
+function baton_answer(BatonClaim $claim, callable $handle): array
+{
+    $failed = ['claim' => $claim->id, 'ok' => false];
+    try {
+        $result = $handle($claim);
+        $answer = ['claim' => $claim->id, 'ok' => true, 'result' => $result,
+            'emit' => $claim->emitted];
+        json_encode($answer, JSON_THROW_ON_ERROR);
+        return $answer;
+    } catch (BatonReject $error) {
+        return $failed + ['error' => $error->getMessage(), 'retry' => false];
+    } catch (BatonRetry $error) {
+        return $failed + ['error' => $error->getMessage(), 'delay_ms' => $error->delayMs];
+    } catch (Throwable $error) {
+        return $failed + ['error' => $error::class . ': ' . $error->getMessage()];
+    }
+}
+
+// Until the runner hangs up.
+function baton_serve(callable $handle): void
+{
+    $channel = new BatonChannel();
+    while (($fields = $channel->next()) !== null) {
+        $claim = new BatonClaim($fields, $channel);
+        $channel->say(baton_answer($claim, $handle));
+        $channel->forget($claim->id);
+    }
+}
+
+if (realpath($_SERVER['SCRIPT_FILENAME'] ?? '') === __FILE__) {
+    // Counts the words of each payload, and has the sum kept.
+    baton_serve(function (BatonClaim $claim): array {
+        $words = 0;
+        foreach ($claim->payloads() as $payload) {
+            $words += count(preg_split('/\s+/', $payload, -1, PREG_SPLIT_NO_EMPTY));
+        }
+        echo "$words words in {$claim->queue}\n"; // goes to the runner's log
+        if ($claim->queue === 'words') {
+            $claim->emit('counts', ['words' => $words], ['lane' => $claim->lane]);
+        }
+        return ['words' => $words];
+    });
+}

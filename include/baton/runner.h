@@ -1,0 +1,165 @@
+/* A runner: a process that executes the work of queues, with one owner per lane.
+ *
+ * Several share a store, on one host or many. Each owns some shards of the queues that it serves,
+ * claims what is ready there, and has a handler for each claim. When it can no longer prove that it
+ * owns what it works on, it detaches: it stops its handlers, and runs nothing until it owns shards
+ * afresh.
+ *
+ * Handlers are commands under a guardian, a process beside the runner that ends them whatever
+ * becomes of the runner, one for each claim or persistent ones; or functions of the caller's, on
+ * threads of the runner's. */
+#ifndef BATON_RUNNER_H
+#define BATON_RUNNER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <baton/api.h>
+#include <baton/clock.h>
+#include <baton/detach.h>
+#include <baton/err.h>
+#include <baton/log.h>
+#include <baton/shard.h>
+#include <baton/store.h>
+#include <baton/str.h>
+#include <baton/time.h>
+#include <baton/work.h>
+
+BATON_BEGIN
+
+#define BATON_RUNNER_SLOTS_MAX 4096 /* handlers at once */
+#define BATON_RUNNER_SERVES_MAX 64  /* queues           */
+#define BATON_RUNNER_BEAT_MS 1000
+#define BATON_RUNNER_TTL_MS 30000 /* where all runners are on one host, and the dead are known */
+#define BATON_RUNNER_MARGIN_MS 5000
+#define BATON_RUNNER_TTL_FAR_MS 10000 /* where they are not */
+#define BATON_RUNNER_MARGIN_FAR_MS 2000
+#define BATON_RUNNER_DRAIN_MS 15000
+#define BATON_RUNNER_OUTPUT_MAX (1u << 20) /* bytes of a handler's result */
+
+/* A queue that is served. */
+struct baton_serve {
+	struct baton_str queue;
+	uint32_t weight; /* its share of the slots, 1 to BATON_RUNNER_WEIGHT_MAX; 0: 1 */
+	uint32_t join;   /* batches in a claim, to BATON_JOIN_MAX; 0: 1 */
+};
+
+/* One claim, for as long as its handler runs. */
+struct baton_run;
+
+/* The claim, with its payloads and its fence. Lives until the run ends. */
+BATON_API const struct baton_work_claim *baton_run_claim(const struct baton_run *run);
+
+/* Whether it should stop: the runner was detached, or is stopped, or its shard goes elsewhere.
+ * Cheap: one atomic load. */
+BATON_API bool baton_run_cancelled(const struct baton_run *run);
+
+/* Ends the run, now or later, by any thread, exactly once: `end` says how, its proof and ids are
+ * not looked at. What it points to is copied. Afterwards `run` is gone.
+ *
+ * BATON_INVALID: beyond a limit; the run failed with that as its error. BATON_NO_MEMORY: so too. */
+BATON_API enum baton_err baton_run_end(struct baton_run *run, const struct baton_work_end *end);
+
+/* Called for each claim on a thread of the runner's, as many at once as there are slots. It ends
+ * the run, or has it ended later. */
+typedef void (*baton_run_call)(void *arg, struct baton_run *run);
+
+/* What becomes of a function that still runs when its time is over: it cannot be killed. */
+enum baton_overtime {
+	BATON_OVERTIME_ABORT = 1, /* the process is, before anybody else can get the shard       */
+	BATON_OVERTIME_FENCED     /* it goes on: all its effects carry the fence, and are refused */
+};
+
+/* How claims are handled: by a command or by a function. */
+struct baton_handler {
+	/* Executed for each claim, with a group of its own, and the payload on its standard input;
+	 * several, or with `json`, as lines of JSON. NULL: none. It gets BATON_QUEUE, BATON_LANE,
+	 * BATON_CLAIM, BATON_FENCE, BATON_ATTEMPT, BATON_SEQ and BATON_JOB in its environment. Its
+	 * standard output is the result. Exit status 0 completes, 75 fails and is tried again, 65
+	 * is dead at once, anything else fails. */
+	char *const *command;
+	bool json;
+	struct baton_duration timeout; /* 0: none */
+	struct baton_duration grace;   /* from SIGTERM to SIGKILL; 0: 5 s */
+
+	/* The command is a persistent worker instead: it gets one claim after the other, and tells
+	 * how each ended, in lines of JSON on its descriptor 3, a socket; docs/handlers.md has the
+	 * words. When it dies it is started again. A claim that takes longer than the timeout ends
+	 * its worker; one that is to stop is cancelled, and ends its worker after the grace. */
+	bool stream;
+	uint32_t in_flight; /* with `stream`: claims that a worker has at once; 0: 1 */
+
+	const char *guardian; /* the helper; NULL: the installed one */
+
+	baton_run_call call; /* without a command */
+	void *arg;
+	enum baton_overtime overtime; /* without a command; has to be said */
+};
+
+struct baton_runner_options {
+	struct baton_store *store;   /* borrowed */
+	struct baton_runner_ask ask; /* ttl 0: the store's default; queues are those of `serves` */
+	const struct baton_serve *serves;
+	size_t serve_count;
+	struct baton_handler handler;
+	uint32_t slots;               /* handlers at once; 0: 4 for each processor. Of persistent
+	                               * workers: processes, and each has `in_flight` claims */
+	struct baton_duration beat;   /* 0: BATON_RUNNER_BEAT_MS */
+	struct baton_duration margin; /* 0: the store's default; ttl >= 3 beats + margin */
+	struct baton_duration drain;  /* 0: BATON_RUNNER_DRAIN_MS */
+	uint64_t claims;              /* ends after so many; 0: never */
+	bool until_empty;             /* ends when nothing is ready any more */
+	const struct baton_log *log;  /* NULL: none; borrowed */
+
+	/* Called by the loop when it was detached, or attached again. May be NULL. */
+	void (*changed)(void *arg, const struct baton_detach_info *info);
+	void *arg;
+};
+
+/* How it stands. */
+struct baton_runner_status {
+	struct baton_detach_info detach;
+	uint64_t number; /* of the registration; 0: none now */
+	uint32_t running, slots, shards;
+	uint64_t started, completed, failed, returned;
+	uint64_t refused;  /* ends that came under an old fence */
+	uint64_t detached; /* how often */
+	uint64_t ticks, takeovers;
+};
+
+struct baton_engine;
+
+/* Prepares a runner; nothing is registered yet.
+ *
+ * BATON_INVALID: a bad option; the detail says which, and its limit. BATON_SYSTEM: the guardian
+ * cannot be started. BATON_NO_MEMORY.
+ * What options point to is borrowed until the end. */
+BATON_API enum baton_err baton_engine_open(const struct baton_runner_options *options,
+                                           struct baton_engine **ret_engine);
+
+/* Runs until it is stopped, or has done what it was to do.
+ *
+ * BATON_OK. BATON_YIELD: a runner of that name is there. BATON_NOT_HELD: another one has taken its
+ * place. BATON_INVALID, BATON_FULL: it cannot be registered. BATON_SYSTEM: there is no guardian any
+ * more. BATON_TIMEOUT: it was stopped, but a call to the store has not returned, and
+ * baton_engine_close() waits for that. The detail says what. */
+BATON_API enum baton_err baton_engine_run(struct baton_engine *engine);
+
+/* Claims nothing more; what runs may go on for `grace`, the rest is given back, and then
+ * baton_engine_run() returns. Any thread; also from a signal handler. */
+BATON_API void baton_engine_stop(struct baton_engine *engine, struct baton_duration grace);
+
+/* Detaches by hand, and attaches again. Any thread. */
+BATON_API void baton_engine_detach(struct baton_engine *engine);
+BATON_API void baton_engine_attach(struct baton_engine *engine);
+
+/* Any thread. */
+BATON_API void baton_engine_look(struct baton_engine *engine, struct baton_runner_status *ret);
+
+/* Ends it; nothing runs. NULL is fine. */
+BATON_API void baton_engine_close(struct baton_engine *engine);
+
+BATON_END
+
+#endif

@@ -1,0 +1,16 @@
+/* The program baton-guardian, which the library starts beside a runner. Nobody else has a use for
+ * it. */
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "guardian/warden.h"
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && strcmp(argv[1], "--beside-runner") == 0)
+		return warden_live();
+	fputs("baton-guardian: this program is started by runners, and does nothing by itself\n",
+	      stderr);
+	return EX_USAGE;
+}

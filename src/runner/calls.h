@@ -1,0 +1,48 @@
+/* Handlers that are functions of the embedder's: threads, one for each slot at most. */
+#ifndef RUNNER_CALLS_H
+#define RUNNER_CALLS_H
+
+#include <pthread.h>
+
+#include <baton/runner.h>
+
+#include "runner/inbox.h"
+
+struct baton_run {
+	struct baton_run *next;               /* [mu] of those that wait for a thread */
+	struct baton_run *later, *sooner;     /* [mu] of all                          */
+	struct calls *calls;                  /* [const] */
+	uint64_t id;                          /* [const] */
+	const struct baton_work_claim *claim; /* [const] */
+	_Atomic bool cancelled;               /* [atomic] */
+	struct inbox_end end;                 /* [const] once it has ended */
+	struct core_end kept;                 /* [const] then: what is dropped with it */
+};
+
+struct calls {
+	const struct baton_alloc *alloc; /* [const] */
+	struct inbox *inbox;             /* [const] */
+	baton_run_call call;             /* [const] */
+	void *arg;                       /* [const] */
+	uint32_t max;                    /* [const] threads */
+	pthread_mutex_t mu;
+	pthread_cond_t changed;
+	pthread_t *threads;             /* [loop] */
+	uint32_t count;                 /* [loop] of threads */
+	uint32_t idle;                  /* [mu] threads without a run */
+	uint32_t waiting;               /* [mu] runs without a thread */
+	struct baton_run *first, *last; /* [mu] those */
+	struct baton_run *all;          /* [mu] that have not ended */
+	bool quit;                      /* [mu] */
+};
+
+enum baton_err calls_init(struct calls *calls, struct inbox *inbox, const struct baton_alloc *alloc,
+                          const struct baton_handler *handler, uint32_t slots);
+
+/* All runs have ended. */
+void calls_done(struct calls *calls);
+
+enum baton_err calls_start(struct calls *calls, uint64_t id, const struct baton_work_claim *claim);
+void calls_stop(struct calls *calls, uint64_t id);
+
+#endif

@@ -1,0 +1,180 @@
+/* Handlers that are commands, under a guardian. */
+#include "runner/commands.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/fail.h"
+#include "guardian/latch.h"
+#include "runner/payload.h"
+
+#define GRACE_MS 5000
+#define VARIABLES 8
+#define VARIABLE_MAX (BATON_NAME_MAX + 64)
+#define LINES_MAX (UINT64_C(1) << 30)
+
+/* A name that no other runner has, in the folder with the locks of that file's users. */
+static enum baton_err life_name(struct commands *c, const char *beside)
+{
+	struct baton_id id;
+	char text[BATON_ID_TEXT];
+	struct latch latch = LATCH_NONE;
+	enum baton_err e = baton_id_random(&id);
+	if (e != BATON_OK)
+		return e;
+	const struct baton_subject subject = {
+		.space = BATON_STR("runner"),
+		.label = baton_str_z(baton_id_print(&id, text)),
+	};
+	e = latch_name(&latch, beside, &subject);
+	memcpy(c->life, latch.path, sizeof c->life);
+	return e;
+}
+
+enum baton_err commands_init(struct commands *c, const struct commands_options *options)
+{
+	*c = (struct commands){.o = *options};
+	enum baton_err e = life_name(c, options->beside);
+	const struct wards_ask ask = {
+		.life = c->life,
+		.helper = options->handler->guardian,
+		.awake = options->awake,
+		.alloc = options->alloc,
+	};
+	return e == BATON_OK ? wards_open(&ask, &c->wards) : e;
+}
+
+void commands_done(struct commands *c)
+{
+	wards_close(c->wards);
+	c->wards = NULL;
+}
+
+static bool is_raw(const struct commands *c, const struct baton_work_claim *claim)
+{
+	return !c->o.handler->json && claim->count == 1 && claim->batches[0].count == 1;
+}
+
+struct environment {
+	char texts[VARIABLES][VARIABLE_MAX];
+	char *env[VARIABLES + 1];
+};
+
+static void environment_make(struct environment *e, const struct baton_work_claim *claim)
+{
+	const struct baton_work_batch *first = &claim->batches[0];
+	snprintf(e->texts[0], VARIABLE_MAX, "BATON_QUEUE=%.*s", (int)claim->queue.len,
+	         claim->queue.ptr);
+	snprintf(e->texts[1], VARIABLE_MAX, "BATON_LANE=%.*s", (int)claim->lane.len,
+	         claim->lane.len > 0 ? claim->lane.ptr : "");
+	snprintf(e->texts[2], VARIABLE_MAX, "BATON_CLAIM=%s", claim->proof.id);
+	snprintf(e->texts[3], VARIABLE_MAX, "BATON_FENCE=%" PRIu64, claim->fence.v);
+	snprintf(e->texts[4], VARIABLE_MAX, "BATON_ATTEMPT=%" PRIu32, first->attempt);
+	snprintf(e->texts[5], VARIABLE_MAX, "BATON_SEQ=%" PRIu64, first->seq);
+	snprintf(e->texts[6], VARIABLE_MAX, "BATON_JOB=%s", first->id.text);
+	snprintf(e->texts[7], VARIABLE_MAX, "BATON_JOBS=%zu", claim->count);
+	for (size_t i = 0; i < VARIABLES; i++)
+		e->env[i] = e->texts[i];
+	e->env[VARIABLES] = NULL;
+}
+
+struct baton_duration commands_grace(const struct baton_handler *handler)
+{
+	return handler->grace.ns > 0 ? handler->grace : baton_duration_ms(GRACE_MS);
+}
+
+enum baton_err commands_start(struct commands *c, uint64_t run,
+                              const struct baton_work_claim *claim)
+{
+	AUTO(buf_done) struct buf lines;
+	struct environment environment;
+	const struct baton_handler *h = c->o.handler;
+	buf_init(&lines, c->o.alloc, LINES_MAX);
+	struct baton_str input = claim->batches[0].payloads[0];
+	if (!is_raw(c, claim)) {
+		enum baton_err e = payload_lines(&lines, claim);
+		if (e != BATON_OK)
+			return e;
+		input = buf_str(&lines);
+	}
+	environment_make(&environment, claim);
+	const struct ward_spec spec = {
+		.id = run,
+		.argv = h->command,
+		.env = environment.env,
+		.input = &input,
+		.inputs = 1,
+		.channel = -1,
+		.timeout = h->timeout,
+		.grace = commands_grace(h),
+		.output_max = BATON_RESULT_MAX,
+	};
+	return wards_start(c->wards, &spec);
+}
+
+/* What a command's end means; `stopped`: this runner asked for it. */
+static enum baton_work_how how_of(const struct ward_news *news, bool stopped)
+{
+	if (news->how == WARD_EXITED && news->code == EX_OK)
+		return BATON_COMPLETE;
+	if (news->how == WARD_EXITED && news->code == EX_DATAERR)
+		return BATON_REJECT;
+	return stopped && !news->timed_out ? BATON_ABANDON : BATON_FAIL;
+}
+
+void commands_why(const struct ward_news *news, const struct baton_handler *handler, char *text,
+                  size_t max)
+{
+	char span[BATON_DURATION_TEXT];
+	if (news->timed_out)
+		snprintf(text, max, "it took longer than %s",
+		         baton_duration_print(handler->timeout, span));
+	else if (news->how == WARD_UNSTARTED)
+		snprintf(text, max, "'%.200s' cannot be executed: %s", handler->command[0],
+		         strerror(news->code));
+	else if (news->how == WARD_SIGNALED)
+		snprintf(text, max, "it was ended by signal %d (%s)", news->code,
+		         strsignal(news->code));
+	else
+		snprintf(text, max, "it ended with status %d", news->code);
+}
+
+static void said(const struct commands *c, const struct ward_news *news)
+{
+	if (c->o.said)
+		c->o.said(c->o.arg, news->id, news->text);
+}
+
+bool commands_next(struct commands *c, struct commands_news *ret)
+{
+	struct ward_news news;
+	while (wards_next(c->wards, &news)) {
+		switch (news.kind) {
+		case WARD_BEGUN:
+			break;
+		case WARD_SAID:
+			said(c, &news);
+			break;
+		case WARD_GUARDIAN_LOST:
+			c->lost = true;
+			break;
+		case WARD_ENDED:
+			*ret = (struct commands_news){
+				.run = news.id,
+				.end = {.result = news.text},
+			};
+			ret->end.how = how_of(&news, c->o.stopped(c->o.arg, news.id));
+			if (ret->end.how != BATON_COMPLETE) {
+				ret->end.result = (struct baton_str){NULL, 0};
+				commands_why(&news, c->o.handler, c->why, sizeof c->why);
+				ret->end.error = baton_str_z(c->why);
+			}
+			return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,62 @@
+/* What other threads tell the runner's loop: entries, and a descriptor that wakes it. */
+#ifndef RUNNER_INBOX_H
+#define RUNNER_INBOX_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runner/core.h"
+
+/* The end of a run; what it is part of is freed by way of its drop(). */
+struct inbox_end {
+	struct inbox_end *next;
+	uint64_t run;
+	struct core_end end;
+};
+
+struct inbox_beat {
+	uint64_t number; /* of the registration; 0: none has come */
+	enum baton_err err;
+	char why[CORE_WHY];
+	struct baton_mono sent;
+};
+
+/* What has come since the last time. */
+struct inbox_mail {
+	bool answered; /* the clerk is done */
+	bool news;     /* there may be work */
+	bool look;     /* a runner may be gone */
+	bool stop;
+	struct baton_duration grace; /* of the stop */
+	struct inbox_beat beat;
+	struct inbox_end *ends; /* in the order in which they came */
+};
+
+struct inbox {
+	int fd; /* [const] an eventfd */
+	pthread_mutex_t mu;
+	struct inbox_mail mail;      /* [mu] but for the stop */
+	struct inbox_end **end_last; /* [mu] */
+	_Atomic bool stop;           /* [atomic] */
+	_Atomic int64_t grace;       /* [atomic] before `stop` */
+};
+
+/* BATON_SYSTEM: no descriptor. */
+enum baton_err inbox_init(struct inbox *inbox);
+void inbox_done(struct inbox *inbox);
+
+void inbox_answered(struct inbox *inbox);
+void inbox_news(struct inbox *inbox);
+void inbox_look(struct inbox *inbox);
+void inbox_beat(struct inbox *inbox, const struct inbox_beat *beat);
+void inbox_end(struct inbox *inbox, struct inbox_end *end);
+
+/* Fine in a signal handler. */
+void inbox_stop(struct inbox *inbox, struct baton_duration grace);
+
+/* Takes out what is there. */
+void inbox_take(struct inbox *inbox, struct inbox_mail *ret);
+
+#endif

@@ -1,0 +1,132 @@
+/* Payloads as a handler reads them. */
+#include "runner/payload.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+#include <yajl/yajl_gen.h>
+
+#include "base/fail.h"
+#include "base/utf8.h"
+
+static bool is_text(struct baton_str s)
+{
+	uint32_t ch;
+	size_t step = 1;
+	for (size_t i = 0; i < s.len && step > 0; i += step)
+		step = utf8_next(s.ptr + i, s.len - i, &ch);
+	return step > 0;
+}
+
+static void add_base64(struct buf *buf, struct baton_str s)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	for (size_t i = 0; i < s.len && buf->err == BATON_OK; i += 3) {
+		size_t left = s.len - i;
+		uint32_t bits = (uint32_t)(unsigned char)s.ptr[i] << 16;
+		bits |= left > 1 ? (uint32_t)(unsigned char)s.ptr[i + 1] << 8 : 0;
+		bits |= left > 2 ? (unsigned char)s.ptr[i + 2] : 0;
+		char text[4] = {digits[bits >> 18 & 63], digits[bits >> 12 & 63],
+		                digits[bits >> 6 & 63], digits[bits & 63]};
+		for (size_t k = left < 3 ? left + 1 : 4; k < 4; k++)
+			text[k] = '=';
+		buf_append(buf, text, sizeof text);
+	}
+}
+
+static void print(void *arg, const char *text, size_t len)
+{
+	buf_append(arg, text, len);
+}
+
+static void add_text(yajl_gen gen, struct baton_str text)
+{
+	yajl_gen_reset(gen, NULL);
+	yajl_gen_string(gen, (const unsigned char *)(text.len > 0 ? text.ptr : ""), text.len);
+}
+
+static void add_payload(struct buf *buf, yajl_gen gen, struct baton_str payload)
+{
+	if (is_text(payload)) {
+		buf_append_str(buf, BATON_STR("\"payload\":"));
+		add_text(gen, payload);
+	} else {
+		buf_append_str(buf, BATON_STR("\"payload_base64\":\""));
+		add_base64(buf, payload);
+		buf_append_str(buf, BATON_STR("\""));
+	}
+}
+
+static void add_line(struct buf *buf, yajl_gen gen, const struct baton_work_batch *batch,
+                     struct baton_str payload)
+{
+	buf_printf(buf, "{\"job\":\"%s\",\"seq\":%" PRIu64 ",", batch->id.text, batch->seq);
+	add_payload(buf, gen, payload);
+	buf_append_str(buf, BATON_STR("}\n"));
+}
+
+static enum baton_err writer(struct buf *buf, yajl_gen *ret)
+{
+	*ret = yajl_gen_alloc(NULL);
+	if (!*ret)
+		return fail_memory(sizeof(void *), "lines of JSON");
+	yajl_gen_config(*ret, yajl_gen_print_callback, print, buf);
+	return BATON_OK;
+}
+
+enum baton_err payload_lines(struct buf *buf, const struct baton_work_claim *claim)
+{
+	yajl_gen gen;
+	enum baton_err e = writer(buf, &gen);
+	if (e != BATON_OK)
+		return e;
+	for (size_t i = 0; i < claim->count; i++) {
+		for (size_t k = 0; k < claim->batches[i].count; k++)
+			add_line(buf, gen, &claim->batches[i], claim->batches[i].payloads[k]);
+	}
+	yajl_gen_free(gen);
+	return buf->err;
+}
+
+static void add_job(struct buf *buf, yajl_gen gen, const struct baton_work_batch *batch)
+{
+	buf_printf(buf, "{\"id\":\"%s\",\"seq\":%" PRIu64 ",", batch->id.text, batch->seq);
+	if (batch->count == 1) {
+		add_payload(buf, gen, batch->payloads[0]);
+	} else {
+		buf_append_str(buf, BATON_STR("\"payloads\":["));
+		for (size_t i = 0; i < batch->count; i++) {
+			buf_append_str(buf, i > 0 ? BATON_STR(",{") : BATON_STR("{"));
+			add_payload(buf, gen, batch->payloads[i]);
+			buf_append_str(buf, BATON_STR("}"));
+		}
+		buf_append_str(buf, BATON_STR("]"));
+	}
+	buf_append_str(buf, BATON_STR("}"));
+}
+
+enum baton_err payload_claim(struct buf *buf, const struct baton_work_claim *claim)
+{
+	yajl_gen gen;
+	enum baton_err e = writer(buf, &gen);
+	if (e != BATON_OK)
+		return e;
+	buf_printf(buf, "{\"claim\":\"%s\",\"fence\":%" PRIu64 ",\"queue\":", claim->proof.id,
+	           claim->fence.v);
+	add_text(gen, claim->queue);
+	buf_append_str(buf, BATON_STR(",\"lane\":"));
+	if (claim->lane.len > 0)
+		add_text(gen, claim->lane);
+	else
+		buf_append_str(buf, BATON_STR("null"));
+	buf_printf(buf, ",\"attempt\":%" PRIu32 ",\"jobs\":[", claim->batches[0].attempt);
+	for (size_t i = 0; i < claim->count; i++) {
+		if (i > 0)
+			buf_append_str(buf, BATON_STR(","));
+		add_job(buf, gen, &claim->batches[i]);
+	}
+	buf_append_str(buf, BATON_STR("]}\n"));
+	yajl_gen_free(gen);
+	return buf->err;
+}

@@ -1,0 +1,18 @@
+/* Payloads as a handler reads them. */
+#ifndef RUNNER_PAYLOAD_H
+#define RUNNER_PAYLOAD_H
+
+#include <baton/work.h>
+
+#include "base/buf.h"
+
+/* One line of JSON for each payload of the claim: {"job":ID,"seq":N,"payload":TEXT}, or, if it is
+ * no UTF-8, "payload_base64" instead of "payload". */
+enum baton_err payload_lines(struct buf *buf, const struct baton_work_claim *claim);
+
+/* The claim as a persistent worker reads it, with a line feed: {"claim":ID,"fence":N,"queue":NAME,
+ * "lane":NAME,"attempt":N,"jobs":[{"id":ID,"seq":N,"payload":TEXT}]}. The lane may be null; a
+ * payload is as above, and a job with several has "payloads", a list of objects with one each. */
+enum baton_err payload_claim(struct buf *buf, const struct baton_work_claim *claim);
+
+#endif

@@ -1,0 +1,32 @@
+/* What a persistent worker says about a claim: one line of JSON, read as if an enemy had written
+ * it.
+ *
+ * {"claim":ID,"ok":true,"result":VALUE,"emit":[{"queue":NAME,"payload":VALUE}]}
+ * {"claim":ID,"ok":false,"error":TEXT,"retry":BOOLEAN,"delay_ms":N}
+ * {"claim":ID,"progress":VALUE} */
+#ifndef RUNNER_REPLY_H
+#define RUNNER_REPLY_H
+
+#include <stdbool.h>
+
+#include <baton/str.h>
+#include <baton/work.h>
+
+#include "base/arena.h"
+
+#define REPLY_LINE_MAX ((size_t)BATON_QUEUE_PAYLOAD_LIMIT) /* bytes of a line */
+#define REPLY_ERROR 256
+
+struct reply {
+	char claim[sizeof((struct baton_work_proof *)0)->id];
+	bool is_progress;          /* and no end */
+	struct baton_str progress; /* a string, or the JSON of another value */
+	struct baton_work_end end; /* without its proof */
+};
+
+/* Reads a line, without its line feed. What *ret points to is the arena's. False: `error` has half
+ * a sentence that says what is wrong, and *ret is not to be used. */
+bool reply_parse(struct baton_str line, struct arena *arena, struct reply *ret,
+                 char error[REPLY_ERROR]);
+
+#endif

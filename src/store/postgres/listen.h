@@ -1,0 +1,30 @@
+/* Who hears that something was committed elsewhere: a connection that listens, and its thread. */
+#ifndef POSTGRES_LISTEN_H
+#define POSTGRES_LISTEN_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <baton/err.h>
+
+struct pg_store;
+
+struct listener {
+	pthread_mutex_t mu;
+	pthread_t thread;
+	int end;              /* [mu] an eventfd: the thread is to end; -1: there is no thread */
+	_Atomic bool listens; /* [atomic] */
+	_Atomic bool marked;  /* [atomic] as far as is known, those who commit are told to ring */
+};
+
+void listener_init(struct listener *l);
+
+/* Ends the thread, if it is this process that has it. */
+void listener_done(struct pg_store *s);
+
+/* As store_ops.doze. */
+struct baton_store;
+bool pg_doze(struct baton_store *store);
+
+#endif

@@ -1,0 +1,295 @@
+/* What people and faults do. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "sim/sim.h"
+
+static const char *const lanes[SIM_LANES] = {"", "anna", "bert", "cleo", "dora"};
+
+uint32_t job_new(struct world *w, struct rng *rng)
+{
+	uint32_t i = w->job_count;
+	if (i == SIM_JOBS_MAX)
+		return i;
+	struct job *job = &w->jobs[w->job_count++];
+	job->queue = (uint32_t)rng_below(rng, PLAN_QUEUES);
+	job->lane = (uint32_t)rng_below(rng, SIM_LANES);
+	job->poison = chance(rng, 1);
+	job->loose = chance(rng, 5);
+	bool command = chance(rng, 10);
+	snprintf(job->text, sizeof job->text, "%" PRIu32, i);
+	snprintf(job->source, sizeof job->source, "s%" PRIu32, i);
+	job->payload = baton_str_z(job->text);
+	job->batch = (struct baton_batch){
+		.queue = baton_str_z(sim_queues[job->queue]),
+		.lane = baton_str_z(lanes[job->lane]),
+		.cls = command ? BATON_COMMAND : BATON_WORK,
+		.slot = !command && chance(rng, 50) ? BATON_JOIN : BATON_EXCLUSIVE,
+		.priority = (uint32_t)rng_below(rng, 3),
+		.delay = {job->loose ? between(rng, SIM_MS, 3 * SIM_S) : 0},
+		.source = baton_str_z(job->source),
+		.payloads = &job->payload,
+		.count = 1,
+	};
+	return i;
+}
+
+static void put_again(struct world *w, const struct baton_batch *batches, size_t n,
+                      const struct baton_put *first)
+{
+	struct baton_put again[3];
+	count(w, COVER_PUT_AGAIN);
+	CHECK(baton_work_put(w->store, batches, n, again) == BATON_OK);
+	for (size_t i = 0; i < n; i++) {
+		if (!again[i].existing || strcmp(again[i].id.text, first[i].id.text) != 0)
+			wrong(w, "a put that is repeated puts anew");
+	}
+}
+
+static void put(struct world *w, struct rng *rng)
+{
+	struct baton_batch batches[3];
+	struct baton_put puts[3];
+	uint32_t first = w->job_count;
+	size_t n = 1 + rng_below(rng, 3);
+	if (w->job_count + 2 * n > SIM_JOBS_MAX)
+		return;
+	for (size_t i = 0; i < n; i++)
+		job_new(w, rng);
+	for (size_t i = 0; i < n; i++)
+		batches[i] = w->jobs[first + i].batch;
+	CHECK(baton_work_put(w->store, batches, n, puts) == BATON_OK);
+	for (size_t i = 0; i < n; i++) {
+		struct job *job = &w->jobs[first + i];
+		job->put = true;
+		job->order = ++w->orders;
+		job->id = puts[i].id;
+		say(w, NULL, "job %zu is put to %s, lane '%s'", first + i, sim_queues[job->queue],
+		    lanes[job->lane]);
+		if (chance(rng, 10) && !job->poison)
+			job->emit = job_new(w, rng);
+	}
+	count(w, COVER_PUT);
+	if (chance(rng, 20))
+		put_again(w, batches, n, puts);
+}
+
+static void cancel(struct world *w, struct rng *rng)
+{
+	enum baton_cancelled answer;
+	if (w->job_count == 0)
+		return;
+	struct job *job = &w->jobs[rng_below(rng, w->job_count)];
+	for (uint32_t i = 0; i < w->job_count && (!job->put || job->done); i++)
+		job = &w->jobs[i];
+	if (!job->put || job->id.text[0] == '\0')
+		return;
+	CHECK(baton_work_cancel(w->store, &job->id, 1, &answer) == BATON_OK);
+	say(w, NULL, "job %s is cancelled: %d", job->text, (int)answer);
+	if (answer == BATON_CANCEL_REMOVED) {
+		count(w, COVER_CANCEL_REMOVED);
+		if (job->done || job->removed)
+			wrong(w, "job %s was there after it had ended", job->text);
+		job->removed = true;
+	} else if (answer == BATON_CANCEL_TOLD) {
+		count(w, COVER_CANCEL_TOLD);
+		job->cancel = true;
+	} else if (!job->done && !job->removed && !job->cancel) {
+		wrong(w, "job %s is lost", job->text);
+	}
+}
+
+static void pause(struct world *w, uint32_t queue, bool paused)
+{
+	CHECK(baton_queue_pause(w->store, baton_str_z(sim_queues[queue]), paused) == BATON_OK);
+	count(w, paused ? COVER_PAUSE : COVER_RESUME);
+	w->paused[queue] = paused;
+}
+
+void freeze(struct proc *p, int64_t span)
+{
+	struct world *w = p->w;
+	if (p->frozen > w->now)
+		return;
+	p->frozen = w->now + span;
+	count(w, span < w->plan->ttl ? COVER_FREEZE_SHORT : COVER_FREEZE_LONG);
+}
+
+/* Now, or in the middle of the next start of a handler. */
+static void freeze_soon(struct proc *p, const struct action *a)
+{
+	if (a->arg % 3 == 0)
+		p->armed = a->span;
+	else
+		freeze(p, a->span);
+}
+
+/* Somebody at its own controls: it was heard, and from then on nothing starts. */
+static void detach(struct proc *p)
+{
+	struct world *w = p->w;
+	bool detached = baton_detach_state(&p->detach) == BATON_DETACHED;
+	count(w, detached ? COVER_DETACH_AGAIN : COVER_DETACH_HAND);
+	p->manual = true;
+	if (w->plan->variant == VARIANT_UNDETACHED && detached)
+		return;
+	core_detach(p->core, proc_now(p));
+	proc_act(p);
+}
+
+static void attach(struct proc *p)
+{
+	if (!p->manual)
+		return;
+	count(p->w, COVER_ATTACH_HAND);
+	p->manual = false;
+	core_attach(p->core, proc_now(p));
+	proc_act(p);
+}
+
+static void stop(struct proc *p, int64_t grace)
+{
+	if (p->stopping)
+		return;
+	count(p->w, COVER_STOP);
+	p->stopping = true;
+	core_stop(p->core, (struct baton_duration){grace}, proc_now(p));
+	proc_act(p);
+}
+
+static void retire(struct proc *p, int64_t grace)
+{
+	if (p->seat == 0)
+		return;
+	count(p->w, COVER_RETIRE);
+	p->w->retired[p->seat] = true;
+	stop(p, grace);
+}
+
+/* The guardian is dead, and its handlers die with it. The runner detaches until it has another. */
+static void orphan(struct proc *p)
+{
+	count(p->w, COVER_ORPHAN);
+	p->orphan = true;
+	ward_kill_all(p, COVER_KILL_DEAD);
+	baton_detach_make(&p->detach, BATON_DETACH_STORAGE, "the guardian was killed", proc_now(p));
+	proc_act(p);
+}
+
+static void replace(struct proc *p)
+{
+	count(p->w, COVER_REPLACE);
+	proc_boot(p->w, p->seat, true);
+}
+
+static void act_on(struct proc *p, const struct action *a)
+{
+	bool frozen = p->frozen > p->w->now;
+	int64_t grace = (int64_t)(a->arg % 5) * SIM_S;
+	if (a->kind == ACT_REPLACE) {
+		replace(p);
+	} else if (a->kind == ACT_CRASH) {
+		count(p->w, COVER_CRASH);
+		proc_die(p);
+	} else if (a->kind == ACT_FREEZE) {
+		freeze_soon(p, a);
+	} else if (frozen) {
+		return;
+	} else if (a->kind == ACT_DETACH) {
+		detach(p);
+	} else if (a->kind == ACT_ATTACH) {
+		attach(p);
+	} else if (a->kind == ACT_STOP) {
+		stop(p, grace);
+	} else if (a->kind == ACT_RETIRE) {
+		retire(p, grace);
+	} else if (a->kind == ACT_ORPHAN) {
+		orphan(p);
+	}
+}
+
+/* The operator asks it for something, and later to work again. */
+static void wish(struct world *w, const struct action *a)
+{
+	static const enum covered seen[] = {
+		[BATON_WISH_WORK] = COVER_WISH_WORK,
+		[BATON_WISH_DRAIN] = COVER_WISH_DRAIN,
+		[BATON_WISH_DETACH] = COVER_WISH_DETACH,
+	};
+	char name[16];
+	enum baton_runner_wish what = a->arg % 3 == 0   ? BATON_WISH_WORK
+	                              : a->arg % 3 == 1 ? BATON_WISH_DRAIN
+	                                                : BATON_WISH_DETACH;
+	snprintf(name, sizeof name, "r%" PRIu32, a->seat);
+	enum baton_err e = baton_runner_wish(w->store, baton_str_z(name), what);
+	CHECK(e == BATON_OK || e == BATON_NOT_FOUND);
+	if (e != BATON_OK)
+		return;
+	count(w, seen[what]);
+	for (uint32_t i = 0; i < w->proc_count; i++)
+		w->procs[i]->manual &= w->procs[i]->seat != a->seat || what == BATON_WISH_DETACH;
+}
+
+static void step(struct world *w, int64_t span)
+{
+	count(w, span < 0 ? COVER_STEP_BACK : COVER_STEP_AHEAD);
+	w->wall += span;
+	w->wall_most = w->wall > w->wall_most ? w->wall : w->wall_most;
+}
+
+void act(struct world *w, const struct action *a)
+{
+	struct rng rng = rng_seed(a->arg);
+	struct proc *p = a->seat < w->plan->seats ? proc_at(w, a->seat) : NULL;
+	say(w, NULL, "%s %" PRIu32 ", %.3f s", action_name(a->kind), a->seat,
+	    (double)a->span / (double)SIM_S);
+	if (a->kind == ACT_PUT)
+		put(w, &rng);
+	else if (a->kind == ACT_CANCEL)
+		cancel(w, &rng);
+	else if (a->kind == ACT_PAUSE || a->kind == ACT_RESUME)
+		pause(w, (uint32_t)(a->arg % PLAN_QUEUES), a->kind == ACT_PAUSE);
+	else if (a->kind == ACT_STEP)
+		step(w, a->span);
+	else if (a->kind == ACT_WISH)
+		wish(w, a);
+	else if (a->kind == ACT_JOIN)
+		proc_boot(w, a->seat, false);
+	else if (p)
+		act_on(p, a);
+}
+
+/* The operator looks whether he was heard, and asks again: what was asked of a registration is
+ * forgotten with it. */
+void heal_again(struct world *w)
+{
+	static struct baton_runner_info infos[SIM_PROCS_MAX];
+	size_t n;
+	CHECK(baton_runner_list(w->store, 0, infos, SIM_PROCS_MAX, &n) == BATON_OK);
+	for (size_t i = 0; i < n; i++) {
+		if (infos[i].wish == BATON_WISH_DRAIN || infos[i].wish == BATON_WISH_DETACH)
+			CHECK(baton_runner_wish(w->store, baton_str_z(infos[i].name),
+			                        BATON_WISH_WORK) == BATON_OK);
+	}
+}
+
+void heal(struct world *w)
+{
+	say(w, NULL, "no more faults");
+	w->healed = true;
+	w->wall = w->wall_most; /* so that what was delayed is due in time */
+	for (uint32_t i = 0; i < PLAN_QUEUES; i++)
+		pause(w, i, false);
+	for (uint32_t i = 0; i < w->proc_count && !w->failed; i++) {
+		struct proc *p = w->procs[i];
+		p->frozen = p->frozen > w->now ? w->now : p->frozen;
+		if (p->alive)
+			attach(p);
+	}
+	for (uint32_t i = 0; i < w->plan->seats; i++)
+		event_add(w, w->now, EV_BOOT, i, 0);
+	heal_again(w);
+	event_add(w, w->now + SIM_S, EV_LOOK, 0, 0);
+}

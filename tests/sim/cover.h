@@ -1,0 +1,104 @@
+/* What was seen, in all runs together. */
+#ifndef SIM_COVER_H
+#define SIM_COVER_H
+
+#include <stdint.h>
+
+#define COVER_TABLE(X)                                                       \
+	/* what people and faults do */                                      \
+	X(PUT, "put")                                                        \
+	X(PUT_AGAIN, "put repeated after a lost answer")                     \
+	X(CANCEL_REMOVED, "cancelled while it waits")                        \
+	X(CANCEL_TOLD, "cancelled while it runs")                            \
+	X(PAUSE, "queue paused")                                             \
+	X(RESUME, "queue resumed")                                           \
+	X(JOIN, "runner joins")                                              \
+	X(RESTART, "runner started again")                                   \
+	X(STOP, "runner stopped")                                            \
+	X(RETIRE, "runner leaves for good")                                  \
+	X(DETACH_HAND, "detached by hand")                                   \
+	X(DETACH_AGAIN, "detached by hand while it reattaches")              \
+	X(ATTACH_HAND, "attached by hand")                                   \
+	X(WISH_WORK, "asked to work")                                        \
+	X(WISH_DRAIN, "asked to drain")                                      \
+	X(WISH_DETACH, "asked to detach")                                    \
+	X(REPLACE, "replaced by a second one")                               \
+	X(REPLACED, "ended for another of its name")                         \
+	X(CRASH, "crash")                                                    \
+	X(POISON, "crash by the work itself")                                \
+	X(FREEZE_SHORT, "freeze shorter than ttl")                           \
+	X(FREEZE_LONG, "freeze longer than ttl")                             \
+	X(ORPHAN, "guardian killed")                                         \
+	X(STEP_BACK, "wall clock set back")                                  \
+	X(STEP_AHEAD, "wall clock set ahead")                                \
+	X(LOST, "request lost")                                              \
+	X(DEAF, "answer lost")                                               \
+	X(TWICE, "request done twice")                                       \
+	X(HOLE, "black hole")                                                \
+	X(SLOW, "slow network")                                              \
+	X(BUSY, "store busy")                                                \
+	X(ERROR, "store error")                                              \
+	X(BEAT_LOST, "beat lost")                                            \
+	X(BEAT_DEAF, "answer to a beat lost")                                \
+	X(DEAD_EXEC, "request of a dead runner done")                        \
+	/* what runners do */                                                \
+	X(SUSPECT, "attached to suspect")                                    \
+	X(CLEARED, "suspect to attached")                                    \
+	X(ATTACHED_DETACHED, "attached to detached")                         \
+	X(SUSPECT_DETACHED, "suspect to detached")                           \
+	X(REATTACHED, "detached to attached")                                \
+	X(WHY_STORAGE, "detached: storage error")                            \
+	X(WHY_STREAK, "detached: failure streak")                            \
+	X(WHY_EXPIRED, "detached: lease expired")                            \
+	X(WHY_MANUAL, "detached: by hand")                                   \
+	X(REGISTER, "registered")                                            \
+	X(REREGISTER, "registered anew by the same process")                 \
+	X(NAME_TAKEN, "name taken")                                          \
+	X(NAME_DYING, "name taken by one whose handlers live")               \
+	X(TAKEOVER_DEATH, "takeover by death")                               \
+	X(TAKEOVER_SILENCE, "takeover by silence")                           \
+	X(TAKEOVER_OWN, "takeover of what was registered without an answer") \
+	X(TAKEOVER_LATE, "takeover refused")                                 \
+	X(LOST_NOTICED, "registration lost")                                 \
+	X(SETTLE, "settle")                                                  \
+	X(TAKE, "shard taken")                                               \
+	X(TAKE_YIELD, "shard taken by another first")                        \
+	X(GIVE, "shard handed over")                                         \
+	X(DRAIN, "handler stopped in a shard that is handed over")           \
+	X(LEAVE, "left")                                                     \
+	X(UNANSWERED, "ended without an answer of the store")                \
+	X(NOTE, "noted what was asked of it")                                \
+	X(TELL, "told what it is at")                                        \
+	X(PROVE, "proved")                                                   \
+	X(PROBE, "probed")                                                   \
+	/* what becomes of work */                                           \
+	X(COMPLETE, "completed")                                             \
+	X(COMPLETE_AGAIN, "completion repeated")                             \
+	X(FAIL, "failed")                                                    \
+	X(REJECT, "rejected")                                                \
+	X(ABANDON, "given back")                                             \
+	X(SNOOZE, "snoozed")                                                 \
+	X(EMIT, "emitted")                                                   \
+	X(REFUSED, "end refused")                                            \
+	X(JOINED, "several in one claim")                                    \
+	X(DEAD, "dead")                                                      \
+	X(KILL_FROZEN, "handler killed at the deadline of a frozen runner")  \
+	X(KILL_LIVE, "handler killed at the deadline of a live runner")      \
+	X(KILL_DEAD, "handler killed after its runner")                      \
+	X(KILL_GRACE, "handler killed for not stopping")                     \
+	X(START_LATE, "start refused by the guardian")
+
+enum covered {
+#define X(name, text) COVER_##name,
+	COVER_TABLE(X)
+#undef X
+	COVER_END
+};
+
+struct cover {
+	uint64_t counts[COVER_END];
+};
+
+const char *cover_name(enum covered what);
+
+#endif

@@ -1,0 +1,167 @@
+"""Runners that share queues while they are killed, frozen, asked to end and started again: a
+witness that sees only effects and fences finds no job lost, no lane out of order or in two places,
+and no fence going back."""
+import json
+import os
+import random
+import select
+import signal
+import time
+
+import pytest
+
+PATIENCE = 120
+TRY_AGAIN = 75
+SOAK = os.environ.get('BATON_SOAK') == '1'
+LANES, JOBS, ACTIONS = 20, (400 if SOAK else 40), (120 if SOAK else 12)
+RUNNERS = 4
+TIMES = ['--ttl', '3s', '--beat', '500ms', '--margin', '1s']
+
+
+class Witness:
+    """What handlers leave behind."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        os.mkfifo(folder / 'pipe')
+        (folder / 'notes').touch()
+        self.pipe = os.open(folder / 'pipe', os.O_RDWR | os.O_NONBLOCK)
+
+    def await_effects(self, count):
+        """Returns when so many more jobs are done."""
+        while count > 0:
+            ready, _, _ = select.select([self.pipe], [], [], PATIENCE)
+            assert ready, f'nothing was done for {PATIENCE} s'
+            count -= len(os.read(self.pipe, count))
+
+    def notes(self):
+        return [line.split() for line in (self.folder / 'notes').read_text().splitlines()]
+
+    def verdict(self, put):
+        """What is wrong, as sentences. put: the numbers of the jobs of each lane, in order."""
+        faults, last, fences, done = [], {}, {}, {lane: set() for lane in put}
+        for what, lane, seq, fence, *_ in self.notes():
+            seq, fence = int(seq), int(fence)
+            if what == 'X':
+                faults.append(f'job {seq} found another one in lane {lane}')
+            elif what == 'E':
+                if seq < last.get(lane, 0):
+                    faults.append(f'lane {lane}: job {seq} began after job {last[lane]}')
+                if fence < fences.get(lane, 0):
+                    faults.append(f'lane {lane}: fence {fence} after fence {fences[lane]}')
+                last[lane], fences[lane] = max(seq, last.get(lane, 0)), fence
+            else:
+                done[lane].add(seq)
+        for lane, seqs in put.items():
+            lost = [s for s in seqs if s not in done[lane]]
+            faults += [f'lane {lane}: job {s} was never done' for s in lost]
+        return faults
+
+
+class Crew:
+    """Runners, of which some are frozen."""
+
+    def __init__(self, shop, witness, rng):
+        self.shop, self.witness, self.rng = shop, witness, rng
+        self.running, self.frozen, self.names = {}, {}, 0
+        for _ in range(RUNNERS):
+            self.start()
+
+    def start(self):
+        self.names += 1
+        name = f'r{self.names}'
+        command = [os.environ['BATON_EFFECT'], str(self.witness.folder),
+                   str(self.rng.randrange(30))]
+        self.running[name] = self.shop.start('work', 'q', '-j', '6', '--name', name, *TIMES,
+                                             '--', *command, stderr=None, stdout=None)
+
+    def registered(self):
+        return {r['runner'] for r in self.shop.objects('runner')}
+
+    def pick(self):
+        return self.rng.choice(sorted(self.running))
+
+    def kill(self):
+        self.running.pop(self.pick()).kill()
+        self.start()
+
+    def end(self):
+        name = self.pick()
+        if name not in self.registered():
+            return
+        process = self.running.pop(name)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+        self.start()
+
+    def freeze(self):
+        """Until others have taken its place; then it goes on, and finds out."""
+        name = self.pick()
+        process = self.running[name]
+        if name not in self.registered():
+            return
+        os.kill(process.pid, signal.SIGSTOP)
+        try:
+            # One that is frozen in the middle of a write keeps everybody from writing.
+            if self.shop.run('put', 'other', 'x').returncode == TRY_AGAIN:
+                return
+            deadline = time.monotonic() + PATIENCE
+            while name in self.registered():
+                assert time.monotonic() < deadline, f'{name} was not taken over'
+        finally:
+            os.kill(process.pid, signal.SIGCONT)
+
+    def pause(self):
+        """For less than its ttl: nothing happens to it."""
+        process = self.running[self.pick()]
+        os.kill(process.pid, signal.SIGSTOP)
+        os.kill(process.pid, signal.SIGCONT)
+
+    def done(self):
+        deadline = time.monotonic() + PATIENCE
+        while not set(self.running) <= self.registered():
+            assert time.monotonic() < deadline, 'not all of them are attached'
+        for process in self.running.values():
+            process.send_signal(signal.SIGTERM)
+        for process in self.running.values():
+            assert process.wait(PATIENCE) == 0
+
+
+def put_jobs(shop, rng):
+    lanes = [rng.randrange(LANES) for _ in range(LANES * JOBS)]
+    lines = ''.join(json.dumps({'payload': 'x', 'lane': f'l{lane}'}) + '\n' for lane in lanes)
+    put = {f'l{lane}': [] for lane in lanes}
+    for job in shop.objects('put', 'q', '--file', '-', input=lines.encode()):
+        put[f'l{lanes[int(job["id"]) - 1]}'].append(int(job['id']))
+    return put
+
+
+def test_whoever_is_killed_or_frozen_no_job_is_lost_or_out_of_order(shop):
+    seed = int(os.environ.get('BATON_SEED', '0')) or random.randrange(1 << 32)
+    print(f'BATON_SEED={seed}')
+    rng = random.Random(seed)
+    shop.ok('queue', 'set', 'q', 'lane-attempts=100000', 'lane-backoff=none')
+    put = put_jobs(shop, rng)
+    witness = Witness(shop.folder)
+    crew = Crew(shop, witness, rng)
+    for _ in range(ACTIONS):
+        witness.await_effects(rng.randrange(1, 2 * LANES * JOBS // ACTIONS // 3))
+        rng.choice([crew.kill, crew.kill, crew.end, crew.freeze, crew.pause])()
+    deadline = time.monotonic() + PATIENCE
+    while shop.object('queue', 'show', 'q')['done'] < sum(map(len, put.values())):
+        assert time.monotonic() < deadline, shop.object('queue', 'show', 'q')
+    crew.done()
+    assert witness.verdict(put) == []
+    assert shop.ok('check').strip() != ''
+
+
+@pytest.mark.parametrize('notes, fault', [
+    ('E a 1 5 1\nX a 2 5 1', 'job 2 found another one in lane a'),
+    ('E a 2 5 1\nL a 2 5 1\nE a 1 5 1\nL a 1 5 1', 'lane a: job 1 began after job 2'),
+    ('E a 1 6 1\nL a 1 6 1\nE a 2 5 1\nL a 2 5 1', 'lane a: fence 5 after fence 6'),
+    ('E a 1 5 1\nL a 1 5 1\nE a 2 5 1', 'lane a: job 2 was never done'),
+])
+def test_the_witness_sees_what_is_wrong(tmp_path, notes, fault):
+    witness = Witness(tmp_path)
+    (tmp_path / 'notes').write_text(notes + '\n')
+    assert fault in witness.verdict({'a': [1, 2]})
