@@ -103,6 +103,17 @@ def test_clang_tidy_sees_every_source_even_one_that_is_not_built(check, write, m
     assert name in result.stdout
 
 
+def test_clang_tidy_finds_headers_of_others(check, write, tree):
+    write('others/other.h', 'typedef int other;\n')
+    write('src/base/sum.c', '#include <other.h>\n\nother sum(void);\nother sum(void)\n{\n'
+                            '\treturn 1;\n}\n')
+    write('build/compile_commands.json', json.dumps([
+        {'directory': str(tree / 'build'), 'file': '../src/base/sum.c',
+         'command': f'cc -I../src -isystem{tree}/others -c ../src/base/sum.c'}]))
+    result = check('tidy', 'cppcheck')
+    assert result.returncode == 0, result.stdout
+
+
 def test_clang_tidy_looks_at_tests_in_long_runs_only(check, write, monkeypatch):
     monkeypatch.delenv('BATON_SOAK', raising=False)
     write('tests/unit/base/x.c', 'int f(int x);\nint f(int x)\n{\n\treturn (x = 0);\n}\n')
