@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/fail.h"
 #include "base/mem.h"
 #include "contest/home.h"
@@ -290,8 +289,11 @@ static enum baton_err find_beside(struct baton_engine *e)
 	if (err != BATON_OK)
 		return err;
 	snprintf(e->beside, sizeof e->beside, "%s-runners", home.path);
-	AUTO(fd_closep) int fd = open(e->beside, O_CREAT | O_RDONLY | O_CLOEXEC, 0600);
-	return fd >= 0 ? BATON_OK : fail_errno(errno, "'%.200s' cannot be made", e->beside);
+	int fd = open(e->beside, O_CREAT | O_RDONLY | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return fail_errno(errno, "'%.200s' cannot be made", e->beside);
+	close(fd);
+	return BATON_OK;
 }
 
 static enum baton_err open_streams(struct baton_engine *e)

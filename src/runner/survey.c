@@ -22,7 +22,7 @@ static struct baton_mono seen_since(const struct core *c, const struct baton_run
 static void watch(struct core *c, const struct core_survey *survey, struct baton_mono sent,
                   struct baton_mono now)
 {
-	struct sight next[BATON_RUNNERS_MAX];
+	struct sight next[BATON_RUNNERS_MAX] = {{0}};
 	for (size_t i = 0; i < survey->runner_count; i++) {
 		const struct baton_runner_info *info = &survey->runners[i];
 		struct baton_mono since = seen_since(c, info, now);
