@@ -91,7 +91,7 @@ enum baton_err commands_start(struct commands *c, uint64_t run,
                               const struct baton_work_claim *claim)
 {
 	AUTO(buf_done) struct buf lines;
-	struct environment environment;
+	struct environment environment = {.env = {NULL}};
 	const struct baton_handler *h = c->o.handler;
 	buf_init(&lines, c->o.alloc, LINES_MAX);
 	struct baton_str input = claim->batches[0].payloads[0];
