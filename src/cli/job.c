@@ -161,7 +161,10 @@ static void tell_claimed(struct line *line, const struct baton_work_info *info,
 	           info->batch.attempt);
 	line_shown(line, baton_str_z(info->owner.id));
 	line_text(line, " ");
-	if (live)
+	if (info->expires_at.ms == BATON_STORE_TIME_NEVER.ms)
+		line_text(line, "for as long as this runner has its shard: 'baton runner' says "
+		                "how it is");
+	else if (live)
 		until(line, info->expires_at, now);
 	else
 		line_text(line, "whose time is over: the next who asks gets it");

@@ -117,9 +117,21 @@ static enum baton_err shares_read(struct runners *r, struct baton_store *store,
 	return BATON_OK;
 }
 
+/* What a runner told last is not true any more when it is dead. */
+static void tell_dead(struct runners *r, const struct baton_store *store)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		struct baton_runner_info *info = &r->infos[i];
+		if (baton_owner_is_dead(baton_store_owner(store), &info->owner, BATON_REACH_HOSTS))
+			snprintf(info->state, sizeof info->state, "dead");
+	}
+}
+
 enum baton_err runners_read(struct runners *r, struct baton_store *store)
 {
 	enum baton_err e = infos_read(r, store);
+	if (e == BATON_OK)
+		tell_dead(r, store);
 	if (e != BATON_OK || r->count == 0)
 		return e;
 	struct baton_queue_info *queues = calloc(PAGE, sizeof *queues);

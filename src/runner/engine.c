@@ -115,9 +115,12 @@ static enum baton_err check_times(const struct baton_runner_options *o)
 	if (o->beat.ns > 0 && o->margin.ns > 0 && o->beat.ns <= INT64_MAX / 4 &&
 	    o->ask.ttl.ns / 3 >= o->beat.ns && o->ask.ttl.ns - 3 * o->beat.ns >= o->margin.ns)
 		return BATON_OK;
-	return fail(BATON_INVALID, "ttl is %s: at least three beats of %s and a margin of %s",
-	            baton_duration_print(o->ask.ttl, ttl), baton_duration_print(o->beat, beat),
-	            baton_duration_print(o->margin, margin));
+	return fail(
+		BATON_INVALID,
+		"ttl is %s: it has to be at least three beats of %s and a margin of %s, so make "
+		"it longer, or those shorter",
+		baton_duration_print(o->ask.ttl, ttl), baton_duration_print(o->beat, beat),
+		baton_duration_print(o->margin, margin));
 }
 
 static enum baton_err check_handler(const struct baton_runner_options *o)

@@ -170,12 +170,22 @@ def test_killed_its_commands_end_and_another_runner_goes_on(shop, pipe):
     pid, attempt = pipe.line().split()
     assert attempt == '1'
     second = shop.start('work', 'mail', '--', 'sh', '-c', script)
+    assert 'for as long as this runner has its shard' in shop.ok('why', '1')
     first.kill()
     first.wait(PATIENCE)
     _, attempt = pipe.line().split()
     assert attempt == '2'
     assert is_gone(pid)
     second.kill()
+
+
+def test_a_dead_runner_that_nobody_has_replaced_is_shown_as_dead(shop, pipe):
+    shop.put('mail', 'x')
+    runner = shop.start('work', 'mail', '--', 'sh', '-c', f'echo $$ > {pipe.path}; sleep 1000')
+    pipe.line()
+    runner.kill()
+    runner.wait(PATIENCE)
+    assert shop.object('runner')['state'] == 'dead'
 
 
 def test_of_two_with_one_name_the_second_yields_unless_it_replaces(shop, pipe):

@@ -275,8 +275,10 @@ static void bad_options_are_named(void **state)
 	assert_int_equal(baton_engine_open(&bad, &e), BATON_INVALID);
 	bad = good, bad.ask.ttl = baton_duration_s(7);
 	assert_int_equal(baton_engine_open(&bad, &e), BATON_INVALID);
-	assert_string_equal(baton_err_detail(),
-	                    "ttl is 7s: at least three beats of 1s and a margin of 5s");
+	assert_string_equal(
+		baton_err_detail(),
+		"ttl is 7s: it has to be at least three beats of 1s and a margin of 5s, so "
+		"make it longer, or those shorter");
 	bad = good, bad.ask.name = (struct baton_str){NULL, 0};
 	start(w, &bad);
 	pthread_join(w->thread, NULL);
