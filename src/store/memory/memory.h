@@ -49,11 +49,12 @@ struct queue {
 
 struct batch;
 
-/* Exists as long as it has batches. One without a name has one batch. */
+/* A line: of a lane, or of a key. Exists as long as it has batches. One without a name has one
+ * batch. */
 struct lane {
 	struct row row;
 	struct queue *queue;
-	struct baton_str name;
+	struct baton_str name;      /* see queue/line.h         */
 	struct batch *first, *last; /* by number, in all states */
 };
 
@@ -103,7 +104,8 @@ struct batch {
 		struct claim *claim;              /* claimed                                */
 		bool cancel;                      /* claimed, and asked to stop             */
 		bool holds;                       /* dead, and its lane stands still        */
-		bool blocks;                      /* retry, and those behind it wait too    */
+		bool blocks;                      /* retry, and those behind it wait too, or
+		                                     it holds its key                       */
 		struct text *error;               /* of the last attempt, or NULL           */
 		struct text *result;              /* done, or NULL                          */
 	} is;

@@ -193,6 +193,8 @@ static struct baton_retry retry_read(const PGresult *r, int row, int at)
 static void queue_read(const PGresult *r, int row, struct queue *q)
 {
 	q->is.policy = (struct baton_queue_policy){
+		.key_limit = 1,
+		.hold_on_retry = BATON_HOLD_KEEP,
 		.mode = (enum baton_queue_mode)cell_int(r, row, 2),
 		.shards = (uint32_t)cell_int(r, row, 3),
 		.paused = cell_bool(r, row, 4),
