@@ -44,7 +44,7 @@ struct baton_engine {
 	enum baton_err failure;       /* [loop] it cannot go on */
 	uint32_t generation;          /* [loop] of the detachment that was told last */
 	struct baton_mono hard_stop;  /* [loop] as it was set */
-	pthread_mutex_t mu;
+	pthread_mutex_t mu;           /* also held while somebody detaches or attaches it by hand */
 	struct baton_runner_status status; /* [mu] */
 };
 
@@ -299,8 +299,10 @@ static void read_inbox(struct baton_engine *e)
 		take_answer(e);
 	if (mail.news)
 		core_news(e->core);
-	if (mail.look)
-		core_look_around(e->core);
+	if (mail.want == BATON_WISH_DETACH)
+		core_detach(e->core, now);
+	else if (mail.want == BATON_WISH_WORK)
+		core_attach(e->core, now);
 	if (mail.stop)
 		core_stop(e->core, mail.grace, now);
 }
@@ -481,16 +483,22 @@ void baton_engine_stop(struct baton_engine *e, struct baton_duration grace)
 	inbox_stop(&e->inbox, grace);
 }
 
+/* Holds at once, for whoever asks before he goes on; the core is told in the same order, so that it
+ * passes on what was wanted last. */
 void baton_engine_detach(struct baton_engine *e)
 {
+	pthread_mutex_lock(&e->mu);
 	baton_detach_make(&e->detach, BATON_DETACH_MANUAL, NULL, now_of(e));
-	inbox_look(&e->inbox);
+	inbox_want(&e->inbox, BATON_WISH_DETACH);
+	pthread_mutex_unlock(&e->mu);
 }
 
 void baton_engine_attach(struct baton_engine *e)
 {
+	pthread_mutex_lock(&e->mu);
 	baton_detach_attach(&e->detach, now_of(e));
-	inbox_look(&e->inbox);
+	inbox_want(&e->inbox, BATON_WISH_WORK);
+	pthread_mutex_unlock(&e->mu);
 }
 
 void baton_engine_look(struct baton_engine *e, struct baton_runner_status *ret)
