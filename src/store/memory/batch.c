@@ -159,9 +159,11 @@ enum baton_err memory_batch_event(struct tx *tx, struct batch *b, enum batch_eve
 		queue->is.in[b->is.state]--;
 	queue->is.in[next] += next != BATON_BATCH_GONE;
 	b->is.state = next;
-	b->is.holds = next == BATON_BATCH_DEAD && line_dead_holds(b->lane->name, &queue->is.policy);
 	b->is.blocks = next == BATON_BATCH_RETRY &&
 	               line_on_retry(b->lane->name, &queue->is.policy) == LINE_RETRY_KEEP;
+	b->is.holds =
+		(next == BATON_BATCH_DEAD && line_dead_holds(b->lane->name, &queue->is.policy)) ||
+		(b->is.blocks && line_is_keyed(b->lane->name));
 	b->row.gone = next == BATON_BATCH_GONE;
 	return BATON_OK;
 }

@@ -91,7 +91,7 @@ void memory_lane_restored(struct row *row)
 bool memory_line_has(const struct batch *b)
 {
 	return b->is.state == BATON_BATCH_READY || b->is.state == BATON_BATCH_CLAIMED ||
-	       b->is.blocks;
+	       (b->is.blocks && !b->is.holds);
 }
 
 bool memory_claim_is_offered(const struct claim *claim, struct baton_store_time now)
@@ -121,9 +121,9 @@ static struct line look_at_key(const struct lane *lane, struct baton_store_time 
 			line.offered = b;
 		if ((offered || b->is.state == BATON_BATCH_READY) && !line.first)
 			line.first = b;
-		if (!b->is.blocks && (!claimed || offered))
+		if (!b->is.holds && (!claimed || offered))
 			continue;
-		holds += b->is.blocks || counts_for_claim(b);
+		holds += b->is.holds || counts_for_claim(b);
 		if (!line.holder)
 			line.holder = b;
 	}

@@ -33,7 +33,7 @@ struct line {
 	bool free; /* `first` can be claimed, after recovering the claims that are offered     */
 };
 
-/* Whether a batch is in the line: ready, claimed, or waiting for a retry that blocks. */
+/* Whether a batch is in the line: ready, claimed, or waiting for a retry that blocks its lane. */
 bool memory_line_has(const struct batch *b);
 
 struct line memory_line_look(const struct lane *lane, struct baton_store_time now);

@@ -103,11 +103,10 @@ struct batch {
 		struct baton_store_time until;    /* done: how long that is kept           */
 		struct claim *claim;              /* claimed                                */
 		bool cancel;                      /* claimed, and asked to stop             */
-		bool holds;                       /* dead, and its lane stands still        */
-		bool blocks;                      /* retry, and those behind it wait too, or
-		                                     it holds its key                       */
-		struct text *error;               /* of the last attempt, or NULL           */
-		struct text *result;              /* done, or NULL                          */
+		bool holds;  /* dead, and its lane stands still; retry, and it keeps its key */
+		bool blocks; /* retry, and those behind it wait too                         */
+		struct text *error;  /* of the last attempt, or NULL           */
+		struct text *result; /* done, or NULL                          */
 	} is;
 };
 

@@ -193,8 +193,6 @@ static struct baton_retry retry_read(const PGresult *r, int row, int at)
 static void queue_read(const PGresult *r, int row, struct queue *q)
 {
 	q->is.policy = (struct baton_queue_policy){
-		.key_limit = 1,
-		.hold_on_retry = BATON_HOLD_KEEP,
 		.mode = (enum baton_queue_mode)cell_int(r, row, 2),
 		.shards = (uint32_t)cell_int(r, row, 3),
 		.paused = cell_bool(r, row, 4),
@@ -206,6 +204,8 @@ static void queue_read(const PGresult *r, int row, struct queue *q)
 		.on_dead = (enum baton_on_dead)cell_int(r, row, 16),
 		.dedupe = {cell_int(r, row, 17)},
 		.keep = {cell_int(r, row, 18)},
+		.key_limit = (uint32_t)cell_int(r, row, 30),
+		.hold_on_retry = (enum baton_hold_on_retry)cell_int(r, row, 31),
 	};
 	for (int state = BATON_BATCH_READY; state < BATON_BATCH_GONE; state++)
 		q->is.in[state] = (uint64_t)cell_int(r, row, 18 + state);
