@@ -132,7 +132,8 @@ def test_a_worker_gets_the_key_and_emits_with_one(shop):
              'claim = json.loads(s.readline())\n' \
              'emit = {"queue": "out", "payload": claim["concurrency_key"],' \
              ' "concurrency_key": "l"}\n' \
-             's.write(json.dumps({"claim": claim["claim"], "ok": True, "emit": [emit]}) + "\\n")\n' \
+             'done = {"claim": claim["claim"], "ok": True, "emit": [emit]}\n' \
+             's.write(json.dumps(done) + "\\n")\n' \
              's.flush(); s.readline()'
     result = shop.run('work', 'mail', '--stream', '--until-empty', '--', 'python3', '-c', script)
     assert result.returncode == 0, result
