@@ -314,6 +314,22 @@ const struct command commands[] = {
 		.run = cmd_where,
 	},
 	{
+		.name = "top",
+		.usage = "[OPTION]...",
+		.summary = "show how a store stands, all the time",
+		.text = "Queues, runners, which runner has which shards, and the jobs that died\n"
+			"last, on the whole terminal. Tab goes from the queues to the dead jobs\n"
+			"and back, Up and Down choose one; p pauses or resumes a queue, r brings\n"
+			"a dead job back, c cancels it; q ends it.\n"
+			"\n"
+			"      --once        print it once, as tables\n"
+			"      --interval D  look again after that time, 1s if not given\n"
+			"      --json        with --once: one JSON object per queue, runner and\n"
+			"                    dead job\n" STORE_HELP "\n"
+			"Example: baton top\n",
+		.run = cmd_top,
+	},
+	{
 		.name = "backup",
 		.usage = "[OPTION]... FILE",
 		.summary = "copy a store while it is in use",

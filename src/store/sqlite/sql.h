@@ -68,6 +68,9 @@
 	X(BATCH_MOVE, "UPDATE batch SET seq = ?1, born = ifnull(born, ?2), due = NULL "            \
 	              "WHERE seq = ?2")                                                            \
 	X(BATCH_LIST, "SELECT " SQL_BATCH_COLUMNS " FROM batch WHERE seq > ? ORDER BY seq")        \
+	X(BATCH_LIST_DEAD,                                                                         \
+	  "SELECT " SQL_BATCH_COLUMNS " FROM (SELECT seq AS number FROM dead WHERE queue = ? "     \
+	  "AND seq > ? ORDER BY seq) CROSS JOIN batch ON seq = number")                            \
 	X(HEAD_ADD, "INSERT INTO head(pool, rank, seq, lane, tried) VALUES(?, ?, ?, ?, ?)")        \
 	X(HEAD_DROP, "DELETE FROM head WHERE pool = ? AND rank = ? AND seq = ?")                   \
 	X(HEAD_LIST, "SELECT rank, seq, lane, tried FROM head WHERE pool = ? "                     \
