@@ -36,7 +36,6 @@ BATON_BEGIN
 #define BATON_RUNNER_TTL_FAR_MS 10000 /* where they are not */
 #define BATON_RUNNER_MARGIN_FAR_MS 2000
 #define BATON_RUNNER_DRAIN_MS 15000
-#define BATON_RUNNER_OUTPUT_MAX (1u << 20) /* bytes of a handler's result */
 
 /* A queue that is served. */
 struct baton_serve {

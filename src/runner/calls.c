@@ -39,18 +39,31 @@ void calls_done(struct calls *calls)
 	calls->inbox = NULL;
 }
 
+/* Has one thread woken if a run waits, and nobody is on the way: whoever comes wakes the next. So
+ * runs that end at once do not wake a thread each. */
+static void call_one(struct calls *calls)
+{
+	if (!calls->first || calls->called || calls->idle == 0)
+		return;
+	calls->called = true;
+	pthread_cond_signal(&calls->changed);
+}
+
 static struct baton_run *next(struct calls *calls)
 {
 	pthread_mutex_lock(&calls->mu);
 	calls->idle++;
-	while (!calls->first && !calls->quit)
+	while (!calls->first && !calls->quit) {
 		pthread_cond_wait(&calls->changed, &calls->mu);
+		calls->called = false;
+	}
 	struct baton_run *run = calls->first;
 	if (run) {
 		calls->first = run->next;
 		calls->waiting--;
 	}
 	calls->idle--;
+	call_one(calls);
 	pthread_mutex_unlock(&calls->mu);
 	return run;
 }
@@ -136,7 +149,7 @@ enum baton_err calls_start(struct calls *calls, uint64_t id, const struct baton_
 		calls->first = run;
 	calls->last = run;
 	calls->waiting++;
-	pthread_cond_signal(&calls->changed);
+	call_one(calls);
 	pthread_mutex_unlock(&calls->mu);
 	return BATON_OK;
 }

@@ -33,6 +33,7 @@ struct calls {
 	uint32_t waiting;               /* [mu] runs without a thread */
 	struct baton_run *first, *last; /* [mu] those */
 	struct baton_run *all;          /* [mu] that have not ended */
+	bool called;                    /* [mu] a thread was woken, and is not here yet */
 	bool quit;                      /* [mu] */
 };
 

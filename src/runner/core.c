@@ -82,6 +82,7 @@ static void drop_all(struct core *c, struct baton_mono now)
 	c->counts.detached++;
 	c->stale = true;
 	c->told = false;
+	c->heard = false;
 	c->take_over = false;
 	c->wish = false;
 	c->probe_at = now;

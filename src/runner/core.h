@@ -19,7 +19,6 @@
 #include <baton/work.h>
 
 #define CORE_QUEUES_MAX 64
-#define CORE_SLOTS_MAX 10000
 #define CORE_WHY 320
 
 /* A queue that is served. */

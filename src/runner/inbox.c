@@ -51,10 +51,10 @@ void inbox_news(struct inbox *inbox)
 	wake(inbox);
 }
 
-void inbox_look(struct inbox *inbox)
+void inbox_want(struct inbox *inbox, enum baton_runner_wish want)
 {
 	pthread_mutex_lock(&inbox->mu);
-	inbox->mail.look = true;
+	inbox->mail.want = want;
 	pthread_mutex_unlock(&inbox->mu);
 	wake(inbox);
 }

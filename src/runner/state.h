@@ -98,6 +98,7 @@ struct core {
 	bool stale;             /* of registration or runs: they are from before a detachment */
 	bool manual;            /* that was by hand: it stays registered */
 	bool told;              /* the store knows what it is at */
+	bool heard;             /* since it is stale it has looked what is wanted of it */
 	enum baton_runner_wish want; /* what it was asked for last */
 	bool noted;                  /* the store knows that, for this registration */
 

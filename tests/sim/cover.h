@@ -48,6 +48,7 @@
 	X(SUSPECT_DETACHED, "suspect to detached")                           \
 	X(REATTACHED, "detached to attached")                                \
 	X(WHY_STORAGE, "detached: storage error")                            \
+	X(WHY_GUARDIAN, "detached: guardian lost")                           \
 	X(WHY_STREAK, "detached: failure streak")                            \
 	X(WHY_EXPIRED, "detached: lease expired")                            \
 	X(WHY_MANUAL, "detached: by hand")                                   \

@@ -4,13 +4,12 @@ import os
 import re
 import resource
 import signal
-import subprocess
 
 import pytest
 
-from handlers import PATIENCE, Pipe, is_gone
+from handlers import PATIENCE, Pipe, is_gone, until_log
 
-OK, USAGE, SOFTWARE_LIMIT, SYSTEM = 0, 64, 65, 71
+OK, USAGE, SYSTEM, IO_ERROR = 0, 64, 71, 74
 TIMES = ['--ttl', '1s', '--beat', '100ms', '--margin', '500ms']
 
 
@@ -25,16 +24,6 @@ def sh(script):
 
 def limited(kind, limit):
     return lambda: resource.setrlimit(kind, (limit, limit))
-
-
-def until_log(process, text):
-    """Reads its log up to the line with that in it."""
-    lines = []
-    for line in process.stderr:
-        lines.append(line.decode())
-        if text in lines[-1]:
-            return lines[-1]
-    raise AssertionError(f'its log never says {text!r}: {lines}')
 
 
 def test_a_signal_that_was_ignored_from_the_start_stays_so(shop, pipe):
@@ -66,7 +55,7 @@ def test_a_runner_whose_log_nobody_reads_loses_its_shards(shop, pipe):
 
 def test_a_file_that_may_not_grow_is_an_error(shop):
     shop.put('q', 'x')
-    line = shop.refused(SOFTWARE_LIMIT + 9, 'put', 'q', '-', input=b'x' * 1000000,
+    line = shop.refused(IO_ERROR, 'put', 'q', '-', input=b'x' * 1000000,
                         preexec_fn=limited(resource.RLIMIT_FSIZE, 500000))
     assert 'disk' in line or 'large' in line, line
     assert len(shop.objects('ls', 'q')) == 1
@@ -106,7 +95,7 @@ def test_a_job_that_kills_the_guardian_each_time_ends_in_the_dead_letters(shop):
     script = 'kill -9 $(ps -o ppid= $PPID); sleep 1000'
     runner = shop.start('work', 'q', *sh(script))
     for _ in range(3):
-        until_log(runner, 'the guardian was killed')
+        until_log(runner, 'guardian lost')
     until_log(runner, 'attached again')
     runner.send_signal(signal.SIGTERM)
     assert runner.wait(PATIENCE) == OK

@@ -15,6 +15,7 @@ TRY_AGAIN = 75
 SOAK = os.environ.get('BATON_SOAK') == '1'
 LANES, JOBS, ACTIONS = 20, (400 if SOAK else 40), (120 if SOAK else 12)
 RUNNERS = 4
+HALF = 12     # in so many actions one thing happens to the store
 TIMES = ['--ttl', '3s', '--beat', '500ms', '--margin', '1s']
 
 
@@ -71,7 +72,7 @@ class Crew:
         self.names += 1
         name = f'r{self.names}'
         command = [os.environ['BATON_EFFECT'], str(self.witness.folder),
-                   str(self.rng.randrange(30))]
+                   str(self.rng.randrange(30)), *self.rng.choice([[], ['daemon']])]
         self.running[name] = self.shop.start('work', 'q', '-j', '6', '--name', name, *TIMES,
                                              '--', *command, stderr=None, stdout=None)
 
@@ -136,7 +137,8 @@ def put_jobs(shop, rng):
     return put
 
 
-def test_whoever_is_killed_or_frozen_no_job_is_lost_or_out_of_order(shop):
+def storm(shop, halfway=None):
+    """Of all that may happen to runners; and what is to be done halfway."""
     seed = int(os.environ.get('BATON_SEED', '0')) or random.randrange(1 << 32)
     print(f'BATON_SEED={seed}')
     rng = random.Random(seed)
@@ -144,7 +146,9 @@ def test_whoever_is_killed_or_frozen_no_job_is_lost_or_out_of_order(shop):
     put = put_jobs(shop, rng)
     witness = Witness(shop.folder)
     crew = Crew(shop, witness, rng)
-    for _ in range(ACTIONS):
+    for action in range(ACTIONS):
+        if halfway and action % HALF == HALF // 2:
+            halfway()
         witness.await_effects(rng.randrange(1, 2 * LANES * JOBS // ACTIONS // 3))
         rng.choice([crew.kill, crew.kill, crew.end, crew.freeze, crew.pause])()
     deadline = time.monotonic() + PATIENCE
@@ -152,7 +156,19 @@ def test_whoever_is_killed_or_frozen_no_job_is_lost_or_out_of_order(shop):
         assert time.monotonic() < deadline, shop.object('queue', 'show', 'q')
     crew.done()
     assert witness.verdict(put) == []
+    assert shop.object('queue', 'show', 'q')['done'] == sum(map(len, put.values()))
     assert shop.ok('check').strip() != ''
+
+
+def test_whoever_is_killed_or_frozen_no_job_is_lost_or_out_of_order(shop):
+    storm(shop)
+
+
+def test_nor_with_a_database_that_crashes_meanwhile(far_shop, database):
+    def crash():
+        database.stop()
+        database.start()
+    storm(far_shop, halfway=crash)
 
 
 @pytest.mark.parametrize('notes, fault', [
