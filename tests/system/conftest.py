@@ -101,14 +101,20 @@ def shop(tmp_path):
     shop.end()
 
 
-@pytest.fixture
-def database():
-    """A PostgreSQL server that the test may stop."""
+@pytest.fixture(scope='session')
+def server():
     if not databases.tools():
         pytest.skip('no PostgreSQL server is installed')
     database = databases.Database()
     yield database
     database.done()
+
+
+@pytest.fixture
+def database(server):
+    """A PostgreSQL server with an empty database, which the test may stop, and starts again."""
+    server.renew()
+    return server
 
 
 @pytest.fixture

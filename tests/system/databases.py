@@ -32,6 +32,7 @@ class Database:
     def __init__(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix='baton-pg-'))
         self.server = None
+        self.names = 0      # of databases in it
         self.who = {}
         if os.geteuid() == 0:
             nobody = pwd.getpwnam('nobody')
@@ -45,8 +46,13 @@ class Database:
         subprocess.run([tools() / tool, *arguments], cwd=self.folder, check=True, timeout=PATIENCE,
                        stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, **self.who)
 
+    def renew(self):
+        """From now on another database in it is the one, which is empty."""
+        self.names += 1
+        self.run('createdb', '-h', self.folder, '-U', 'baton', f't{self.names}')
+
     def info(self, host=None):
-        return f'postgres:{host or f"host={self.folder}"} dbname=postgres user=baton'
+        return f'postgres:{host or f"host={self.folder}"} dbname=t{self.names} user=baton'
 
     def is_up(self):
         return subprocess.run([tools() / 'pg_isready', '-q', '-h', self.folder], check=False,

@@ -1,15 +1,21 @@
 """baton work against what is done to it: limits, stopped and killed helpers, a log that nobody
 reads, a store that is taken away."""
+import ctypes
+import errno
 import os
 import re
 import resource
 import signal
+import subprocess
+import time
 
 import pytest
 
 from handlers import PATIENCE, Pipe, is_gone, until_log
 
 OK, USAGE, SYSTEM, IO_ERROR = 0, 64, 71, 74
+CLONE_NEWNS = 0x20000
+LIBC = ctypes.CDLL(None)
 TIMES = ['--ttl', '1s', '--beat', '100ms', '--margin', '500ms']
 
 
@@ -123,3 +129,59 @@ def test_a_runner_without_its_store_says_why_and_goes_on_when_it_is_back(shop, p
     runner.send_signal(signal.SIGTERM)
     assert runner.wait(PATIENCE) == OK
     assert shop.object('queue', 'show', 'q')['done'] == 1
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A folder with room for a few megabytes."""
+    folder = tmp_path / 'disk'
+    folder.mkdir(mode=0o700)
+    if LIBC.unshare(CLONE_NEWNS) != 0:
+        pytest.skip('no file system can be mounted here')
+    try:
+        mount('--make-rprivate', '/')
+        mount('-t', 'tmpfs', '-o', 'size=8m,mode=0700', 'tmpfs', str(folder))
+    except subprocess.CalledProcessError:
+        pytest.skip('no file system can be mounted here')
+    yield folder
+    subprocess.run(['umount', '-l', str(folder)], check=True)
+
+
+def mount(*arguments):
+    subprocess.run(['mount', *arguments], check=True, stderr=subprocess.PIPE)
+
+
+def fill(path):
+    """Takes all the room that there is."""
+    with open(path, 'wb', buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError as error:
+            assert error.errno == errno.ENOSPC
+
+
+def test_a_full_disk_loses_nothing_and_work_goes_on_once_there_is_room(shop, small_disk):
+    shop.store = shop.env['BATON_STORE'] = f'sqlite:{small_disk}/store.db'
+    shop.ok('queue', 'set', 'q', 'keep=1h', 'attempts=1000', 'backoff=none')
+    acknowledged = [shop.put('q', 'x') for _ in range(30)]
+    gate, started = Pipe(shop.folder / 'gate'), Pipe(shop.folder / 'started')
+    script = f'echo > {started.path}; read x < {gate.path}; head -c 20000 /dev/zero | tr "\\0" x'
+    runner = shop.start('work', 'q', '-j', '2', *TIMES, *sh(script))
+    started.line()
+    fill(small_disk / 'filler')
+    gate.file.write(b'go\n' * 1000)
+    line = until_log(runner, 'msg=detached')
+    assert 'full' in line, line
+    result = shop.run('put', 'q', '-', input=b'x' * 100000)
+    assert result.returncode != OK and b'full' in result.stderr, result
+    os.unlink(small_disk / 'filler')
+    until_log(runner, 'attached again')
+    acknowledged.append(shop.put('q', 'y'))
+    deadline = time.monotonic() + PATIENCE
+    while shop.object('queue', 'show', 'q')['done'] < len(acknowledged):
+        assert time.monotonic() < deadline, shop.object('queue', 'show', 'q')
+    assert shop.states('q') == {job: 'done' for job in acknowledged}
+    runner.send_signal(signal.SIGTERM)
+    assert runner.wait(PATIENCE) == OK
+    shop.ok('check')
