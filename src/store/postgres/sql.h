@@ -2,6 +2,10 @@
 #ifndef POSTGRES_SQL_H
 #define POSTGRES_SQL_H
 
+/* How long a transaction waits for its client, who may have been stopped or cut off: less than it
+ * takes until his place is taken, because others wait for what it has locked. */
+#define IDLE_MS "5000"
+
 #define QUEUE_COLUMNS                                                                          \
 	"q.id, q.name, q.mode, q.shards, q.paused, q.payload_max, q.waiting_max, q.attempts, " \
 	"q.backoff, q.base, q.cap, q.lane_attempts, q.lane_backoff, q.lane_base, q.lane_cap, " \
@@ -63,7 +67,7 @@
 	          "set_config('client_min_messages', 'warning', true), "                           \
 	          "set_config('lock_timeout', $1::text, true), "                                   \
 	          "set_config('statement_timeout', $2::text, true), "                              \
-	          "set_config('idle_in_transaction_session_timeout', '30000', true), "             \
+	          "set_config('idle_in_transaction_session_timeout', '" IDLE_MS "', true), "       \
 	          "set_config('enable_seqscan', 'off', true), "                                    \
 	          "set_config('enable_hashjoin', 'off', true), "                                   \
 	          "set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)")   \
