@@ -168,6 +168,7 @@ void core_attach(struct core *c, struct baton_mono now)
 void core_failed(struct core *c, enum baton_err err, const char *why, struct baton_mono now)
 {
 	bool storage = err == BATON_STORAGE || err == BATON_BUSY || err == BATON_TIMEOUT;
+	snprintf(c->failure, sizeof c->failure, "%s", why ? why : "");
 	c->prove_at = baton_mono_add(now, c->o.beat);
 	if (!storage)
 		baton_detach_make(c->o.detach, BATON_DETACH_STORAGE, why, now);
@@ -181,6 +182,7 @@ void core_failed(struct core *c, enum baton_err err, const char *why, struct bat
 void core_renewed(struct core *c, struct baton_mono now)
 {
 	c->backoff = (struct baton_duration){0};
+	c->failure[0] = '\0';
 	c->counted_at = now;
 	bool rests = c->manual && c->told && !c->stopping;
 	if (c->detached)
@@ -385,6 +387,11 @@ bool core_is_done(const struct core *c, enum baton_err *ret_err)
 const char *core_why(const struct core *c)
 {
 	return c->why;
+}
+
+const char *core_failure(const struct core *c)
+{
+	return c->failure;
 }
 
 bool core_is_spent(const struct core *c)

@@ -352,7 +352,8 @@ static void tell_detachment(struct baton_engine *e)
 		options_of(e)->changed(options_of(e)->arg, &info);
 	if (info.state == BATON_DETACHED)
 		BATON_LOG(options_of(e)->log, BATON_LOG_WARN, "detached",
-		          baton_field_str("reason", baton_str_z(info.text)));
+		          baton_field_str("reason", baton_str_z(info.text)),
+		          baton_field_str("why", baton_str_z(core_failure(e->core))));
 	else
 		BATON_LOG(options_of(e)->log, BATON_LOG_INFO, "attached again",
 		          baton_field_uint("generation", info.generation));

@@ -67,6 +67,14 @@ void inbox_beat(struct inbox *inbox, const struct inbox_beat *beat)
 	wake(inbox);
 }
 
+bool inbox_is_heard(struct inbox *inbox)
+{
+	pthread_mutex_lock(&inbox->mu);
+	bool heard = inbox->mail.beat.number == 0;
+	pthread_mutex_unlock(&inbox->mu);
+	return heard;
+}
+
 void inbox_end(struct inbox *inbox, struct inbox_end *end)
 {
 	end->next = NULL;

@@ -51,6 +51,10 @@ void inbox_answered(struct inbox *inbox);
 void inbox_news(struct inbox *inbox);
 void inbox_want(struct inbox *inbox, enum baton_runner_wish want);
 void inbox_beat(struct inbox *inbox, const struct inbox_beat *beat);
+
+/* Whether the last beat was taken out. */
+bool inbox_is_heard(struct inbox *inbox);
+
 void inbox_end(struct inbox *inbox, struct inbox_end *end);
 
 /* Fine in a signal handler. */

@@ -139,6 +139,8 @@ struct core {
 	enum baton_err result;
 	char why[CORE_WHY]; /* unless that is BATON_OK */
 
+	char failure[CORE_WHY]; /* of the last call that failed because of the store; "": none */
+
 	struct core_counts counts;
 };
 
