@@ -296,7 +296,9 @@ const struct command commands[] = {
 			"away. STATE is what it says that it is at, WISH what it was told to do.\n"
 			"The status is 1 if there is no such runner.\n"
 			"\n"
-			"      --json        one JSON object per runner\n" STORE_HELP "\n"
+			"      --json        one JSON object per runner, with its metrics\n"
+			"      --metrics     the metrics of all of them, as Prometheus reads them\n" STORE_HELP
+			"\n"
 			"Example: baton runner drain web-3\n"
 			"baton-runner(1) says more.\n",
 		.run = cmd_runner,

@@ -329,6 +329,13 @@
 	X(RUNNER_MARK, "UPDATE baton.runner SET wish = coalesce($3::bigint, wish), "               \
 	               "state = coalesce($4::text, state) WHERE beat > 0 AND "                     \
 	               "(number = $1::bigint OR name = $2::text) RETURNING number")                \
+	X(RUNNER_REPORT,                                                                           \
+	  "WITH m AS (UPDATE baton.runner SET state = coalesce($2::text, state) WHERE beat > 0 "   \
+	  "AND number = $1::bigint RETURNING number), w AS (INSERT INTO baton.report "             \
+	  "SELECT number, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, $3::text "       \
+	  "FROM m ON CONFLICT (runner) DO UPDATE SET at = excluded.at, "                           \
+	  "report = excluded.report) SELECT number FROM m")                                        \
+	X(RUNNER_REPORTED, "SELECT report, at FROM baton.report WHERE runner = $1::bigint")        \
 	X(RUNNER_LAST, "UPDATE baton.state SET runner = $1::bigint")                               \
 	X(RUNNER_DROP, "DELETE FROM baton.runner WHERE number = ANY($1::bigint[])")                \
 	X(RUNNER_BEAT,                                                                             \

@@ -136,6 +136,10 @@ static const char *const steps[] = {
 	"ALTER TABLE runner ADD COLUMN wish INTEGER NOT NULL DEFAULT 1;"
 	"ALTER TABLE runner ADD COLUMN state TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE runner ADD COLUMN proofs INTEGER NOT NULL DEFAULT 0;", /* of writing */
+
+	/* What a runner has done, as it tells, and when it did so last; 0: never. */
+	"ALTER TABLE runner ADD COLUMN report TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE runner ADD COLUMN reported INTEGER NOT NULL DEFAULT 0;",
 };
 #define VERSION ((int64_t)(sizeof steps / sizeof steps[0]))
 

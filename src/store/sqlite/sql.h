@@ -177,8 +177,10 @@
 	               "ORDER BY number LIMIT 1")                                                  \
 	X(RUNNER_SLOTS, "SELECT slot FROM runner ORDER BY slot")                                   \
 	X(RUNNER_MARK, "UPDATE runner SET proofs = proofs + 1, wish = iif(?1 > 0, ?1, wish), "     \
-	               "state = ifnull(?2, state) WHERE number = ?3 OR name = ?4 "                 \
+	               "state = ifnull(?2, state), report = ifnull(?5, report), "                  \
+	               "reported = iif(?5 IS NULL, reported, ?6) WHERE number = ?3 OR name = ?4 "  \
 	               "RETURNING number")                                                         \
+	X(RUNNER_REPORT, "SELECT report, reported FROM runner WHERE number = ? AND reported > 0")  \
 	X(RUNNER_DROP, "DELETE FROM runner WHERE number = ?")                                      \
 	X(SHARD_READ, "SELECT runner, fence, counter FROM shard WHERE queue = ? AND number = ?")   \
 	X(SHARD_WRITE, "INSERT OR REPLACE INTO shard(queue, number, runner, fence, counter) "      \

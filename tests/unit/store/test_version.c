@@ -20,6 +20,8 @@ static const char *const back[] = {
 	"ALTER TABLE runner DROP COLUMN guardian; ALTER TABLE runner DROP COLUMN life;"
 	"ALTER TABLE runner DROP COLUMN wish; ALTER TABLE runner DROP COLUMN state;"
 	"ALTER TABLE runner DROP COLUMN proofs; ALTER TABLE runner DROP COLUMN host;",
+	/* 5 to 4 */
+	"ALTER TABLE runner DROP COLUMN report; ALTER TABLE runner DROP COLUMN reported;",
 };
 #define NEWEST ((int)(sizeof back / sizeof back[0]) + 1)
 
