@@ -57,10 +57,10 @@ static enum baton_err recover_all(struct tx *tx, struct lane *lane)
 {
 	for (;;) {
 		struct line line = memory_line_look(lane, tx->now);
-		if (!line.claimed)
+		if (!line.offered)
 			return BATON_OK;
 		enum baton_err e =
-			memory_claim_recover(tx, line.claimed->is.claim, "the claim expired");
+			memory_claim_recover(tx, line.offered->is.claim, "the claim expired");
 		if (e != BATON_OK)
 			return e;
 	}
@@ -78,7 +78,7 @@ static enum baton_err open_granter(struct tx *tx, struct baton_str queue, struct
 }
 
 /* One claim of that lane, if there is still something once what was lost there is recovered. After
- * that the lane is not free: it has a claim, or nothing that could be claimed. */
+ * that the lane has one more claim, or none that is offered. */
 static enum baton_err claim_lane(struct tx *tx, struct take *take, struct lane *lane, size_t max)
 {
 	struct ready ready;
