@@ -29,8 +29,10 @@ class Database:
     """A server on a socket in a folder of its own. It runs as a user who may do nothing, and ends
     with the test, however that ends."""
 
-    def __init__(self):
+    def __init__(self, clock=None):
+        """clock: what makes one of its own, in its folder."""
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix='baton-pg-'))
+        self.clock = clock(self.folder) if clock else None
         self.server = None
         self.names = 0      # of databases in it
         self.who = {}
@@ -65,6 +67,7 @@ class Database:
                  f'unix_socket_directories={self.folder}', '-c', 'fsync=off', '-c',
                  'shared_buffers=32MB', '-c', 'max_connections=60'],
                 cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env={**os.environ, **(self.clock.env if self.clock else {})},
                 preexec_fn=lambda: LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGQUIT), **self.who)
         deadline = time.monotonic() + PATIENCE
         while not self.is_up():

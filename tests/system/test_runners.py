@@ -132,6 +132,24 @@ def test_nor_with_a_database_that_crashes_meanwhile(far_shop, database):
     storm(far_shop, halfway=crash)
 
 
+@pytest.mark.parametrize('kind', ['shop', 'far_shop'])
+def test_a_job_that_kills_its_runner_each_time_ends_in_the_dead_letters(request, kind):
+    shop = request.getfixturevalue(kind)
+    shop.ok('queue', 'set', 'q', 'attempts=2', 'backoff=none')
+    shop.put('q', 'poison')
+    script = 'kill -9 $(ps -o ppid= $(ps -o ppid= $PPID))'
+    for _ in range(2):
+        runner = shop.start('work', 'q', *TIMES, '--', 'sh', '-c', script, stderr=None)
+        assert runner.wait(PATIENCE) == -signal.SIGKILL
+    harmless = shop.start('work', 'q', *TIMES, '--', 'true', stderr=None)
+    deadline = time.monotonic() + PATIENCE
+    while shop.object('show', '1')['state'] != 'dead':
+        assert time.monotonic() < deadline, shop.object('show', '1')
+    harmless.send_signal(signal.SIGTERM)
+    assert harmless.wait(PATIENCE) == 0
+    assert shop.object('show', '1')['attempt'] == 2
+
+
 @pytest.mark.parametrize('notes, fault', [
     ('E a 1 5 1\nX a 2 5 1', 'job 2 found another one in lane a'),
     ('E a 2 5 1\nL a 2 5 1\nE a 1 5 1\nL a 1 5 1', 'lane a: job 1 began after job 2'),
