@@ -22,41 +22,10 @@ static void *store_begin(const char *where)
 	return store;
 }
 
-static void put_bulk(struct baton_store *store)
-{
-	const struct baton_str bytes = {payload, sizeof payload};
-	struct baton_batch batches[PG_EACH];
-	struct baton_put puts[PG_EACH];
-	for (unsigned i = 0; i < PG_EACH; i++)
-		batches[i] = (struct baton_batch){.queue = BATON_STR("bench"),
-		                                  .payloads = &bytes,
-		                                  .count = 1};
-	must(baton_work_put(store, batches, PG_EACH, puts));
-}
-
-static void live_bulk(struct baton_store *store)
-{
-	struct baton_work_ask ask = {.queue = BATON_STR("bench"), .claims = PG_EACH, .max = 1};
-	struct baton_work_claims *claims = NULL;
-	struct baton_work_end ends[PG_EACH];
-	struct baton_work_ended ended[PG_EACH];
-	put_bulk(store);
-	must(baton_work_claim(store, &ask, &claims));
-	if (!claims || claims->count != PG_EACH)
-		errx(1, "there is not enough to claim");
-	for (unsigned i = 0; i < PG_EACH; i++)
-		ends[i] = (struct baton_work_end){.proof = claims->claims[i].proof,
-		                                  .how = BATON_COMPLETE};
-	must(baton_work_end(store, ends, PG_EACH, ended));
-	for (unsigned i = 0; i < PG_EACH; i++)
-		must(ended[i].err);
-	baton_work_claims_free(claims);
-}
-
 static void lives(void *state, uint64_t jobs)
 {
 	for (uint64_t i = 0; i < jobs; i += PG_EACH)
-		live_bulk(state);
+		jobs_live(state, PG_EACH);
 }
 
 struct putter {

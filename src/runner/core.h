@@ -19,7 +19,6 @@
 #include <baton/work.h>
 
 #define CORE_QUEUES_MAX 64
-#define CORE_SLOTS_MAX 10000
 #define CORE_WHY 320
 
 /* A queue that is served. */
@@ -195,6 +194,9 @@ void core_stop(struct core *core, struct baton_duration grace, struct baton_mono
  * place, BATON_TIMEOUT if the store does not answer, and a request is under way still. */
 bool core_is_done(const struct core *core, enum baton_err *ret_err);
 const char *core_why(const struct core *core);
+
+/* Why the store could not be asked the last time; "": it could. */
+const char *core_failure(const struct core *core);
 
 /* Whether it has had as many claims as it may, and all have ended. */
 bool core_is_spent(const struct core *core);

@@ -174,7 +174,7 @@ static void orphan(struct proc *p)
 	count(p->w, COVER_ORPHAN);
 	p->orphan = true;
 	ward_kill_all(p, COVER_KILL_DEAD);
-	baton_detach_make(&p->detach, BATON_DETACH_STORAGE, "the guardian was killed", proc_now(p));
+	baton_detach_make(&p->detach, BATON_DETACH_GUARDIAN, NULL, proc_now(p));
 	proc_act(p);
 }
 

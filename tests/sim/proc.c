@@ -273,6 +273,9 @@ static void count_why(struct proc *p)
 	case BATON_DETACH_MANUAL:
 		count(p->w, COVER_WHY_MANUAL);
 		break;
+	case BATON_DETACH_GUARDIAN:
+		count(p->w, COVER_WHY_GUARDIAN);
+		break;
 	}
 }
 

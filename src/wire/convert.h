@@ -1,0 +1,15 @@
+/* Messages of protobuf-c that several files of this module turn into plain structs, and back. */
+#ifndef WIRE_CONVERT_H
+#define WIRE_CONVERT_H
+
+#include "wire/hello.h"
+#include "wire/pack.h"
+#include "wire/wire.pb-c.h"
+
+/* The result borrows what the struct borrows. */
+void convert_hello_out(const struct wire_hello *hello, Baton__Wire__Hello *pb);
+
+/* As wire_hello_decode(). */
+enum baton_err convert_hello_in(const Baton__Wire__Hello *pb, struct wire_hello *ret);
+
+#endif
