@@ -37,6 +37,8 @@ const struct command commands[] = {
 			"the job. '-' reads the payload from standard input.\n"
 			"\n"
 			"      --lane L        in that lane, behind what is there\n"
+			"      --concurrency-key K\n"
+			"                      at most key-limit jobs of a key run at once\n"
 			"      --delay D       not before D has passed, such as 90s or 5min\n"
 			"      --at T          not before T: 2026-02-28T09:05:00Z or @1772269500\n"
 			"      --priority N    0 to 9, higher first, between the lanes of a queue\n"
@@ -251,7 +253,8 @@ const struct command commands[] = {
 			"\n"
 			"The keys are mode, shards, payload-max, waiting-max, attempts, backoff,\n"
 			"base, cap, lane-attempts, lane-backoff, lane-base, lane-cap, on-retry,\n"
-			"on-dead, dedupe and keep; baton-queue(1) explains them.\n"
+			"on-dead, dedupe, keep, key-limit and hold-on-retry; baton-queue(1)\n"
+			"explains them.\n"
 			"\n"
 			"      --json        one JSON object per queue\n" STORE_HELP "\n"
 			"Example: baton queue set mail attempts=3 keep=1d\n",

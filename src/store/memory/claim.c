@@ -83,10 +83,10 @@ static enum baton_err recover_all(struct tx *tx, struct lane *lane)
 {
 	for (;;) {
 		struct line line = memory_line_look(lane, tx->now);
-		if (!line.claimed)
+		if (!line.offered)
 			return BATON_OK;
 		enum baton_err e =
-			memory_claim_recover(tx, line.claimed->is.claim, "the claim expired");
+			memory_claim_recover(tx, line.offered->is.claim, "the claim expired");
 		if (e != BATON_OK)
 			return e;
 	}
@@ -104,7 +104,7 @@ static enum baton_err open_granter(struct tx *tx, struct baton_str queue, struct
 }
 
 /* One claim of that lane, if there is still something once what was lost there is recovered. After
- * that the lane is not free: it has a claim, or nothing that could be claimed. */
+ * that the lane has one more claim, or none that is offered. */
 static enum baton_err claim_lane(struct tx *tx, struct take *take, struct lane *lane, size_t max)
 {
 	struct ready ready;
@@ -121,6 +121,20 @@ static enum baton_err claim_lane(struct tx *tx, struct take *take, struct lane *
 	return memory_take(tx, take, ready.batches, count);
 }
 
+/* The lane of number `at` is done with, but if more can be claimed of it, as of a key that several
+ * may have: then it takes its place among those behind. Returns which one is next. */
+static size_t firsts_next(const struct tx *tx, struct firsts *f, size_t at)
+{
+	struct line line = memory_line_look(f->list[at]->lane, tx->now);
+	if (!line.free)
+		return at + 1;
+	size_t to = at;
+	for (; to + 1 < f->count && comes_before(f->list[to + 1], line.first); to++)
+		f->list[to] = f->list[to + 1];
+	f->list[to] = line.first;
+	return at;
+}
+
 /* What is done to one lane changes no other: so they are put in order once. */
 enum baton_err memory_take_lanes(struct tx *tx, struct queue *queue, uint32_t shard,
                                  struct take *take, const struct take_limits *limits)
@@ -128,10 +142,11 @@ enum baton_err memory_take_lanes(struct tx *tx, struct queue *queue, uint32_t sh
 	size_t before = take->parcel->pub.count;
 	struct firsts firsts;
 	enum baton_err e = firsts_find(tx, queue, shard, &firsts);
-	for (size_t i = 0; i < firsts.count && e == BATON_OK; i++) {
+	for (size_t i = 0; i < firsts.count && e == BATON_OK;) {
 		if (take->parcel->pub.count - before >= limits->claims)
 			break;
 		e = claim_lane(tx, take, firsts.list[i]->lane, limits->max);
+		i = firsts_next(tx, &firsts, i);
 	}
 	firsts_done(tx, &firsts);
 	return e;

@@ -211,6 +211,8 @@ static void queue_read(const PGresult *r, int row, struct queue *q)
 		.on_dead = (enum baton_on_dead)cell_int(r, row, 16),
 		.dedupe = {cell_int(r, row, 17)},
 		.keep = {cell_int(r, row, 18)},
+		.key_limit = (uint32_t)cell_int(r, row, 30),
+		.hold_on_retry = (enum baton_hold_on_retry)cell_int(r, row, 31),
 	};
 	for (int state = BATON_BATCH_READY; state < BATON_BATCH_GONE; state++)
 		q->is.in[state] = (uint64_t)cell_int(r, row, 18 + state);

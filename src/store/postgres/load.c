@@ -237,6 +237,17 @@ static int send_taken(struct pg_store *s, struct conn *c, const struct wants *w)
 	return conn_send(c, SQL_HELD_OFF, &a);
 }
 
+/* Those of what is put, and of what may queue again behind the others. */
+static int send_draw(struct conn *c, const struct wants *w)
+{
+	struct args a;
+	args_init(&a, c->alloc, 3);
+	arg_int(&a, 0, (int64_t)w->numbers);
+	nums_arg(&a, 1, ARG_INT8, &w->heads);
+	nums_arg(&a, 2, ARG_INT8, &w->fences);
+	return conn_send(c, SQL_DRAW, &a);
+}
+
 void load_send(struct pg_store *s, struct conn *c, const struct wants *w, bool payload,
                struct loading *l)
 {
@@ -263,8 +274,8 @@ void load_send(struct pg_store *s, struct conn *c, const struct wants *w, bool p
 		send_bound(c, w->runner, l);
 	if (w->lane_ask)
 		send_line(c, w->lane_ask, l);
-	if (w->numbers > 0 && atomic_load(&s->drawing) > 0)
-		l->numbers = send_number(c, SQL_DRAW, (int64_t)w->numbers);
+	if (w->numbers + w->heads.count > 0 && atomic_load(&s->drawing) > 0)
+		l->numbers = send_draw(c, w);
 }
 
 bool load_rest(struct wants *w, const struct desk *d)
@@ -369,6 +380,8 @@ static enum baton_err open_desk(struct pg_store *s, const PGresult *r, struct de
 static enum baton_err take_numbers(struct desk *d, const PGresult *r)
 {
 	size_t count = (size_t)PQntuples(r);
+	if (count == 0)
+		return BATON_OK;
 	uint64_t *numbers = arena_take(&d->arena, count, sizeof *numbers);
 	if (!numbers)
 		return fail_memory(count * sizeof *numbers, "numbers");
@@ -376,7 +389,7 @@ static enum baton_err take_numbers(struct desk *d, const PGresult *r)
 		numbers[i] = (uint64_t)cell_int(r, (int)i, 0);
 	d->m->numbers = numbers;
 	d->m->number_count = count;
-	d->m->seq = count > 0 ? numbers[0] - 1 : d->m->seq;
+	d->m->seq = numbers[0] - 1;
 	d->expects = false;
 	return BATON_OK;
 }

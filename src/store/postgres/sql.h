@@ -6,7 +6,7 @@
 	"q.id, q.name, q.mode, q.shards, q.paused, q.payload_max, q.waiting_max, q.attempts, " \
 	"q.backoff, q.base, q.cap, q.lane_attempts, q.lane_backoff, q.lane_base, q.lane_cap, " \
 	"q.on_retry, q.on_dead, q.dedupe, q.keep, q.ready, q.delayed, q.retrying, q.claimed, " \
-	"q.dead, q.kept, q.done, q.failed, q.mixed, q.top, q.floor"
+	"q.dead, q.kept, q.done, q.failed, q.mixed, q.top, q.floor, q.key_limit, q.hold_on_retry"
 #define BATCH_COLUMNS                                                                        \
 	"b.seq, b.born, b.queue, b.lane, b.state, b.rank, b.flags, b.put_at, b.due, b.grp, " \
 	"b.retry, b.attempts, b.fence, b.cancel, b.holds, b.blocks, b.error, b.result, "     \
@@ -51,12 +51,12 @@
 
 /* What can be claimed of queues: $1 their names, $2 the pools, $3 how many, $4 how many batches in
  * one claim, $5 and $6 after which rank and number. */
-#define PART_HEADS                                                                     \
-	"heads AS MATERIALIZED (SELECT h.*, w.max FROM unnest($1::text[], $2::int[], " \
-	"$3::int[], $4::int[], $5::smallint[], $6::bigint[]) "                         \
-	"w(name, pool, few, max, rank, seq) JOIN baton.queue q ON q.name = w.name "    \
-	"CROSS JOIN LATERAL (SELECT b.queue, b.lane, b.seq, b.rank, b.state, b.flags " \
-	"FROM baton.batch b WHERE b.queue = q.id AND b.pool = w.pool AND b.head "      \
+#define PART_HEADS                                                                            \
+	"heads AS MATERIALIZED (SELECT h.*, w.few, w.max FROM unnest($1::text[], $2::int[], " \
+	"$3::int[], $4::int[], $5::smallint[], $6::bigint[]) "                                \
+	"w(name, pool, few, max, rank, seq) JOIN baton.queue q ON q.name = w.name "           \
+	"CROSS JOIN LATERAL (SELECT b.queue, b.lane, b.seq, b.rank, b.state, b.flags "        \
+	"FROM baton.batch b WHERE b.queue = q.id AND b.pool = w.pool AND b.head "             \
 	"AND (b.rank, b.seq) > (w.rank, w.seq) ORDER BY b.rank, b.seq LIMIT w.few) h)"
 
 /* The first head of each priority, of the queues $1. */
@@ -183,7 +183,11 @@
 	X(START, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, s.made, "         \
 	         "s.runner, q.last_value - CASE WHEN q.is_called THEN 0 ELSE 1 END, s.name "       \
 	         "FROM baton.state s, baton.seq q")                                                \
-	X(DRAW, "SELECT nextval('baton.seq') FROM generate_series(1, $1::bigint)")                 \
+	X(DRAW, "SELECT nextval('baton.seq') FROM generate_series(1, $1::bigint + ("               \
+	        "SELECT coalesce(sum(cardinality(c.seqs)), 0) FROM "                               \
+	        "unnest($2::bigint[], $3::bigint[]) n(head, fence) JOIN baton.claim c "            \
+	        "ON c.head = n.head AND c.fence = n.fence JOIN baton.queue q ON q.id = c.queue "   \
+	        "WHERE q.hold_on_retry = 2 AND baton.is_key(c.lane)))")                            \
 	X(DRAW_EXPECTED, "SELECT baton.draw($1::bigint, $2::bigint)")                              \
 	X(TEND, "SELECT baton.tend(q.id, coalesce($2::bigint, "                                    \
 	        "(extract(epoch FROM clock_timestamp()) * 1000)::bigint)) "                        \
@@ -213,7 +217,8 @@
 	          "AND b.state <> 4 ORDER BY b.seq LIMIT l.n + 1) x "                              \
 	          "UNION SELECT x.seq FROM lanes l CROSS JOIN LATERAL (SELECT b.seq "              \
 	          "FROM baton.batch b WHERE b.queue = l.queue AND b.lane = l.lane AND b.holds "    \
-	          "ORDER BY b.seq LIMIT l.n + 1) x) "                                              \
+	          "ORDER BY b.seq LIMIT CASE WHEN baton.is_key(l.lane) THEN NULL "                 \
+	          "ELSE l.n + 1 END) x) "                                                          \
 	          "SELECT " BATCH_COLUMNS ", CASE WHEN $7::bool AND (b.seq = ANY($3::bigint[])"    \
 	          " OR b.born = ANY($3::bigint[])) THEN b.payload END FROM s JOIN baton.batch b "  \
 	          "ON b.seq = s.seq ORDER BY b.seq")                                               \
@@ -240,7 +245,15 @@
 	         "ORDER BY b.seq LIMIT CASE WHEN h.state = 4 THEN h.max + 1 + ("                   \
 	         "SELECT sum(cardinality(c.seqs)) FROM baton.claim c WHERE c.queue = h.queue "     \
 	         "AND c.lane = h.lane) WHEN h.flags & 4 <> 0 THEN h.max + 1 ELSE 2 END) x "        \
-	         "WHERE h.lane IS NOT NULL "                                                       \
+	         "WHERE NOT baton.is_key(h.lane) "                                                 \
+	         "UNION SELECT x.seq FROM heads h JOIN baton.queue q ON q.id = h.queue "           \
+	         "CROSS JOIN LATERAL (SELECT b.seq FROM baton.batch b WHERE b.queue = h.queue "    \
+	         "AND b.lane = h.lane AND b.line AND b.state = 1 ORDER BY b.seq LIMIT 1 + CASE "   \
+	         "WHEN q.key_limit = 1 AND h.flags & 4 = 0 THEN 1 "                                \
+	         "WHEN q.key_limit = 1 OR h.max > 16 THEN least(q.key_limit, h.few) + h.max "      \
+	         "ELSE least(q.key_limit, h.few) * h.max END) x WHERE baton.is_key(h.lane) "       \
+	         "UNION SELECT b.seq FROM heads h JOIN baton.batch b ON b.queue = h.queue "        \
+	         "AND b.lane = h.lane AND b.holds WHERE baton.is_key(h.lane) "                     \
 	         "UNION SELECT unnest(c.seqs) FROM heads h JOIN baton.claim c "                    \
 	         "ON c.queue = h.queue AND c.lane = h.lane) "                                      \
 	         "SELECT " BATCH_COLUMNS ", b.payload FROM s JOIN baton.batch b "                  \
@@ -273,12 +286,14 @@
 	X(QUEUE_ADD, "INSERT INTO baton.queue(name, stripe, mode, shards, paused, payload_max, "   \
 	             "waiting_max, attempts, backoff, base, cap, lane_attempts, lane_backoff, "    \
 	             "lane_base, lane_cap, on_retry, on_dead, dedupe, keep, ready, delayed, "      \
-	             "retrying, claimed, dead, kept, done, failed) VALUES($1::text, "              \
+	             "retrying, claimed, dead, kept, done, failed, key_limit, hold_on_retry) "     \
+	             "VALUES($1::text, "                                                           \
 	             "$2::bigint::int, $3::bigint, $4::bigint, $5::bool, $6::bigint, $7::bigint, " \
 	             "$8::bigint, $9::bigint, $10::bigint, $11::bigint, $12::bigint, "             \
 	             "$13::bigint, $14::bigint, $15::bigint, $16::bigint, $17::bigint, "           \
 	             "$18::bigint, $19::bigint, $20::bigint, $21::bigint, $22::bigint, "           \
-	             "$23::bigint, $24::bigint, $25::bigint, $26::bigint, $27::bigint) "           \
+	             "$23::bigint, $24::bigint, $25::bigint, $26::bigint, $27::bigint, "           \
+	             "$28::bigint, $29::bigint) "                                                  \
 	             "RETURNING id")                                                               \
 	X(QUEUE_SET, "UPDATE baton.queue SET mixed = mixed OR (mode = 4) <> ($3::bigint = 4), "    \
 	             "stripe = $2::bigint::int, shards = $4::bigint, mode = $3::bigint, "          \
@@ -287,7 +302,8 @@
 	             "base = $10::bigint, cap = $11::bigint, lane_attempts = $12::bigint, "        \
 	             "lane_backoff = $13::bigint, lane_base = $14::bigint, "                       \
 	             "lane_cap = $15::bigint, on_retry = $16::bigint, on_dead = $17::bigint, "     \
-	             "dedupe = $18::bigint, keep = $19::bigint WHERE name = $1::text")             \
+	             "dedupe = $18::bigint, keep = $19::bigint, key_limit = $20::bigint, "         \
+	             "hold_on_retry = $21::bigint WHERE name = $1::text")                          \
 	X(QUEUE_COUNT, "UPDATE baton.queue q SET ready = q.ready + d.ready, "                      \
 	               "delayed = q.delayed + d.delayed, retrying = q.retrying + d.retrying, "     \
 	               "claimed = q.claimed + d.claimed, dead = q.dead + d.dead, "                 \
@@ -362,6 +378,8 @@
 	X(SETTLE, "SELECT baton.settle(q.id, w.lanes, $3::bigint) FROM (SELECT name, "             \
 	          "array_agg(lane) AS lanes FROM unnest($1::text[], $2::text[]) u(name, lane) "    \
 	          "GROUP BY name) w JOIN baton.queue q ON q.name = w.name")                        \
+	X(SETTLE_LIMIT, "SELECT baton.settle_limit(q.id) FROM baton.queue q "                      \
+	                "WHERE q.name = ANY($1::text[])")                                          \
 	X(LEASE_LIST, "SELECT " LEASE_COLUMNS " FROM baton.lease WHERE subject > $1::text "        \
 	              "AND subject >= $2::text AND left(subject, length($2::text)) = $2::text "    \
 	              "AND held AND expires_at > $3::bigint ORDER BY subject LIMIT $4::bigint")    \

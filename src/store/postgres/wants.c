@@ -7,6 +7,7 @@
 
 #include "base/digest.h"
 #include "queue/batch.h"
+#include "queue/line.h"
 
 void pg_wants_init(struct wants *w, const struct baton_alloc *alloc)
 {
@@ -193,7 +194,9 @@ void want_puts(struct wants *w, const struct baton_batch *batches, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		const struct baton_batch b = batch_filled(&batches[i]);
 		uint8_t key[DIGEST_SIZE];
-		want_lane(w, b.queue, b.lane);
+		char text[LINE_NAME_MAX];
+		struct baton_str line = line_name(&b, text);
+		want_lane(w, b.queue, b.key.len > 0 ? kept(w, line) : line);
 		if (b.source.len > 0) {
 			batch_source_digest(&b, key);
 			str_add(w, &w->keys,

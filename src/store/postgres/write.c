@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/mem.h"
+#include "queue/line.h"
 #include "queue/policy.h"
 #include "store/memory/lane.h"
 #include "store/parcel.h"
@@ -64,12 +65,14 @@ static void policy_args(struct args *a, struct baton_str name, const struct bato
 static enum baton_err queue_add(struct writer *w, const struct queue *q)
 {
 	struct args a;
-	args_new(w, &a, 27);
+	args_new(w, &a, 29);
 	policy_args(&a, q->name, &q->is.policy);
 	for (int state = BATON_BATCH_READY; state < BATON_BATCH_GONE; state++)
 		arg_int(&a, 18 + state, (int64_t)q->is.in[state]);
 	arg_int(&a, 25, (int64_t)q->is.done);
 	arg_int(&a, 26, (int64_t)q->is.failed);
+	arg_int(&a, 27, q->is.policy.key_limit);
+	arg_int(&a, 28, q->is.policy.hold_on_retry);
 	send(w, SQL_QUEUE_ADD, &a);
 	return w->c->sent > SENT_ENOUGH ? conn_round(w->c) : BATON_OK;
 }
@@ -93,8 +96,10 @@ static enum baton_err policies_set(struct writer *w)
 		struct args a;
 		if (!q->row.noted || policy_equal(&read->policy, &q->is.policy))
 			continue;
-		args_new(w, &a, 19);
+		args_new(w, &a, 21);
 		policy_args(&a, q->name, &q->is.policy);
+		arg_int(&a, 19, q->is.policy.key_limit);
+		arg_int(&a, 20, q->is.policy.hold_on_retry);
 		send(w, SQL_QUEUE_SET, &a);
 		e = w->c->sent > SENT_ENOUGH ? conn_round(w->c) : BATON_OK;
 	}
@@ -161,6 +166,10 @@ static const struct batch *in_line(const struct batch *b)
  * have come in front of another is not said to be: settle() then sees to both. */
 static bool leads(const struct desk *d, const struct batch *b)
 {
+	if (line_is_keyed(b->lane->name)) {
+		struct line line = memory_line_look(b->lane, d->now);
+		return b->row.kept == 0 && line.free && line.first == b;
+	}
 	return in_line(b->lane->first) == b && memory_line_look(b->lane, d->now).free &&
 	       (b->row.kept == 0 || !in_line(b->next));
 }
@@ -571,6 +580,22 @@ static void settle(struct writer *w)
 	send(w, SQL_SETTLE, &a);
 }
 
+/* Where the limit of keys has changed. */
+static void settle_limits(struct writer *w)
+{
+	struct args a;
+	args_new(w, &a, 1);
+	arg_array(&a, 0, ARG_TEXT);
+	for (size_t i = 0; i < w->d->queue_count; i++) {
+		const struct read_queue *read = &w->d->queues[i];
+		if (read->policy.key_limit != read->row->is.policy.key_limit)
+			add_str(&a, 0, read->row->name);
+	}
+	if (a.list[0].count > 0)
+		send(w, SQL_SETTLE_LIMIT, &a);
+	args_done(&a);
+}
+
 /* The numbers that the calls were given are now really drawn; if others drew some meanwhile the
  * transaction fails, and is done again with numbers that are drawn first. */
 static void draw(struct writer *w)
@@ -627,6 +652,7 @@ enum baton_err desk_write(struct desk *d, struct conn *c, bool *ret_any)
 	runners_write(&w);
 	counts_set(&w);
 	settle(&w);
+	settle_limits(&w);
 	*ret_any = *ret_any || w.any;
 	return BATON_OK;
 }

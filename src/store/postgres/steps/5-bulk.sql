@@ -114,7 +114,8 @@ BEGIN
   AND expires_at <= now_ms ORDER BY first LIMIT 100));
  WITH d AS MATERIALIZED (SELECT seq, state FROM baton.batch WHERE queue = of
    AND state IN (2, 3) AND due <= now_ms ORDER BY due, seq LIMIT 1000),
-  u AS (UPDATE baton.batch b SET state = 1, blocks = false, head = b.lane IS NULL,
+  u AS (UPDATE baton.batch b SET state = 1, blocks = false, holds = false,
+   head = b.lane IS NULL,
    line = b.lane IS NOT NULL, pool = CASE WHEN q.mode = 4 THEN b.shard + 1 ELSE 0 END
    FROM d, baton.queue q WHERE b.seq = d.seq AND q.id = of RETURNING b.lane, d.state)
  SELECT array_agg(DISTINCT lane) FILTER (WHERE lane IS NOT NULL), count(*),
@@ -189,13 +190,14 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
    FROM baton.batch WHERE seq > (SELECT last_value FROM baton.seq)
   UNION ALL SELECT 'batches are in a line, or are not, though it should be otherwise',
    count(*) FROM baton.batch
-   WHERE line <> (lane IS NOT NULL AND (state IN (1, 4) OR blocks))
+   WHERE line <> (lane IS NOT NULL AND (state IN (1, 4) OR (blocks AND NOT holds)))
   UNION ALL SELECT 'batches without a lane can be claimed, or cannot, though it should be '
    'otherwise', count(*) FROM baton.batch b WHERE lane IS NULL AND head <> (state = 1 OR
    (state = 4 AND EXISTS (SELECT 1 FROM baton.claim c WHERE c.head = b.seq
    AND c.lane IS NULL AND c.offered)))
   UNION ALL SELECT 'heads are not those of their lanes', count(*) FROM baton.batch b
-   WHERE b.lane IS NOT NULL AND b.head AND (NOT b.line OR b.state = 3
+   WHERE b.lane IS NOT NULL AND NOT baton.is_key(b.lane) AND b.head AND (NOT b.line
+   OR b.state = 3
    OR EXISTS (SELECT 1 FROM baton.batch o WHERE o.queue = b.queue AND o.lane = b.lane
     AND o.line AND o.seq < b.seq)
    OR EXISTS (SELECT 1 FROM baton.batch o WHERE o.queue = b.queue AND o.lane = b.lane
@@ -205,10 +207,18 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
   UNION ALL SELECT 'lanes cannot be claimed from, though they should', count(*) FROM (
    SELECT DISTINCT ON (queue, lane) * FROM baton.batch WHERE line
    ORDER BY queue, lane, seq) b WHERE NOT b.head AND b.state <> 3
+   AND NOT baton.is_key(b.lane)
    AND NOT EXISTS (SELECT 1 FROM baton.batch o WHERE o.queue = b.queue
     AND o.lane = b.lane AND o.holds)
    AND NOT EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = b.queue
     AND c.lane = b.lane AND NOT c.offered)
+  UNION ALL SELECT 'keys can be claimed, or cannot, though it should be otherwise', count(*)
+   FROM (SELECT DISTINCT queue, lane FROM baton.batch WHERE baton.is_key(lane)) l
+   CROSS JOIN LATERAL baton.key_state(l.queue, l.lane) k
+   WHERE (SELECT array_agg(b.seq) FROM baton.batch b WHERE b.queue = l.queue
+    AND b.lane = l.lane AND b.head) IS DISTINCT FROM CASE WHEN k.free THEN ARRAY[k.seq] END
+  UNION ALL SELECT 'keys are kept by what does not wait', count(*) FROM baton.batch
+   WHERE baton.is_key(lane) AND holds AND NOT (state = 3 AND blocks)
   UNION ALL SELECT 'batches are claimed without a claim', count(*) FROM baton.batch b
    WHERE b.state = 4 AND NOT EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = b.queue
    AND b.seq = ANY(c.seqs))
@@ -320,11 +330,13 @@ BEGIN
   IF b.lane IS NOT NULL THEN PERFORM baton.settle(b.queue, ARRAY[b.lane], 1); END IF;
  END IF;
 END $$;
-CREATE OR REPLACE VIEW baton.jobs AS SELECT coalesce(b.born, b.seq) AS id, q.name AS queue, b.lane,
+CREATE OR REPLACE VIEW baton.jobs AS SELECT coalesce(b.born, b.seq) AS id, q.name AS queue,
+ CASE WHEN baton.is_key(b.lane) THEN NULL ELSE b.lane END AS lane,
  (ARRAY['ready', 'delayed', 'retry', 'claimed', 'dead', 'done'])[b.state] AS state,
  9 - b.rank AS priority, b.attempts, to_timestamp(b.put_at / 1000.0) AS put_at,
  CASE WHEN b.state IN (2, 3) THEN to_timestamp(b.due / 1000.0) END AS due,
- convert_from(b.error, 'UTF8') AS error, b.payload
+ convert_from(b.error, 'UTF8') AS error, b.payload,
+ CASE WHEN baton.is_key(b.lane) THEN substr(b.lane, 2) END AS key
  FROM (SELECT seq, born, queue, lane, state, rank, attempts, put_at, due, error, payload
  FROM baton.batch UNION ALL SELECT seq, born, queue, lane, state, rank, attempts, put_at, due,
  error, payload FROM baton.member) b JOIN baton.queue q ON q.id = b.queue;
