@@ -388,8 +388,8 @@ const struct command commands[] = {
 			"      --cluster       hold it in a store instead, by a lease of 30s, or\n"
 			"                      of --ttl; if that cannot be renewed, the command\n"
 			"                      is ended before it is over\n"
-			"      --store S       sqlite:PATH, instead of $BATON_STORE or of one of\n"
-			"                      this user's own\n"
+			"      --store S       sqlite:PATH or postgresql://HOST/DATABASE, instead\n"
+			"                      of $BATON_STORE or of one of this user's own\n"
 			"  -v, --verbose       say when it is held\n"
 			"\n"
 			"The status is that of the command; 75 it yielded, 76 the name was lost.\n"
@@ -439,8 +439,8 @@ const struct command commands[] = {
 			"\n"
 			"      --fleet PATH  the fleet's file\n"
 			"      --cluster     what is held in a store instead, by a lease\n"
-			"      --store S     sqlite:PATH, instead of $BATON_STORE or of one\n"
-			"                    of this user's own\n"
+			"      --store S     sqlite:PATH or postgresql://HOST/DATABASE, instead\n"
+			"                    of $BATON_STORE or of one of this user's own\n"
 			"  -v, --verbose     say on standard error which fleet or store is used\n",
 		.run = cmd_force_release,
 	},
