@@ -41,9 +41,19 @@ class Database:
             nobody = pwd.getpwnam('nobody')
             self.who = {'user': nobody.pw_uid, 'group': nobody.pw_gid, 'extra_groups': []}
             os.chown(self.folder, nobody.pw_uid, nobody.pw_gid)
+        self.make_files()
+        self.start()
+
+    def make_files(self):
+        """Copies those that another test of the build has made (tests/support/cluster.c), which is
+        faster."""
+        model = pathlib.Path(os.environ.get('BATON_TEST_CLUSTERS', '/nowhere'),
+                             f'cluster-{tools().parent.name}')
+        if model.exists():
+            subprocess.run(['cp', '-a', model, self.folder / 'data'], check=True, timeout=PATIENCE)
+            return
         self.run('initdb', '-D', 'data', '-A', 'trust', '-E', 'UTF8', '--locale=C', '-U', 'baton',
                  '--no-sync', '--no-instructions')
-        self.start()
 
     def run(self, tool, *arguments):
         subprocess.run([tools() / tool, *arguments], cwd=self.folder, check=True, timeout=PATIENCE,
