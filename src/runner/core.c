@@ -352,10 +352,16 @@ static struct baton_mono stop_next(const struct core *c)
 	return next;
 }
 
+/* Whether the end of its registration is what stop_if_done() waits for. */
+static bool waits_for_deadline(const struct core *c)
+{
+	return c->manual && c->stopping && c->asked && c->runs.running == 0;
+}
+
 struct baton_mono core_next(const struct core *c)
 {
 	struct baton_mono next = stop_next(c);
-	if (c->number > 0 && (!c->stale || (c->manual && c->stopping && c->asked)))
+	if (c->number > 0 && (!c->stale || waits_for_deadline(c)))
 		next = earlier(next, core_deadline(c));
 	if (c->asked || c->done)
 		return next;
