@@ -299,7 +299,9 @@ const struct command commands[] = {
 			"away. STATE is what it says that it is at, WISH what it was told to do.\n"
 			"The status is 1 if there is no such runner.\n"
 			"\n"
-			"      --json        one JSON object per runner\n" STORE_HELP "\n"
+			"      --json        one JSON object per runner, with its metrics\n"
+			"      --metrics     the metrics of all of them, as Prometheus reads them\n" STORE_HELP
+			"\n"
 			"Example: baton runner drain web-3\n"
 			"baton-runner(1) says more.\n",
 		.run = cmd_runner,
@@ -315,6 +317,22 @@ const struct command commands[] = {
 			"      --json        one JSON object\n" STORE_HELP "\n"
 			"Example: baton where mail ada@example.com\n",
 		.run = cmd_where,
+	},
+	{
+		.name = "top",
+		.usage = "[OPTION]...",
+		.summary = "show how a store stands, all the time",
+		.text = "Queues, runners, which runner has which shards, and the jobs that died\n"
+			"last, on the whole terminal. Tab goes from the queues to the dead jobs\n"
+			"and back, Up and Down choose one; p pauses or resumes a queue, r brings\n"
+			"a dead job back, c cancels it; q ends it.\n"
+			"\n"
+			"      --once        print it once, as tables\n"
+			"      --interval D  look again after that time, 1s if not given\n"
+			"      --json        with --once: one JSON object per queue, runner and\n"
+			"                    dead job\n" STORE_HELP "\n"
+			"Example: baton top\n",
+		.run = cmd_top,
 	},
 	{
 		.name = "backup",

@@ -35,6 +35,7 @@ struct handlers {
 	struct calls calls;
 	struct commands commands; /* has the guardian; that of the streams too */
 	struct streams streams;
+	uint64_t starts, restarts;              /* of workers, under guardians before this one */
 	char beside[BATON_STORE_PATH_MAX + 16]; /* [const] the file beside which locks lie */
 };
 
@@ -65,6 +66,10 @@ struct baton_mono handlers_due(const struct handlers *h);
 int32_t handlers_guardian(const struct handlers *h);
 struct baton_str handlers_life(const struct handlers *h);
 bool handlers_are_lost(const struct handlers *h);
+
+/* Persistent workers that were started, and in the place of others, so far. */
+uint64_t handlers_starts(const struct handlers *h);
+uint64_t handlers_restarts(const struct handlers *h);
 
 /* Another guardian in its place, when no run is left. Errors as of handlers_init(). */
 enum baton_err handlers_renew(struct handlers *h);

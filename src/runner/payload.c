@@ -9,15 +9,6 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 
-static bool is_text(struct baton_str s)
-{
-	uint32_t ch;
-	size_t step = 1;
-	for (size_t i = 0; i < s.len && step > 0; i += step)
-		step = utf8_next(s.ptr + i, s.len - i, &ch);
-	return step > 0;
-}
-
 static void print(void *arg, const char *text, size_t len)
 {
 	buf_append(arg, text, len);
@@ -31,7 +22,7 @@ static void add_text(yajl_gen gen, struct baton_str text)
 
 static void add_payload(struct buf *buf, yajl_gen gen, struct baton_str payload)
 {
-	if (is_text(payload)) {
+	if (utf8_is_valid(payload.ptr, payload.len)) {
 		buf_append_str(buf, BATON_STR("\"payload\":"));
 		add_text(gen, payload);
 	} else {

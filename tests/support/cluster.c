@@ -333,7 +333,7 @@ void cluster_database(struct cluster *c, char *where, size_t size)
 	            "'lease', 'schedule', 'runner', 'sleeper', 'bulk', 'mark', 'chunk', "
 	            "'reply'] LOOP "
 	            "IF pg_relation_size('baton.' || t) > 1000000 "
-	            "THEN EXECUTE 'TRUNCATE baton.' || t; "
+	            "THEN EXECUTE 'TRUNCATE baton.' || t || ' CASCADE'; "
 	            "ELSE EXECUTE 'DELETE FROM baton.' || t; END IF; END LOOP; "
 	            "PERFORM setval(pg_get_serial_sequence('baton.queue', 'id'), 1, false); "
 	            "PERFORM setval('baton.seq', 1, false); "

@@ -27,7 +27,7 @@ struct memory {
 	uint64_t seq;   /* [mu] the last number that was given                           */
 	uint64_t text;  /* [mu] how many texts there were                                */
 	struct table queues, lanes, batches, claims, sources, answers, leases, texts; /* [mu] */
-	struct table schedules, runners;                                              /* [mu] */
+	struct table schedules, runners, reports;                                     /* [mu] */
 	uint64_t runner;         /* [mu] the number of the last one that registered              */
 	struct keeper keeper;    /* [const] zeros: the rows are here and nowhere else     */
 	const uint64_t *numbers; /* [mu] NULL, or those that can be given, ascending      */
@@ -161,6 +161,15 @@ struct runner {
 		enum baton_runner_wish wish;
 		char state[BATON_NAME_MAX + 1];
 	} is;
+};
+
+/* What a runner has reported. */
+struct report {
+	struct row row;
+	uint64_t runner;
+	struct baton_store_time at;
+	size_t len;
+	char text[];
 };
 
 /* The number that a batch gets next. */

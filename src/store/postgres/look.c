@@ -409,8 +409,49 @@ enum baton_err pg_beat(struct baton_store *store, uint64_t number)
 	return e == BATON_OK && rows == 0 ? BATON_NOT_HELD : e;
 }
 
+static enum baton_err mark_report(struct baton_store *store, const struct runner_mark *mark)
+{
+	struct args a;
+	int rows;
+	int64_t number;
+	args_init(&a, store->alloc, 3);
+	arg_int(&a, 0, (int64_t)mark->number);
+	if (mark->state)
+		arg_text(&a, 1, baton_str_z(mark->state));
+	arg_text(&a, 2, mark->report);
+	enum baton_err e = one_number(of(store), SQL_RUNNER_REPORT, &a, &rows, &number);
+	return e == BATON_OK && rows == 0 ? BATON_NOT_HELD : e;
+}
+
+enum baton_err pg_runner_report(struct baton_store *store, uint64_t number,
+                                struct runner_report *ret)
+{
+	struct glance g;
+	struct args a;
+	bool found = false;
+	enum baton_err e = glance_begin(&g, store);
+	if (e != BATON_OK)
+		return glance_end(&g, e);
+	args_init(&a, store->alloc, 1);
+	arg_int(&a, 0, (int64_t)number);
+	int answer = conn_send(g.c, SQL_RUNNER_REPORTED, &a);
+	e = glance_read(&g);
+	if (e == BATON_OK) {
+		const PGresult *r = conn_answer(g.c, answer);
+		found = PQntuples(r) > 0;
+		struct baton_str text = found ? cell_str(r, 0, 0) : (struct baton_str){NULL, 0};
+		ret->len = text.len < BATON_RUNNER_REPORT_MAX ? text.len : BATON_RUNNER_REPORT_MAX;
+		if (ret->len > 0)
+			memcpy(ret->text, text.ptr, ret->len);
+		ret->at.ms = found ? cell_int(r, 0, 1) : 0;
+	}
+	return glance_end(&g, e == BATON_OK && !found ? BATON_NOT_FOUND : e);
+}
+
 enum baton_err pg_runner_mark(struct baton_store *store, const struct runner_mark *mark)
 {
+	if (mark->report.ptr)
+		return mark_report(store, mark);
 	struct args a;
 	int rows;
 	int64_t number;

@@ -2,6 +2,10 @@
 #ifndef POSTGRES_SQL_H
 #define POSTGRES_SQL_H
 
+/* How long a transaction waits for its client, who may have been stopped or cut off: less than it
+ * takes until his place is taken, because others wait for what it has locked. */
+#define IDLE_MS "5000"
+
 #define QUEUE_COLUMNS                                                                          \
 	"q.id, q.name, q.mode, q.shards, q.paused, q.payload_max, q.waiting_max, q.attempts, " \
 	"q.backoff, q.base, q.cap, q.lane_attempts, q.lane_backoff, q.lane_base, q.lane_cap, " \
@@ -81,7 +85,7 @@
 	          "set_config('client_min_messages', 'warning', true), "                           \
 	          "set_config('lock_timeout', $1::text, true), "                                   \
 	          "set_config('statement_timeout', $2::text, true), "                              \
-	          "set_config('idle_in_transaction_session_timeout', '30000', true), "             \
+	          "set_config('idle_in_transaction_session_timeout', '" IDLE_MS "', true), "       \
 	          "set_config('enable_seqscan', 'off', true), "                                    \
 	          "set_config('enable_hashjoin', 'off', true), "                                   \
 	          "set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)")   \
@@ -456,6 +460,13 @@
 	X(RUNNER_MARK, "UPDATE baton.runner SET wish = coalesce($3::bigint, wish), "               \
 	               "state = coalesce($4::text, state) WHERE beat > 0 AND "                     \
 	               "(number = $1::bigint OR name = $2::text) RETURNING number")                \
+	X(RUNNER_REPORT,                                                                           \
+	  "WITH m AS (UPDATE baton.runner SET state = coalesce($2::text, state) WHERE beat > 0 "   \
+	  "AND number = $1::bigint RETURNING number), w AS (INSERT INTO baton.report "             \
+	  "SELECT number, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, $3::text "       \
+	  "FROM m ON CONFLICT (runner) DO UPDATE SET at = excluded.at, "                           \
+	  "report = excluded.report) SELECT number FROM m")                                        \
+	X(RUNNER_REPORTED, "SELECT report, at FROM baton.report WHERE runner = $1::bigint")        \
 	X(RUNNER_LAST, "UPDATE baton.state SET runner = $1::bigint")                               \
 	X(RUNNER_DROP, "DELETE FROM baton.runner WHERE number = ANY($1::bigint[])")                \
 	X(RUNNER_BEAT,                                                                             \

@@ -313,6 +313,18 @@ static bool may_match(const struct baton_work_filter *f, const struct batch_row 
 	       (f->lane.len == 0 || baton_str_equal(f->lane, line_lane(batch_row_line(b))));
 }
 
+/* Those from which a page is taken, in the order of their numbers: as few as there are tables for. */
+static struct query list_begin(const struct view *v, const struct baton_work_filter *f,
+                               int64_t queue)
+{
+	bool dead = f->state == BATON_BATCH_DEAD && queue > 0;
+	struct query q = query_begin(v->db, dead ? SQL_BATCH_LIST_DEAD : SQL_BATCH_LIST);
+	if (dead)
+		query_int(&q, queue);
+	query_int(&q, (int64_t)f->after);
+	return q;
+}
+
 static enum baton_err list_into(const struct view *v, const struct baton_work_filter *f,
                                 int64_t queue, struct page_parcel *page)
 {
@@ -323,8 +335,7 @@ static enum baton_err list_into(const struct view *v, const struct baton_work_fi
 	enum baton_err bad = BATON_OK;
 	if (!infos)
 		return no_memory();
-	struct query q = query_begin(v->db, SQL_BATCH_LIST);
-	query_int(&q, (int64_t)f->after);
+	struct query q = list_begin(v, f, queue);
 	while (bad == BATON_OK && query_row(&q)) {
 		struct batch_row b;
 		struct queue_row row;

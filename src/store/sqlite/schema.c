@@ -137,6 +137,10 @@ static const char *const steps[] = {
 	"ALTER TABLE runner ADD COLUMN state TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE runner ADD COLUMN proofs INTEGER NOT NULL DEFAULT 0;", /* of writing */
 
+	/* What a runner has done, as it tells, and when it did so last; 0: never. */
+	"ALTER TABLE runner ADD COLUMN report TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE runner ADD COLUMN reported INTEGER NOT NULL DEFAULT 0;",
+
 	/* Keys. The line of a key is a lane whose name begins with a byte 1; in it is what can be
 	 * claimed, and nothing that is claimed. */
 	"ALTER TABLE queue ADD COLUMN key_limit INTEGER NOT NULL DEFAULT 1;"

@@ -69,6 +69,9 @@
 	X(BATCH_MOVE, "UPDATE batch SET seq = ?1, born = ifnull(born, ?2), due = NULL "            \
 	              "WHERE seq = ?2")                                                            \
 	X(BATCH_LIST, "SELECT " SQL_BATCH_COLUMNS " FROM batch WHERE seq > ? ORDER BY seq")        \
+	X(BATCH_LIST_DEAD,                                                                         \
+	  "SELECT " SQL_BATCH_COLUMNS " FROM (SELECT seq AS number FROM dead WHERE queue = ? "     \
+	  "AND seq > ? ORDER BY seq) CROSS JOIN batch ON seq = number")                            \
 	X(HEAD_ADD, "INSERT INTO head(pool, rank, seq, lane, tried) VALUES(?, ?, ?, ?, ?)")        \
 	X(HEAD_DROP, "DELETE FROM head WHERE pool = ? AND rank = ? AND seq = ?")                   \
 	X(HEAD_LIST, "SELECT rank, seq, lane, tried FROM head WHERE pool = ? "                     \
@@ -183,8 +186,10 @@
 	               "ORDER BY number LIMIT 1")                                                  \
 	X(RUNNER_SLOTS, "SELECT slot FROM runner ORDER BY slot")                                   \
 	X(RUNNER_MARK, "UPDATE runner SET proofs = proofs + 1, wish = iif(?1 > 0, ?1, wish), "     \
-	               "state = ifnull(?2, state) WHERE number = ?3 OR name = ?4 "                 \
+	               "state = ifnull(?2, state), report = ifnull(?5, report), "                  \
+	               "reported = iif(?5 IS NULL, reported, ?6) WHERE number = ?3 OR name = ?4 "  \
 	               "RETURNING number")                                                         \
+	X(RUNNER_REPORT, "SELECT report, reported FROM runner WHERE number = ? AND reported > 0")  \
 	X(RUNNER_DROP, "DELETE FROM runner WHERE number = ?")                                      \
 	X(SHARD_READ, "SELECT runner, fence, counter FROM shard WHERE queue = ? AND number = ?")   \
 	X(SHARD_WRITE, "INSERT OR REPLACE INTO shard(queue, number, runner, fence, counter) "      \

@@ -21,6 +21,8 @@ static const char *const back[] = {
 	"ALTER TABLE runner DROP COLUMN wish; ALTER TABLE runner DROP COLUMN state;"
 	"ALTER TABLE runner DROP COLUMN proofs; ALTER TABLE runner DROP COLUMN host;",
 	/* 5 to 4 */
+	"ALTER TABLE runner DROP COLUMN report; ALTER TABLE runner DROP COLUMN reported;",
+	/* 6 to 5 */
 	"DROP INDEX claim_offered; DROP TABLE kept; ALTER TABLE lane DROP COLUMN holds;"
 	"ALTER TABLE queue DROP COLUMN key_limit; ALTER TABLE queue DROP COLUMN hold_on_retry;",
 };
