@@ -23,7 +23,8 @@ def test_help_lists_the_commands(baton):
     assert commands(baton) == [
         'demo', 'put', 'work', 'claim', 'renew', 'complete', 'fail', 'abandon', 'snooze', 'cancel',
         'retry', 'ls', 'show', 'why', 'queue', 'schedule', 'runner', 'where', 'backup', 'check',
-        'migrate', 'lock', 'holders', 'watch', 'force-release', 'fleet', 'help']
+        'migrate', 'lock', 'holders', 'watch', 'force-release', 'fleet', 'serve', 'connect',
+        'services', 'handoff', 'help']
 
 
 @pytest.mark.parametrize('arguments', [['-h'], ['help']])
