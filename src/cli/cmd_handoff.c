@@ -35,7 +35,8 @@ static const char *key_of(struct baton_str name, char key[BROKER_TEXT])
 {
 	broker_text(name, key);
 	for (char *c = key; *c != '\0'; c++)
-		*c = *c == ' ' ? '_' : *c;
+		if (*c == ' ')
+			*c = '_';
 	return key;
 }
 

@@ -198,7 +198,7 @@ static void channel_read(struct baton_backend *b)
 static enum baton_err introduce(struct baton_backend *b, int channel)
 {
 	const struct baton_backend_options *o = &b->options;
-	struct packet packet;
+	struct packet packet = {.fd = -1};
 	struct pollfd p = {.fd = channel, .events = POLLIN};
 	struct baton_mono until = baton_mono_add(now_of(b), baton_duration_ms(ANSWER_MS));
 	bool adopted = o->endpoint != NULL;
@@ -251,8 +251,7 @@ static enum baton_err enlist(struct baton_backend *b)
 		e = fail_errno(errno, "cannot wait for the broker");
 	if (e != BATON_OK)
 		return e;
-	b->channel = channel;
-	channel = -1;
+	b->channel = fd_take(&channel);
 	return BATON_OK;
 }
 
@@ -304,7 +303,7 @@ static void caller_add(struct baton_backend *b, int fd)
 static void listener_read(struct baton_backend *b)
 {
 	for (int i = 0; i < EVENTS; i++) {
-		int fd = accept4(b->listener, NULL, NULL, SOCK_CLOEXEC);
+		int fd = site_accept(b->listener);
 		if (fd < 0)
 			return;
 		caller_add(b, fd);

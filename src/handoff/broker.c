@@ -107,17 +107,22 @@ static void settings_take(struct baton_broker *b, const struct baton_broker_opti
 	b->clients_max = o->clients_max > 0 ? o->clients_max : BATON_BROKER_CLIENTS_MAX;
 }
 
+static void door_init(struct source *door, enum source_kind kind)
+{
+	*door = (struct source){.kind = kind, .fd = -1};
+	links_init(&door->links);
+}
+
 static void parts_init(struct baton_broker *b)
 {
-	struct source *doors[] = {&b->stop, &b->clients, &b->backends};
-	struct links *lists[] = {&b->waiting, &b->parked, &b->writing, &b->channels, &b->dead};
-	for (size_t i = 0; i < sizeof doors / sizeof *doors; i++) {
-		doors[i]->kind = (enum source_kind)(SOURCE_STOP + i);
-		doors[i]->fd = -1;
-		links_init(&doors[i]->links);
-	}
-	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-		links_init(lists[i]);
+	door_init(&b->stop, SOURCE_STOP);
+	door_init(&b->clients, SOURCE_CLIENTS);
+	door_init(&b->backends, SOURCE_BACKENDS);
+	links_init(&b->waiting);
+	links_init(&b->parked);
+	links_init(&b->writing);
+	links_init(&b->channels);
+	links_init(&b->dead);
 	b->lock = -1;
 	b->epoll = -1;
 	b->reserve = -1;

@@ -33,7 +33,8 @@ static void leftover_add(struct baton_broker *b, const struct channel *channel)
 	if (strncmp(channel->endpoint, b->site.folder, len) != 0 || channel->endpoint[len] != '/' ||
 	    strlen(channel->endpoint) > SITE_PATH_MAX || b->leftovers_count == LEFTOVERS_MAX)
 		return;
-	strcpy(b->leftovers[b->leftovers_count++], channel->endpoint);
+	snprintf(b->leftovers[b->leftovers_count++], SITE_PATH_MAX + 1, "%.*s", SITE_PATH_MAX,
+	         channel->endpoint);
 }
 
 void channels_add(struct baton_broker *b, int fd)

@@ -121,8 +121,7 @@ static enum baton_err reconnect(struct client *c, int *ret_fd)
 	if (e != BATON_OK)
 		return e;
 	c->way.handed = false;
-	*ret_fd = fd;
-	fd = -1;
+	*ret_fd = fd_take(&fd);
 	return BATON_OK;
 }
 
@@ -156,7 +155,7 @@ static enum baton_err refused(const struct wire_refused *r, int *ret_pause_ms)
 static enum baton_err broker_ask(struct client *c, int *ret_fd)
 {
 	char path[SITE_PATH_MAX + 1];
-	struct wire_envelope envelope;
+	struct wire_envelope envelope = {.kind = WIRE_RESPONSE};
 	AUTO(fd_closep) int fd = -1;
 	site_path(&c->site, SITE_CLIENTS, path);
 	enum baton_err e = site_connect(path, SOCK_STREAM, talk_patience_ms(c->until), &fd);
@@ -177,8 +176,7 @@ static enum baton_err broker_ask(struct client *c, int *ret_fd)
 		e = wire_reply_decode(envelope.payload, &c->arena, &c->reply);
 	if (e != BATON_OK)
 		return e;
-	*ret_fd = fd;
-	fd = -1;
+	*ret_fd = fd_take(&fd);
 	return BATON_OK;
 }
 
@@ -198,8 +196,7 @@ static enum baton_err round_do(struct client *c, int *ret_fd, int *ret_pause_ms)
 		if (e == BATON_OK) {
 			c->way.handed = true;
 			c->way.connection = c->reply.negotiated.connection_id;
-			*ret_fd = fd;
-			fd = -1;
+			*ret_fd = fd_take(&fd);
 		}
 		/* An end of the connection means: reconnect. Whatever else came is no Welcome. */
 		if (e == BATON_OK || e == BATON_TIMEOUT)

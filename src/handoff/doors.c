@@ -26,7 +26,7 @@ static void refuse_one(struct baton_broker *b, int listener)
 	bool refused = false;
 	if (b->reserve >= 0) {
 		close(b->reserve);
-		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		int fd = site_accept(listener);
 		if (fd >= 0 && listener == b->clients.fd)
 			peers_turn_away(b, fd);
 		if (fd >= 0)
@@ -49,7 +49,7 @@ static uint64_t fds_used(const struct baton_broker *b)
 void doors_event(struct baton_broker *b, struct source *source)
 {
 	for (int i = 0; i < TURN && !b->paused; i++) {
-		int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC);
+		int fd = site_accept(source->fd);
 		if (fd < 0 &&
 		    (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
 			refuse_one(b, source->fd);

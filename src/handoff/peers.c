@@ -35,9 +35,8 @@ void peers_add(struct baton_broker *b, int fd)
 	buf_init(&peer->out, b->alloc, WIRE_FRAME_MAX);
 	b->counts[COUNT_CLIENTS]++;
 	b->peers_count++;
-	if (site_peer(fd, &peer->who) != BATON_OK) {
-		peers_end(b, peer);
-	} else if (peer->who.uid != geteuid()) {
+	bool known = site_peer(fd, &peer->who) == BATON_OK;
+	if (!known || peer->who.uid != geteuid()) {
 		peers_refuse(b, peer, WIRE_PEER_REJECTED, "this broker serves another user",
 		             (struct baton_duration){0});
 	} else if (b->peers_count > b->clients_max) {

@@ -178,6 +178,13 @@ enum baton_err site_listen(const char *path, int type, int *ret_fd)
 	return BATON_OK;
 }
 
+int site_accept(int listener)
+{
+	struct sockaddr_un address;
+	socklen_t len = sizeof address;
+	return accept4(listener, (struct sockaddr *)&address, &len, SOCK_CLOEXEC);
+}
+
 enum baton_err site_peer(int fd, struct site_peer *ret)
 {
 	struct ucred who;
@@ -201,7 +208,7 @@ static enum baton_err listener_check(int fd, const char *path)
 /* How long a connect() may take; 0: for ever. */
 static bool patience_set(int fd, int ms)
 {
-	struct timeval t = {ms / 1000, ms % 1000 * 1000};
+	struct timeval t = {ms / 1000, ms % 1000 * 1000L};
 	return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t) == 0;
 }
 
@@ -230,7 +237,6 @@ enum baton_err site_connect(const char *path, int type, int wait_ms, int *ret_fd
 	e = listener_check(fd, path);
 	if (e != BATON_OK)
 		return e;
-	*ret_fd = fd;
-	fd = -1;
+	*ret_fd = fd_take(&fd);
 	return BATON_OK;
 }

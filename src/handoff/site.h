@@ -46,6 +46,9 @@ enum baton_err site_listen(const char *path, int type, int *ret_fd);
 /* Removes a socket at which nobody listens. False: somebody does. */
 bool site_sweep(const char *path);
 
+/* Accepts one that waits. -1: errno says why. */
+int site_accept(int listener);
+
 /* Connects to a path, and looks who is there. It waits that long if whoever listens has to accept
  * others first.
  *

@@ -148,8 +148,7 @@ static enum baton_err address_connect(const struct addrinfo *a, struct baton_mon
 		return fail_errno(error, "cannot connect");
 	if (fcntl(fd, F_SETFL, 0) != 0)
 		return fail_errno(errno, "cannot change a connection");
-	*ret_fd = fd;
-	fd = -1;
+	*ret_fd = fd_take(&fd);
 	return BATON_OK;
 }
 
