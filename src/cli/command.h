@@ -23,6 +23,7 @@ extern const size_t commands_count;
 const struct command *command_find(const char *name);
 
 int cmd_abandon(struct out *out, int argc, char **argv);
+int cmd_backend(struct out *out, int argc, char **argv);
 int cmd_backup(struct out *out, int argc, char **argv);
 int cmd_cancel(struct out *out, int argc, char **argv);
 int cmd_check(struct out *out, int argc, char **argv);

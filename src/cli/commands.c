@@ -483,6 +483,24 @@ const struct command commands[] = {
 		.run = cmd_connect,
 	},
 	{
+		.name = "backend",
+		.usage = "SERVICE [OPTION]... -- COMMAND [ARGUMENT]...\n"
+			 "       baton backend SERVICE [OPTION]... --endpoint E",
+		.summary = "run a command for each connection of a service",
+		.text = "The connection is the command's standard input and output. SIGTERM ends\n"
+			"it, after the commands that run. BATON_SERVICE, BATON_CONNECTION,\n"
+			"BATON_CLIENT_PID and BATON_CLIENT_UID say whose it is.\n"
+			"\n"
+			"      --fd3         it is descriptor 3 instead, with LISTEN_FDS, as systemd\n"
+			"                    passes one\n"
+			"      --max N       so many commands at once, others wait; 128\n"
+			"      --endpoint E  no command: clients connect to the server that is there\n"
+			"                    already, the path of a socket or tcp:HOST:PORT\n" BROKER_HELP
+			"\n"
+			"Example: baton backend date -- date\n",
+		.run = cmd_backend,
+	},
+	{
 		.name = "services",
 		.usage = "[OPTION]...",
 		.summary = "show the services of a broker, and their backends",

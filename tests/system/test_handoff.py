@@ -90,9 +90,15 @@ class Place:
         return self.counts()[name]
 
     def await_count(self, name, value):
-        """Until a count is what it will certainly be."""
+        """Until a count is as high as it will certainly be."""
         end = time.monotonic() + BOUND
-        while self.count(name) != value:
+        while self.count(name) < value:
+            assert time.monotonic() < end, self.counts()
+
+    def await_no_more(self, name, value):
+        """Until a count is as low as it will certainly be."""
+        end = time.monotonic() + BOUND
+        while self.count(name) > value:
             assert time.monotonic() < end, self.counts()
 
     def services(self):
@@ -189,6 +195,81 @@ def test_services_shows_backends(place):
                            text=True).stdout.splitlines()
     assert shown[0].split()[:3] == ['SERVICE', 'CURRENT', 'PID']
     assert shown[1].split()[:4] == ['echo', 'yes', str(keeper.pid), '7']
+
+
+# Commands that know nothing of it.
+
+def command(place, *arguments):
+    """baton backend, registered."""
+    backend = place.start(BATON, 'backend', *arguments, stderr=subprocess.PIPE)
+    assert 'msg=backend' in backend.stderr.readline()
+    return backend
+
+
+def test_a_command_has_the_connection_as_its_input_and_output(place):
+    place.serve()
+    backend = command(place, 'upper', '--', 'tr', 'a-z', 'A-Z')
+    for text in ('one\n', 'two\n' * 50000):
+        result = place.connect('upper', '-v', text=text)
+        assert (result.returncode, result.stdout) == (0, text.upper())
+        assert 'connected by handoff' in result.stderr
+    backend.send_signal(signal.SIGTERM)
+    assert backend.wait(BOUND) == 0
+
+
+def test_a_command_is_told_whose_the_connection_is(place):
+    place.serve()
+    command(place, 'who', '--', 'sh', '-c',
+            'echo $BATON_SERVICE $BATON_CONNECTION $BATON_CLIENT_UID')
+    assert place.connect('who').stdout == f'who 1 {os.getuid()}\n'
+
+
+def test_a_command_may_have_it_as_descriptor_3(place):
+    place.serve()
+    command(place, 'three', '--fd3', '--', 'sh', '-c', 'echo $LISTEN_FDS $((LISTEN_PID == $$)) >&3')
+    assert place.connect('three').stdout == '1 1\n'
+
+
+def test_others_wait_while_there_are_too_many_commands(place):
+    place.serve('--ack-timeout', '50ms')
+    backend = command(place, 'cat', '--max', '1', '--', 'cat')
+    first = place.start(BATON, 'connect', 'cat', stdin=subprocess.PIPE)
+    first.stdin.write('first\n')
+    first.stdin.flush()
+    assert first.stdout.readline() == 'first\n'
+    second = place.start(BATON, 'connect', 'cat', stdin=subprocess.PIPE)
+    second.stdin.write('second\n')
+    second.stdin.flush()
+    place.await_count('ack_timeout', 1)
+    first.stdin.close()
+    assert second.stdout.readline() == 'second\n'
+    # What runs is waited for.
+    backend.send_signal(signal.SIGTERM)
+    second.stdin.write('third\n')
+    second.stdin.close()
+    assert second.stdout.readline() == 'third\n'
+    assert backend.wait(BOUND) == 0
+
+
+def test_a_server_that_is_there_already_is_spoken_for(place):
+    place.serve()
+    with socket.create_server(('127.0.0.1', 0)) as server:
+        server.settimeout(BOUND)
+        command(place, 'web', '--endpoint', f'tcp:127.0.0.1:{server.getsockname()[1]}')
+        client = place.start(BATON, 'connect', 'web')
+        connection, _ = server.accept()
+        connection.sendall(b'hello\n')
+        assert client.stdout.readline() == 'hello\n'
+        connection.close()
+    row, = place.services()
+    assert row['way'] == 'adopted'
+
+
+def test_a_backend_is_a_command_or_an_endpoint(place):
+    for arguments in (['x'], ['x', '--endpoint', '/e', '--', 'cat'], ['x', '--endpoint', 'nowhere']):
+        result = subprocess.run([BATON, 'backend', *arguments], env=place.env, check=False,
+                                stdin=subprocess.DEVNULL, capture_output=True, timeout=BOUND)
+        assert result.returncode == USAGE
 
 
 # The eight reasons for which a client reconnects, and does not notice.
@@ -358,7 +439,7 @@ def test_a_backend_that_dies_after_the_grant_ends_only_its_own(place):
     assert raw.granted(offer)
     raw.close()
     # The broker does not touch it any more, whatever becomes of the channel.
-    place.await_count('pending', 0)
+    place.await_no_more('pending', 0)
     offer['connection'].sendall(b'served')
     assert frames.read_exactly(client, 6) == b'served'
     assert frames.read_exactly(offer['connection'], 8) == b'request\n'
@@ -750,7 +831,7 @@ def test_connecting_and_closing_leaves_nothing(place):
         for _ in range(number):
             with socket.socket(socket.AF_UNIX) as client:
                 client.connect(f'{place.folder}/broker')
-        place.await_count('waiting_clients', 1)
+        place.await_no_more('waiting_clients', 1)
     storm(1000)
     settled = resident()
     storm(1000000 if SOAK else 5000)

@@ -24,7 +24,7 @@ def test_help_lists_the_commands(baton):
         'demo', 'put', 'work', 'claim', 'renew', 'complete', 'fail', 'abandon', 'snooze', 'cancel',
         'retry', 'ls', 'show', 'why', 'queue', 'schedule', 'runner', 'where', 'backup', 'check',
         'migrate', 'lock', 'holders', 'watch', 'force-release', 'fleet', 'serve', 'connect',
-        'services', 'handoff', 'help']
+        'backend', 'services', 'handoff', 'help']
 
 
 @pytest.mark.parametrize('arguments', [['-h'], ['help']])
