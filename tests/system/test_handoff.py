@@ -835,7 +835,8 @@ def test_connecting_and_closing_leaves_nothing(place):
     storm(1000)
     settled = resident()
     storm(1000000 if SOAK else 5000)
-    assert resident() <= settled + 64
+    # What was freed is kept for a while by a sanitizer.
+    assert os.environ['BATON_SANITIZED'] == '1' or resident() <= settled + 64
     await_fds(broker, before)
     assert place.way() == 'handoff'
 
