@@ -42,7 +42,7 @@ void jobs_folder_remove(const char *path);
 struct baton_store *jobs_store(const char *folder, enum baton_store_sync sync,
                                const struct baton_store_hook *hook);
 
-#define JOBS_EACH_MAX 10
+#define JOBS_EACH_MAX 100
 
 /* Puts so many jobs in one call; or does that and claims and completes them, in a call each. */
 void jobs_put(struct baton_store *store, unsigned each);

@@ -1,6 +1,5 @@
 /* How long it takes until somebody else notices, and until a renewal gets through. */
 #include <err.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,13 +7,12 @@
 
 #include <baton/fleet.h>
 #include <baton/lease.h>
-#include <baton/queue.h>
-#include <baton/wakeup.h>
 #include <baton/work.h>
 
 #include "claims/arena.h"
 #include "claims/peer.h"
 #include "jobs/jobs.h"
+#include "jobs/ring.h"
 
 /* What both processes see. */
 struct shared {
@@ -31,29 +29,6 @@ struct pair {
 	struct baton_lease lease;
 	uint32_t turns;
 };
-
-static void publish(void *arg, const struct baton_store_news *news, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		struct baton_wakeup wakeup = {news[i].queue, news[i].lane, news[i].shard};
-		must(baton_wakeup_publish(arg, &wakeup, 1));
-	}
-}
-
-struct listening {
-	struct baton_listener *listener;
-	struct baton_store *store;
-};
-
-static void *listen_on(void *arg)
-{
-	const struct listening *l = arg;
-	struct baton_wakeup wakeups[16];
-	struct baton_wakeup_news news = {.wakeups = wakeups, .max = 16};
-	while (baton_listener_wait(l->listener, BATON_MONO_NEVER, NULL, &news) == BATON_OK)
-		baton_store_poke(l->store);
-	return NULL;
-}
 
 /* Claims whatever comes, and says when. */
 static void claim_on(struct baton_store *store, struct shared *shared)
@@ -80,17 +55,10 @@ static void claim_on(struct baton_store *store, struct shared *shared)
 static void waiter_main(void *arg)
 {
 	const struct pair *p = arg;
-	const struct baton_wakeup_interest interest = {
-		baton_queue_hash(jobs_store(p->folder, BATON_STORE_SAFE, NULL), BATON_STR("bench")),
-		BATON_WAKEUP_ANY_SHARD};
-	struct baton_fleet *fleet = arena_join(p->fleet, "waiter", 0);
-	struct listening l = {.store = jobs_store(p->folder, BATON_STORE_SAFE, NULL)};
-	pthread_t thread;
-	must(baton_listener_open(fleet, &interest, 1, &l.listener));
-	if (pthread_create(&thread, NULL, listen_on, &l) != 0)
-		errx(1, "cannot start a thread");
+	struct baton_store *store = jobs_store(p->folder, BATON_STORE_SAFE, NULL);
+	ring_listen(p->fleet, store);
 	word_set(&p->shared->ready, 1);
-	claim_on(l.store, p->shared);
+	claim_on(store, p->shared);
 }
 
 static struct pair *pair_new(void (*body)(void *arg))
@@ -109,7 +77,7 @@ void *wait_setup(void)
 {
 	struct pair *p = pair_new(waiter_main);
 	p->mine = arena_join(p->fleet, "putter", 0);
-	struct baton_store_hook hook = {publish, p->mine};
+	struct baton_store_hook hook = ring_hook(p->mine);
 	p->store = jobs_store(p->folder, BATON_STORE_SAFE, &hook);
 	return p;
 }
@@ -185,41 +153,15 @@ static double log_size(const char *folder)
 
 #define ROUNDS 10
 
-/* Puts, claims and completes `count` in one call each. */
-static void lives_at_once(struct baton_store *store, unsigned count)
-{
-	static const char payload[JOB_BYTES];
-	static struct baton_batch batches[100];
-	static struct baton_put puts[100];
-	static struct baton_work_end ends[100];
-	static struct baton_work_ended ended[100];
-	const struct baton_str bytes = {payload, sizeof payload};
-	struct baton_work_ask ask = {.queue = BATON_STR("bench"), .claims = count, .max = 1};
-	struct baton_work_claims *claims = NULL;
-	for (unsigned i = 0; i < count; i++)
-		batches[i] = (struct baton_batch){.queue = BATON_STR("bench"),
-		                                  .payloads = &bytes,
-		                                  .count = 1};
-	must(baton_work_put(store, batches, count, puts));
-	must(baton_work_claim(store, &ask, &claims));
-	if (!claims || claims->count != count)
-		errx(1, "not all were claimed");
-	for (unsigned i = 0; i < count; i++)
-		ends[i] = (struct baton_work_end){.proof = claims->claims[i].proof,
-		                                  .how = BATON_COMPLETE};
-	must(baton_work_end(store, ends, count, ended));
-	baton_work_claims_free(claims);
-}
-
 double jobs_log_bytes(unsigned count)
 {
 	char folder[PATH_MAX];
 	jobs_folder(folder);
 	struct baton_store *store = jobs_store(folder, BATON_STORE_SAFE, NULL);
-	lives_at_once(store, count);
+	jobs_live(store, count);
 	double before = log_size(folder);
 	for (int i = 0; i < ROUNDS; i++)
-		lives_at_once(store, count);
+		jobs_live(store, count);
 	double bytes = log_size(folder) - before;
 	baton_store_close(store);
 	jobs_folder_remove(folder);

@@ -38,8 +38,11 @@ enum baton_detach_why {
 	BATON_DETACH_STORAGE = 1, /* "storage error: <text>"                                 */
 	BATON_DETACH_STREAK,      /* "keep-alive failure streak: <n> consecutive failures"   */
 	BATON_DETACH_EXPIRED,     /* "lease expired": its deadline passed, or it was refused */
-	BATON_DETACH_MANUAL       /* "manual detachment": it stays until baton_detach_attach() */
+	BATON_DETACH_MANUAL,      /* "manual detachment": it stays until baton_detach_attach() */
+	BATON_DETACH_GUARDIAN     /* "guardian lost": nobody would end what runs in time     */
 };
+
+#define BATON_DETACH_WHYS BATON_DETACH_GUARDIAN /* how many there are */
 
 #define BATON_DETACH_STREAK_DEFAULT 3
 #define BATON_DETACH_RECOVERY_DEFAULT_MS 500

@@ -50,6 +50,7 @@ int cmd_serve(struct out *out, int argc, char **argv);
 int cmd_services(struct out *out, int argc, char **argv);
 int cmd_show(struct out *out, int argc, char **argv);
 int cmd_snooze(struct out *out, int argc, char **argv);
+int cmd_top(struct out *out, int argc, char **argv);
 int cmd_watch(struct out *out, int argc, char **argv);
 int cmd_where(struct out *out, int argc, char **argv);
 int cmd_why(struct out *out, int argc, char **argv);

@@ -129,6 +129,9 @@ static void reason_print(struct detach *d, const char *text)
 	case BATON_DETACH_MANUAL:
 		len = snprintf(d->text, sizeof d->text, "manual detachment");
 		break;
+	case BATON_DETACH_GUARDIAN:
+		len = snprintf(d->text, sizeof d->text, "guardian lost");
+		break;
 	}
 	if (len >= (int)sizeof d->text)
 		d->text[utf8_cut(d->text, sizeof d->text - 1)] = '\0';
@@ -179,7 +182,7 @@ bool baton_detach_make(struct baton_detach *detach, enum baton_detach_why why, c
                        struct baton_mono now)
 {
 	struct detach *d = (struct detach *)detach;
-	CHECK(why >= BATON_DETACH_STORAGE && why <= BATON_DETACH_MANUAL);
+	CHECK(why >= BATON_DETACH_STORAGE && why <= BATON_DETACH_GUARDIAN);
 	struct signal s = {.before = word_now(d), .now = now, .why = why, .text = text};
 	do {
 		s.after = detached_after(s.before) | (why == BATON_DETACH_MANUAL ? MANUAL : 0);

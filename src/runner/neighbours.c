@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "guardian/wards.h"
+#include "store/store.h"
 
 enum baton_err neighbours_init(struct neighbours *n)
 {
@@ -71,6 +73,25 @@ void neighbours_set(struct neighbours *n, const struct baton_owner *self,
 		add(n, infos[i].number, o->pid);
 		add(n, infos[i].number, infos[i].guardian);
 	}
+}
+
+/* Whether both are of one process, under whatever registration. */
+static bool is_own(const struct baton_owner *a, const struct baton_owner *b)
+{
+	return a->pid != 0 && a->pid == b->pid && a->start == b->start && a->pid_ns == b->pid_ns &&
+	       baton_id_equal(&a->boot, &b->boot);
+}
+
+enum core_fate neighbours_fate(const struct baton_store *store,
+                               const struct baton_runner_info *info)
+{
+	if (is_own(&store->owner, &info->owner))
+		return CORE_OWN;
+	if (!baton_owner_is_dead(&store->owner, &info->owner, store->reach))
+		return CORE_LIVES;
+	if (info->life[0] == '\0' || wards_lives(info->life) == BATON_OK)
+		return CORE_DEAD;
+	return CORE_DYING;
 }
 
 bool neighbours_died(struct neighbours *n)

@@ -1,4 +1,5 @@
-/* The runners beside this one on the same host: a descriptor tells at once when one dies. */
+/* The runners beside this one on the same host: which of them live, and a descriptor that tells at
+ * once when one dies. */
 #ifndef RUNNER_NEIGHBOURS_H
 #define RUNNER_NEIGHBOURS_H
 
@@ -7,6 +8,9 @@
 
 #include <baton/owner.h>
 #include <baton/shard.h>
+#include <baton/store.h>
+
+#include "runner/core.h"
 
 #define NEIGHBOURS_MAX 128
 
@@ -30,6 +34,10 @@ void neighbours_done(struct neighbours *n);
  * there is no room or descriptor are missed by looking around now and then. */
 void neighbours_set(struct neighbours *n, const struct baton_owner *self,
                     const struct baton_runner_info *infos, size_t count);
+
+/* How it stands with a runner of the store that this process has open. Any thread. */
+enum core_fate neighbours_fate(const struct baton_store *store,
+                               const struct baton_runner_info *info);
 
 /* Whether one has died since the last time. */
 bool neighbours_died(struct neighbours *n);

@@ -3,37 +3,11 @@
 
 #include <inttypes.h>
 #include <stdbool.h>
-#include <string.h>
 #include <yajl/yajl_gen.h>
 
+#include "base/base64.h"
 #include "base/fail.h"
 #include "base/utf8.h"
-
-static bool is_text(struct baton_str s)
-{
-	uint32_t ch;
-	size_t step = 1;
-	for (size_t i = 0; i < s.len && step > 0; i += step)
-		step = utf8_next(s.ptr + i, s.len - i, &ch);
-	return step > 0;
-}
-
-static void add_base64(struct buf *buf, struct baton_str s)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	for (size_t i = 0; i < s.len && buf->err == BATON_OK; i += 3) {
-		size_t left = s.len - i;
-		uint32_t bits = (uint32_t)(unsigned char)s.ptr[i] << 16;
-		bits |= left > 1 ? (uint32_t)(unsigned char)s.ptr[i + 1] << 8 : 0;
-		bits |= left > 2 ? (unsigned char)s.ptr[i + 2] : 0;
-		char text[4] = {digits[bits >> 18 & 63], digits[bits >> 12 & 63],
-		                digits[bits >> 6 & 63], digits[bits & 63]};
-		for (size_t k = left < 3 ? left + 1 : 4; k < 4; k++)
-			text[k] = '=';
-		buf_append(buf, text, sizeof text);
-	}
-}
 
 static void print(void *arg, const char *text, size_t len)
 {
@@ -48,12 +22,12 @@ static void add_text(yajl_gen gen, struct baton_str text)
 
 static void add_payload(struct buf *buf, yajl_gen gen, struct baton_str payload)
 {
-	if (is_text(payload)) {
+	if (utf8_is_valid(payload.ptr, payload.len)) {
 		buf_append_str(buf, BATON_STR("\"payload\":"));
 		add_text(gen, payload);
 	} else {
 		buf_append_str(buf, BATON_STR("\"payload_base64\":\""));
-		add_base64(buf, payload);
+		base64_append(buf, payload);
 		buf_append_str(buf, BATON_STR("\""));
 	}
 }
@@ -106,6 +80,14 @@ static void add_job(struct buf *buf, yajl_gen gen, const struct baton_work_batch
 	buf_append_str(buf, BATON_STR("}"));
 }
 
+static void add_optional(struct buf *buf, yajl_gen gen, struct baton_str text)
+{
+	if (text.len > 0)
+		add_text(gen, text);
+	else
+		buf_append_str(buf, BATON_STR("null"));
+}
+
 enum baton_err payload_claim(struct buf *buf, const struct baton_work_claim *claim)
 {
 	yajl_gen gen;
@@ -116,10 +98,9 @@ enum baton_err payload_claim(struct buf *buf, const struct baton_work_claim *cla
 	           claim->fence.v);
 	add_text(gen, claim->queue);
 	buf_append_str(buf, BATON_STR(",\"lane\":"));
-	if (claim->lane.len > 0)
-		add_text(gen, claim->lane);
-	else
-		buf_append_str(buf, BATON_STR("null"));
+	add_optional(buf, gen, claim->lane);
+	buf_append_str(buf, BATON_STR(",\"concurrency_key\":"));
+	add_optional(buf, gen, claim->key);
 	buf_printf(buf, ",\"attempt\":%" PRIu32 ",\"jobs\":[", claim->batches[0].attempt);
 	for (size_t i = 0; i < claim->count; i++) {
 		if (i > 0)

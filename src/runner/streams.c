@@ -114,7 +114,7 @@ static void end_left(struct streams *s, struct worker *w)
 			errands_add(&s->waiting, errand);
 		} else if (errand->late) {
 			end_as(s, &w->errands, errand, BATON_FAIL, late);
-		} else if (w->blameless || s->o.stopped(s->o.arg, errand->run)) {
+		} else if (w->blameless || (!s->lost && s->o.stopped(s->o.arg, errand->run))) {
 			end_as(s, &w->errands, errand, BATON_ABANDON, "");
 		} else {
 			end_as(s, &w->errands, errand, BATON_FAIL, w->why);
@@ -329,9 +329,11 @@ static bool start(struct streams *s, struct worker *w, struct baton_mono now)
 	w->why[0] = '\0';
 	w->blameless = w->dismissed = false;
 	w->end_at = BATON_MONO_NEVER;
+	bool again = w->started.ns != 0;
 	w->started = now;
 	enum baton_err e = launch(s, w);
 	if (e == BATON_OK) {
+		s->again += again;
 		w->is = WORKER_ON;
 		s->live++;
 		return true;

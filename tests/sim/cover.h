@@ -38,6 +38,8 @@
 	X(SLOW, "slow network")                                              \
 	X(BUSY, "store busy")                                                \
 	X(ERROR, "store error")                                              \
+	X(HELD, "waited for a user's transaction")                           \
+	X(HELD_LONG, "gave up on a user's transaction")                      \
 	X(BEAT_LOST, "beat lost")                                            \
 	X(BEAT_DEAF, "answer to a beat lost")                                \
 	X(DEAD_EXEC, "request of a dead runner done")                        \
@@ -48,6 +50,7 @@
 	X(SUSPECT_DETACHED, "suspect to detached")                           \
 	X(REATTACHED, "detached to attached")                                \
 	X(WHY_STORAGE, "detached: storage error")                            \
+	X(WHY_GUARDIAN, "detached: guardian lost")                           \
 	X(WHY_STREAK, "detached: failure streak")                            \
 	X(WHY_EXPIRED, "detached: lease expired")                            \
 	X(WHY_MANUAL, "detached: by hand")                                   \
@@ -80,6 +83,8 @@
 	X(SNOOZE, "snoozed")                                                 \
 	X(EMIT, "emitted")                                                   \
 	X(REFUSED, "end refused")                                            \
+	X(KEY, "held a key")                                                 \
+	X(KEY_SHARED, "shared a key")                                        \
 	X(JOINED, "several in one claim")                                    \
 	X(DEAD, "dead")                                                      \
 	X(KILL_FROZEN, "handler killed at the deadline of a frozen runner")  \

@@ -14,10 +14,11 @@
 /* Ways in which the product could be wrong; each is made in the simulator, around the real code. */
 enum variant {
 	VARIANT_NONE = 0,
-	VARIANT_UNFENCED,   /* the store accepts what comes under an old fence */
-	VARIANT_RECEIVED,   /* deadlines count from the receipt of the answer */
-	VARIANT_UNDETACHED, /* a detachment that comes while it reattaches is lost */
-	VARIANT_UNRECOVERED /* what a dead runner had claimed is not given back */
+	VARIANT_UNFENCED,    /* the store accepts what comes under an old fence */
+	VARIANT_RECEIVED,    /* deadlines count from the receipt of the answer */
+	VARIANT_UNDETACHED,  /* a detachment that comes while it reattaches is lost */
+	VARIANT_UNRECOVERED, /* what a dead runner had claimed is not given back */
+	VARIANT_KEYLESS      /* nobody counts who holds a key */
 };
 
 enum action_kind {
@@ -36,6 +37,7 @@ enum action_kind {
 	ACT_FREEZE,
 	ACT_ORPHAN, /* the guardian is killed */
 	ACT_STEP,   /* of the store's wall clock */
+	ACT_HOLD,   /* a long transaction of a user's own, which keeps rows of a shard */
 	/* On the way between a runner and the store, for some time. */
 	ACT_LOSE,
 	ACT_DEAFEN,

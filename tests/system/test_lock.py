@@ -486,7 +486,7 @@ def test_a_name_that_is_kept_can_be_given_up(baton):
 
 
 def test_a_name_with_a_ttl_is_renewed(baton, lock):
-    holder = running(lock, '--ttl', '300ms', 'x')
+    holder = running(lock, '--ttl', '1s', 'x')
     seen = set()
     limit = time.monotonic() + BOUND
     while len(seen) < 4:
@@ -498,7 +498,7 @@ def test_a_name_with_a_ttl_is_renewed(baton, lock):
 
 
 def test_a_guardian_that_is_stopped_past_its_ttl_ends_the_command_when_it_wakes(baton, lock):
-    holder = running(lock, '--ttl', '50ms', 'x')
+    holder = running(lock, '--ttl', '1s', 'x')
     guardian = guardian_of(holder)
     os.kill(guardian, signal.SIGSTOP)
     limit = time.monotonic() + BOUND

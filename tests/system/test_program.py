@@ -22,9 +22,9 @@ def test_help_lists_the_commands(baton):
     assert result.stdout.startswith('Baton gives every piece of work exactly one owner.\n')
     assert commands(baton) == [
         'demo', 'put', 'work', 'claim', 'renew', 'complete', 'fail', 'abandon', 'snooze', 'cancel',
-        'retry', 'ls', 'show', 'why', 'queue', 'schedule', 'runner', 'where', 'backup', 'check',
-        'migrate', 'lock', 'holders', 'watch', 'force-release', 'fleet', 'serve', 'connect',
-        'backend', 'services', 'handoff', 'help']
+        'retry', 'ls', 'show', 'why', 'queue', 'schedule', 'runner', 'where', 'top', 'backup',
+        'check', 'migrate', 'lock', 'holders', 'watch', 'force-release', 'fleet', 'serve',
+        'connect', 'backend', 'services', 'handoff', 'help']
 
 
 @pytest.mark.parametrize('arguments', [['-h'], ['help']])
@@ -135,6 +135,13 @@ def test_the_example_does_what_it_says():
     first = int(re.fullmatch(r'ada holds it, fence (\d+)', holds).group(1))
     assert yields == f'ben yields to the holder of fence {first}'
     assert int(re.fullmatch(r'ben holds it, fence (\d+)', then).group(1)) > first
+
+
+def test_the_example_of_a_loop_sends_in_order():
+    result = subprocess.run([os.environ['BATON_EXAMPLE_LOOP']], capture_output=True, text=True,
+                            check=False, timeout=120)
+    assert (result.returncode, result.stderr) == (0, '')
+    assert result.stdout == 'to ada: hello\nto ada: hello again\n'
 
 
 def test_the_example_of_a_claim_holds_and_lets_go(tmp_path):

@@ -63,6 +63,7 @@ static void every_reason_has_its_text(void **state)
 		{BATON_DETACH_EXPIRED, NULL, "lease expired"},
 		{BATON_DETACH_EXPIRED, "not shown", "lease expired"},
 		{BATON_DETACH_MANUAL, NULL, "manual detachment"},
+		{BATON_DETACH_GUARDIAN, NULL, "guardian lost"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct baton_detach d;

@@ -110,6 +110,24 @@ static void emitted_jobs_have_all_that_a_job_can_have(void **state)
 	assert_int_equal(b->retry.attempts, 0);
 }
 
+static void emitted_jobs_may_wait_for_a_span_or_until_a_moment(void **state)
+{
+	(void)state;
+#define E "{\"claim\":\"c\",\"ok\":true,\"emit\":[{\"queue\":\"q\",\"payload\":1,"
+	struct reply r = good(E "\"at\":\"2026-02-28T10:05:00.25+01:00\"}]}");
+	assert_int_equal(r.end.emits[0].at.ms, INT64_C(1772269500250));
+	assert_int_equal(r.end.emits[0].delay.ns, 0);
+	r = good(E "\"at\":1772269500.5}]}");
+	assert_int_equal(r.end.emits[0].at.ms, INT64_C(1772269500500));
+	r = good(E "\"delay\":\"1s\",\"at\":1772269500}]}");
+	assert_int_equal(r.end.emits[0].at.ms, INT64_C(1772269500000));
+	assert_int_equal(r.end.emits[0].delay.ns, 0);
+	r = good(E "\"at\":1772269500,\"delay\":\"1s\"}]}");
+	assert_int_equal(r.end.emits[0].at.ms, 0);
+	assert_int_equal(r.end.emits[0].delay.ns, 1000000000);
+#undef E
+}
+
 #define C "{\"claim\":\"c\","
 
 static void everything_else_is_wrong_and_said_so(void **state)
@@ -191,6 +209,27 @@ static void everything_else_is_wrong_and_said_so(void **state)
 	}
 }
 
+static void what_is_no_moment_is_wrong_as_one(void **state)
+{
+	(void)state;
+	static const char *const moments[] = {
+		"\"soon\"",
+		"-1",
+		"true",
+		"10000000000000000000000000000000000000000",
+	};
+	for (size_t i = 0; i < sizeof moments / sizeof *moments; i++) {
+		char line[200], error[REPLY_ERROR];
+		struct reply r;
+		snprintf(line, sizeof line,
+		         C "\"ok\":true,\"emit\":[{\"queue\":\"q\",\"payload\":1,\"at\":%s}]}",
+		         moments[i]);
+		assert_false(parse(line, &r, error));
+		assert_string_equal(error, "'at' takes a string such as \"2026-02-28T09:05:00Z\", "
+		                           "or seconds since 1970");
+	}
+}
+
 static void characters_of_two_escapes_and_escaped_escapes_are_whole(void **state)
 {
 	(void)state;
@@ -251,7 +290,9 @@ int main(void)
 		cmocka_unit_test(what_is_not_ok_fails_or_is_rejected),
 		cmocka_unit_test(progress_is_a_text_or_json),
 		cmocka_unit_test(emitted_jobs_have_all_that_a_job_can_have),
+		cmocka_unit_test(emitted_jobs_may_wait_for_a_span_or_until_a_moment),
 		cmocka_unit_test(everything_else_is_wrong_and_said_so),
+		cmocka_unit_test(what_is_no_moment_is_wrong_as_one),
 		cmocka_unit_test(characters_of_two_escapes_and_escaped_escapes_are_whole),
 		cmocka_unit_test(a_value_may_be_nested_so_far_and_no_further),
 		cmocka_unit_test(more_emitted_jobs_than_a_put_may_have_are_refused),

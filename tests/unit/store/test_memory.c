@@ -12,9 +12,8 @@
 #include "support/soak.h"
 #include "world.h"
 
-#define STRIDE_DAILY 28 /* the longest way from one failure to the next */
-#define LEASES 4        /* more than there are */
-#define REPEATED 8      /* how often a call that failed is made again */
+#define LEASES 4   /* more than there are */
+#define REPEATED 8 /* how often a call that failed is made again */
 
 static sqlite3_mem_methods real;
 static unsigned armed; /* how many allocations from now the failing one is; 0: none */

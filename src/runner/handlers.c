@@ -1,0 +1,248 @@
+/* The handlers of a runner, whichever kind they are of. */
+#include "runner/handlers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fail.h"
+#include "contest/home.h"
+#include "store/store.h"
+
+static const struct baton_handler *handler_of(const struct handlers *h)
+{
+	return &h->o.settings->o.handler;
+}
+
+/* The file beside which the locks of handlers lie: that of the store, or one of this user's. */
+static enum baton_err find_beside(struct handlers *h)
+{
+	static const char suffix[] = "-beats";
+	const char *beats = h->o.settings->o.store->beats_path;
+	size_t length = strlen(beats);
+	struct home home;
+	if (length > sizeof suffix) {
+		snprintf(h->beside, sizeof h->beside, "%.*s", (int)(length + 1 - sizeof suffix),
+		         beats);
+		return BATON_OK;
+	}
+	enum baton_err err = home_find(NULL, NULL, &home);
+	if (err != BATON_OK)
+		return err;
+	snprintf(h->beside, sizeof h->beside, "%s-runners", home.path);
+	int fd = open(h->beside, O_CREAT | O_RDONLY | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return fail_errno(errno, "'%.200s' cannot be made", h->beside);
+	close(fd);
+	return BATON_OK;
+}
+
+static enum baton_err open_commands(struct handlers *h)
+{
+	const struct commands_options options = {
+		.alloc = h->o.alloc,
+		.handler = handler_of(h),
+		.beside = h->beside,
+		.awake = h->o.clock == baton_clock_awake(),
+		.stopped = h->o.stopped,
+		.said = h->o.said,
+		.arg = h->o.arg,
+	};
+	return commands_init(&h->commands, &options);
+}
+
+static enum baton_err open_streams(struct handlers *h)
+{
+	const struct streams_options options = {
+		.alloc = h->o.alloc,
+		.handler = handler_of(h),
+		.wards = h->commands.wards,
+		.processes = h->o.settings->processes,
+		.in_flight = handler_of(h)->in_flight,
+		.log = h->o.settings->o.log,
+		.stopped = h->o.stopped,
+		.ended = h->o.ended,
+		.arg = h->o.arg,
+	};
+	return streams_init(&h->streams, &options);
+}
+
+static enum baton_err open_guarded(struct handlers *h)
+{
+	enum baton_err e = open_commands(h);
+	return e == BATON_OK && h->kind == HANDLERS_STREAMS ? open_streams(h) : e;
+}
+
+static enum baton_err open_calls(struct handlers *h)
+{
+	const struct calls_options options = {
+		.alloc = h->o.alloc,
+		.handler = handler_of(h),
+		.inbox = h->o.inbox,
+		.alarm = &h->alarm,
+		.slots = h->o.settings->o.slots,
+	};
+	bool armed = handler_of(h)->overtime == BATON_OVERTIME_ABORT;
+	enum baton_err e = alarm_init(&h->alarm, h->o.clock, h->o.settings->o.log, armed);
+	return e == BATON_OK ? calls_init(&h->calls, &options) : e;
+}
+
+enum baton_err handlers_init(struct handlers *h, const struct handlers_options *options)
+{
+	h->o = *options;
+	const struct baton_handler *handler = handler_of(h);
+	h->kind = !handler->command ? HANDLERS_CALLS
+	          : handler->stream ? HANDLERS_STREAMS
+	                            : HANDLERS_COMMANDS;
+	if (h->kind == HANDLERS_CALLS)
+		return open_calls(h);
+	enum baton_err e = find_beside(h);
+	return e == BATON_OK ? open_guarded(h) : e;
+}
+
+void handlers_done(struct handlers *h)
+{
+	calls_done(&h->calls);
+	alarm_done(&h->alarm);
+	streams_done(&h->streams);
+	commands_done(&h->commands);
+}
+
+void handlers_start(struct handlers *h, uint64_t run, const struct baton_work_claim *claim)
+{
+	enum baton_err e = BATON_OK;
+	switch (h->kind) {
+	case HANDLERS_CALLS:
+		e = calls_start(&h->calls, run, claim);
+		break;
+	case HANDLERS_COMMANDS:
+		e = commands_start(&h->commands, run, claim);
+		break;
+	case HANDLERS_STREAMS:
+		streams_start(&h->streams, run, claim);
+		break;
+	}
+	if (e == BATON_OK)
+		return;
+	const struct baton_work_end end = {
+		.how = e == BATON_GONE ? BATON_ABANDON : BATON_FAIL,
+		.error = baton_str_z(baton_err_detail()),
+	};
+	h->o.ended(h->o.arg, run, &end);
+}
+
+void handlers_stop(struct handlers *h, uint64_t run, struct baton_mono now)
+{
+	switch (h->kind) {
+	case HANDLERS_CALLS:
+		calls_stop(&h->calls, run);
+		break;
+	case HANDLERS_COMMANDS:
+		wards_stop(h->commands.wards, run, false);
+		break;
+	case HANDLERS_STREAMS:
+		streams_stop(&h->streams, run, now);
+		break;
+	}
+}
+
+int handlers_fd(const struct handlers *h)
+{
+	switch (h->kind) {
+	case HANDLERS_CALLS:
+		return -1;
+	case HANDLERS_COMMANDS:
+		return wards_fd(h->commands.wards);
+	case HANDLERS_STREAMS:
+		return streams_fd(&h->streams);
+	}
+	return -1;
+}
+
+static void hear_commands(struct handlers *h)
+{
+	struct commands_news news;
+	while (commands_next(&h->commands, &news))
+		h->o.ended(h->o.arg, news.run, &news.end);
+}
+
+void handlers_hear(struct handlers *h, struct baton_mono now)
+{
+	switch (h->kind) {
+	case HANDLERS_CALLS:
+		break;
+	case HANDLERS_COMMANDS:
+		hear_commands(h);
+		break;
+	case HANDLERS_STREAMS:
+		streams_hear(&h->streams, now);
+		break;
+	}
+}
+
+void handlers_act(struct handlers *h, struct baton_mono now)
+{
+	if (h->kind == HANDLERS_STREAMS)
+		streams_act(&h->streams, now);
+}
+
+struct baton_mono handlers_due(const struct handlers *h)
+{
+	return h->kind == HANDLERS_STREAMS ? streams_due(&h->streams) : BATON_MONO_NEVER;
+}
+
+int32_t handlers_guardian(const struct handlers *h)
+{
+	return h->commands.wards ? wards_pid(h->commands.wards) : 0;
+}
+
+struct baton_str handlers_life(const struct handlers *h)
+{
+	return baton_str_z(h->commands.life);
+}
+
+bool handlers_are_lost(const struct handlers *h)
+{
+	return h->commands.lost || h->streams.lost;
+}
+
+uint64_t handlers_starts(const struct handlers *h)
+{
+	return h->starts + h->streams.wards;
+}
+
+uint64_t handlers_restarts(const struct handlers *h)
+{
+	return h->restarts + h->streams.again;
+}
+
+enum baton_err handlers_renew(struct handlers *h)
+{
+	h->starts = handlers_starts(h);
+	h->restarts = handlers_restarts(h);
+	h->streams.wards = h->streams.again = 0;
+	streams_done(&h->streams);
+	commands_done(&h->commands);
+	return open_guarded(h);
+}
+
+void handlers_deadline(struct handlers *h, struct baton_mono at)
+{
+	if (h->kind == HANDLERS_CALLS)
+		alarm_set(&h->alarm, at);
+	else if (h->commands.wards)
+		wards_deadline(h->commands.wards, at);
+}
+
+void handlers_leave(struct handlers *h)
+{
+	if (h->kind == HANDLERS_STREAMS)
+		streams_leave(&h->streams);
+}
+
+uint32_t handlers_left(const struct handlers *h)
+{
+	return h->kind == HANDLERS_STREAMS ? h->streams.live : 0;
+}

@@ -1,0 +1,84 @@
+/* The handlers of a runner, whichever kind they are of: functions, commands, or commands that are
+ * persistent workers. */
+#ifndef RUNNER_HANDLERS_H
+#define RUNNER_HANDLERS_H
+
+#include "runner/calls.h"
+#include "runner/commands.h"
+#include "runner/settings.h"
+#include "runner/streams.h"
+
+enum handlers_kind {
+	HANDLERS_CALLS = 1,
+	HANDLERS_COMMANDS,
+	HANDLERS_STREAMS
+};
+
+struct handlers_options {
+	const struct baton_alloc *alloc;
+	const struct settings *settings;
+	struct inbox *inbox; /* where functions put how they ended */
+	const struct baton_clock *clock;
+
+	/* Whether that run was asked to stop; a line that its command says; and, of commands, that
+	 * it has ended, and how. What it gets lasts for the call, which calls nothing in here. */
+	bool (*stopped)(void *arg, uint64_t run);
+	void (*said)(void *arg, uint64_t run, struct baton_str line);
+	void (*ended)(void *arg, uint64_t run, const struct baton_work_end *end);
+	void *arg;
+};
+
+struct handlers {
+	enum handlers_kind kind;
+	struct handlers_options o; /* [const] */
+	struct alarm alarm;        /* of the calls */
+	struct calls calls;
+	struct commands commands; /* has the guardian; that of the streams too */
+	struct streams streams;
+	uint64_t starts, restarts;              /* of workers, under guardians before this one */
+	char beside[BATON_STORE_PATH_MAX + 16]; /* [const] the file beside which locks lie */
+};
+
+/* Begins zeroed. handlers_done() is fine after a failure.
+ *
+ * BATON_SYSTEM: the guardian cannot be started. BATON_NO_MEMORY, and others of wards_open(). */
+enum baton_err handlers_init(struct handlers *h, const struct handlers_options *options);
+void handlers_done(struct handlers *h);
+
+/* Starts the handler of a run, which may end at once. */
+void handlers_start(struct handlers *h, uint64_t run, const struct baton_work_claim *claim);
+
+/* Asks that it stop; it ends then. */
+void handlers_stop(struct handlers *h, uint64_t run, struct baton_mono now);
+
+/* Readable when there is something to be heard; -1: there never is. */
+int handlers_fd(const struct handlers *h);
+
+/* Takes in what has happened. Never waits. */
+void handlers_hear(struct handlers *h, struct baton_mono now);
+
+/* Does what is due. To be called after each of the above, and at handlers_due() at the latest. */
+void handlers_act(struct handlers *h, struct baton_mono now);
+struct baton_mono handlers_due(const struct handlers *h);
+
+/* The guardian, and the file that is locked while something of it lives; 0 and "": there is none.
+ * And whether it has died, and what there was with it. */
+int32_t handlers_guardian(const struct handlers *h);
+struct baton_str handlers_life(const struct handlers *h);
+bool handlers_are_lost(const struct handlers *h);
+
+/* Persistent workers that were started, and in the place of others, so far. */
+uint64_t handlers_starts(const struct handlers *h);
+uint64_t handlers_restarts(const struct handlers *h);
+
+/* Another guardian in its place, when no run is left. Errors as of handlers_init(). */
+enum baton_err handlers_renew(struct handlers *h);
+
+/* When commands are killed, or a process with functions is aborted, whatever its loop does. */
+void handlers_deadline(struct handlers *h, struct baton_mono at);
+
+/* There is no more to do: persistent workers may end by themselves. And how many have not yet. */
+void handlers_leave(struct handlers *h);
+uint32_t handlers_left(const struct handlers *h);
+
+#endif
