@@ -260,13 +260,19 @@ const struct command commands[] = {
 	{
 		.name = "schedule",
 		.usage = "[list] [OPTION]...\n"
-			 "       baton schedule show|remove NAME\n"
+			 "       baton schedule show|remove|pause|resume|run NAME\n"
+			 "       baton schedule next NAME [-n N]\n"
 			 "       baton schedule set NAME CRON --queue Q [OPTION]... [PAYLOAD|-]\n"
 			 "       baton schedule tick",
 		.summary = "put jobs again and again, at certain times",
 		.text = "'set' makes a schedule, or replaces the one of that name; 'show' adds\n"
-			"the next ticks of one. 'tick' puts what is due now and prints how many\n"
-			"jobs that were; each tick is put once, however many call it.\n"
+			"the next ticks of one, and 'next' prints those alone, as the clocks of\n"
+			"its zone show them. One that is told to 'pause' does not tick until it\n"
+			"is told to 'resume'. 'run' puts a job of it now, and prints its id.\n"
+			"\n"
+			"Any 'baton work' puts what is due. 'tick' does so without one, and\n"
+			"prints how many jobs that were; each tick is put once, however many\n"
+			"are at it.\n"
 			"\n"
 			"CRON is one word, in quotes: minute, hour, day of the month, month and\n"
 			"day of the week, with the seconds before them if there are six; or\n"
@@ -279,6 +285,7 @@ const struct command commands[] = {
 			"      --priority N  0 to 9, higher first, between the lanes of a queue\n"
 			"      --missed M    what becomes of ticks that nobody put in time: once\n"
 			"                    (the last for all of them), all, or skip\n"
+			"  -n, --count N     so many moments, for next; 5 unless it is said\n"
 			"      --json        one JSON object per schedule\n" STORE_HELP "\n"
 			"Example: baton schedule set report '0 6 * * MON-FRI' --queue mail weekly\n"
 			"baton-schedule(1) says more.\n",
