@@ -19,6 +19,7 @@ struct wait {
 
 struct load {
 	enum hand hand; /* of a case that counts jobs */
+	bool server;    /* in PostgreSQL rather than SQLite */
 	const struct wait *wait;
 };
 
@@ -32,8 +33,12 @@ static void *our_setup(const struct contestant *self, const struct bench_case *c
 	(void)self;
 	struct turn *turn = arena_new(sizeof *turn);
 	turn->load = c->load;
-	turn->state = turn->load->wait ? turn->load->wait->setup() : shift_open(turn->load->hand);
-	return turn;
+	turn->state = turn->load->wait ? turn->load->wait->setup()
+	                               : shift_open(turn->load->hand, turn->load->server);
+	if (turn->state)
+		return turn;
+	free(turn);
+	return NULL;
 }
 
 static uint64_t our_run(void *state, unsigned thread, uint64_t from, uint64_t ops)
@@ -62,30 +67,20 @@ static void our_teardown(void *state)
 }
 
 /* The store alone: one thread that puts, claims and completes a hundred jobs at a time. */
-struct loop {
-	char folder[PATH_MAX];
-	struct baton_store *store;
-};
-
 static void *loop_setup(const struct contestant *self, const struct bench_case *c)
 {
+	const struct load *load = c->load;
 	(void)self;
-	if (((const struct load *)c->load)->wait)
-		return NULL;
-	struct loop *l = arena_new(sizeof *l);
-	jobs_folder(l->folder);
-	l->store = jobs_store(l->folder, BATON_STORE_SAFE, NULL);
-	return l;
+	return load->wait ? NULL : place_open(load->server);
 }
 
 static uint64_t loop_run(void *state, unsigned thread, uint64_t from, uint64_t ops)
 {
-	struct loop *l = state;
 	(void)thread;
 	(void)from;
 	for (uint64_t left = ops; left > 0;) {
 		unsigned now = left < JOBS_EACH_MAX ? (unsigned)left : JOBS_EACH_MAX;
-		jobs_live(l->store, now);
+		jobs_live(place_store(state), now);
 		left -= now;
 	}
 	return ops;
@@ -93,10 +88,7 @@ static uint64_t loop_run(void *state, unsigned thread, uint64_t from, uint64_t o
 
 static void loop_teardown(void *state)
 {
-	struct loop *l = state;
-	baton_store_close(l->store);
-	jobs_folder_remove(l->folder);
-	free(l);
+	place_close(state);
 }
 
 /* Processes that do nothing, as many at once as the runner has, and no store. */
@@ -179,9 +171,11 @@ static const struct wait waits[] = {
 };
 
 static const struct load calls = {.hand = HAND_CALL}, streams = {.hand = HAND_STREAM},
-			 commands = {.hand = HAND_COMMAND}, to_call = {.wait = &waits[0]},
-			 to_command = {.wait = &waits[1]}, killed = {.wait = &waits[2]},
-			 silent = {.wait = &waits[3]};
+			 commands = {.hand = HAND_COMMAND},
+			 served_calls = {.hand = HAND_CALL, .server = true},
+			 served_streams = {.hand = HAND_STREAM, .server = true},
+			 to_call = {.wait = &waits[0]}, to_command = {.wait = &waits[1]},
+			 killed = {.wait = &waits[2]}, silent = {.wait = &waits[3]};
 
 static const struct bench_case cases[] = {
 	{.name = "jobs/call",
@@ -202,6 +196,18 @@ static const struct bench_case cases[] = {
          .threads = 1,
          .ops = 200,
          .load = &commands},
+	{.name = "jobs/postgres/call",
+         .group = "jobs in PostgreSQL",
+         .label = "function",
+         .threads = 1,
+         .ops = 500,
+         .load = &served_calls},
+	{.name = "jobs/postgres/stream",
+         .group = "jobs in PostgreSQL",
+         .label = "persistent worker",
+         .threads = 1,
+         .ops = 500,
+         .load = &served_streams},
 	{.name = "start/call",
          .group = "latency",
          .label = "put to function",
@@ -231,8 +237,8 @@ static const struct bench_case cases[] = {
 };
 
 static const char about[] =
-	"A job has 150 bytes and nothing to do, and SQLite acknowledges only what survives a power\n"
-	"failure. *jobs*: the time of a job from put to completed, 1,000 of them (200 commands)\n"
+	"A job has 150 bytes and nothing to do, and the store acknowledges only what survives a\n"
+	"power failure; it is SQLite where nothing else is said. *jobs*: the time of a job from put to completed, 1,000 of them (200 commands)\n"
 	"put 100 at a time; 64 at once in functions and in two workers, 8 commands at once.\n"
 	"*latency*: from the call of put until the handler runs in another process; and from the\n"
 	"moment at which a runner is killed, or stopped, until another runner's command handles\n"

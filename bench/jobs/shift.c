@@ -11,13 +11,50 @@
 #include <baton/runner.h>
 
 #include "claims/arena.h"
+#include "jobs/pg.h"
 #include "jobs/team.h"
 
 #define SLOTS 64
 
-struct shift {
-	char folder[PATH_MAX];
+struct place {
+	char folder[PATH_MAX]; /* empty: it is in the server */
 	struct baton_store *store;
+};
+
+struct place *place_open(bool server)
+{
+	struct place *p = arena_new(sizeof *p);
+	if (!server) {
+		jobs_folder(p->folder);
+		p->store = jobs_store(p->folder, BATON_STORE_SAFE, NULL);
+		return p;
+	}
+	if (!pg_server()) {
+		free(p);
+		return NULL;
+	}
+	char where[PG_WHERE_MAX];
+	pg_database(where);
+	must(baton_store_open(&(struct baton_store_options){.where = baton_str_z(where)},
+	                      &p->store));
+	return p;
+}
+
+struct baton_store *place_store(const struct place *place)
+{
+	return place->store;
+}
+
+void place_close(struct place *place)
+{
+	baton_store_close(place->store);
+	if (place->folder[0])
+		jobs_folder_remove(place->folder);
+	free(place);
+}
+
+struct shift {
+	struct place *place;
 	struct baton_serve serve;
 	struct baton_engine *engine;
 	pthread_t thread;
@@ -37,14 +74,17 @@ static void *work(void *arg)
 	return NULL;
 }
 
-void *shift_open(enum hand hand)
+void *shift_open(enum hand hand, bool server)
 {
 	struct shift *s = arena_new(sizeof *s);
 	s->serve = (struct baton_serve){.queue = BATON_STR("bench")};
-	jobs_folder(s->folder);
-	s->store = jobs_store(s->folder, BATON_STORE_SAFE, NULL);
+	s->place = place_open(server);
+	if (!s->place) {
+		free(s);
+		return NULL;
+	}
 	struct baton_runner_options options = {
-		.store = s->store,
+		.store = s->place->store,
 		.ask = {.name = BATON_STR("shift"), .weight = 1},
 		.serves = &s->serve,
 		.serve_count = 1,
@@ -79,7 +119,7 @@ void shift_live(void *shift, uint64_t count)
 	struct baton_runner_status status;
 	for (uint64_t left = count; left > 0;) {
 		unsigned now = left < JOBS_EACH_MAX ? (unsigned)left : JOBS_EACH_MAX;
-		jobs_put(s->store, now);
+		jobs_put(s->place->store, now);
 		left -= now;
 	}
 	s->put += count;
@@ -97,7 +137,6 @@ void shift_close(void *shift)
 	baton_engine_stop(s->engine, baton_duration_s(10));
 	pthread_join(s->thread, NULL);
 	baton_engine_close(s->engine);
-	baton_store_close(s->store);
-	jobs_folder_remove(s->folder);
+	place_close(s->place);
 	free(s);
 }

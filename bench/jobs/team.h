@@ -22,9 +22,15 @@ char *team_self(void);
 
 #define SHIFT_COMMANDS 8 /* at once */
 
+/* A store for one contestant: a new file, or a new database of the server. NULL: there is no server. */
+struct place;
+struct place *place_open(bool server);
+struct baton_store *place_store(const struct place *place);
+void place_close(struct place *place);
+
 /* A runner in this process: does `count` jobs that are put first, and returns once all of them are
- * completed. */
-void *shift_open(enum hand hand);
+ * completed. NULL: there is no server. */
+void *shift_open(enum hand hand, bool server);
 void shift_live(void *shift, uint64_t count);
 void shift_close(void *shift);
 

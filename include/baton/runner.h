@@ -7,7 +7,7 @@
  *
  * Handlers are commands under a guardian, a process beside the runner that ends them whatever
  * becomes of the runner, one for each claim or persistent ones; or functions of the caller's, on
- * threads of the runner's. */
+ * threads of the runner's or on the caller's own loop. */
 #ifndef BATON_RUNNER_H
 #define BATON_RUNNER_H
 
@@ -60,8 +60,8 @@ BATON_API bool baton_run_cancelled(const struct baton_run *run);
  * BATON_INVALID: beyond a limit; the run failed with that as its error. BATON_NO_MEMORY: so too. */
 BATON_API enum baton_err baton_run_end(struct baton_run *run, const struct baton_work_end *end);
 
-/* Called for each claim on a thread of the runner's, as many at once as there are slots. It ends
- * the run, or has it ended later. */
+/* Called for each claim, on a thread of the runner's unless `on_loop` is said, as many at once as there
+ * are slots. It ends the run, or has it ended later. */
 typedef void (*baton_run_call)(void *arg, struct baton_run *run);
 
 /* What becomes of a function that still runs when its time is over: it cannot be killed. */
@@ -94,6 +94,16 @@ struct baton_handler {
 	baton_run_call call; /* without a command */
 	void *arg;
 	enum baton_overtime overtime; /* without a command; has to be said */
+
+	/* Without a command; may be NULL. Called by the loop when a run should stop, besides what
+	 * baton_run_cancelled() says; another thread may be about to end that run. Returns soon. */
+	baton_run_call cancel;
+
+	/* Without a command: `call` is called by the loop itself, in baton_engine_step() or
+	 * baton_engine_run(), and there are no threads for it. It returns soon, and has the run
+	 * ended later: a loop that is held up for longer than the runner may act on its own loses
+	 * its shards, and with BATON_OVERTIME_ABORT the process. */
+	bool on_loop;
 };
 
 struct baton_runner_options {
@@ -144,6 +154,16 @@ BATON_API enum baton_err baton_engine_open(const struct baton_runner_options *op
  * more. BATON_TIMEOUT: it was stopped, but a call to the store has not returned, and
  * baton_engine_close() waits for that. The detail says what. */
 BATON_API enum baton_err baton_engine_run(struct baton_engine *engine);
+
+/* Instead of baton_engine_run(), for who has a loop of his own: a descriptor that is readable when
+ * there is something to do, for poll(2), select(2) or epoll(7), and what does it, which never waits.
+ * At first, and then each time that the descriptor is readable, one thread at a time calls
+ * baton_engine_step(), never from a function that it has called itself.
+ *
+ * False: it is over, and *ret_err, with the detail, is as baton_engine_run() says. True: it goes
+ * on, and *ret_err is untouched. */
+BATON_API int baton_engine_fd(const struct baton_engine *engine);
+BATON_API bool baton_engine_step(struct baton_engine *engine, enum baton_err *ret_err);
 
 /* Claims nothing more; what runs may go on for `grace`, the rest is given back, and then
  * baton_engine_run() returns. Any thread; also from a signal handler. */

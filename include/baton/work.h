@@ -161,7 +161,8 @@ struct baton_work_end {
 		*ids; /* NULL: all of its batches; else these, and the rest goes on */
 	size_t count;
 	struct baton_str result; /* COMPLETE: kept if the queue keeps results                */
-	const struct baton_batch *emits; /* COMPLETE: put in the same transaction                */
+	const struct baton_batch *emits; /* COMPLETE: follow-up work, put in the same
+	                                    transaction; ready at once, or with `delay` or `at` */
 	size_t emit_count;
 	struct baton_str error; /* FAIL, REJECT: why; the first BATON_ERROR_MAX bytes are kept */
 	struct baton_duration delay; /* SNOOZE; FAIL: instead of the policy's, if not 0          */

@@ -168,14 +168,22 @@ static void on_signal(int number)
 		baton_engine_stop(e, (struct baton_duration){grace});
 }
 
+/* Who started it with that signal ignored, such as nohup(1), does not want it heard. */
+static void listen_unless_ignored(int number, const struct sigaction *action)
+{
+	struct sigaction before;
+	if (sigaction(number, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+		sigaction(number, action, NULL);
+}
+
 static void listen_for_signals(const struct request *r)
 {
 	const struct sigaction action = {.sa_handler = on_signal};
 	const struct sigaction ignored = {.sa_handler = SIG_IGN};
 	atomic_store(&drain_ns, r->drain.ns);
 	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
+	listen_unless_ignored(SIGINT, &action);
+	listen_unless_ignored(SIGHUP, &action);
 	sigaction(SIGPIPE, &ignored, NULL);
 }
 
@@ -207,6 +215,10 @@ static int finish(const struct request *r, enum baton_err e)
 {
 	if (e == BATON_OK)
 		return EX_OK;
+	if (e == BATON_INVALID) {
+		complain("%s", baton_err_detail());
+		return EX_USAGE;
+	}
 	if (e == BATON_YIELD) {
 		complain("%s: --replace takes its place, --name gives another name",
 		         baton_err_detail());

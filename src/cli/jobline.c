@@ -10,7 +10,6 @@
 
 #include "base64.h"
 #include "jobline.h"
-#include "moment.h"
 #include "number.h"
 #include "out.h"
 #include "suggest.h"
@@ -122,7 +121,7 @@ static bool on_delay(struct reader *r, struct baton_str value)
 
 static bool on_at(struct reader *r, struct baton_str value)
 {
-	if (!moment_read(value, &r->job.batch.at))
+	if (baton_store_time_parse(value, &r->job.batch.at) != BATON_OK)
 		return bad_value(r);
 	r->job.batch.delay = (struct baton_duration){0};
 	return true;

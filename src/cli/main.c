@@ -1,5 +1,6 @@
 /* The program: reads what stands before the command, and runs the command. */
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -57,8 +58,24 @@ static bool standard_keep(void)
 	return true;
 }
 
+static void hear_nothing(int number)
+{
+	(void)number;
+}
+
+/* A file that may not grow is an error like any other. With a handler, not ignored: what is executed
+ * finds the signal as it was. */
+static void survive_limits(void)
+{
+	const struct sigaction action = {.sa_handler = hear_nothing, .sa_flags = SA_RESTART};
+	struct sigaction before;
+	if (sigaction(SIGXFSZ, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+		sigaction(SIGXFSZ, &action, NULL);
+}
+
 int main(int argc, char **argv)
 {
+	survive_limits();
 	if (!standard_keep())
 		return EX_OSERR;
 	struct out out = out_stdout();

@@ -135,8 +135,9 @@ static int settle_fds(struct warden *w)
 	}
 	w->keep[0] = fcntl(ERRAND_LIFE, F_DUPFD_CLOEXEC, INHERITED_MIN);
 	w->keep[1] = fcntl(ERRAND_LEASH, F_DUPFD_CLOEXEC, INHERITED_MIN);
+	/* A limit below that number is not called one. */
 	if (w->keep[0] < 0 || w->keep[1] < 0)
-		return errno;
+		return errno == EINVAL ? EMFILE : errno;
 	close(ERRAND_LIFE);
 	close(ERRAND_LEASH);
 	return 0;
@@ -203,6 +204,13 @@ static struct baton_mono now_awake(void)
 	return clock->now(clock);
 }
 
+/* Also one that was stopped hears it. */
+static void rouse(int32_t nanny, int sig)
+{
+	kill(nanny, sig);
+	kill(nanny, SIGCONT);
+}
+
 /* The nanny kills what it has, and so do we: whichever of us is killed meanwhile, the other goes
  * on. So nannies are not killed unless they do not come to an end. */
 static void doom(struct charge *c)
@@ -212,7 +220,7 @@ static void doom(struct charge *c)
 	c->doomed = true;
 	c->patience = baton_mono_add(now_awake(), baton_duration_ms(PATIENCE_MS));
 	if (c->nanny > 0)
-		kill(c->nanny, NANNY_KILL);
+		rouse(c->nanny, NANNY_KILL);
 }
 
 static void doom_all(struct warden *w)
@@ -375,7 +383,7 @@ static void pass_on(struct warden *w, uint64_t serial, int sig)
 {
 	for (size_t i = 0; i < w->count; i++) {
 		if (w->charges[i].serial == serial && w->charges[i].nanny > 0)
-			kill(w->charges[i].nanny, sig);
+			rouse(w->charges[i].nanny, sig);
 	}
 }
 

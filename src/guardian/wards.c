@@ -12,6 +12,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -329,6 +330,13 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
+/* A guardian that was stopped goes on: it has something to do. */
+static void rouse(const struct wards *w)
+{
+	if (w->guardian >= 0)
+		(void)syscall(SYS_pidfd_send_signal, w->guardian, SIGCONT, NULL, 0);
+}
+
 void wards_close(struct wards *w)
 {
 	if (!w)
@@ -337,6 +345,7 @@ void wards_close(struct wards *w)
 	/* Nobody reads any more: that is the end of all, and the other side tells when it is. */
 	if (w->socket >= 0 && w->pid > 0) {
 		shutdown(w->socket, SHUT_WR);
+		rouse(w);
 		nannies_await(w);
 	}
 	close_fd(&w->socket);
@@ -477,6 +486,7 @@ static void stop_one(struct wards *w, struct ward *ward, bool now)
 	ward->stop_wanted = true;
 	if (!flush_one(w, ward))
 		want_writable(w, true);
+	rouse(w);
 }
 
 void wards_stop(struct wards *w, uint64_t id, bool now)

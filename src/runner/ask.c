@@ -186,6 +186,9 @@ static bool ask_stale(struct core *c, struct baton_mono now)
 		return ask_tick(c);
 	if (c->runs.running > 0)
 		return ask(c, CORE_PROVE);
+	/* What is wanted of it is forgotten with the registration. */
+	if (!c->manual && !c->heard && !c->stopping)
+		return ask(c, CORE_SURVEY);
 	if (!c->manual || c->stopping)
 		return ask(c, CORE_LEAVE);
 	if (ask_shards(c, SHARD_DROPPED, CORE_GIVE))

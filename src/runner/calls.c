@@ -1,26 +1,29 @@
 /* Handlers that are functions of the embedder's. */
 #include "runner/calls.h"
 
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/mem.h"
 #include "runner/ends.h"
 
-enum baton_err calls_init(struct calls *calls, struct inbox *inbox, const struct baton_alloc *alloc,
-                          const struct baton_handler *handler, uint32_t slots)
+enum baton_err calls_init(struct calls *calls, const struct calls_options *options)
 {
+	const struct baton_handler *handler = options->handler;
 	*calls = (struct calls){
-		.alloc = alloc,
-		.inbox = inbox,
+		.alloc = options->alloc,
+		.inbox = options->inbox,
+		.alarm = options->alarm,
 		.call = handler->call,
+		.cancel = handler->cancel,
 		.arg = handler->arg,
-		.max = slots,
+		.max = handler->on_loop ? 0 : options->slots,
 	};
 	pthread_mutex_init(&calls->mu, NULL);
 	pthread_cond_init(&calls->changed, NULL);
-	calls->threads = mem_new(alloc, slots, sizeof *calls->threads);
-	return calls->threads ? BATON_OK : fail_memory(slots * sizeof *calls->threads, "threads");
+	if (calls->max == 0)
+		return BATON_OK;
+	calls->threads = mem_new(calls->alloc, calls->max, sizeof *calls->threads);
+	return calls->threads ? BATON_OK
+	                      : fail_memory(calls->max * sizeof *calls->threads, "threads");
 }
 
 void calls_done(struct calls *calls)
@@ -39,18 +42,31 @@ void calls_done(struct calls *calls)
 	calls->inbox = NULL;
 }
 
+/* Has one thread woken if a run waits, and nobody is on the way: whoever comes wakes the next. So
+ * runs that end at once do not wake a thread each. */
+static void call_one(struct calls *calls)
+{
+	if (!calls->first || calls->called || calls->idle == 0)
+		return;
+	calls->called = true;
+	pthread_cond_signal(&calls->changed);
+}
+
 static struct baton_run *next(struct calls *calls)
 {
 	pthread_mutex_lock(&calls->mu);
 	calls->idle++;
-	while (!calls->first && !calls->quit)
+	while (!calls->first && !calls->quit) {
 		pthread_cond_wait(&calls->changed, &calls->mu);
+		calls->called = false;
+	}
 	struct baton_run *run = calls->first;
 	if (run) {
 		calls->first = run->next;
 		calls->waiting--;
 	}
 	calls->idle--;
+	call_one(calls);
 	pthread_mutex_unlock(&calls->mu);
 	return run;
 }
@@ -100,12 +116,60 @@ static void forget(struct baton_run *run)
 enum baton_err baton_run_end(struct baton_run *run, const struct baton_work_end *end)
 {
 	struct inbox *inbox = run->calls->inbox;
+	struct alarm *alarm = run->calls->alarm;
 	enum baton_err e = end_copy(run->calls->alloc, end, &run->kept);
 	run->end = (struct inbox_end){.run = run->id, .end = run->kept};
 	run->end.end.drop = drop;
 	run->end.end.hold = run;
 	forget(run);
+	alarm_leave(alarm);
 	inbox_end(inbox, &run->end);
+	return e;
+}
+
+static void remember(struct calls *calls, struct baton_run *run)
+{
+	pthread_mutex_lock(&calls->mu);
+	run->later = calls->all;
+	if (calls->all)
+		calls->all->sooner = run;
+	calls->all = run;
+	pthread_mutex_unlock(&calls->mu);
+}
+
+static enum baton_err give_to_thread(struct calls *calls, struct baton_run *run)
+{
+	pthread_mutex_lock(&calls->mu);
+	bool more = calls->idle <= calls->waiting;
+	pthread_mutex_unlock(&calls->mu);
+	enum baton_err e = more ? grow(calls) : BATON_OK;
+	if (e != BATON_OK)
+		return e;
+	remember(calls, run);
+	pthread_mutex_lock(&calls->mu);
+	if (calls->first)
+		calls->last->next = run;
+	else
+		calls->first = run;
+	calls->last = run;
+	calls->waiting++;
+	call_one(calls);
+	pthread_mutex_unlock(&calls->mu);
+	return BATON_OK;
+}
+
+static enum baton_err begin(struct calls *calls, struct baton_run *run)
+{
+	if (!alarm_enter(calls->alarm))
+		return fail(BATON_GONE, "the time of its shard is over");
+	if (calls->max == 0) {
+		remember(calls, run);
+		calls->call(calls->arg, run);
+		return BATON_OK;
+	}
+	enum baton_err e = give_to_thread(calls, run);
+	if (e != BATON_OK)
+		alarm_leave(calls->alarm);
 	return e;
 }
 
@@ -117,30 +181,13 @@ enum baton_err calls_start(struct calls *calls, uint64_t id, const struct baton_
 	run->calls = calls;
 	run->id = id;
 	run->claim = claim;
-	pthread_mutex_lock(&calls->mu);
-	bool more = calls->idle <= calls->waiting;
-	pthread_mutex_unlock(&calls->mu);
-	enum baton_err e = more ? grow(calls) : BATON_OK;
-	if (e != BATON_OK) {
+	enum baton_err e = begin(calls, run);
+	if (e != BATON_OK)
 		mem_free(calls->alloc, run, 1, sizeof *run);
-		return e;
-	}
-	pthread_mutex_lock(&calls->mu);
-	run->later = calls->all;
-	if (calls->all)
-		calls->all->sooner = run;
-	calls->all = run;
-	if (calls->first)
-		calls->last->next = run;
-	else
-		calls->first = run;
-	calls->last = run;
-	calls->waiting++;
-	pthread_cond_signal(&calls->changed);
-	pthread_mutex_unlock(&calls->mu);
-	return BATON_OK;
+	return e;
 }
 
+/* The run is not freed before this loop has heard of its end. */
 void calls_stop(struct calls *calls, uint64_t id)
 {
 	pthread_mutex_lock(&calls->mu);
@@ -150,6 +197,8 @@ void calls_stop(struct calls *calls, uint64_t id)
 	if (run)
 		atomic_store_explicit(&run->cancelled, true, memory_order_relaxed);
 	pthread_mutex_unlock(&calls->mu);
+	if (run && calls->cancel)
+		calls->cancel(calls->arg, run);
 }
 
 const struct baton_work_claim *baton_run_claim(const struct baton_run *run)

@@ -1,6 +1,7 @@
 /* Handlers that are commands, under a guardian. */
 #include "runner/commands.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -116,14 +117,17 @@ enum baton_err commands_start(struct commands *c, uint64_t run,
 	return wards_start(c->wards, &spec);
 }
 
-/* What a command's end means; `stopped`: this runner asked for it. */
-static enum baton_work_how how_of(const struct ward_news *news, bool stopped)
+/* What a command's end means; `stopped`: this runner asked for it. Whoever kills a guardian may do so
+ * each time: those that ran under it have failed, as with a runner that is killed. */
+static enum baton_work_how how_of(const struct ward_news *news, bool stopped, bool lost)
 {
+	if (news->how == WARD_UNSTARTED && news->code == ECANCELED)
+		return BATON_ABANDON;
 	if (news->how == WARD_EXITED && news->code == EX_OK)
 		return BATON_COMPLETE;
 	if (news->how == WARD_EXITED && news->code == EX_DATAERR)
 		return BATON_REJECT;
-	return stopped && !news->timed_out ? BATON_ABANDON : BATON_FAIL;
+	return stopped && !news->timed_out && !lost ? BATON_ABANDON : BATON_FAIL;
 }
 
 void commands_why(const struct ward_news *news, const struct baton_handler *handler, char *text,
@@ -167,7 +171,7 @@ bool commands_next(struct commands *c, struct commands_news *ret)
 				.run = news.id,
 				.end = {.result = news.text},
 			};
-			ret->end.how = how_of(&news, c->o.stopped(c->o.arg, news.id));
+			ret->end.how = how_of(&news, c->o.stopped(c->o.arg, news.id), c->lost);
 			if (ret->end.how != BATON_COMPLETE) {
 				ret->end.result = (struct baton_str){NULL, 0};
 				commands_why(&news, c->o.handler, c->why, sizeof c->why);

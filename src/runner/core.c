@@ -82,6 +82,7 @@ static void drop_all(struct core *c, struct baton_mono now)
 	c->counts.detached++;
 	c->stale = true;
 	c->told = false;
+	c->heard = false;
 	c->take_over = false;
 	c->wish = false;
 	c->probe_at = now;
@@ -160,6 +161,7 @@ void core_attach(struct core *c, struct baton_mono now)
 void core_failed(struct core *c, enum baton_err err, const char *why, struct baton_mono now)
 {
 	bool storage = err == BATON_STORAGE || err == BATON_BUSY || err == BATON_TIMEOUT;
+	snprintf(c->failure, sizeof c->failure, "%s", why ? why : "");
 	c->prove_at = baton_mono_add(now, c->o.beat);
 	if (!storage)
 		baton_detach_make(c->o.detach, BATON_DETACH_STORAGE, why, now);
@@ -173,6 +175,7 @@ void core_failed(struct core *c, enum baton_err err, const char *why, struct bat
 void core_renewed(struct core *c, struct baton_mono now)
 {
 	c->backoff = (struct baton_duration){0};
+	c->failure[0] = '\0';
 	c->counted_at = now;
 	if (c->detached)
 		c->probe_at = baton_mono_add(now, c->manual && c->told ? c->o.beat
@@ -364,6 +367,11 @@ bool core_is_done(const struct core *c, enum baton_err *ret_err)
 const char *core_why(const struct core *c)
 {
 	return c->why;
+}
+
+const char *core_failure(const struct core *c)
+{
+	return c->failure;
 }
 
 bool core_is_spent(const struct core *c)

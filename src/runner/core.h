@@ -195,6 +195,9 @@ void core_stop(struct core *core, struct baton_duration grace, struct baton_mono
 bool core_is_done(const struct core *core, enum baton_err *ret_err);
 const char *core_why(const struct core *core);
 
+/* Why the store could not be asked the last time; "": it could. */
+const char *core_failure(const struct core *core);
+
 /* Whether it has had as many claims as it may, and all have ended. */
 bool core_is_spent(const struct core *core);
 

@@ -2,9 +2,7 @@
  * inbox and wake it. */
 #include <baton/runner.h>
 
-#include <poll.h>
-#include <stdlib.h>
-
+#include "base/check.h"
 #include "base/fail.h"
 #include "base/mem.h"
 #include "runner/clerk.h"
@@ -15,9 +13,9 @@
 #include "runner/neighbours.h"
 #include "runner/pulse.h"
 #include "runner/settings.h"
+#include "runner/waiter.h"
 #include "store/store.h"
 
-#define NS_PER_MS 1000000
 #define STREAK_FAR 6 /* failures that detach: a short restart of a database stops no handler */
 
 /* What the log says about a queue. */
@@ -40,11 +38,16 @@ struct baton_engine {
 	struct ear ear;
 	struct handlers handlers;     /* [loop] */
 	struct neighbours neighbours; /* [loop] */
+	struct waiter waiter;         /* [loop] */
+	bool stepping;                /* [loop] a step is under way */
+	bool working;                 /* [loop] there is more to do than to dismiss workers */
+	struct baton_mono dismissed;  /* [loop] until when workers may end; 0: they were not told */
 	bool mourned;                 /* [loop] it is known that the guardian has died */
 	enum baton_err failure;       /* [loop] it cannot go on */
+	enum baton_err result;        /* [loop] what has come of it */
 	uint32_t generation;          /* [loop] of the detachment that was told last */
 	struct baton_mono hard_stop;  /* [loop] as it was set */
-	pthread_mutex_t mu;
+	pthread_mutex_t mu;           /* also held while somebody detaches or attaches it by hand */
 	struct baton_runner_status status; /* [mu] */
 };
 
@@ -138,7 +141,7 @@ static enum baton_err open_handlers(struct baton_engine *e)
 		.alloc = e->alloc,
 		.settings = &e->settings,
 		.inbox = &e->inbox,
-		.awake = e->clock == baton_clock_awake(),
+		.clock = e->clock,
 		.stopped = on_stopped,
 		.said = on_said,
 		.ended = on_ended,
@@ -180,6 +183,16 @@ static void name_guardian(struct baton_engine *e)
 	ask->life = handlers_life(&e->handlers);
 }
 
+static enum baton_err open_waiter(struct baton_engine *e)
+{
+	enum baton_err err = waiter_init(&e->waiter, e->clock == baton_clock_awake());
+	if (err == BATON_OK)
+		err = waiter_add(&e->waiter, e->inbox.fd);
+	if (err == BATON_OK)
+		err = waiter_add(&e->waiter, e->neighbours.epoll);
+	return err == BATON_OK ? waiter_add(&e->waiter, handlers_fd(&e->handlers)) : err;
+}
+
 static enum baton_err open_all(struct baton_engine *e)
 {
 	enum baton_err err = open_parts(e);
@@ -187,6 +200,8 @@ static enum baton_err open_all(struct baton_engine *e)
 		err = open_handlers(e);
 	if (err == BATON_OK)
 		err = open_threads(e);
+	if (err == BATON_OK)
+		err = open_waiter(e);
 	if (err == BATON_OK)
 		name_guardian(e);
 	return err;
@@ -204,6 +219,8 @@ enum baton_err baton_engine_open(const struct baton_runner_options *options,
 	                                                      : baton_clock_awake();
 	e->inbox.fd = -1;
 	e->neighbours.epoll = -1;
+	e->waiter.fd = e->waiter.timer = -1;
+	e->working = true;
 	e->hard_stop = BATON_MONO_NEVER;
 	e->generation = 1;
 	pthread_mutex_init(&e->mu, NULL);
@@ -227,6 +244,7 @@ void baton_engine_close(struct baton_engine *e)
 	pulse_done(&e->pulse);
 	handlers_done(&e->handlers);
 	core_free(e->core);
+	waiter_done(&e->waiter);
 	neighbours_done(&e->neighbours);
 	inbox_done(&e->inbox);
 	pthread_mutex_destroy(&e->mu);
@@ -299,23 +317,12 @@ static void read_inbox(struct baton_engine *e)
 		take_answer(e);
 	if (mail.news)
 		core_news(e->core);
-	if (mail.look)
-		core_look_around(e->core);
+	if (mail.want == BATON_WISH_DETACH)
+		core_detach(e->core, now);
+	else if (mail.want == BATON_WISH_WORK)
+		core_attach(e->core, now);
 	if (mail.stop)
 		core_stop(e->core, mail.grace, now);
-}
-
-/* A function cannot be killed. */
-static void abort_in_time(const struct baton_engine *e, struct baton_mono at)
-{
-	uint32_t running = core_counts(e->core).running;
-	if (e->handlers.kind != HANDLERS_CALLS || running == 0 || baton_mono_live(at, now_of(e)) ||
-	    options_of(e)->handler.overtime != BATON_OVERTIME_ABORT)
-		return;
-	BATON_LOG(options_of(e)->log, BATON_LOG_ERROR,
-	          "a handler runs beyond the time of its shard: the process is aborted",
-	          baton_field_uint("running", running));
-	abort();
 }
 
 /* Moves the moment at which what runs is killed, whatever this process does. */
@@ -325,7 +332,6 @@ static void set_hard_stop(struct baton_engine *e)
 	if (at.ns != e->hard_stop.ns)
 		handlers_deadline(&e->handlers, at);
 	e->hard_stop = at;
-	abort_in_time(e, at);
 }
 
 static void tell_detachment(struct baton_engine *e)
@@ -339,7 +345,8 @@ static void tell_detachment(struct baton_engine *e)
 		options_of(e)->changed(options_of(e)->arg, &info);
 	if (info.state == BATON_DETACHED)
 		BATON_LOG(options_of(e)->log, BATON_LOG_WARN, "detached",
-		          baton_field_str("reason", baton_str_z(info.text)));
+		          baton_field_str("reason", baton_str_z(info.text)),
+		          baton_field_str("why", baton_str_z(core_failure(e->core))));
 	else
 		BATON_LOG(options_of(e)->log, BATON_LOG_INFO, "attached again",
 		          baton_field_uint("generation", info.generation));
@@ -385,7 +392,10 @@ static void replace_guardian(struct baton_engine *e)
 	e->mourned = true;
 	if (core_counts(e->core).running > 0 || core_is_asking(e->core))
 		return;
+	waiter_leave_out(&e->waiter, handlers_fd(&e->handlers));
 	e->failure = handlers_renew(&e->handlers);
+	if (e->failure == BATON_OK)
+		e->failure = waiter_add(&e->waiter, handlers_fd(&e->handlers));
 	name_guardian(e);
 	e->hard_stop = BATON_MONO_NEVER;
 	e->mourned = false;
@@ -405,75 +415,70 @@ static void act(struct baton_engine *e)
 	set_status(e);
 }
 
-/* For poll(). */
-static int ms_of(int64_t ns)
-{
-	if (ns <= 0)
-		return 0;
-	return ns / NS_PER_MS >= INT32_MAX ? -1 : (int)(ns / NS_PER_MS) + 1;
-}
-
 static struct baton_mono earlier(struct baton_mono a, struct baton_mono b)
 {
 	return a.ns < b.ns ? a : b;
 }
 
-static int wait_ms(const struct baton_engine *e)
+static void hear(struct baton_engine *e)
 {
-	struct baton_mono next = earlier(core_next(e->core), handlers_due(&e->handlers));
-	if (e->handlers.kind == HANDLERS_CALLS)
-		next = earlier(next, e->hard_stop);
-	return ms_of(baton_mono_sub(next, now_of(e)).ns);
-}
-
-static void wait_for_more(struct baton_engine *e)
-{
-	struct pollfd fds[3] = {
-		{.fd = e->inbox.fd, .events = POLLIN},
-		{.fd = e->neighbours.epoll, .events = POLLIN},
-		{.fd = handlers_fd(&e->handlers), .events = POLLIN},
-	};
-	poll(fds, 3, wait_ms(e));
 	read_inbox(e);
-	if (fds[1].revents != 0 && neighbours_died(&e->neighbours))
+	if (neighbours_died(&e->neighbours))
 		core_look_around(e->core);
 	handlers_hear(&e->handlers, now_of(e));
 }
 
-/* Lets persistent workers end by themselves, unless it takes too long or somebody is in a hurry:
- * then they are killed. */
-static void dismiss(struct baton_engine *e)
+/* False: it has no more to do, for whatever reason. */
+static bool work(struct baton_engine *e)
 {
-	struct baton_mono until =
-		baton_mono_add(now_of(e), commands_grace(&options_of(e)->handler));
-	struct inbox_mail mail = {.stop = false};
-	uint32_t left = handlers_leave(&e->handlers);
-	while (left > 0 && !mail.stop && baton_mono_live(until, now_of(e))) {
-		struct pollfd fds[2] = {
-			{.fd = e->inbox.fd, .events = POLLIN},
-			{.fd = handlers_fd(&e->handlers), .events = POLLIN},
-		};
-		poll(fds, 2, ms_of(baton_mono_sub(until, now_of(e)).ns));
-		inbox_take(&e->inbox, &mail);
-		handlers_hear(&e->handlers, now_of(e));
-		left = handlers_left(&e->handlers);
+	hear(e);
+	act(e);
+	waiter_set(&e->waiter, earlier(core_next(e->core), handlers_due(&e->handlers)));
+	return e->failure == BATON_OK && !core_is_done(e->core, &e->result);
+}
+
+/* Lets persistent workers end by themselves, unless it takes too long or somebody is in a hurry:
+ * then they are killed. False: there are none any more, or they have had their time. */
+static bool dismiss(struct baton_engine *e)
+{
+	struct inbox_mail mail;
+	if (e->dismissed.ns == 0) {
+		e->dismissed = baton_mono_add(now_of(e), commands_grace(&options_of(e)->handler));
+		handlers_leave(&e->handlers);
 	}
+	inbox_take(&e->inbox, &mail);
+	handlers_hear(&e->handlers, now_of(e));
+	waiter_set(&e->waiter, e->dismissed);
+	return handlers_left(&e->handlers) > 0 && !mail.stop &&
+	       baton_mono_live(e->dismissed, now_of(e));
+}
+
+int baton_engine_fd(const struct baton_engine *e)
+{
+	return e->waiter.fd;
+}
+
+bool baton_engine_step(struct baton_engine *e, enum baton_err *ret_err)
+{
+	CHECK(!e->stepping);
+	e->stepping = true;
+	e->working = e->working && work(e);
+	bool more = e->working || (e->failure == BATON_OK && dismiss(e));
+	e->stepping = false;
+	if (more)
+		return true;
+	*ret_err = e->failure;
+	if (e->failure == BATON_OK && e->result != BATON_OK)
+		*ret_err = fail(e->result, "%s", core_why(e->core));
+	return false;
 }
 
 enum baton_err baton_engine_run(struct baton_engine *e)
 {
 	enum baton_err err;
-	act(e);
-	while (!core_is_done(e->core, &err) && e->failure == BATON_OK) {
-		wait_for_more(e);
-		act(e);
-	}
-	if (e->failure != BATON_OK)
-		return e->failure;
-	dismiss(e);
-	if (err != BATON_OK)
-		return fail(err, "%s", core_why(e->core));
-	return BATON_OK;
+	while (baton_engine_step(e, &err))
+		waiter_wait(&e->waiter);
+	return err;
 }
 
 void baton_engine_stop(struct baton_engine *e, struct baton_duration grace)
@@ -481,16 +486,22 @@ void baton_engine_stop(struct baton_engine *e, struct baton_duration grace)
 	inbox_stop(&e->inbox, grace);
 }
 
+/* Holds at once, for whoever asks before he goes on; the core is told in the same order, so that it
+ * passes on what was wanted last. */
 void baton_engine_detach(struct baton_engine *e)
 {
+	pthread_mutex_lock(&e->mu);
 	baton_detach_make(&e->detach, BATON_DETACH_MANUAL, NULL, now_of(e));
-	inbox_look(&e->inbox);
+	inbox_want(&e->inbox, BATON_WISH_DETACH);
+	pthread_mutex_unlock(&e->mu);
 }
 
 void baton_engine_attach(struct baton_engine *e)
 {
+	pthread_mutex_lock(&e->mu);
 	baton_detach_attach(&e->detach, now_of(e));
-	inbox_look(&e->inbox);
+	inbox_want(&e->inbox, BATON_WISH_WORK);
+	pthread_mutex_unlock(&e->mu);
 }
 
 void baton_engine_look(struct baton_engine *e, struct baton_runner_status *ret)

@@ -45,7 +45,7 @@ static enum baton_err open_commands(struct handlers *h)
 		.alloc = h->o.alloc,
 		.handler = handler_of(h),
 		.beside = h->beside,
-		.awake = h->o.awake,
+		.awake = h->o.clock == baton_clock_awake(),
 		.stopped = h->o.stopped,
 		.said = h->o.said,
 		.arg = h->o.arg,
@@ -75,6 +75,20 @@ static enum baton_err open_guarded(struct handlers *h)
 	return e == BATON_OK && h->kind == HANDLERS_STREAMS ? open_streams(h) : e;
 }
 
+static enum baton_err open_calls(struct handlers *h)
+{
+	const struct calls_options options = {
+		.alloc = h->o.alloc,
+		.handler = handler_of(h),
+		.inbox = h->o.inbox,
+		.alarm = &h->alarm,
+		.slots = h->o.settings->o.slots,
+	};
+	bool armed = handler_of(h)->overtime == BATON_OVERTIME_ABORT;
+	enum baton_err e = alarm_init(&h->alarm, h->o.clock, h->o.settings->o.log, armed);
+	return e == BATON_OK ? calls_init(&h->calls, &options) : e;
+}
+
 enum baton_err handlers_init(struct handlers *h, const struct handlers_options *options)
 {
 	h->o = *options;
@@ -83,8 +97,7 @@ enum baton_err handlers_init(struct handlers *h, const struct handlers_options *
 	          : handler->stream ? HANDLERS_STREAMS
 	                            : HANDLERS_COMMANDS;
 	if (h->kind == HANDLERS_CALLS)
-		return calls_init(&h->calls, options->inbox, options->alloc, handler,
-		                  options->settings->o.slots);
+		return open_calls(h);
 	enum baton_err e = find_beside(h);
 	return e == BATON_OK ? open_guarded(h) : e;
 }
@@ -92,6 +105,7 @@ enum baton_err handlers_init(struct handlers *h, const struct handlers_options *
 void handlers_done(struct handlers *h)
 {
 	calls_done(&h->calls);
+	alarm_done(&h->alarm);
 	streams_done(&h->streams);
 	commands_done(&h->commands);
 }
@@ -203,15 +217,16 @@ enum baton_err handlers_renew(struct handlers *h)
 
 void handlers_deadline(struct handlers *h, struct baton_mono at)
 {
-	if (h->commands.wards)
+	if (h->kind == HANDLERS_CALLS)
+		alarm_set(&h->alarm, at);
+	else if (h->commands.wards)
 		wards_deadline(h->commands.wards, at);
 }
 
-uint32_t handlers_leave(struct handlers *h)
+void handlers_leave(struct handlers *h)
 {
 	if (h->kind == HANDLERS_STREAMS)
 		streams_leave(&h->streams);
-	return handlers_left(h);
 }
 
 uint32_t handlers_left(const struct handlers *h)

@@ -18,7 +18,7 @@ struct handlers_options {
 	const struct baton_alloc *alloc;
 	const struct settings *settings;
 	struct inbox *inbox; /* where functions put how they ended */
-	bool awake;          /* times are on baton_clock_awake(), not on baton_clock_boot() */
+	const struct baton_clock *clock;
 
 	/* Whether that run was asked to stop; a line that its command says; and, of commands, that
 	 * it has ended, and how. What it gets lasts for the call, which calls nothing in here. */
@@ -31,6 +31,7 @@ struct handlers_options {
 struct handlers {
 	enum handlers_kind kind;
 	struct handlers_options o; /* [const] */
+	struct alarm alarm;        /* of the calls */
 	struct calls calls;
 	struct commands commands; /* has the guardian; that of the streams too */
 	struct streams streams;
@@ -68,11 +69,11 @@ bool handlers_are_lost(const struct handlers *h);
 /* Another guardian in its place, when no run is left. Errors as of handlers_init(). */
 enum baton_err handlers_renew(struct handlers *h);
 
-/* When all commands are killed, whatever becomes of this process. */
+/* When commands are killed, and the process is aborted that runs functions, whatever its loop does. */
 void handlers_deadline(struct handlers *h, struct baton_mono at);
 
-/* There is no more to do: persistent workers may end by themselves. Returns how many have not. */
-uint32_t handlers_leave(struct handlers *h);
+/* There is no more to do: persistent workers may end by themselves. And how many have not yet. */
+void handlers_leave(struct handlers *h);
 uint32_t handlers_left(const struct handlers *h);
 
 #endif

@@ -51,10 +51,10 @@ void inbox_news(struct inbox *inbox)
 	wake(inbox);
 }
 
-void inbox_look(struct inbox *inbox)
+void inbox_want(struct inbox *inbox, enum baton_runner_wish want)
 {
 	pthread_mutex_lock(&inbox->mu);
-	inbox->mail.look = true;
+	inbox->mail.want = want;
 	pthread_mutex_unlock(&inbox->mu);
 	wake(inbox);
 }
@@ -65,6 +65,14 @@ void inbox_beat(struct inbox *inbox, const struct inbox_beat *beat)
 	inbox->mail.beat = *beat;
 	pthread_mutex_unlock(&inbox->mu);
 	wake(inbox);
+}
+
+bool inbox_is_heard(struct inbox *inbox)
+{
+	pthread_mutex_lock(&inbox->mu);
+	bool heard = inbox->mail.beat.number == 0;
+	pthread_mutex_unlock(&inbox->mu);
+	return heard;
 }
 
 void inbox_end(struct inbox *inbox, struct inbox_end *end)

@@ -25,9 +25,9 @@ struct inbox_beat {
 
 /* What has come since the last time. */
 struct inbox_mail {
-	bool answered; /* the clerk is done */
-	bool news;     /* there may be work */
-	bool look;     /* a runner may be gone */
+	bool answered;               /* the clerk is done */
+	bool news;                   /* there may be work */
+	enum baton_runner_wish want; /* detached or attached by hand, the last of them; 0: none */
 	bool stop;
 	struct baton_duration grace; /* of the stop */
 	struct inbox_beat beat;
@@ -49,8 +49,12 @@ void inbox_done(struct inbox *inbox);
 
 void inbox_answered(struct inbox *inbox);
 void inbox_news(struct inbox *inbox);
-void inbox_look(struct inbox *inbox);
+void inbox_want(struct inbox *inbox, enum baton_runner_wish want);
 void inbox_beat(struct inbox *inbox, const struct inbox_beat *beat);
+
+/* Whether the last beat was taken out. */
+bool inbox_is_heard(struct inbox *inbox);
+
 void inbox_end(struct inbox *inbox, struct inbox_end *end);
 
 /* Fine in a signal handler. */

@@ -3,9 +3,9 @@
 
 #include <inttypes.h>
 #include <stdbool.h>
-#include <string.h>
 #include <yajl/yajl_gen.h>
 
+#include "base/base64.h"
 #include "base/fail.h"
 #include "base/utf8.h"
 
@@ -16,23 +16,6 @@ static bool is_text(struct baton_str s)
 	for (size_t i = 0; i < s.len && step > 0; i += step)
 		step = utf8_next(s.ptr + i, s.len - i, &ch);
 	return step > 0;
-}
-
-static void add_base64(struct buf *buf, struct baton_str s)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	for (size_t i = 0; i < s.len && buf->err == BATON_OK; i += 3) {
-		size_t left = s.len - i;
-		uint32_t bits = (uint32_t)(unsigned char)s.ptr[i] << 16;
-		bits |= left > 1 ? (uint32_t)(unsigned char)s.ptr[i + 1] << 8 : 0;
-		bits |= left > 2 ? (unsigned char)s.ptr[i + 2] : 0;
-		char text[4] = {digits[bits >> 18 & 63], digits[bits >> 12 & 63],
-		                digits[bits >> 6 & 63], digits[bits & 63]};
-		for (size_t k = left < 3 ? left + 1 : 4; k < 4; k++)
-			text[k] = '=';
-		buf_append(buf, text, sizeof text);
-	}
 }
 
 static void print(void *arg, const char *text, size_t len)
@@ -53,7 +36,7 @@ static void add_payload(struct buf *buf, yajl_gen gen, struct baton_str payload)
 		add_text(gen, payload);
 	} else {
 		buf_append_str(buf, BATON_STR("\"payload_base64\":\""));
-		add_base64(buf, payload);
+		base64_append(buf, payload);
 		buf_append_str(buf, BATON_STR("\""));
 	}
 }

@@ -26,7 +26,8 @@ static void beat(struct pulse *p, struct baton_runner *runner)
 	inbox_beat(p->inbox, &b);
 }
 
-/* One beat, if there is somebody to beat for; false: it is over. */
+/* One beat, if there is somebody to beat for, and the loop has taken in the last one: a runner whose
+ * loop hangs does not live. False: it is over. */
 static bool beat_once(struct pulse *p)
 {
 	pthread_mutex_lock(&p->mu);
@@ -34,7 +35,7 @@ static bool beat_once(struct pulse *p)
 	p->beating = quit ? NULL : p->runner;
 	p->retired = false;
 	pthread_mutex_unlock(&p->mu);
-	if (p->beating)
+	if (p->beating && inbox_is_heard(p->inbox))
 		beat(p, p->beating);
 	pthread_mutex_lock(&p->mu);
 	if (p->retired)

@@ -16,6 +16,8 @@
 #include "base/number.h"
 #include "base/utf8.h"
 
+#define AT_NUMBER_MAX 32 /* digits of a moment */
+
 /* Where in a line something is. */
 enum at {
 	AT_START = 1,
@@ -191,9 +193,27 @@ static bool on_base64(struct reader *r, struct baton_str value)
 	return true;
 }
 
+/* Of a delay and a moment the later one in the line goes. */
 static bool on_delay(struct reader *r, struct baton_str value)
 {
+	r->last->batch.at = (struct baton_store_time){0};
 	return baton_duration_parse(value, &r->last->batch.delay) == BATON_OK || bad_value(r);
+}
+
+static bool on_at(struct reader *r, struct baton_str value)
+{
+	r->last->batch.delay = (struct baton_duration){0};
+	return baton_store_time_parse(value, &r->last->batch.at) == BATON_OK || bad_value(r);
+}
+
+/* Without the "@" before it. */
+static bool on_at_number(struct reader *r, struct baton_str value)
+{
+	char text[AT_NUMBER_MAX + 1] = "@";
+	if (value.len >= AT_NUMBER_MAX)
+		return bad_value(r);
+	memcpy(text + 1, value.ptr, value.len);
+	return on_at(r, (struct baton_str){text, value.len + 1});
 }
 
 static bool on_priority(struct reader *r, struct baton_str value)
@@ -249,6 +269,10 @@ static const struct field emit_fields[] = {
          .takes = "seconds, or a string such as \"5min\"",
          .string = on_delay,
          .number = on_delay},
+	{.name = "at",
+         .takes = "a string such as \"2026-02-28T09:05:00Z\", or seconds since 1970",
+         .string = on_at,
+         .number = on_at_number},
 	{.name = "priority", .takes = "a number from 0 to 9", .number = on_priority},
 	{.name = "join",
          .takes = "true, false, or a string",

@@ -58,6 +58,8 @@ static enum baton_err check_handler(const struct baton_handler *h)
 	if (!h->command && h->overtime != BATON_OVERTIME_ABORT &&
 	    h->overtime != BATON_OVERTIME_FENCED)
 		return fail(BATON_INVALID, "a function as handler needs its overtime to be said");
+	if (h->command && (h->on_loop || h->cancel))
+		return fail(BATON_INVALID, "only functions are called on the loop, or to cancel");
 	if (h->stream && (!h->command || h->json))
 		return fail(BATON_INVALID, "a persistent worker is a command, without lines on its "
 		                           "standard input");

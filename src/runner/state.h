@@ -98,6 +98,7 @@ struct core {
 	bool stale;             /* of registration or runs: they are from before a detachment */
 	bool manual;            /* that was by hand: it stays registered */
 	bool told;              /* the store knows what it is at */
+	bool heard;             /* since it is stale it has looked what is wanted of it */
 	enum baton_runner_wish want; /* what it was asked for last */
 	bool noted;                  /* the store knows that, for this registration */
 
@@ -133,6 +134,8 @@ struct core {
 	bool done;
 	enum baton_err result;
 	char why[CORE_WHY]; /* unless that is BATON_OK */
+
+	char failure[CORE_WHY]; /* of the last call that failed because of the store; "": none */
 
 	struct core_counts counts;
 };

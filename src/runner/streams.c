@@ -114,7 +114,7 @@ static void end_left(struct streams *s, struct worker *w)
 			errands_add(&s->waiting, errand);
 		} else if (errand->late) {
 			end_as(s, &w->errands, errand, BATON_FAIL, late);
-		} else if (w->blameless || s->o.stopped(s->o.arg, errand->run)) {
+		} else if (w->blameless || (!s->lost && s->o.stopped(s->o.arg, errand->run))) {
 			end_as(s, &w->errands, errand, BATON_ABANDON, "");
 		} else {
 			end_as(s, &w->errands, errand, BATON_FAIL, w->why);

@@ -206,6 +206,7 @@ void survey_take_in(struct core *c, const struct core_survey *survey, struct bat
 		core_lost(c, now);
 		return;
 	}
+	c->heard = c->stale;
 	heed(c, me, now);
 	if (!c->stale)
 		watch(c, survey, sent, now);

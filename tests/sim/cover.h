@@ -38,6 +38,8 @@
 	X(SLOW, "slow network")                                              \
 	X(BUSY, "store busy")                                                \
 	X(ERROR, "store error")                                              \
+	X(HELD, "waited for a user's transaction")                           \
+	X(HELD_LONG, "gave up on a user's transaction")                      \
 	X(BEAT_LOST, "beat lost")                                            \
 	X(BEAT_DEAF, "answer to a beat lost")                                \
 	X(DEAD_EXEC, "request of a dead runner done")                        \

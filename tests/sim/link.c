@@ -162,6 +162,38 @@ static void forget(struct proc *p, struct baton_runner *before)
 	p->runner = call->request.kind == CORE_REGISTER ? NULL : before;
 }
 
+/* Whoever writes to a shard whose rows a user's transaction keeps waits for its end; beats do not.
+ * 0: nobody keeps them. */
+static int64_t held_until(const struct proc *p)
+{
+	const struct world *w = p->w;
+	const struct core_request *r = &p->call.request;
+	const struct action *a = plan_window(w->plan, ACT_HOLD, PLAN_SEATS_MAX, w->now);
+	if (!a || (r->kind != CORE_TICK && r->kind != CORE_GIVE && r->kind != CORE_TAKE_OVER))
+		return 0;
+	uint32_t queue = (uint32_t)(a->arg % PLAN_QUEUES);
+	uint32_t shard = (uint32_t)(a->arg / PLAN_QUEUES % sim_shards[queue]);
+	uint64_t number = r->kind == CORE_TAKE_OVER ? r->victim->number : p->number;
+	if (number == 0 || w->shards[queue][shard].runner != number)
+		return 0;
+	return a->at + a->span < w->plan->end ? a->at + a->span : w->plan->end;
+}
+
+/* It is done then, or not at all if that takes longer than a statement may. */
+static void hold(struct proc *p, int64_t until)
+{
+	struct world *w = p->w;
+	struct call *call = &p->call;
+	if (until - w->now <= w->plan->ttl / 3) {
+		count(w, COVER_HELD);
+		event_add(w, until, EV_EXEC, p->id, call->serial);
+		return;
+	}
+	count(w, COVER_HELD_LONG);
+	call->fate = CALL_BUSY;
+	event_add(w, w->now + w->plan->ttl / 3, EV_REPLY, p->id, call->serial);
+}
+
 void link_exec(struct proc *p, uint64_t serial)
 {
 	struct world *w = p->w;
@@ -172,6 +204,11 @@ void link_exec(struct proc *p, uint64_t serial)
 		if (w->plan->near && chance(&p->rng, 50))
 			return;
 		count(w, COVER_DEAD_EXEC);
+	}
+	int64_t until = held_until(p);
+	if (until > w->now) {
+		hold(p, until);
+		return;
 	}
 	struct baton_runner *before = p->carrier.runner;
 	struct baton_runner *beats = p->runner;

@@ -17,6 +17,7 @@ static const struct {
 	{ACT_LOSE, 4, false},    {ACT_DEAFEN, 6, false}, {ACT_REPEAT, 4, true},
 	{ACT_HOLE, 6, true},     {ACT_SLOW, 8, true},    {ACT_BUSY, 4, false},
 	{ACT_ERROR, 2, false},   {ACT_CANCEL, 6, false}, {ACT_PAUSE, 2, false},
+	{ACT_HOLD, 5, true},
 };
 
 const char *action_name(enum action_kind kind)
@@ -29,7 +30,7 @@ const char *action_name(enum action_kind kind)
 		[ACT_FREEZE] = "freeze", [ACT_ORPHAN] = "orphan",   [ACT_STEP] = "step",
 		[ACT_LOSE] = "lose",     [ACT_DEAFEN] = "deafen",   [ACT_REPEAT] = "repeat",
 		[ACT_HOLE] = "hole",     [ACT_SLOW] = "slow",       [ACT_BUSY] = "busy",
-		[ACT_ERROR] = "error",
+		[ACT_ERROR] = "error",   [ACT_HOLD] = "hold",
 	};
 	return names[kind];
 }
@@ -75,9 +76,15 @@ static void add_fault(struct plan *plan, struct rng *rng)
 	a.at = between(rng, SIM_S, plan->end);
 	a.span = span_of(plan, rng, a.kind);
 	a.arg = rng_next(rng);
-	if (a.kind >= ACT_LOSE && chance(rng, 20))
+	if (a.kind == ACT_HOLD || (a.kind >= ACT_LOSE && chance(rng, 20)))
 		a.seat = PLAN_SEATS_MAX;
 	add(plan, &a);
+	/* What the transaction puts is there when it commits. */
+	if (a.kind == ACT_HOLD) {
+		a.kind = ACT_PUT;
+		a.at += a.span;
+		add(plan, &a);
+	}
 	if (a.kind == ACT_DETACH || a.kind == ACT_PAUSE) {
 		a.kind = a.kind == ACT_DETACH ? ACT_ATTACH : ACT_RESUME;
 		a.at += a.span;

@@ -36,6 +36,7 @@ enum action_kind {
 	ACT_FREEZE,
 	ACT_ORPHAN, /* the guardian is killed */
 	ACT_STEP,   /* of the store's wall clock */
+	ACT_HOLD,   /* a long transaction of a user's own, which keeps rows of a shard */
 	/* On the way between a runner and the store, for some time. */
 	ACT_LOSE,
 	ACT_DEAFEN,

@@ -136,6 +136,13 @@ def test_the_example_does_what_it_says():
     assert int(re.fullmatch(r'ben holds it, fence (\d+)', then).group(1)) > first
 
 
+def test_the_example_of_a_loop_sends_in_order():
+    result = subprocess.run([os.environ['BATON_EXAMPLE_LOOP']], capture_output=True, text=True,
+                            check=False, timeout=120)
+    assert (result.returncode, result.stderr) == (0, '')
+    assert result.stdout == 'to ada: hello\nto ada: hello again\n'
+
+
 def test_the_example_of_a_claim_holds_and_lets_go(tmp_path):
     environment = dict(os.environ, BATON_FLEET=str(tmp_path / 'fleet'))
     tmp_path.chmod(0o700)

@@ -1,35 +1,15 @@
 """baton work: a command for each job, by runners that share queues and are killed."""
 import json
-import os
 import signal
 
 import pytest
 
+from handlers import PATIENCE, Pipe, is_gone
+
 OK, NO, USAGE = 0, 1, 64
-PATIENCE = 120
 
 # What fails is not tried again while a test runs.
 LATER = ['backoff=fixed', 'base=1h', 'cap=1h', 'lane-backoff=fixed', 'lane-base=1h', 'lane-cap=1h']
-
-
-class Pipe:
-    """Where handlers say that they have come somewhere, a line each."""
-
-    def __init__(self, path):
-        self.path = str(path)
-        os.mkfifo(self.path)
-        # For writing as well, so that it never ends.
-        self.file = os.fdopen(os.open(self.path, os.O_RDWR), 'r+b', buffering=0)
-        self.rest = b''
-
-    def line(self):
-        import select
-        while b'\n' not in self.rest:
-            ready, _, _ = select.select([self.file], [], [], PATIENCE)
-            assert ready, f'nobody said anything for {PATIENCE} s'
-            self.rest += os.read(self.file.fileno(), 4096)
-        line, self.rest = self.rest.split(b'\n', 1)
-        return line.decode()
 
 
 @pytest.fixture
@@ -41,15 +21,6 @@ def work(shop, queue, script, *options, **given):
     """Until nothing is ready any more."""
     shop.ok('queue', 'set', queue, *LATER)
     return shop.run('work', queue, '--until-empty', *options, '--', 'sh', '-c', script, **given)
-
-
-def is_gone(pid):
-    """Whether the process has ended: what nobody has waited for yet counts as ended."""
-    try:
-        with open(f'/proc/{pid}/stat', encoding='ascii') as file:
-            return file.read().rsplit(')', 1)[1].split()[0] in 'ZX'
-    except (FileNotFoundError, ProcessLookupError):
-        return True
 
 
 def test_the_jobs_of_a_lane_are_executed_in_order(shop):

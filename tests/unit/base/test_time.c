@@ -222,6 +222,53 @@ static void every_date_is_the_one_that_the_c_library_shows(void **state)
 		                        (int64_t)rng_below(&rng, (uint64_t)(last - first + 1)));
 }
 
+static void a_moment_is_read_as_people_write_it(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		int64_t ms;
+	} cases[] = {
+		{"2026-02-28T09:05:00Z", INT64_C(1772269500000)},
+		{"2026-02-28 10:05:00.25+01:00", INT64_C(1772269500250)},
+		{"2026-02-28t08:35:00-00:30", INT64_C(1772269500000)},
+		{"2026-02-28T09:05:00.0001Z", INT64_C(1772269500001)},
+		{"@1772269500", INT64_C(1772269500000)},
+		{"@1772269500.5", INT64_C(1772269500500)},
+		{"@0", 0},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct baton_store_time t;
+		assert_int_equal(baton_store_time_parse(baton_str_z(cases[i].text), &t), BATON_OK);
+		assert_int_equal(t.ms, cases[i].ms);
+	}
+}
+
+static void what_is_no_moment_is_refused_and_named(void **state)
+{
+	(void)state;
+	static const char *const cases[] = {
+		"",
+		"soon",
+		"@",
+		"@-1",
+		"@1e9",
+		"2026-02-28",
+		"2026-02-30T09:05:00Z",
+		"2026-02-28T24:05:00Z",
+		"2026-02-28T09:05:00",
+		"2026-02-28T09:05:00Z ",
+		"1969-12-31T23:59:59Z",
+		"@999999999999999",
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct baton_store_time t = {7};
+		assert_int_equal(baton_store_time_parse(baton_str_z(cases[i]), &t), BATON_INVALID);
+		assert_non_null(strstr(baton_err_detail(), "2026-02-28T09:05:00Z"));
+		assert_int_equal(t.ms, 7);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,6 +281,8 @@ int main(void)
 		cmocka_unit_test(at_exactly_its_moment_it_is_ready),
 		cmocka_unit_test(a_moment_is_shown_as_a_date_in_utc),
 		cmocka_unit_test(every_date_is_the_one_that_the_c_library_shows),
+		cmocka_unit_test(a_moment_is_read_as_people_write_it),
+		cmocka_unit_test(what_is_no_moment_is_refused_and_named),
 	};
 	return cmocka_run_group_tests_name("time", tests, NULL, NULL);
 }

@@ -21,6 +21,7 @@ struct diary {
 	enum baton_work_how how;
 	bool keep;
 	const struct baton_batch *emit;
+	size_t emit_count;
 };
 
 struct world {
@@ -75,7 +76,7 @@ static void handle(void *arg, struct baton_run *run)
 		.how = d->how,
 		.error = d->how == BATON_COMPLETE ? (struct baton_str){NULL, 0} : BATON_STR("no"),
 		.emits = d->emit,
-		.emit_count = d->emit ? 1 : 0,
+		.emit_count = d->emit ? d->emit_count : 0,
 	};
 	d->emit = NULL;
 	pthread_cond_broadcast(&d->changed);
@@ -201,6 +202,7 @@ static void follow_up_work_is_put_with_the_completion(void **state)
 	const struct baton_str payload = BATON_STR("next");
 	const struct baton_batch emit = {.queue = w->queue, .payloads = &payload, .count = 1};
 	w->diary.emit = &emit;
+	w->diary.emit_count = 1;
 	options.until_empty = true;
 	put(w, "", 1);
 	start(w, &options);
@@ -208,6 +210,39 @@ static void follow_up_work_is_put_with_the_completion(void **state)
 	assert_int_equal(w->result, BATON_OK);
 	assert_int_equal(w->diary.begun, 2);
 	assert_int_equal(counts_of(w).done, 2);
+}
+
+static void follow_up_work_waits_for_its_time(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner_options options = options_of(w);
+	const struct baton_str payload = BATON_STR("later");
+	const struct baton_batch emits[] = {
+		{.queue = w->queue,
+	         .payloads = &payload,
+	         .count = 1,
+	         .delay = baton_duration_s(86400)},
+		{.queue = w->queue,
+	         .payloads = &payload,
+	         .count = 1,
+	         .at = {INT64_C(4000000000000)}},
+	};
+	const struct baton_work_filter filter = {.queue = w->queue, .max = 10};
+	struct baton_work_page *page;
+	w->diary.emit = emits;
+	w->diary.emit_count = 2;
+	options.until_empty = true;
+	put(w, "", 1);
+	start(w, &options);
+	pthread_join(w->thread, NULL);
+	assert_int_equal(w->result, BATON_OK);
+	assert_int_equal(w->diary.begun, 1);
+	assert_int_equal(baton_work_list(w->store, &filter, &page), BATON_OK);
+	assert_int_equal(page->count, 2);
+	assert_int_equal(page->infos[0].state, BATON_BATCH_DELAYED);
+	assert_int_equal(page->infos[1].state, BATON_BATCH_DELAYED);
+	assert_int_equal(page->infos[1].due.ms, INT64_C(4000000000000));
+	baton_work_page_free(page);
 }
 
 static void an_end_beyond_a_limit_fails_the_run(void **state)
@@ -294,6 +329,7 @@ int main(void)
 		TEST(what_is_put_while_it_waits_is_handled),
 		TEST(a_run_is_ended_later_by_another_thread),
 		TEST(follow_up_work_is_put_with_the_completion),
+		TEST(follow_up_work_waits_for_its_time),
 		TEST(an_end_beyond_a_limit_fails_the_run),
 		TEST(detached_by_hand_it_cancels_what_runs_and_attached_it_goes_on),
 		TEST(bad_options_are_named),

@@ -110,6 +110,24 @@ static void emitted_jobs_have_all_that_a_job_can_have(void **state)
 	assert_int_equal(b->retry.attempts, 0);
 }
 
+static void emitted_jobs_may_wait_for_a_span_or_until_a_moment(void **state)
+{
+	(void)state;
+#define E "{\"claim\":\"c\",\"ok\":true,\"emit\":[{\"queue\":\"q\",\"payload\":1,"
+	struct reply r = good(E "\"at\":\"2026-02-28T10:05:00.25+01:00\"}]}");
+	assert_int_equal(r.end.emits[0].at.ms, INT64_C(1772269500250));
+	assert_int_equal(r.end.emits[0].delay.ns, 0);
+	r = good(E "\"at\":1772269500.5}]}");
+	assert_int_equal(r.end.emits[0].at.ms, INT64_C(1772269500500));
+	r = good(E "\"delay\":\"1s\",\"at\":1772269500}]}");
+	assert_int_equal(r.end.emits[0].at.ms, INT64_C(1772269500000));
+	assert_int_equal(r.end.emits[0].delay.ns, 0);
+	r = good(E "\"at\":1772269500,\"delay\":\"1s\"}]}");
+	assert_int_equal(r.end.emits[0].at.ms, 0);
+	assert_int_equal(r.end.emits[0].delay.ns, 1000000000);
+#undef E
+}
+
 #define C "{\"claim\":\"c\","
 
 static void everything_else_is_wrong_and_said_so(void **state)
@@ -172,6 +190,13 @@ static void everything_else_is_wrong_and_said_so(void **state)
 	         "'attempts' takes a number from 1 to 1000000"},
 		{C "\"ok\":true,\"emit\":[{\"queue\":\"q\",\"payload\":1,\"delay\":\"soon\"}]}",
 	         "'delay' takes seconds"},
+		{C "\"ok\":true,\"emit\":[{\"queue\":\"q\",\"payload\":1,\"at\":\"soon\"}]}",
+	         "'at' takes a string such as \"2026-02-28T09:05:00Z\", or seconds since 1970"},
+		{C "\"ok\":true,\"emit\":[{\"queue\":\"q\",\"payload\":1,\"at\":-1}]}",
+	         "'at' takes "},
+		{C "\"ok\":true,\"emit\":[{\"queue\":\"q\",\"payload\":1,\"at\":"
+	           "10000000000000000000000000000000000000000}]}",
+	         "'at' takes "},
 		{C "\"ok\":true,\"emit\":[{\"queue\":\"q\",\"payload\":1,\"ok\":true}]}",
 	         "unknown field 'ok'"},
 		{C "\"ok\":true,\"result\":\"\\ud800\"}",
@@ -251,6 +276,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_ok_fails_or_is_rejected),
 		cmocka_unit_test(progress_is_a_text_or_json),
 		cmocka_unit_test(emitted_jobs_have_all_that_a_job_can_have),
+		cmocka_unit_test(emitted_jobs_may_wait_for_a_span_or_until_a_moment),
 		cmocka_unit_test(everything_else_is_wrong_and_said_so),
 		cmocka_unit_test(characters_of_two_escapes_and_escaped_escapes_are_whole),
 		cmocka_unit_test(a_value_may_be_nested_so_far_and_no_further),

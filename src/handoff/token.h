@@ -1,0 +1,47 @@
+/* A secret of 16 random bytes that stands for one connection on its way to one backend. */
+#ifndef HANDOFF_TOKEN_H
+#define HANDOFF_TOKEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <baton/err.h>
+#include <baton/str.h>
+
+#define TOKEN_SIZE 16
+
+struct token {
+	uint8_t bytes[TOKEN_SIZE];
+};
+
+/* What bytes that should be a token are. */
+enum token_form {
+	TOKEN_GOOD = 1,
+	TOKEN_MISSING,       /* there are none                              */
+	TOKEN_INVALID_LENGTH /* there are not TOKEN_SIZE of them, but so many */
+};
+
+/* Unless TOKEN_GOOD *ret is untouched. */
+enum token_form token_parse(struct baton_str bytes, struct token *ret);
+
+/* In a time that does not tell where they differ. */
+bool token_equal(const struct token *a, const struct token *b);
+
+/* Leaves nothing of it. */
+void token_wipe(struct token *token);
+
+/* A view of its bytes. */
+struct baton_str token_str(const struct token *token);
+
+/* Where tokens come from. */
+struct token_source {
+	/* BATON_SYSTEM: there is no randomness. */
+	enum baton_err (*draw)(void *arg, struct token *ret);
+	void *arg;
+};
+
+/* getrandom(2). */
+struct token_source token_source_system(void);
+
+#endif

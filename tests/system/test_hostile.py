@@ -1,0 +1,136 @@
+"""baton work against what is done to it: limits, stopped and killed helpers, a log that nobody
+reads, a store that is taken away."""
+import os
+import re
+import resource
+import signal
+import subprocess
+
+import pytest
+
+from handlers import PATIENCE, Pipe, is_gone
+
+OK, USAGE, SOFTWARE_LIMIT, SYSTEM = 0, 64, 65, 71
+TIMES = ['--ttl', '1s', '--beat', '100ms', '--margin', '500ms']
+
+
+@pytest.fixture
+def pipe(tmp_path):
+    return Pipe(tmp_path / 'pipe')
+
+
+def sh(script):
+    return ['--', 'sh', '-c', script]
+
+
+def limited(kind, limit):
+    return lambda: resource.setrlimit(kind, (limit, limit))
+
+
+def until_log(process, text):
+    """Reads its log up to the line with that in it."""
+    lines = []
+    for line in process.stderr:
+        lines.append(line.decode())
+        if text in lines[-1]:
+            return lines[-1]
+    raise AssertionError(f'its log never says {text!r}: {lines}')
+
+
+def test_a_signal_that_was_ignored_from_the_start_stays_so(shop, pipe):
+    gate = Pipe(shop.folder / 'gate')
+    shop.put('q', 'x')
+    runner = shop.start('work', 'q', '--once', *sh(f'echo $$ > {pipe.path}; read x < {gate.path}'),
+                        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    pipe.line()
+    for _ in range(2):
+        runner.send_signal(signal.SIGHUP)
+    gate.file.write(b'go\n')
+    assert runner.wait(PATIENCE) == OK
+    assert shop.object('queue', 'show', 'q')['done'] == 1
+
+
+def test_a_runner_whose_log_nobody_reads_loses_its_shards(shop, pipe):
+    shop.ok('queue', 'set', 'q', 'lane-backoff=none')
+    shop.put('q', '--lane', 'a', 'x')
+    script = f'echo $$ > {pipe.path}; [ $BATON_ATTEMPT != 1 ] || ' \
+             '{ yes noise | head -c 1000000 >&2; sleep 1000; }'
+    hung = shop.start('work', 'q', *TIMES, *sh(script))
+    first = pipe.line()
+    other = shop.start('work', 'q', *TIMES, '--once', *sh(script), stderr=None)
+    pipe.line()
+    assert is_gone(first)
+    assert other.wait(PATIENCE) == OK
+    hung.kill()
+
+
+def test_a_file_that_may_not_grow_is_an_error(shop):
+    shop.put('q', 'x')
+    line = shop.refused(SOFTWARE_LIMIT + 9, 'put', 'q', '-', input=b'x' * 1000000,
+                        preexec_fn=limited(resource.RLIMIT_FSIZE, 500000))
+    assert 'disk' in line or 'large' in line, line
+    assert len(shop.objects('ls', 'q')) == 1
+
+
+def test_too_few_descriptors_are_an_error_that_says_so(shop):
+    for limit in range(12, 60, 8):
+        result = shop.run('work', 'q', '--until-empty', '--', 'true',
+                          preexec_fn=limited(resource.RLIMIT_NOFILE, limit))
+        assert result.returncode == SYSTEM
+        assert re.fullmatch(rb'baton: [^\n]*Too many open files\n', result.stderr), result.stderr
+
+
+@pytest.mark.parametrize('options', [['q', '--ttl', '2s'], ['q', 'q']])
+def test_options_that_do_not_fit_are_a_wrong_call(shop, options):
+    shop.refused(USAGE, 'work', *options, '--', 'true')
+
+
+@pytest.mark.parametrize('stopped', [['guardian'], ['nanny'], ['guardian', 'nanny']])
+def test_helpers_that_were_stopped_keep_nobody_from_ending(shop, pipe, stopped):
+    shop.put('q', 'x')
+    runner = shop.start('work', 'q', '--drain', '0', '--grace', '10ms',
+                        *sh(f'echo $$ $PPID > {pipe.path}; sleep 1000'))
+    command, nanny = pipe.line().split()
+    pids = {'guardian': shop.object('runner')['guardian'], 'nanny': int(nanny)}
+    for helper in stopped:
+        os.kill(pids[helper], signal.SIGSTOP)
+    runner.send_signal(signal.SIGTERM)
+    assert runner.wait(PATIENCE) == OK
+    assert is_gone(command)
+    assert shop.object('show', '1')['state'] == 'ready'
+
+
+def test_a_job_that_kills_the_guardian_each_time_ends_in_the_dead_letters(shop):
+    shop.ok('queue', 'set', 'q', 'attempts=3', 'backoff=none')
+    shop.put('q', 'x')
+    script = 'kill -9 $(ps -o ppid= $PPID); sleep 1000'
+    runner = shop.start('work', 'q', *sh(script))
+    for _ in range(3):
+        until_log(runner, 'the guardian was killed')
+    until_log(runner, 'attached again')
+    runner.send_signal(signal.SIGTERM)
+    assert runner.wait(PATIENCE) == OK
+    job = shop.object('show', '1')
+    assert (job['state'], job['attempt']) == ('dead', 3)
+
+
+def test_a_runner_without_its_store_says_why_and_goes_on_when_it_is_back(shop, pipe):
+    shop.ok('queue', 'set', 'q', 'lane-backoff=none')
+    shop.put('q', '--lane', 'a', 'x')
+    script = f'echo $$ > {pipe.path}; [ -e {shop.folder}/go ] || sleep 1000'
+    runner = shop.start('work', 'q', *TIMES, *sh(script))
+    first = pipe.line()
+    away = shop.folder / 'away'
+    away.mkdir()
+    files = [f for f in os.listdir(shop.folder) if re.fullmatch('store.db(-.*)?', f)]
+    for file in files:
+        os.rename(shop.folder / file, away / file)
+    assert 'was removed or replaced while it was open' in until_log(runner, 'msg=detached')
+    (shop.folder / 'go').touch()
+    for file in files:
+        os.rename(away / file, shop.folder / file)
+    pipe.line()
+    assert is_gone(first)
+    runner.send_signal(signal.SIGTERM)
+    assert runner.wait(PATIENCE) == OK
+    assert shop.object('queue', 'show', 'q')['done'] == 1
