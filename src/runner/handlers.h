@@ -3,6 +3,7 @@
 #ifndef RUNNER_HANDLERS_H
 #define RUNNER_HANDLERS_H
 
+#include "runner/beside.h"
 #include "runner/calls.h"
 #include "runner/commands.h"
 #include "runner/settings.h"
@@ -35,7 +36,7 @@ struct handlers {
 	struct calls calls;
 	struct commands commands; /* has the guardian; that of the streams too */
 	struct streams streams;
-	char beside[BATON_STORE_PATH_MAX + 16]; /* [const] the file beside which locks lie */
+	char beside[BESIDE_MAX + 1]; /* [const] the file beside which locks lie */
 };
 
 /* Begins zeroed. handlers_done() is fine after a failure.

@@ -1,0 +1,13 @@
+/* The file beside which the locks of a runner's commands lie. */
+#ifndef RUNNER_BESIDE_H
+#define RUNNER_BESIDE_H
+
+#include <baton/err.h>
+#include <baton/store.h>
+
+#define BESIDE_MAX 4095
+
+/* That of the store, or, if that is elsewhere, one of this user's, which is made. */
+enum baton_err beside_find(const struct baton_store *store, char path[BESIDE_MAX + 1]);
+
+#endif
