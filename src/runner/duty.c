@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/fail.h"
 #include "guardian/latch.h"
 
@@ -37,27 +38,14 @@ void duty_done(struct baton_duty *d)
 	duty_clear(d);
 }
 
-/* One file for all who offer the singleton of that store on this host. */
-static enum baton_err life_name(const struct baton_duty *d, struct latch *latch)
-{
-	char id[BATON_ID_TEXT], label[BATON_ID_TEXT + BATON_NAME_MAX + 1];
-	baton_id_print(&d->o.store, id);
-	snprintf(label, sizeof label, "%s/%.*s", id, (int)d->what.name.len, d->what.name.ptr);
-	const struct baton_subject subject = {
-		.space = BATON_STR("singleton"),
-		.label = baton_str_z(label),
-	};
-	return latch_name(latch, d->o.beside, &subject);
-}
-
 static enum baton_err wards_need(struct baton_duty *d)
 {
-	struct latch latch = LATCH_NONE;
+	char life[BESIDE_MAX + 1];
 	if (d->wards)
 		return BATON_OK;
-	enum baton_err e = life_name(d, &latch);
+	enum baton_err e = beside_life(d->o.beside, life);
 	const struct wards_ask ask = {
-		.life = latch.path,
+		.life = life,
 		.helper = d->what.guardian,
 		.awake = d->o.clock == baton_clock_awake(),
 		.alloc = d->o.alloc,
@@ -71,7 +59,21 @@ static enum baton_err wards_need(struct baton_duty *d)
 	return e;
 }
 
-static enum baton_err command_start(struct baton_duty *d)
+/* One file for all who offer the singleton of that store on this host. */
+static enum baton_err latch_need(const struct baton_duty *d, struct latch *latch)
+{
+	char id[BATON_ID_TEXT], label[BATON_ID_TEXT + BATON_NAME_MAX + 1];
+	baton_id_print(&d->o.store, id);
+	snprintf(label, sizeof label, "%s/%.*s", id, (int)d->what.name.len, d->what.name.ptr);
+	const struct baton_subject subject = {
+		.space = BATON_STR("singleton"),
+		.label = baton_str_z(label),
+	};
+	enum baton_err e = latch_name(latch, d->o.beside, &subject);
+	return e == BATON_OK ? latch_take(latch) : e;
+}
+
+static enum baton_err command_pass(struct baton_duty *d, const struct latch *latch)
 {
 	char name[VARIABLE_MAX], fence[VARIABLE_MAX];
 	char *env[] = {name, fence, NULL};
@@ -82,15 +84,23 @@ static enum baton_err command_start(struct baton_duty *d)
 		.id = COMMAND_ID,
 		.argv = d->what.command,
 		.env = env,
-		.channel = -1,
+		.channel = latch->fd,
 		.grace = d->what.grace.ns > 0 ? d->what.grace : baton_duration_ms(GRACE_MS),
 		.output_said = true,
 	};
+	return wards_start(d->wards, &spec);
+}
+
+/* The latch goes to the command: this process, which may be stopped, does not keep it. */
+static enum baton_err command_start(struct baton_duty *d)
+{
+	AUTO(latch_drop) struct latch latch = LATCH_NONE;
 	enum baton_err e = wards_need(d);
 	if (e != BATON_OK)
 		return e;
 	duty_deadline(d);
-	return wards_start(d->wards, &spec);
+	e = latch_need(d, &latch);
+	return e == BATON_OK ? command_pass(d, &latch) : e;
 }
 
 static void *work(void *arg)

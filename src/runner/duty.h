@@ -1,8 +1,9 @@
 /* A singleton of a runner: its seat, and its instance, a command under a guardian of its own or a
  * function on a thread.
  *
- * The life file of that guardian is the same for all who offer the singleton on this host. So no
- * instance starts as long as a process of another one lives, whoever was killed. */
+ * The processes of a command keep a latch, as descriptor 3, that is the same for all who offer the
+ * singleton on this host. So no instance starts as long as one of another lives, whoever was
+ * killed. */
 #ifndef RUNNER_DUTY_H
 #define RUNNER_DUTY_H
 
