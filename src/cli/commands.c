@@ -57,13 +57,18 @@ const struct command commands[] = {
 	},
 	{
 		.name = "work",
-		.usage = "QUEUE... [OPTION]... -- COMMAND [ARGUMENT]...",
-		.summary = "execute a command for each job of queues",
+		.usage = "QUEUE... [OPTION]... -- COMMAND [ARGUMENT]...\n"
+			 "       baton work --singleton NAME [OPTION]... -- COMMAND [ARGUMENT]...",
+		.summary = "execute a command for each job of queues, or one of a kind",
 		.text = "Runs until it is asked to end (SIGTERM, SIGINT). Several may share the\n"
 			"queues: each job is given to one of them, and a lane is never in two.\n"
 			"The payload is on the command's standard input; what it writes to its\n"
 			"standard output is the result. Status 0 completes the job, 65 is dead at\n"
 			"once, anything else fails and is tried again later.\n"
+			"\n"
+			"With --singleton there are no jobs: the command runs on one of all those\n"
+			"that offer that name, and on another one when that ends. What schedules\n"
+			"have due is put by one of those that run.\n"
 			"\n"
 			"  -j, --jobs N       so many commands at once; 4 for each processor\n"
 			"                     unless it is said\n"
