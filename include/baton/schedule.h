@@ -114,9 +114,10 @@ BATON_API enum baton_err baton_schedule_get(struct baton_store *store, struct ba
  * own, so that it is put once, whoever is at it, and whoever dies while he is.
  *
  * BATON_OK: *ret_count (may be NULL) batches were put; *ret_next (may be NULL) is when the next
- * tick is due, which is not in the future if there is more, or BATON_STORE_TIME_NEVER. An error of one schedule, such as a full queue, keeps
- * the others from nothing: it is tried again with the next call, and the detail of the first one
- * is returned with its code after all the others were done. Any thread. */
+ * tick is due, which is not in the future if there is more, or BATON_STORE_TIME_NEVER. An error of
+ * one schedule, such as a full queue, keeps the others from nothing: it is tried again with the
+ * next call, and the detail of the first one is returned with its code after all the others were
+ * done. Any thread. */
 BATON_API enum baton_err baton_schedule_tick(struct baton_store *store, size_t *ret_count,
                                              struct baton_store_time *ret_next);
 

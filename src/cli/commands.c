@@ -86,6 +86,7 @@ const struct command commands[] = {
 			"                     15s unless it is said\n"
 			"      --name NAME    of this runner; host and process unless it is said\n"
 			"      --replace      take the place of a runner with that name\n"
+			"      --singleton NAME  the command has one instance, of that name\n"
 			"      --hook STRING  for the shell, when it detaches or attaches again,\n"
 			"                     with BATON_STATE and BATON_REASON\n"
 			"      --weight N     its share of the work, 0 to 1000; else 1\n"

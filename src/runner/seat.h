@@ -45,9 +45,9 @@ struct seat {
 	struct baton_mono sent;   /* before the last claim or renewal that went well was sent */
 	struct baton_mono ask_at;
 
-	bool works; /* an instance runs */
-	bool stops; /* it was told to stop */
-	bool closed; /* there is nothing that has to be cleared away before the lease is given back */
+	bool works;  /* an instance runs */
+	bool stops;  /* it was told to stop */
+	bool closed; /* nothing has to be cleared away before the lease is given back */
 	struct baton_mono start_at, began_at;
 	struct baton_duration pause; /* before the last start */
 };

@@ -33,7 +33,7 @@ struct seats {
 	bool news;                  /* it is to be told */
 };
 
-/* The waiter becomes readable when there is something to do. Zeros with a waiter that is not open are
+/* The waiter is readable when there is something to do. Zeros with a waiter that is not open are
  * fine for seats_done(). */
 enum baton_err seats_init(struct seats *seats, const struct seats_options *options);
 

@@ -143,7 +143,7 @@ def test_who_ends_by_itself_does_not_tick(shop):
 
 @pytest.fixture
 def troupe(shop, pipe):
-    """The command says who it is, and whether another one is there, and ends when it is asked to."""
+    """The command says who it is, and whether another one is there, and ends when it is told to."""
     script = (f'exec 9>> {shop.folder}/witness; flock -n 9 || echo overlap > {pipe.path}; '
               f'trap "echo end $BATON_FENCE > {pipe.path}; exit 0" TERM; '
               f'echo $BATON_SINGLETON $BATON_FENCE $$ > {pipe.path}; '

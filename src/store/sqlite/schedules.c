@@ -23,7 +23,7 @@ static enum baton_err set_run(void *store, void *args)
 	return query_run(&q);
 }
 
-/* Whoever puts what is due has to look again. Those of other processes see that the file changed. */
+/* Whoever puts what is due has to look again. Other processes see that the file has changed. */
 static void tell(struct baton_store *store, struct baton_str queue)
 {
 	const struct baton_store_news news = {.queue = baton_queue_hash(store, queue)};
