@@ -16,6 +16,7 @@
 #include <baton/key.h>
 #include <baton/lease.h>
 #include <baton/log.h>
+#include <baton/metrics.h>
 #include <baton/owner.h>
 #include <baton/policy.h>
 #include <baton/queue.h>

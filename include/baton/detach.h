@@ -42,6 +42,8 @@ enum baton_detach_why {
 	BATON_DETACH_GUARDIAN     /* "guardian lost": nobody would end what runs in time     */
 };
 
+#define BATON_DETACH_WHYS BATON_DETACH_GUARDIAN /* how many there are */
+
 #define BATON_DETACH_STREAK_DEFAULT 3
 #define BATON_DETACH_RECOVERY_DEFAULT_MS 500
 

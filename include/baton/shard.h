@@ -27,7 +27,8 @@ BATON_BEGIN
 #define BATON_RUNNER_TTL_MAX_MS 3600000
 #define BATON_RUNNER_QUEUES_MAX 4096 /* bytes of their names, with a '/' between any two */
 #define BATON_RUNNER_LIFE_MAX 4000
-#define BATON_SHARDS_MAX 4096 /* in one call */
+#define BATON_RUNNER_REPORT_MAX (1 << 17) /* bytes */
+#define BATON_SHARDS_MAX 4096             /* in one call */
 
 /* A registration. */
 struct baton_runner;
@@ -121,6 +122,20 @@ BATON_API enum baton_err baton_runner_prove(struct baton_runner *runner);
  * characters: "attached", "draining", "detached: manual detachment". Proves what
  * baton_runner_prove() does, and has its errors, and BATON_INVALID. Any thread. */
 BATON_API enum baton_err baton_runner_tell(struct baton_runner *runner, struct baton_str state);
+
+/* As that, and keeps a report, any text up to BATON_RUNNER_REPORT_MAX bytes of UTF-8 without NULs,
+ * in the place of the one before. It is gone with the registration. Any thread. */
+BATON_API enum baton_err baton_runner_report(struct baton_runner *runner, struct baton_str state,
+                                             struct baton_str report);
+
+/* What the runner of that number has reported last, and when. `text` has room for
+ * BATON_RUNNER_REPORT_MAX bytes; *ret_report is what of it was used.
+ *
+ * BATON_NOT_FOUND: there is no such runner, or it has reported nothing yet. BATON_STORAGE.
+ * Any thread. */
+BATON_API enum baton_err baton_runner_reported(struct baton_store *store, uint64_t number,
+                                               char *text, struct baton_str *ret_report,
+                                               struct baton_store_time *ret_at);
 
 /* Asks the runner of that name for something. What is asked of it is forgotten when it leaves, or
  * is taken over: the next one of that name works.

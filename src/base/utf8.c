@@ -51,6 +51,15 @@ size_t utf8_next(const char *bytes, size_t len, uint32_t *ret_char)
 	return n;
 }
 
+bool utf8_is_valid(const char *bytes, size_t len)
+{
+	uint32_t ch;
+	size_t step = 1;
+	for (size_t i = 0; i < len && step > 0; i += step)
+		step = utf8_next(bytes + i, len - i, &ch);
+	return step > 0;
+}
+
 bool utf8_is_control(uint32_t ch)
 {
 	return ch < 0x20 || (ch >= 0x7f && ch <= 0x9f);

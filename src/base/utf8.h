@@ -10,6 +10,9 @@
  * there is none: an empty text, no shortest form, a surrogate, above U+10FFFF, or cut off. */
 size_t utf8_next(const char *bytes, size_t len, uint32_t *ret_char);
 
+/* Whether all of it is UTF-8. */
+bool utf8_is_valid(const char *bytes, size_t len);
+
 /* Whether terminals and log readers may act on it instead of showing it: C0, DEL and C1. */
 bool utf8_is_control(uint32_t ch);
 

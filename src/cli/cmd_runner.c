@@ -3,7 +3,9 @@
 #include <sysexits.h>
 
 #include "command.h"
+#include "figures.h"
 #include "name.h"
+#include "reading.h"
 #include "runners.h"
 #include "store.h"
 #include "verb.h"
@@ -15,17 +17,49 @@ struct request {
 	struct out *out;
 	const struct operands *operands; /* the first is the verb, the second the runner */
 	struct baton_str name;
+	bool metrics; /* as Prometheus reads them */
 };
+
+enum {
+	OPTION_METRICS = STORE_NEXT
+};
+
+static const struct option options[] = {
+	STORE_OPTIONS,
+	{"metrics", no_argument, NULL, OPTION_METRICS},
+	{0},
+};
+
+static bool take(void *arg, int option, const char *value)
+{
+	struct request *r = arg;
+	if (option != OPTION_METRICS)
+		return store_option(&r->store, option, value);
+	r->metrics = true;
+	return true;
+}
+
+/* For programs, with what the runners have done. */
+static enum baton_err write_figures(struct request *r, const struct runners *runners)
+{
+	struct figures figures = {.all = NULL};
+	enum baton_err e = figures_read(&figures, runners, r->store.handle);
+	if (e == BATON_OK && r->metrics)
+		e = figures_expose(&figures, runners, baton_store_now(r->store.handle), r->out);
+	else if (e == BATON_OK)
+		runners_json(runners, &figures, r->out);
+	figures_done(&figures);
+	return e;
+}
 
 static int runner_list(void *request)
 {
 	struct request *r = request;
 	struct runners runners = {.count = 0};
 	enum baton_err e = runners_read(&runners, r->store.handle);
-	if (e == BATON_OK && r->store.json)
-		runners_json(&runners, r->out);
-	else if (e == BATON_OK)
-		e = runners_print(&runners, r->out);
+	if (e == BATON_OK)
+		e = r->metrics || r->store.json ? write_figures(r, &runners)
+		                                : runners_print(&runners, r->out);
 	runners_done(&runners);
 	if (e == BATON_NO_MEMORY) {
 		complain("no memory for the list of runners");
@@ -74,6 +108,10 @@ static int run(struct request *r)
 	const char *name = operand_at(r->operands, 1);
 	if (!verb || (name && !name_other("runner's name", name, &r->name)))
 		return EX_USAGE;
+	if (r->metrics && (r->store.json || verb->run != runner_list)) {
+		complain("--metrics is for 'list' alone, and not with --json");
+		return EX_USAGE;
+	}
 	int status = store_open(&r->store, verb->need);
 	if (status == EX_OK)
 		status = verb->run(r);
@@ -85,8 +123,9 @@ int cmd_runner(struct out *out, int argc, char **argv)
 {
 	struct operands operands = {.max = OPERANDS_MAX};
 	struct request request = {.out = out, .operands = &operands};
+	const struct reading reading = {options, &operands, take, &request};
 	int status;
-	if (!store_reading(&request.store, &operands, out, argc, argv, &status))
+	if (!reading_do(&reading, out, argc, argv, &status))
 		return status;
 	return run(&request);
 }

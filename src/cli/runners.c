@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "figures.h"
 #include "holds.h"
 #include "json.h"
 #include "table.h"
@@ -252,7 +253,7 @@ static void shares_json(struct json *j, const struct runners *r, size_t runner)
 	json_close_list(j);
 }
 
-void runners_json(const struct runners *r, struct out *out)
+void runners_json(const struct runners *r, const struct figures *figures, struct out *out)
 {
 	for (size_t i = 0; i < r->count && out->errnum == 0; i++) {
 		const struct baton_runner_info *info = &r->infos[i];
@@ -273,6 +274,7 @@ void runners_json(const struct runners *r, struct out *out)
 		json_text(&j, "life", info->life);
 		queues_json(&j, info->queues);
 		shares_json(&j, r, i);
+		figures_json(figures, i, &j);
 		json_close(&j);
 		json_end(&j);
 	}

@@ -9,6 +9,8 @@
 
 #include "out.h"
 
+struct figures;
+
 /* How many shards of a queue a runner has. */
 struct runner_share {
 	size_t runner; /* its place among the runners */
@@ -31,6 +33,6 @@ void runners_done(struct runners *r);
 /* A table for people, with nothing if there are none; or a line of JSON for each.
  * BATON_NO_MEMORY: nothing was written. */
 enum baton_err runners_print(const struct runners *r, struct out *out);
-void runners_json(const struct runners *r, struct out *out);
+void runners_json(const struct runners *r, const struct figures *figures, struct out *out);
 
 #endif

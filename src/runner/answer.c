@@ -100,12 +100,33 @@ static void fail_instead(struct core *c, struct run *r, enum baton_err err)
 
 static void count_end(struct core *c, const struct run *r)
 {
-	if (r->end.how == BATON_COMPLETE)
+	struct baton_queue_metrics *m = &c->served[r->queue].metrics;
+	switch (r->end.how) {
+	case BATON_COMPLETE:
 		c->counts.completed++;
-	else if (r->end.how == BATON_FAIL || r->end.how == BATON_REJECT)
+		m->completed++;
+		break;
+	case BATON_FAIL:
 		c->counts.failed++;
-	else
+		m->failed++;
+		break;
+	case BATON_REJECT:
+		c->counts.failed++;
+		m->rejected++;
+		break;
+	case BATON_ABANDON:
+	case BATON_SNOOZE:
 		c->counts.returned++;
+		m->returned++;
+		break;
+	}
+}
+
+static void count_refused(struct core *c, const struct run *r)
+{
+	c->counts.refused++;
+	c->counts.fenced++;
+	c->served[r->queue].metrics.refused++;
 }
 
 static void end_answered(struct core *c, size_t i)
@@ -119,7 +140,7 @@ static void end_answered(struct core *c, size_t i)
 	if (e == BATON_OK)
 		count_end(c, r);
 	else
-		c->counts.refused++;
+		count_refused(c, r);
 	run_drop(c, r);
 }
 
@@ -171,6 +192,15 @@ static void wished(struct core *c, const struct core_answer *a)
 		c->noted = a->err == BATON_OK;
 }
 
+static void told(struct core *c, bool ok, struct baton_mono now)
+{
+	c->told = ok;
+	if (!ok)
+		return;
+	c->reported = c->reporting;
+	c->report_at = baton_mono_add(now, c->o.report);
+}
+
 static void left(struct core *c, const struct core_answer *a)
 {
 	if (a->err != BATON_OK && a->err != BATON_NOT_HELD)
@@ -205,6 +235,7 @@ static void apply(struct core *c, struct core_answer *a, struct baton_mono now)
 	case CORE_TAKE:
 	case CORE_GIVE:
 		changed(c, a, c->request.kind == CORE_TAKE);
+		c->counts.moved++;
 		core_look_around(c);
 		break;
 	case CORE_TICK:
@@ -217,7 +248,7 @@ static void apply(struct core *c, struct core_answer *a, struct baton_mono now)
 		c->doubt = a->err != BATON_OK;
 		break;
 	case CORE_TELL:
-		c->told = a->err == BATON_OK;
+		told(c, a->err == BATON_OK, now);
 		break;
 	case CORE_LEAVE:
 		left(c, a);
@@ -256,6 +287,7 @@ static void judge(struct core *c, const struct core_answer *a, struct baton_mono
 	enum core_kind kind = c->request.kind;
 	bool renewal = kind == CORE_PROVE || kind == CORE_PROBE;
 	bool gone = kind == CORE_LEAVE && a->err == BATON_NOT_HELD;
+	c->counts.fenced += a->err == BATON_NOT_HELD && kind != CORE_TAKE_OVER;
 	if (a->err == BATON_OK || gone) {
 		if (renewal || c->detached)
 			core_renewed(c, now);

@@ -5,6 +5,7 @@
 
 #define BACKOFF_MIN_MS 100
 #define BACKOFF_MAX_MS 2000
+#define REPORTS_IDLE 11 /* that are left out while nothing happens */
 
 static bool ask(struct core *c, enum core_kind kind)
 {
@@ -151,7 +152,16 @@ static bool ask_shards(struct core *c, enum shard_is is, enum core_kind kind)
 	return c->request.shard_count > 0 && ask(c, kind);
 }
 
-/* What it is at, for whoever looks at the runners. */
+/* Whether something has happened that a report tells of, and the last one is old enough; without
+ * anything it has to be older. */
+static bool is_report_due(const struct core *c, struct baton_mono now)
+{
+	struct baton_duration idle = {c->o.report.ns * REPORTS_IDLE};
+	return c->o.report.ns > 0 && core_due(c->report_at, now) &&
+	       (core_events(c) != c->reported || core_due(baton_mono_add(c->report_at, idle), now));
+}
+
+/* What it is at, and what it has done, for whoever looks at the runners. */
 static bool ask_tell(struct core *c)
 {
 	struct baton_detach_info info;
@@ -162,6 +172,7 @@ static bool ask_tell(struct core *c)
 	else
 		snprintf(c->request.text, sizeof c->request.text, "%s", state);
 	c->told = true;
+	c->reporting = core_events(c);
 	return ask(c, CORE_TELL);
 }
 
@@ -195,7 +206,7 @@ static bool ask_stale(struct core *c, struct baton_mono now)
 		return true;
 	if (!c->noted)
 		return ask_note(c);
-	return c->told ? ask(c, CORE_SURVEY) : ask_tell(c);
+	return c->told && !is_report_due(c, now) ? ask(c, CORE_SURVEY) : ask_tell(c);
 }
 
 static bool ask_take_over(struct core *c)
@@ -235,7 +246,7 @@ static bool ask_attached(struct core *c, struct baton_mono now)
 		return true;
 	if (c->stopping && c->runs.running == 0 && c->runs.unsent == 0)
 		return ask(c, CORE_LEAVE);
-	if (!c->told)
+	if (!c->told || is_report_due(c, now))
 		return ask_tell(c);
 	return look && ask(c, CORE_SURVEY);
 }

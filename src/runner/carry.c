@@ -147,7 +147,9 @@ static enum baton_err do_registered(struct carrier *c, const struct core_request
 	case CORE_PROVE:
 		return baton_runner_prove(c->runner);
 	case CORE_TELL:
-		return baton_runner_tell(c->runner, baton_str_z(r->text));
+		return r->report.ptr
+		               ? baton_runner_report(c->runner, baton_str_z(r->text), r->report)
+		               : baton_runner_tell(c->runner, baton_str_z(r->text));
 	case CORE_LEAVE:
 		return do_leave(c);
 	case CORE_REGISTER:

@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "base/mem.h"
+#include "runner/metrics.h"
 #include "runner/state.h"
 
 #define NEW(c, field, count) ((c)->field = mem_new((c)->o.alloc, (count), sizeof *(c)->field))
@@ -79,7 +80,10 @@ struct baton_mono core_hard_stop(const struct core *c)
 /* Nothing is done any more under the registration as it is. */
 static void drop_all(struct core *c, struct baton_mono now)
 {
+	struct baton_detach_info info;
+	baton_detach_look(c->o.detach, &info);
 	c->counts.detached++;
+	c->counts.detachments[info.why]++;
 	c->stale = true;
 	c->told = false;
 	c->heard = false;
@@ -104,6 +108,7 @@ static void refuse_unsent(struct core *c)
 	for (uint32_t i = 0; i < c->runs.max && c->runs.unsent > 0; i++) {
 		if (c->runs.all[i].is == RUN_ENDED) {
 			c->counts.refused++;
+			c->served[c->runs.all[i].queue].metrics.refused++;
 			run_drop(c, &c->runs.all[i]);
 		}
 	}
@@ -115,6 +120,8 @@ void core_notice(struct core *c, struct baton_mono now)
 	bool detached = baton_detach_state(c->o.detach) == BATON_DETACHED;
 	if (detached && !c->detached)
 		drop_all(c, now);
+	if (!detached && c->detached)
+		c->counts.attachments++;
 	c->detached = detached;
 	if (!detached && !c->stale && !c->manual)
 		return;
@@ -177,9 +184,9 @@ void core_renewed(struct core *c, struct baton_mono now)
 	c->backoff = (struct baton_duration){0};
 	c->failure[0] = '\0';
 	c->counted_at = now;
+	bool rests = c->manual && c->told && !c->stopping;
 	if (c->detached)
-		c->probe_at = baton_mono_add(now, c->manual && c->told ? c->o.beat
-		                                                       : baton_duration_ms(100));
+		c->probe_at = baton_mono_add(now, rests ? c->o.beat : baton_duration_ms(100));
 	baton_detach_healthy(c->o.detach, now);
 	core_notice(c, now);
 }
@@ -190,6 +197,7 @@ void core_beaten(struct core *c, uint64_t number, enum baton_err err, const char
 	if (number != c->number || number == 0)
 		return;
 	if (err == BATON_NOT_HELD) {
+		c->counts.fenced++;
 		core_lost(c, now);
 	} else if (err != BATON_OK) {
 		baton_detach_suspect(c->o.detach);
@@ -242,7 +250,9 @@ bool core_order(struct core *c, struct baton_mono now, struct core_order *ret)
 		return false;
 	if (kind == CORE_START) {
 		r->is = RUN_ON;
+		r->begun = now;
 		c->counts.started++;
+		c->served[r->queue].metrics.started++;
 	}
 	*ret = (struct core_order){kind, run_id(c, r), r->claim};
 	return true;
@@ -256,6 +266,7 @@ void core_ended(struct core *c, uint64_t run, const struct core_end *end, struct
 			end->drop(end->hold);
 		return;
 	}
+	metrics_took(&c->served[r->queue].metrics, baton_mono_sub(now, r->begun));
 	run_end(c, r, end);
 	c->hungry = true;
 	core_notice(c, now);
@@ -291,14 +302,22 @@ static void drain(struct core *c, struct baton_mono now)
 	}
 }
 
+/* Whether what it asked for may be answered yet: by hand it was detached though the store is there,
+ * and its registration lasts. */
+static bool is_heard(const struct core *c, struct baton_mono now)
+{
+	return !c->detached ||
+	       (c->manual && c->number > 0 && baton_mono_live(core_deadline(c), now));
+}
+
 /* Detached, it has nobody to give anything back to; and a call that never returns is not waited for
  * longer than its registration lasts. */
-static void stop_if_done(struct core *c)
+static void stop_if_done(struct core *c, struct baton_mono now)
 {
 	if (!c->stopping || c->done || c->runs.running > 0)
 		return;
 	c->done = !c->asked && (c->number == 0 || c->tried);
-	if (c->asked && c->detached) {
+	if (c->asked && !is_heard(c, now)) {
 		c->done = true;
 		c->result = BATON_TIMEOUT;
 		snprintf(c->why, sizeof c->why,
@@ -318,7 +337,7 @@ void core_time(struct core *c, struct baton_mono now)
 		runs_stop(c);
 	else if (c->leaving)
 		drain(c, now);
-	stop_if_done(c);
+	stop_if_done(c, now);
 }
 
 static struct baton_mono earlier(struct baton_mono a, struct baton_mono b)
@@ -346,7 +365,7 @@ static struct baton_mono stop_next(const struct core *c)
 struct baton_mono core_next(const struct core *c)
 {
 	struct baton_mono next = stop_next(c);
-	if (c->number > 0 && !c->stale)
+	if (c->number > 0 && (!c->stale || (c->manual && c->stopping && c->asked)))
 		next = earlier(next, core_deadline(c));
 	if (c->asked || c->done)
 		return next;
@@ -364,6 +383,7 @@ void core_stop(struct core *c, struct baton_duration grace, struct baton_mono no
 	struct baton_mono at = baton_mono_add(now, grace);
 	c->stop_at = c->stopping ? earlier(c->stop_at, at) : at;
 	c->stopping = true;
+	c->probe_at = earlier(c->probe_at, now);
 	c->weight = 0;
 	core_time(c, now);
 }
@@ -411,14 +431,51 @@ uint64_t core_number(const struct core *c)
 	return c->number;
 }
 
+static uint32_t owned(const struct served *s)
+{
+	uint32_t owned = 0;
+	for (uint32_t n = 0; n < s->count; n++)
+		owned += s->shards[n].is == SHARD_MINE || s->shards[n].is == SHARD_LEAVING;
+	return owned;
+}
+
 struct core_counts core_counts(const struct core *c)
 {
 	struct core_counts counts = c->counts;
 	counts.running = c->runs.running;
-	for (size_t i = 0; i < c->o.serve_count; i++) {
-		for (uint32_t n = 0; n < c->served[i].count; n++)
-			counts.owned += c->served[i].shards[n].is == SHARD_MINE ||
-			                c->served[i].shards[n].is == SHARD_LEAVING;
-	}
+	for (size_t i = 0; i < c->o.serve_count; i++)
+		counts.owned += owned(&c->served[i]);
 	return counts;
+}
+
+uint64_t core_events(const struct core *c)
+{
+	return c->counts.claimed + c->counts.ticks + c->counts.detached + c->counts.attachments +
+	       c->counts.takeovers + c->counts.fenced + c->counts.moved;
+}
+
+static void queue_metrics(const struct served *s, struct baton_queue_metrics *ret)
+{
+	struct baton_str name = s->serve->queue;
+	size_t len = name.len < BATON_NAME_MAX ? name.len : BATON_NAME_MAX;
+	*ret = s->metrics;
+	memcpy(ret->queue, name.ptr, len);
+	ret->shards = owned(s);
+}
+
+void core_metrics(const struct core *c, struct baton_mono now, struct baton_runner_metrics *ret)
+{
+	int64_t age = baton_mono_sub(now, c->sent).ns;
+	memcpy(ret->detachments, c->counts.detachments, sizeof ret->detachments);
+	ret->detached = baton_detach_state(c->o.detach) == BATON_DETACHED;
+	ret->attachments = c->counts.attachments;
+	ret->fenced = c->counts.fenced;
+	ret->takeovers = c->counts.takeovers;
+	ret->ticks = c->counts.ticks;
+	ret->slots = c->o.slots;
+	ret->running = c->runs.running;
+	ret->beat_age_ns = c->sent.ns > 0 && age > 0 ? (uint64_t)age : 0;
+	ret->queue_count = c->o.serve_count;
+	for (size_t i = 0; i < c->o.serve_count; i++)
+		queue_metrics(&c->served[i], &ret->queues[i]);
 }

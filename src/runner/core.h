@@ -13,6 +13,7 @@
 
 #include <baton/alloc.h>
 #include <baton/detach.h>
+#include <baton/metrics.h>
 #include <baton/queue.h>
 #include <baton/shard.h>
 #include <baton/time.h>
@@ -40,9 +41,10 @@ struct core_options {
 	struct baton_duration margin;
 	struct baton_duration beat; /* between two beats; also between two looks around */
 	struct baton_duration
-		drain;    /* how long handlers may go on in a shard that is to be given */
-	bool beats_prove; /* a beat is written where the work is */
-	bool replace;     /* whoever has the name is asked to leave */
+		drain; /* how long handlers may go on in a shard that is to be given */
+	struct baton_duration report; /* from one report of what it has done to the next; 0: none */
+	bool beats_prove;             /* a beat is written where the work is */
+	bool replace;                 /* whoever has the name is asked to leave */
 };
 
 /* What the store is to be asked. */
@@ -55,7 +57,7 @@ enum core_kind {
 	CORE_TICK,      /* `ends`, `shards`, `claims` */
 	CORE_SETTLE,    /* give back what is claimed and not in `proofs` */
 	CORE_PROVE,     /* that the registration holds and the store can be written */
-	CORE_TELL,      /* `text` */
+	CORE_TELL,      /* `text`, and `report`, which whoever does it fills in */
 	CORE_WISH,      /* `wish`, of `victim`; or, without one, of this runner itself */
 	CORE_LEAVE,
 	CORE_PROBE /* anything that shows that the store works */
@@ -75,6 +77,7 @@ struct core_request {
 	const struct baton_work_proof *proofs;
 	size_t proof_count;
 	char text[BATON_NAME_MAX + 1];
+	struct baton_str report; /* NULL: none */
 	enum baton_runner_wish wish;
 };
 
@@ -141,9 +144,13 @@ struct core_order {
 struct core_counts {
 	uint64_t started, completed, failed, returned;
 	uint64_t refused; /* ends under an old fence */
+	uint64_t fenced;  /* writes that the store has refused, those ends among them */
 	uint64_t ticks;
 	uint64_t takeovers;
 	uint64_t detached; /* how often */
+	uint64_t detachments[BATON_DETACH_WHYS + 1];
+	uint64_t attachments; /* after a detachment */
+	uint64_t moved;       /* requests to take or give shards that were answered */
 	uint64_t claimed;
 	uint32_t running; /* now */
 	uint32_t owned;   /* shards, now */
@@ -223,5 +230,8 @@ uint64_t core_number(const struct core *core);
 struct baton_mono core_hard_stop(const struct core *core);
 
 struct core_counts core_counts(const struct core *core);
+
+/* What it has done, in numbers. What others know of is left as it is. */
+void core_metrics(const struct core *core, struct baton_mono now, struct baton_runner_metrics *ret);
 
 #endif

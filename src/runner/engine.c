@@ -10,6 +10,7 @@
 #include "runner/ends.h"
 #include "runner/handlers.h"
 #include "runner/inbox.h"
+#include "runner/metrics.h"
 #include "runner/neighbours.h"
 #include "runner/pulse.h"
 #include "runner/seats.h"
@@ -17,6 +18,7 @@
 #include "runner/waiter.h"
 #include "store/store.h"
 
+#define BEATS_PER_REPORT 5
 #define STREAK_FAR 6 /* failures that detach: a short restart of a database stops no handler */
 
 /* What the log says about a queue. */
@@ -50,7 +52,9 @@ struct baton_engine {
 	uint32_t generation;          /* [loop] of the detachment that was told last */
 	struct baton_mono hard_stop;  /* [loop] as it was set */
 	pthread_mutex_t mu;           /* also held while somebody detaches or attaches it by hand */
-	struct baton_runner_status status; /* [mu] */
+	struct baton_runner_status status;   /* [mu] */
+	struct baton_runner_metrics metrics; /* [mu] [loop] alone writes */
+	struct buf report;                   /* [loop], and [clerk] while it tells */
 };
 
 static const struct baton_runner_options *options_of(const struct baton_engine *e)
@@ -127,6 +131,7 @@ static enum baton_err open_parts(struct baton_engine *e)
 		.margin = o->margin,
 		.beat = o->beat,
 		.drain = o->drain,
+		.report = {o->beat.ns * BEATS_PER_REPORT},
 		.replace = o->ask.replace,
 		.beats_prove = o->store->reach == BATON_REACH_HOSTS,
 	};
@@ -242,6 +247,7 @@ enum baton_err baton_engine_open(const struct baton_runner_options *options,
 	e->hard_stop = BATON_MONO_NEVER;
 	e->generation = 1;
 	pthread_mutex_init(&e->mu, NULL);
+	buf_init(&e->report, alloc, BATON_RUNNER_REPORT_MAX);
 	enum baton_err err = settings_make(&e->settings, options);
 	if (err == BATON_OK)
 		err = open_all(e);
@@ -267,6 +273,7 @@ void baton_engine_close(struct baton_engine *e)
 	neighbours_done(&e->neighbours);
 	inbox_done(&e->inbox);
 	pthread_mutex_destroy(&e->mu);
+	buf_done(&e->report);
 	mem_free(e->alloc, e, 1, sizeof *e);
 }
 
@@ -364,10 +371,11 @@ static void tell_detachment(struct baton_engine *e)
 	e->generation = info.generation;
 	if (options_of(e)->changed)
 		options_of(e)->changed(options_of(e)->arg, &info);
+	const char *why = core_failure(e->core);
 	if (info.state == BATON_DETACHED)
 		BATON_LOG(options_of(e)->log, BATON_LOG_WARN, "detached",
 		          baton_field_str("reason", baton_str_z(info.text)),
-		          baton_field_str("why", baton_str_z(core_failure(e->core))));
+		          baton_field_str("why", baton_str_z(why[0] ? why : "-")));
 	else
 		BATON_LOG(options_of(e)->log, BATON_LOG_INFO, "attached again",
 		          baton_field_uint("generation", info.generation));
@@ -377,6 +385,9 @@ static void set_status(struct baton_engine *e)
 {
 	struct core_counts counts = core_counts(e->core);
 	pthread_mutex_lock(&e->mu);
+	core_metrics(e->core, now_of(e), &e->metrics);
+	e->metrics.worker_starts = handlers_starts(&e->handlers);
+	e->metrics.worker_restarts = handlers_restarts(&e->handlers);
 	e->status = (struct baton_runner_status){
 		.number = core_number(e->core),
 		.running = counts.running,
@@ -430,6 +441,14 @@ static void act_on_seats(struct baton_engine *e)
 	                                          : SEAT_LEAVE);
 }
 
+/* Without memory for it nothing is reported. */
+static void add_report(struct baton_engine *e, struct core_request *request)
+{
+	buf_reset(&e->report);
+	if (metrics_print(&e->metrics, &e->report) == BATON_OK)
+		request->report = buf_str(&e->report);
+}
+
 static void act(struct baton_engine *e)
 {
 	struct core_request request;
@@ -439,10 +458,13 @@ static void act(struct baton_engine *e)
 	set_hard_stop(e);
 	act_on_seats(e);
 	end_if_done(e);
-	if (core_ask(e->core, now_of(e), &request))
+	bool asked = core_ask(e->core, now_of(e), &request);
+	set_status(e);
+	if (asked && request.kind == CORE_TELL)
+		add_report(e, &request);
+	if (asked)
 		clerk_ask(&e->clerk, &request);
 	tell_detachment(e);
-	set_status(e);
 }
 
 static struct baton_mono earlier(struct baton_mono a, struct baton_mono b)
@@ -541,6 +563,13 @@ void baton_engine_attach(struct baton_engine *e)
 	pthread_mutex_lock(&e->mu);
 	baton_detach_attach(&e->detach, now_of(e));
 	inbox_want(&e->inbox, BATON_WISH_WORK);
+	pthread_mutex_unlock(&e->mu);
+}
+
+void baton_engine_metrics(struct baton_engine *e, struct baton_runner_metrics *ret)
+{
+	pthread_mutex_lock(&e->mu);
+	*ret = e->metrics;
 	pthread_mutex_unlock(&e->mu);
 }
 

@@ -177,8 +177,21 @@ bool handlers_are_lost(const struct handlers *h)
 	return h->commands.lost || h->streams.lost;
 }
 
+uint64_t handlers_starts(const struct handlers *h)
+{
+	return h->starts + h->streams.wards;
+}
+
+uint64_t handlers_restarts(const struct handlers *h)
+{
+	return h->restarts + h->streams.again;
+}
+
 enum baton_err handlers_renew(struct handlers *h)
 {
+	h->starts = handlers_starts(h);
+	h->restarts = handlers_restarts(h);
+	h->streams.wards = h->streams.again = 0;
 	streams_done(&h->streams);
 	commands_done(&h->commands);
 	return open_guarded(h);

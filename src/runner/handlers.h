@@ -36,6 +36,7 @@ struct handlers {
 	struct calls calls;
 	struct commands commands; /* has the guardian; that of the streams too */
 	struct streams streams;
+	uint64_t starts, restarts;   /* of workers, under guardians before this one */
 	char beside[BESIDE_MAX + 1]; /* [const] the file beside which locks lie */
 };
 
@@ -67,10 +68,14 @@ int32_t handlers_guardian(const struct handlers *h);
 struct baton_str handlers_life(const struct handlers *h);
 bool handlers_are_lost(const struct handlers *h);
 
+/* Persistent workers that were started, and in the place of others, so far. */
+uint64_t handlers_starts(const struct handlers *h);
+uint64_t handlers_restarts(const struct handlers *h);
+
 /* Another guardian in its place, when no run is left. Errors as of handlers_init(). */
 enum baton_err handlers_renew(struct handlers *h);
 
-/* When commands are killed, and the process is aborted that runs functions, whatever its loop does. */
+/* When commands are killed, or a process with functions is aborted, whatever its loop does. */
 void handlers_deadline(struct handlers *h, struct baton_mono at);
 
 /* There is no more to do: persistent workers may end by themselves. And how many have not yet. */

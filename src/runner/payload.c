@@ -9,15 +9,6 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 
-static bool is_text(struct baton_str s)
-{
-	uint32_t ch;
-	size_t step = 1;
-	for (size_t i = 0; i < s.len && step > 0; i += step)
-		step = utf8_next(s.ptr + i, s.len - i, &ch);
-	return step > 0;
-}
-
 static void print(void *arg, const char *text, size_t len)
 {
 	buf_append(arg, text, len);
@@ -31,7 +22,7 @@ static void add_text(yajl_gen gen, struct baton_str text)
 
 static void add_payload(struct buf *buf, yajl_gen gen, struct baton_str payload)
 {
-	if (is_text(payload)) {
+	if (utf8_is_valid(payload.ptr, payload.len)) {
 		buf_append_str(buf, BATON_STR("\"payload\":"));
 		add_text(gen, payload);
 	} else {
@@ -89,6 +80,14 @@ static void add_job(struct buf *buf, yajl_gen gen, const struct baton_work_batch
 	buf_append_str(buf, BATON_STR("}"));
 }
 
+static void add_optional(struct buf *buf, yajl_gen gen, struct baton_str text)
+{
+	if (text.len > 0)
+		add_text(gen, text);
+	else
+		buf_append_str(buf, BATON_STR("null"));
+}
+
 enum baton_err payload_claim(struct buf *buf, const struct baton_work_claim *claim)
 {
 	yajl_gen gen;
@@ -99,10 +98,9 @@ enum baton_err payload_claim(struct buf *buf, const struct baton_work_claim *cla
 	           claim->fence.v);
 	add_text(gen, claim->queue);
 	buf_append_str(buf, BATON_STR(",\"lane\":"));
-	if (claim->lane.len > 0)
-		add_text(gen, claim->lane);
-	else
-		buf_append_str(buf, BATON_STR("null"));
+	add_optional(buf, gen, claim->lane);
+	buf_append_str(buf, BATON_STR(",\"concurrency_key\":"));
+	add_optional(buf, gen, claim->key);
 	buf_printf(buf, ",\"attempt\":%" PRIu32 ",\"jobs\":[", claim->batches[0].attempt);
 	for (size_t i = 0; i < claim->count; i++) {
 		if (i > 0)

@@ -28,6 +28,7 @@ struct served {
 	uint64_t *owners; /* of each shard, when it was looked at last; 0: nobody */
 	uint32_t turn;    /* the shard that comes first in the next tick */
 	double pass;      /* how much it has had, by its weight; the least comes first */
+	struct baton_queue_metrics metrics; /* but for its name and its shards */
 };
 
 enum run_is {
@@ -45,7 +46,8 @@ struct run {
 	uint32_t block;
 	uint32_t queue, shard;
 	const struct baton_work_claim *claim;
-	struct core_end end; /* ENDED, SENT */
+	struct baton_mono begun; /* its handler, if it has */
+	struct core_end end;     /* ENDED, SENT */
 };
 
 /* What a tick gave, freed with its last claim. */
@@ -98,9 +100,11 @@ struct core {
 	bool stale;             /* of registration or runs: they are from before a detachment */
 	bool manual;            /* that was by hand: it stays registered */
 	bool told;              /* the store knows what it is at */
-	bool heard;             /* since it is stale it has looked what is wanted of it */
-	enum baton_runner_wish want; /* what it was asked for last */
-	bool noted;                  /* the store knows that, for this registration */
+	uint64_t reporting, reported; /* core_events() at the report under way, and at the last */
+	struct baton_mono report_at;  /* not before is there another one */
+	bool heard;                   /* since it is stale it has looked what is wanted of it */
+	enum baton_runner_wish want;  /* what it was asked for last */
+	bool noted;                   /* the store knows that, for this registration */
 
 	/* Requests. */
 	bool asked; /* one is under way */
@@ -193,6 +197,9 @@ void core_lost(struct core *c, struct baton_mono now);
 /* A renewal, or a probe, failed or went well. */
 void core_failed(struct core *c, enum baton_err err, const char *why, struct baton_mono now);
 void core_renewed(struct core *c, struct baton_mono now);
+
+/* How much has happened so far that a report tells of. */
+uint64_t core_events(const struct core *c);
 
 /* Its share as it is wanted now: 0 while it drains. */
 uint32_t core_weight(const struct core *c);

@@ -329,9 +329,11 @@ static bool start(struct streams *s, struct worker *w, struct baton_mono now)
 	w->why[0] = '\0';
 	w->blameless = w->dismissed = false;
 	w->end_at = BATON_MONO_NEVER;
+	bool again = w->started.ns != 0;
 	w->started = now;
 	enum baton_err e = launch(s, w);
 	if (e == BATON_OK) {
+		s->again += again;
 		w->is = WORKER_ON;
 		s->live++;
 		return true;

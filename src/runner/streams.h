@@ -37,6 +37,7 @@ struct streams {
 	struct errands waiting; /* for a worker */
 	struct arena arena;     /* of the line that is read */
 	uint64_t wards;         /* how many were started */
+	uint64_t again;         /* of these in the place of one that has ended */
 	uint32_t live;          /* processes */
 	struct baton_mono due;  /* nothing has to be done because of the time before that */
 	bool lost;              /* the guardian has died */

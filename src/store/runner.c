@@ -10,6 +10,7 @@
 #include "base/fail.h"
 #include "base/mem.h"
 #include "base/quote.h"
+#include "base/utf8.h"
 #include "queue/batch.h"
 #include "queue/place.h"
 #include "store/store.h"
@@ -340,6 +341,50 @@ enum baton_err baton_runner_tell(struct baton_runner *runner, struct baton_str s
 		return e;
 	copy(text, state);
 	return mark(runner, &told);
+}
+
+/* A NUL would be the end of it in some stores. */
+static enum baton_err check_report(struct baton_str report)
+{
+	if (report.len > BATON_RUNNER_REPORT_MAX)
+		return fail(BATON_INVALID, "a report of %zu bytes: at most %d are allowed",
+		            report.len, BATON_RUNNER_REPORT_MAX);
+	if (!utf8_is_valid(report.ptr, report.len) ||
+	    (report.len > 0 && memchr(report.ptr, '\0', report.len)))
+		return fail(BATON_INVALID, "a report has to be UTF-8 without NULs");
+	return BATON_OK;
+}
+
+enum baton_err baton_runner_report(struct baton_runner *runner, struct baton_str state,
+                                   struct baton_str report)
+{
+	char text[BATON_NAME_MAX + 1];
+	const struct runner_mark told = {
+		.number = runner->number,
+		.state = text,
+		.report = {report.len > 0 ? report.ptr : "", report.len},
+	};
+	enum baton_err e = check_text("the runner's state", state);
+	if (e == BATON_OK)
+		e = check_report(report);
+	if (e != BATON_OK)
+		return e;
+	copy(text, state);
+	return mark(runner, &told);
+}
+
+enum baton_err baton_runner_reported(struct baton_store *store, uint64_t number, char *text,
+                                     struct baton_str *ret_report, struct baton_store_time *ret_at)
+{
+	struct runner_report report = {.text = text};
+	enum baton_err e = store_enter(store);
+	if (e == BATON_OK)
+		e = store->ops->runner_report(store, number, &report);
+	if (e != BATON_OK)
+		return e;
+	*ret_report = (struct baton_str){text, report.len};
+	*ret_at = report.at;
+	return BATON_OK;
 }
 
 enum baton_err baton_runner_wish(struct baton_store *store, struct baton_str name,

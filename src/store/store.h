@@ -65,6 +65,14 @@ struct runner_mark {
 	struct baton_str name;       /* empty: that of the number */
 	enum baton_runner_wish wish; /* 0: stays as it is */
 	const char *state;           /* NULL: stays as it is */
+	struct baton_str report;     /* NULL: stays as it is */
+};
+
+/* What a runner has reported last. */
+struct runner_report {
+	char *text; /* room for BATON_RUNNER_REPORT_MAX bytes */
+	size_t len;
+	struct baton_store_time at;
 };
 
 /* Shards that a runner takes or gives back. */
@@ -165,6 +173,10 @@ struct store_ops {
 
 	/* Writes, synced, even if the mark changes nothing. BATON_NOT_HELD: it is not there. */
 	enum baton_err (*runner_mark)(struct baton_store *store, const struct runner_mark *mark);
+
+	/* BATON_NOT_FOUND: there is no such runner, or it has reported nothing. */
+	enum baton_err (*runner_report)(struct baton_store *store, uint64_t number,
+	                                struct runner_report *ret);
 	enum baton_err (*shard_change)(struct baton_store *store,
 	                               const struct shard_change *change);
 	enum baton_err (*shard_list)(struct baton_store *store, struct baton_str queue,

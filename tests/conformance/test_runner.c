@@ -212,6 +212,53 @@ static void what_a_runner_tells_is_seen_by_others(void **state)
 	baton_runner_leave(other);
 }
 
+static void what_a_runner_reports_is_kept_until_it_leaves(void **state)
+{
+	struct world *w = *state;
+	static char text[BATON_RUNNER_REPORT_MAX], longest[BATON_RUNNER_REPORT_MAX + 1];
+	memset(longest, 'r', sizeof longest);
+	struct baton_str report;
+	struct baton_store_time at;
+	struct baton_runner *r = enlist(w, "one"), *other = enlist(w, "two");
+	uint64_t number = baton_runner_number(r);
+	assert_int_equal(baton_runner_reported(w->store, number, text, &report, &at),
+	                 BATON_NOT_FOUND);
+	const struct baton_str full = {longest, BATON_RUNNER_REPORT_MAX};
+	assert_int_equal(baton_runner_report(r, BATON_STR("attached"), full), BATON_OK);
+	assert_int_equal(baton_runner_reported(w->store, number, text, &report, &at), BATON_OK);
+	assert_true(baton_str_equal(report, full));
+	assert_true(at.ms > 0);
+	assert_string_equal(seen(w, r).state, "attached");
+	assert_int_equal(baton_runner_report(r, BATON_STR("draining"), BATON_STR("a\nb")),
+	                 BATON_OK);
+	assert_int_equal(baton_runner_tell(r, BATON_STR("detached")), BATON_OK);
+	assert_int_equal(baton_runner_reported(w->store, number, text, &report, &at), BATON_OK);
+	assert_true(baton_str_equal(report, BATON_STR("a\nb")));
+	assert_string_equal(seen(w, r).state, "detached");
+	assert_int_equal(baton_runner_reported(w->store, baton_runner_number(other), text, &report,
+	                                       &at),
+	                 BATON_NOT_FOUND);
+	const struct baton_str bad[] = {{longest, sizeof longest},
+	                                BATON_STR("a\0b"),
+	                                BATON_STR("\xff")};
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_int_equal(baton_runner_report(r, BATON_STR("x"), bad[i]), BATON_INVALID);
+	assert_sound(w);
+	baton_runner_leave(r);
+	assert_int_equal(baton_runner_reported(w->store, number, text, &report, &at),
+	                 BATON_NOT_FOUND);
+	struct baton_runner_info info = seen(w, other);
+	assert_int_equal(baton_runner_report(other, BATON_STR("attached"), BATON_STR("")),
+	                 BATON_OK);
+	info = seen(w, other);
+	assert_int_equal(baton_runner_take_over(w->store, &info), BATON_OK);
+	assert_int_equal(baton_runner_report(other, BATON_STR("attached"), BATON_STR("late")),
+	                 BATON_NOT_HELD);
+	assert_int_equal(baton_runner_reported(w->store, info.number, text, &report, &at),
+	                 BATON_NOT_FOUND);
+	baton_runner_leave(other);
+}
+
 static void a_second_runner_of_one_name_yields_unless_it_replaces(void **state)
 {
 	struct world *w = *state;
@@ -856,6 +903,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(a_runner_proves_that_it_can_write_until_it_is_taken_over),
 	WORLD_TEST(what_is_asked_of_a_runner_lasts_as_long_as_it_does),
 	WORLD_TEST(what_a_runner_tells_is_seen_by_others),
+	WORLD_TEST(what_a_runner_reports_is_kept_until_it_leaves),
 	WORLD_TEST(a_second_runner_of_one_name_yields_unless_it_replaces),
 	WORLD_TEST(a_shard_has_one_owner_and_its_fence_grows),
 	WORLD_TEST(a_tick_gives_the_work_of_owned_shards_alone),

@@ -6,9 +6,12 @@ import subprocess
 
 import pytest
 
+import prometheus
+from locks import wait_until
+
 NO, USAGE, UNAVAILABLE = 1, 64, 69
 FIELDS = {'runner', 'number', 'host', 'pid', 'guardian', 'endpoint', 'labels', 'weight', 'ttl_ms',
-          'since', 'state', 'wish', 'life', 'queues', 'shards'}
+          'since', 'state', 'wish', 'life', 'queues', 'shards', 'metrics'}
 
 
 @pytest.fixture
@@ -57,7 +60,8 @@ def test_a_runner_is_shown_as_it_is(shop, enlist):
         'guardian': 4711, 'endpoint': 'there:1', 'labels': 'zone=a', 'weight': 3, 'ttl_ms': 30000,
         'state': 'attached', 'wish': 'work', 'life': '/nowhere/life',
         'queues': ['mail', 'video cut'],
-        'shards': [{'queue': 'mail', 'count': 5}, {'queue': 'video cut', 'count': 1}]}
+        'shards': [{'queue': 'mail', 'count': 5}, {'queue': 'video cut', 'count': 1}],
+        'metrics': None}
     assert (second['runner'], second['number']) == ('two', two.number)
     assert second['state'] == 'detached: manual detachment'
     assert second['shards'] == [{'queue': 'video cut', 'count': 2}]
@@ -145,3 +149,68 @@ def test_what_is_nowhere_is_said(shop, arguments, status, line):
     shop.put('mail', 'x')
     said = shop.refused(status, 'where', *arguments)
     assert line is None or said == line
+
+
+def told(shop, condition):
+    """The metrics of the only runner, once they are so."""
+    found = []
+
+    def look():
+        runner, = shop.objects('runner') or [{'metrics': None}]
+        found[:] = [runner['metrics']]
+        return found[0] and condition(found[0])
+    wait_until(look)
+    return found[0]
+
+
+def test_what_a_runner_does_is_counted_and_told(shop):
+    shop.ok('queue', 'set', 'a "b" \\c', 'shards=4')
+    for text in ('0', '0', '65', '1'):
+        shop.put('a "b" \\c', text, '--attempts', '1')
+    work = shop.start('work', 'a "b" \\c', 'other', '--name', 'one', '--beat', '100ms', '-j', '3',
+                      '--', 'sh', '-c', 'exit $(cat)', stderr=subprocess.DEVNULL)
+    metrics = told(shop, lambda m: sum(q['completed'] + q['failed'] + q['rejected']
+                                       for q in m['queues']) == 4)
+    queue, other = metrics.pop('queues')
+    assert queue['queue'] == 'a "b" \\c'
+    assert (queue['shards'], queue['started'], queue['completed'], queue['failed'],
+            queue['rejected'], queue['returned'], queue['refused']) == (4, 4, 2, 1, 1, 0, 0)
+    assert sum(span['count'] for span in queue['spans']) == 4
+    assert [span['to_ms'] for span in queue['spans']][-2:] == [3600000, None]
+    assert (other['queue'], other['started']) == ('other', 0)
+    assert (metrics['slots'], metrics['slots_used'], metrics['detached']) == (3, 0, False)
+    assert set(metrics['detachments'].values()) == {0}
+    assert metrics['ticks'] > 0
+    samples = prometheus.parse(shop.ok('runner', '--metrics'))
+
+    def sample(name, **labels):
+        return samples[name, frozenset({'runner': 'one', **labels}.items())]
+    where = {'queue': 'a "b" \\c'}
+    assert sample('baton_runner_info', host=socket.gethostname()) == 1
+    assert sample('baton_runner_detached') == 0
+    assert sample('baton_detach_total', reason='manual detachment') == 0
+    assert sample('baton_fenced_writes_total') == 0
+    assert sample('baton_claims_started_total', **where) == 4
+    assert sample('baton_claims_ended_total', outcome='completed', **where) == 2
+    assert sample('baton_claims_ended_total', outcome='rejected', **where) == 1
+    assert sample('baton_handler_seconds_count', **where) == 4
+    assert sample('baton_runner_slots') == 3
+    shop.ok('runner', 'detach', 'one')
+    metrics = told(shop, lambda m: m['detached'])
+    assert metrics['detachments'] == {'storage': 0, 'streak': 0, 'expired': 0, 'manual': 1,
+                                      'guardian': 0}
+    samples = prometheus.parse(shop.ok('runner', 'list', '--metrics'))
+    assert sample('baton_runner_detached') == 1
+    assert sample('baton_detach_total', reason='manual detachment') == 1
+    work.terminate()
+    assert work.wait() == 0
+    assert '{' not in shop.ok('runner', '--metrics')
+
+
+def test_metrics_are_of_a_list(shop, enlist):
+    shop.put('mail', 'x')
+    enlist('one')
+    assert set(prometheus.parse(shop.ok('runner', '--metrics'))) == {
+        ('baton_runner_info', frozenset({('runner', 'one'), ('host', socket.gethostname())}))}
+    shop.refused(USAGE, 'runner', 'drain', 'one', '--metrics')
+    shop.refused(USAGE, 'runner', '--metrics', '--json')

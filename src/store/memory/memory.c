@@ -44,7 +44,7 @@ static void memory_close(struct baton_store *store)
 	struct memory *m = (struct memory *)store;
 	struct table *const tables[] = {&m->queues,    &m->lanes,   &m->batches, &m->claims,
 	                                &m->sources,   &m->answers, &m->leases,  &m->texts,
-	                                &m->schedules, &m->runners};
+	                                &m->schedules, &m->runners, &m->reports};
 	for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
 		memory_table_done(tables[i]);
 	pthread_mutex_destroy(&m->mu);
@@ -100,6 +100,7 @@ static const struct store_ops ops = {
 	.runner_settle = memory_runner_settle,
 	.runner_next = memory_runner_next,
 	.runner_mark = memory_runner_mark,
+	.runner_report = memory_runner_report,
 	.shard_change = memory_shard_change,
 	.shard_list = memory_shard_list,
 	.tick = memory_tick,
@@ -127,6 +128,7 @@ static void tables_init(struct memory *m)
 	m->texts = (struct table){.alloc = a, CHANGES(struct text)};
 	m->schedules = (struct table){.alloc = a, CHANGES(struct schedule)};
 	m->runners = (struct table){.alloc = a, CHANGES(struct runner)};
+	m->reports = (struct table){.alloc = a}; /* a new one comes in the place of the last */
 }
 
 enum baton_err memory_open(const struct baton_store *store, struct baton_store **ret_store)

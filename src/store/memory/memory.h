@@ -27,7 +27,7 @@ struct memory {
 	uint64_t seq;   /* [mu] the last number that was given                           */
 	uint64_t text;  /* [mu] how many texts there were                                */
 	struct table queues, lanes, batches, claims, sources, answers, leases, texts; /* [mu] */
-	struct table schedules, runners;                                              /* [mu] */
+	struct table schedules, runners, reports;                                     /* [mu] */
 	uint64_t runner;         /* [mu] the number of the last one that registered              */
 	struct keeper keeper;    /* [const] zeros: the rows are here and nowhere else     */
 	const uint64_t *numbers; /* [mu] NULL, or those that can be given, ascending      */
@@ -49,11 +49,12 @@ struct queue {
 
 struct batch;
 
-/* Exists as long as it has batches. One without a name has one batch. */
+/* A line: of a lane, or of a key. Exists as long as it has batches. One without a name has one
+ * batch. */
 struct lane {
 	struct row row;
 	struct queue *queue;
-	struct baton_str name;
+	struct baton_str name;      /* see queue/line.h         */
 	struct batch *first, *last; /* by number, in all states */
 };
 
@@ -102,10 +103,10 @@ struct batch {
 		struct baton_store_time until;    /* done: how long that is kept           */
 		struct claim *claim;              /* claimed                                */
 		bool cancel;                      /* claimed, and asked to stop             */
-		bool holds;                       /* dead, and its lane stands still        */
-		bool blocks;                      /* retry, and those behind it wait too    */
-		struct text *error;               /* of the last attempt, or NULL           */
-		struct text *result;              /* done, or NULL                          */
+		bool holds;  /* dead, and its lane stands still; retry, and it keeps its key */
+		bool blocks; /* retry, and those behind it wait too                         */
+		struct text *error;  /* of the last attempt, or NULL           */
+		struct text *result; /* done, or NULL                          */
 	} is;
 };
 
@@ -160,6 +161,15 @@ struct runner {
 		enum baton_runner_wish wish;
 		char state[BATON_NAME_MAX + 1];
 	} is;
+};
+
+/* What a runner has reported. */
+struct report {
+	struct row row;
+	uint64_t runner;
+	struct baton_store_time at;
+	size_t len;
+	char text[];
 };
 
 /* The number that a batch gets next. */

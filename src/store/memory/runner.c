@@ -142,6 +142,52 @@ enum baton_err memory_runner_settle(struct baton_store *store, uint64_t number,
 	return memory_tx_end_ring(&tx, r ? give_back(&tx, r, &giving) : BATON_NOT_HELD);
 }
 
+static struct report *report_find(const struct memory *m, uint64_t runner)
+{
+	for (struct row *row = m->reports.oldest; row; row = row->newer) {
+		struct report *r = (struct report *)row;
+		if (!row->gone && r->runner == runner)
+			return r;
+	}
+	return NULL;
+}
+
+static enum baton_err report_drop(struct tx *tx, uint64_t runner)
+{
+	struct report *old = report_find(tx->m, runner);
+	return old ? memory_tx_delete(tx, &old->row) : BATON_OK;
+}
+
+static enum baton_err report_set(struct tx *tx, uint64_t runner, struct baton_str text)
+{
+	enum baton_err e = report_drop(tx, runner);
+	if (e != BATON_OK)
+		return e;
+	struct report *r =
+		(struct report *)memory_tx_add(tx, &tx->m->reports, sizeof *r + text.len, 0);
+	if (!r)
+		return BATON_NO_MEMORY;
+	r->runner = runner;
+	r->at = tx->now;
+	r->len = text.len;
+	memcpy(r->text, text.ptr, text.len);
+	return BATON_OK;
+}
+
+enum baton_err memory_runner_report(struct baton_store *store, uint64_t number,
+                                    struct runner_report *ret)
+{
+	struct tx tx;
+	memory_tx_begin(&tx, store);
+	const struct report *r = report_find(tx.m, number);
+	if (r) {
+		memcpy(ret->text, r->text, r->len);
+		ret->len = r->len;
+		ret->at = r->at;
+	}
+	return memory_tx_end(&tx, r ? BATON_OK : BATON_NOT_FOUND);
+}
+
 static enum baton_err shards_free(struct tx *tx, uint64_t runner)
 {
 	enum baton_err e = BATON_OK;
@@ -166,6 +212,8 @@ enum baton_err memory_runner_remove(struct baton_store *store, uint64_t number, 
 	enum baton_err e = give_back(&tx, r, &(struct giving){.end = end});
 	if (e == BATON_OK)
 		e = shards_free(&tx, number);
+	if (e == BATON_OK)
+		e = report_drop(&tx, number);
 	if (e == BATON_OK)
 		e = memory_tx_delete(&tx, &r->row);
 	return memory_tx_end_ring(&tx, e);
@@ -198,6 +246,8 @@ enum baton_err memory_runner_mark(struct baton_store *store, const struct runner
 		r->is.wish = mark->wish;
 	if (e == BATON_OK && mark->state)
 		snprintf(r->is.state, sizeof r->is.state, "%s", mark->state);
+	if (e == BATON_OK && mark->report.ptr)
+		e = report_set(&tx, r->put.number, mark->report);
 	return memory_tx_end(&tx, e);
 }
 

@@ -244,7 +244,7 @@ static void renew_want(struct wants *w, const void *args)
 {
 	const struct renew_args *a = args;
 	for (size_t i = 0; i < a->count; i++)
-		want_claim(w, &a->proofs[i]);
+		want_claim(w, &a->proofs[i], false);
 }
 
 static enum baton_err renew_run(struct baton_store *desk, void *args)
@@ -581,6 +581,7 @@ const struct store_ops postgres_ops = {
 	.runner_settle = pg_runner_settle,
 	.runner_next = pg_runner_next,
 	.runner_mark = pg_runner_mark,
+	.runner_report = pg_runner_report,
 	.shard_change = pg_shard_change,
 	.shard_list = pg_shard_list,
 	.tick = pg_tick,

@@ -23,6 +23,8 @@ enum baton_err pg_next_due(struct baton_store *store, struct baton_str queue,
 enum baton_err pg_schedule_list(struct baton_store *store, struct baton_str after,
                                 struct baton_str name, size_t max, struct schedules_parcel *page);
 enum baton_err pg_runner_mark(struct baton_store *store, const struct runner_mark *mark);
+enum baton_err pg_runner_report(struct baton_store *store, uint64_t number,
+                                struct runner_report *ret);
 enum baton_err pg_runner_next(struct baton_store *store, uint64_t after,
                               struct runner_row *ret_row);
 enum baton_err pg_shard_list(struct baton_store *store, struct baton_str queue, uint32_t first,

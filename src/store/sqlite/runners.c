@@ -6,13 +6,19 @@
 #include "base/fail.h"
 #include "store/sqlite/fate.h"
 
-static void text_read(const struct query *q, int column, char *to, size_t max)
+static size_t text_copy(const struct query *q, int column, char *to, size_t max)
 {
 	struct baton_str s = column_str(q, column);
 	size_t len = s.len < max ? s.len : max;
 	if (len > 0)
 		memcpy(to, s.ptr, len);
-	to[len] = '\0';
+	return len;
+}
+
+/* With a NUL behind it. */
+static void text_read(const struct query *q, int column, char *to, size_t max)
+{
+	to[text_copy(q, column, to, max)] = '\0';
 }
 
 static enum baton_err unreadable(const struct db *db)
@@ -292,6 +298,11 @@ static enum baton_err mark_run(void *store, void *args)
 		query_null(&q);
 	query_int(&q, (int64_t)mark->number);
 	query_optional(&q, mark->name);
+	if (mark->report.ptr)
+		query_text(&q, mark->report);
+	else
+		query_null(&q);
+	query_int(&q, s->now.ms);
 	bool found = query_row(&q);
 	while (query_row(&q))
 		;
@@ -303,6 +314,25 @@ enum baton_err sqlite_runner_mark(struct baton_store *store, const struct runner
 {
 	struct runner_mark copy = *mark;
 	return sqlite_write_proof((struct sqlite_store *)store, mark_run, &copy);
+}
+
+enum baton_err sqlite_runner_report(struct baton_store *store, uint64_t number,
+                                    struct runner_report *ret)
+{
+	struct sqlite_store *s = (struct sqlite_store *)store;
+	enum baton_err e = sqlite_read_begin(s);
+	if (e != BATON_OK)
+		return e;
+	struct query q = query_begin(&s->read, SQL_RUNNER_REPORT);
+	query_int(&q, (int64_t)number);
+	bool found = query_row(&q);
+	if (found) {
+		ret->len = text_copy(&q, 0, ret->text, BATON_RUNNER_REPORT_MAX);
+		ret->at.ms = column_int(&q, 1);
+	}
+	e = query_end(&q);
+	sqlite_read_end(s);
+	return e == BATON_OK && !found ? BATON_NOT_FOUND : e;
 }
 
 enum baton_err sqlite_runner_next(struct baton_store *store, uint64_t after,

@@ -130,6 +130,8 @@ enum baton_err sqlite_runner_settle(struct baton_store *store, uint64_t number,
 enum baton_err sqlite_runner_next(struct baton_store *store, uint64_t after,
                                   struct runner_row *ret_row);
 enum baton_err sqlite_runner_mark(struct baton_store *store, const struct runner_mark *mark);
+enum baton_err sqlite_runner_report(struct baton_store *store, uint64_t number,
+                                    struct runner_report *ret);
 enum baton_err sqlite_shard_change(struct baton_store *store, const struct shard_change *change);
 enum baton_err sqlite_shard_list(struct baton_store *store, struct baton_str queue, uint32_t first,
                                  struct baton_shard_answer *answers, size_t count);

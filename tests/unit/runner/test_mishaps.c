@@ -189,6 +189,67 @@ static void once_all_were_told_to_stop_it_waits_for_nothing_that_is_past(void **
 	actor_done(&a);
 }
 
+static void detach_by_hand(struct world *w, struct actor *a)
+{
+	actor_settle(w, a);
+	core_detach(a->core, world_now(w));
+	for (int i = 0; i < 10; i++) {
+		world_pass(w, 500);
+		actor_beat(w, a);
+		actor_settle(w, a);
+	}
+}
+
+static void who_is_stopped_while_detached_by_hand_leaves_once_it_is_answered(void **state)
+{
+	struct world *w = *state;
+	struct actor a;
+	struct core_answer answer;
+	enum baton_err result;
+	size_t count;
+	actor_init(w, &a, "a", 4);
+	detach_by_hand(w, &a);
+	world_pass(w, 1000);
+	actor_beat(w, &a);
+	assert_true(core_ask(a.core, world_now(w), &a.request));
+	core_stop(a.core, baton_duration_s(1), world_now(w));
+	assert_false(core_is_done(a.core, &result));
+	carry_out(&a.carrier, &a.request, &answer);
+	core_answered(a.core, world_now(w), &answer);
+	for (int i = 0; i < 10 && !core_is_done(a.core, &result); i++) {
+		actor_settle(w, &a);
+		world_pass(w, 100);
+	}
+	assert_true(core_is_done(a.core, &result));
+	assert_int_equal(result, BATON_OK);
+	struct baton_runner_info info;
+	assert_int_equal(baton_runner_list(w->store, 0, &info, 1, &count), BATON_OK);
+	assert_int_equal(count, 0);
+	actor_done(&a);
+}
+
+static void who_is_stopped_while_detached_by_hand_waits_no_longer_than_its_time(void **state)
+{
+	struct world *w = *state;
+	struct actor a;
+	struct core_answer answer;
+	enum baton_err result;
+	actor_init(w, &a, "a", 4);
+	detach_by_hand(w, &a);
+	world_pass(w, 1000);
+	assert_true(core_ask(a.core, world_now(w), &a.request));
+	core_stop(a.core, baton_duration_s(1), world_now(w));
+	struct baton_mono next = core_next(a.core);
+	assert_true(next.ns > world_now(w).ns);
+	world_pass(w, (next.ns - world_now(w).ns) / 1000000);
+	core_time(a.core, world_now(w));
+	assert_true(core_is_done(a.core, &result));
+	assert_int_equal(result, BATON_TIMEOUT);
+	carry_out(&a.carrier, &a.request, &answer);
+	core_answered(a.core, world_now(w), &answer);
+	actor_done(&a);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
@@ -199,6 +260,8 @@ int main(void)
 		TEST(what_was_asked_of_it_holds_under_its_next_registration),
 		TEST(what_is_asked_of_it_while_it_is_detached_is_not_lost),
 		TEST(a_repeated_detachment_by_hand_goes_before_what_was_asked_earlier),
+		TEST(who_is_stopped_while_detached_by_hand_leaves_once_it_is_answered),
+		TEST(who_is_stopped_while_detached_by_hand_waits_no_longer_than_its_time),
 		TEST(once_all_were_told_to_stop_it_waits_for_nothing_that_is_past),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
