@@ -26,6 +26,7 @@
 #include <baton/runner.h>
 #include <baton/schedule.h>
 #include <baton/shard.h>
+#include <baton/singleton.h>
 #include <baton/store.h>
 #include <baton/str.h>
 #include <baton/time.h>

@@ -64,13 +64,18 @@ const struct command commands[] = {
 	},
 	{
 		.name = "work",
-		.usage = "QUEUE... [OPTION]... -- COMMAND [ARGUMENT]...",
-		.summary = "execute a command for each job of queues",
+		.usage = "QUEUE... [OPTION]... -- COMMAND [ARGUMENT]...\n"
+			 "       baton work --singleton NAME [OPTION]... -- COMMAND [ARGUMENT]...",
+		.summary = "execute a command for each job of queues, or one of a kind",
 		.text = "Runs until it is asked to end (SIGTERM, SIGINT). Several may share the\n"
 			"queues: each job is given to one of them, and a lane is never in two.\n"
 			"The payload is on the command's standard input; what it writes to its\n"
 			"standard output is the result. Status 0 completes the job, 65 is dead at\n"
 			"once, anything else fails and is tried again later.\n"
+			"\n"
+			"With --singleton there are no jobs: the command runs on one of all those\n"
+			"that offer that name, and on another one when that ends. What schedules\n"
+			"have due is put by one of those that run.\n"
 			"\n"
 			"  -j, --jobs N       so many commands at once; 4 for each processor\n"
 			"                     unless it is said\n"
@@ -88,6 +93,7 @@ const struct command commands[] = {
 			"                     15s unless it is said\n"
 			"      --name NAME    of this runner; host and process unless it is said\n"
 			"      --replace      take the place of a runner with that name\n"
+			"      --singleton NAME  the command has one instance, of that name\n"
 			"      --hook STRING  for the shell, when it detaches or attaches again,\n"
 			"                     with BATON_STATE and BATON_REASON\n"
 			"      --weight N     its share of the work, 0 to 1000; else 1\n"
@@ -268,13 +274,19 @@ const struct command commands[] = {
 	{
 		.name = "schedule",
 		.usage = "[list] [OPTION]...\n"
-			 "       baton schedule show|remove NAME\n"
+			 "       baton schedule show|remove|pause|resume|run NAME\n"
+			 "       baton schedule next NAME [-n N]\n"
 			 "       baton schedule set NAME CRON --queue Q [OPTION]... [PAYLOAD|-]\n"
 			 "       baton schedule tick",
 		.summary = "put jobs again and again, at certain times",
 		.text = "'set' makes a schedule, or replaces the one of that name; 'show' adds\n"
-			"the next ticks of one. 'tick' puts what is due now and prints how many\n"
-			"jobs that were; each tick is put once, however many call it.\n"
+			"the next ticks of one, and 'next' prints those alone, as the clocks of\n"
+			"its zone show them. One that is told to 'pause' does not tick until it\n"
+			"is told to 'resume'. 'run' puts a job of it now, and prints its id.\n"
+			"\n"
+			"Any 'baton work' puts what is due. 'tick' does so without one, and\n"
+			"prints how many jobs that were; each tick is put once, however many\n"
+			"are at it.\n"
 			"\n"
 			"CRON is one word, in quotes: minute, hour, day of the month, month and\n"
 			"day of the week, with the seconds before them if there are six; or\n"
@@ -287,6 +299,7 @@ const struct command commands[] = {
 			"      --priority N  0 to 9, higher first, between the lanes of a queue\n"
 			"      --missed M    what becomes of ticks that nobody put in time: once\n"
 			"                    (the last for all of them), all, or skip\n"
+			"  -n, --count N     so many moments, for next; 5 unless it is said\n"
 			"      --json        one JSON object per schedule\n" STORE_HELP "\n"
 			"Example: baton schedule set report '0 6 * * MON-FRI' --queue mail weekly\n"
 			"baton-schedule(1) says more.\n",

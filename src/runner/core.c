@@ -227,6 +227,16 @@ static bool core_is_attached(const struct core *c, struct baton_mono now)
 	       baton_mono_live(core_deadline(c), now);
 }
 
+enum core_lead core_leads(const struct core *c, struct baton_mono now)
+{
+	if (core_is_attached(c, now))
+		return c->stopping || c->weight == 0 ? CORE_NOT_LEADING : CORE_LEADING;
+	bool suspect = c->number > 0 && !c->stale && !c->stopping && c->weight > 0 &&
+	               baton_detach_state(c->o.detach) == BATON_SUSPECT &&
+	               baton_mono_live(core_deadline(c), now);
+	return suspect ? CORE_STAYING : CORE_NOT_LEADING;
+}
+
 bool core_order(struct core *c, struct baton_mono now, struct core_order *ret)
 {
 	core_time(c, now);

@@ -57,6 +57,9 @@ bool inbox_is_heard(struct inbox *inbox);
 
 void inbox_end(struct inbox *inbox, struct inbox_end *end);
 
+/* Wakes the loop, which has something to look at elsewhere. */
+void inbox_wake(struct inbox *inbox);
+
 /* Fine in a signal handler. */
 void inbox_stop(struct inbox *inbox, struct baton_duration grace);
 
