@@ -60,8 +60,8 @@ BATON_API bool baton_run_cancelled(const struct baton_run *run);
  * BATON_INVALID: beyond a limit; the run failed with that as its error. BATON_NO_MEMORY: so too. */
 BATON_API enum baton_err baton_run_end(struct baton_run *run, const struct baton_work_end *end);
 
-/* Called for each claim, on a thread of the runner's unless `on_loop` is said, as many at once as there
- * are slots. It ends the run, or has it ended later. */
+/* Called for each claim, on a thread of the runner's unless `on_loop` is said, as many at once as
+ * there are slots. It ends the run, or has it ended later. */
 typedef void (*baton_run_call)(void *arg, struct baton_run *run);
 
 /* What becomes of a function that still runs when its time is over: it cannot be killed. */
@@ -156,8 +156,8 @@ BATON_API enum baton_err baton_engine_open(const struct baton_runner_options *op
 BATON_API enum baton_err baton_engine_run(struct baton_engine *engine);
 
 /* Instead of baton_engine_run(), for who has a loop of his own: a descriptor that is readable when
- * there is something to do, for poll(2), select(2) or epoll(7), and what does it, which never waits.
- * At first, and then each time that the descriptor is readable, one thread at a time calls
+ * there is something to do, for poll(2), select(2) or epoll(7), and what does it, which never
+ * waits. At first, and then each time that the descriptor is readable, one thread at a time calls
  * baton_engine_step(), never from a function that it has called itself.
  *
  * False: it is over, and *ret_err, with the detail, is as baton_engine_run() says. True: it goes

@@ -300,7 +300,7 @@ const struct command commands[] = {
 			"The status is 1 if there is no such runner.\n"
 			"\n"
 			"      --json        one JSON object per runner, with its metrics\n"
-			"      --metrics     the metrics of all of them, as Prometheus reads them\n" STORE_HELP
+			"      --metrics     those of all, as Prometheus reads them\n" STORE_HELP
 			"\n"
 			"Example: baton runner drain web-3\n"
 			"baton-runner(1) says more.\n",

@@ -74,7 +74,7 @@ uint64_t handlers_restarts(const struct handlers *h);
 /* Another guardian in its place, when no run is left. Errors as of handlers_init(). */
 enum baton_err handlers_renew(struct handlers *h);
 
-/* When commands are killed, and the process is aborted that runs functions, whatever its loop does. */
+/* When commands are killed, or a process with functions is aborted, whatever its loop does. */
 void handlers_deadline(struct handlers *h, struct baton_mono at);
 
 /* There is no more to do: persistent workers may end by themselves. And how many have not yet. */
