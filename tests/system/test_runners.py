@@ -113,9 +113,12 @@ def storm(shop, halfway=None):
             halfway()
         witness.await_effects(rng.randrange(1, 2 * LANES * JOBS // ACTIONS // 3))
         rng.choice([crew.kill, crew.kill, crew.end, crew.freeze, crew.pause])()
-    deadline = time.monotonic() + PATIENCE
-    while shop.object('queue', 'show', 'q')['done'] < sum(map(len, put.values())):
-        assert time.monotonic() < deadline, shop.object('queue', 'show', 'q')
+    done, deadline = 0, time.monotonic() + PATIENCE
+    while done < sum(map(len, put.values())):
+        now = shop.object('queue', 'show', 'q')
+        if now['done'] > done:
+            done, deadline = now['done'], time.monotonic() + PATIENCE
+        assert time.monotonic() < deadline, now
     crew.done()
     assert witness.verdict(put) == []
     assert shop.object('queue', 'show', 'q')['done'] == sum(map(len, put.values()))
