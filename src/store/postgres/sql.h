@@ -2,8 +2,8 @@
 #ifndef POSTGRES_SQL_H
 #define POSTGRES_SQL_H
 
-/* How long a transaction waits for its client, who may have been stopped or cut off: others wait for
- * what it has locked, and have less patience than that only if they were told to. */
+/* How long a transaction waits for its client, who may have been stopped or cut off: others wait
+ * for what it has locked, and have less patience than that only if they were told to. */
 #define IDLE_MS "3000"
 #define IDLE_ENDED "25P03" /* the SQLSTATE of that */
 
