@@ -55,6 +55,8 @@ struct baton_batch {
 	/* 1 to BATON_NAME_MAX bytes of UTF-8 without control characters and '/'. */
 	struct baton_str queue;
 	struct baton_str lane;              /* as that, '/' allowed; empty: none           */
+	struct baton_str key;               /* as a lane: at most the queue's key_limit of
+	                                       its work run at once; not with a lane       */
 	enum baton_batch_class cls;         /* 0: work                                     */
 	enum baton_batch_delivery delivery; /* 0: earliest                                 */
 	enum baton_batch_slot slot;         /* 0: exclusive                                */

@@ -20,6 +20,7 @@ BATON_BEGIN
 #define BATON_QUEUE_ATTEMPTS_LANE 5
 #define BATON_QUEUE_ATTEMPTS_MAX 1000000
 #define BATON_QUEUE_WAITING_MAX UINT64_C(1000000000000)
+#define BATON_QUEUE_KEY_LIMIT_MAX 1000000
 #define BATON_QUEUE_SPAN_MAX_MS INT64_C(31536000000) /* a year: the longest dedupe and keep */
 
 /* Who hands out a queue's work. */
@@ -61,6 +62,12 @@ enum baton_on_dead {
 	BATON_ON_DEAD_HOLD /* it stands still until that one is revived or cancelled */
 };
 
+/* What becomes of a key while work that has it waits for its next attempt. */
+enum baton_hold_on_retry {
+	BATON_HOLD_KEEP = 1, /* it is kept: others wait too                                */
+	BATON_HOLD_GIVE_UP   /* it is given up, and the work queues again behind the others */
+};
+
 /* A plain record. */
 struct baton_queue_policy {
 	enum baton_queue_mode mode; /* changes only while nothing is claimed                    */
@@ -74,6 +81,9 @@ struct baton_queue_policy {
 	struct baton_duration dedupe; /* how long a source key is remembered                    */
 	struct baton_duration keep;   /* how long results are kept; 0: not at all               */
 	bool paused;                  /* nothing can be claimed                                 */
+	uint32_t key_limit; /* claims of one key at a time, 1 to BATON_QUEUE_KEY_LIMIT_MAX; can
+	                       be changed at any time                                            */
+	enum baton_hold_on_retry hold_on_retry;
 };
 
 /* Its fields, to be named together: BATON_POLICY_KEEP | BATON_POLICY_DEDUPE. */
@@ -94,8 +104,10 @@ enum baton_policy_field {
 	BATON_POLICY_ON_DEAD = 1 << 13,
 	BATON_POLICY_DEDUPE = 1 << 14,
 	BATON_POLICY_KEEP = 1 << 15,
-	BATON_POLICY_PAUSED = 1 << 16,
-	BATON_POLICY_ALL = (1 << 17) - 1
+	BATON_POLICY_KEY_LIMIT = 1 << 16,
+	BATON_POLICY_HOLD_ON_RETRY = 1 << 17,
+	BATON_POLICY_PAUSED = 1 << 18,
+	BATON_POLICY_ALL = (1 << 19) - 1
 };
 
 /* What a queue has that nobody has said anything about. */

@@ -95,6 +95,10 @@ BATON_API struct baton_store_time baton_store_now(const struct baton_store *stor
 /* Where the store is, fit to be shown: no secret is in it. Lives as long as the handle. */
 BATON_API const char *baton_store_where(const struct baton_store *store);
 
+/* The store's own id: random, given when it was made; whoever opens it under another address finds
+ * the same. Lives as long as the handle. */
+BATON_API const struct baton_id *baton_store_id(const struct baton_store *store);
+
 /* What is waited for. */
 struct baton_store_wait {
 	struct baton_str queue;  /* "": of any queue                                           */

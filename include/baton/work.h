@@ -68,6 +68,7 @@ struct baton_work_claim {
 	baton_fence fence;
 	struct baton_str queue;
 	struct baton_str lane; /* empty: none */
+	struct baton_str key;  /* empty: none */
 	uint32_t shard;        /* of the queue, where a runner claimed it */
 	struct baton_store_time claimed_at;
 	struct baton_store_time expires_at; /* or BATON_STORE_TIME_NEVER */
@@ -212,8 +213,9 @@ enum baton_why {
 	BATON_WHY_PAUSED,      /* its queue is                                         */
 	BATON_WHY_DELAYED,     /* until `due`                                          */
 	BATON_WHY_RETRY,       /* until `due`                                          */
-	BATON_WHY_BEHIND,      /* `ahead` comes first in its lane                      */
+	BATON_WHY_BEHIND,      /* `ahead` comes first in its lane, or of its key       */
 	BATON_WHY_LANE_HELD,   /* `ahead`, which is dead, holds its lane               */
+	BATON_WHY_KEY,         /* `ahead`, maybe with others, holds its key            */
 	BATON_WHY_DEAD,
 	BATON_WHY_DONE
 };
@@ -221,7 +223,7 @@ enum baton_why {
 /* All about one batch. What it points to belongs to its baton_work_page. */
 struct baton_work_info {
 	struct baton_work_batch batch; /* without payloads in a list */
-	struct baton_str queue, lane;
+	struct baton_str queue, lane, key;
 	enum baton_batch_state state;
 	struct baton_store_time due;      /* delayed, retry                                    */
 	struct baton_str error;           /* of the last attempt; in a list at most 200 bytes  */

@@ -4,6 +4,7 @@
  * is given back, so whoever waits asks again and again; but the end of a holder on this host, which
  * comes right after it has given back what it held, is noticed at once. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,6 +129,24 @@ static struct baton_duration patience_until(struct baton_mono until)
 	               : left;
 }
 
+/* The file beside which the locked files lie. However the store is called: those who share it share
+ * its latches; if it is in a server, those of this user on this host. NULL: errno says why. */
+static const char *find_beside(struct cluster *c)
+{
+	char id[33];
+	if (c->folder[0] == '\0')
+		return realpath(store_path(&c->store), c->path);
+	int len = snprintf(c->path, sizeof c->path, "%s/%s", c->folder,
+	                   baton_id_print(baton_store_id(c->store.handle), id));
+	int fd = len < (int)sizeof c->path
+	                 ? open(c->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)
+	                 : -1;
+	if (fd < 0)
+		return NULL;
+	close(fd);
+	return c->path;
+}
+
 static enum baton_err take(void *arg, struct baton_mono until,
                            struct baton_guardian_tenure *ret_tenure,
                            struct baton_claim_holder *ret_holder)
@@ -141,8 +160,7 @@ static enum baton_err take(void *arg, struct baton_mono until,
 	enum baton_err e = baton_store_open(&options, &c->store.handle);
 	if (e != BATON_OK)
 		return e;
-	/* However the store is called: those who share it share its latches. */
-	ret_tenure->beside = realpath(store_path(&c->store), c->path);
+	ret_tenure->beside = find_beside(c);
 	e = ret_tenure->beside ? claim(c, until, ret_tenure, ret_holder) : BATON_SYSTEM;
 	if (e == BATON_OK)
 		return BATON_OK;
@@ -262,17 +280,18 @@ int cluster_ready(struct cluster *c, const struct baton_subject *subject)
 	c->source = (struct baton_guardian_source){
 		.take = take, .renew = renew, .look = look, .release = release, .arg = c};
 	int status = store_find(&c->store, STORE_MADE);
-	if (status == EX_OK && !store_is_file(&c->store)) {
-		complain("'--cluster' needs a store in a file, sqlite:PATH, as yet");
-		status = EX_USAGE;
-	}
-	return status == EX_OK ? make_absolute(&c->store) : status;
+	if (status != EX_OK)
+		return status;
+	return store_is_file(&c->store) ? make_absolute(&c->store)
+	                                : store_folder(c->folder, sizeof c->folder - 64);
 }
 
 int cluster_fail(const struct cluster *c, enum baton_err e)
 {
-	char locks[BATON_STORE_PATH_MAX + 8];
-	snprintf(locks, sizeof locks, "%s.locks", store_path(&c->store));
+	char locks[PATH_MAX + 8];
+	bool file = c->folder[0] == '\0';
+	snprintf(locks, sizeof locks, "%s%s", file ? store_path(&c->store) : c->folder,
+	         file ? ".locks" : "");
 	if (e != BATON_SYSTEM || !denied(locks))
 		return store_fail(&c->store, e);
 	complain("%s; this user may not use it", baton_err_detail());

@@ -22,6 +22,7 @@ enum {
 	OPTION_JOIN,
 	OPTION_COMMAND,
 	OPTION_AFTER_COMMIT,
+	OPTION_CONCURRENCY_KEY,
 	OPTION_KEY,
 	OPTION_ATTEMPTS,
 	OPTION_FILE,
@@ -41,6 +42,7 @@ struct request {
 static const struct option options[] = {
 	STORE_OPTIONS,
 	{"lane", required_argument, NULL, OPTION_LANE},
+	{"concurrency-key", required_argument, NULL, OPTION_CONCURRENCY_KEY},
 	{"delay", required_argument, NULL, OPTION_DELAY},
 	{"at", required_argument, NULL, OPTION_AT},
 	{"priority", required_argument, NULL, OPTION_PRIORITY},
@@ -68,6 +70,8 @@ static bool take(void *arg, int option, const char *value)
 	switch (option) {
 	case OPTION_LANE:
 		return name_other("lane's name", value, &r->batch.lane);
+	case OPTION_CONCURRENCY_KEY:
+		return name_other("concurrency key", value, &r->batch.key);
 	case OPTION_DELAY:
 		r->delayed = true;
 		return span_parse("--delay", value, &limits, &r->batch.delay);
@@ -103,7 +107,9 @@ static bool take(void *arg, int option, const char *value)
 /* What cannot be together. */
 static bool fits(const struct request *r)
 {
-	if (r->delayed && r->dated)
+	if (r->batch.lane.len > 0 && r->batch.key.len > 0)
+		complain("--lane and --concurrency-key cannot be together");
+	else if (r->delayed && r->dated)
 		complain("--delay and --at cannot be together");
 	else if (r->batch.slot == BATON_JOIN && r->batch.cls == BATON_COMMAND)
 		complain("--join and --command cannot be together: a command is claimed alone");

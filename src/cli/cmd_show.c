@@ -65,15 +65,17 @@ static void print_claim(struct line *line, const struct baton_work_info *info)
 	field_time(line, "expires", info->expires_at);
 }
 
-static void print_text(struct out *out, const struct request *r, const struct baton_work_info *info)
+static void print_text(struct out *out, const struct request *r, const struct baton_work_info *info,
+                       const struct baton_work_info *ahead)
 {
 	struct line line = {.out = out};
 	field(&line, "id", baton_str_z(info->batch.id.text));
 	field(&line, "queue", info->queue);
 	field_some(&line, "lane", info->lane);
+	field_some(&line, "key", info->key);
 	field(&line, "state", baton_str_z(job_state_name(info->state)));
 	line_text(&line, "why       ");
-	job_why(&line, info, baton_store_now(r->store.handle));
+	job_why(&line, info, ahead, baton_store_now(r->store.handle));
 	line_end(&line);
 	field_number(&line, "attempt", info->batch.attempt);
 	field_number(&line, "priority", info->batch.priority);
@@ -88,16 +90,14 @@ static void print_text(struct out *out, const struct request *r, const struct ba
 		field(&line, "payload", info->batch.payloads[i]);
 }
 
-static void print_json(struct out *out, const struct baton_work_info *info)
+static void print_json(struct out *out, const struct baton_work_info *info,
+                       const struct baton_work_info *ahead)
 {
 	struct json json = {.line = {.out = out}};
 	json_open(&json, NULL);
 	job_json(&json, info);
 	json_text(&json, "why", job_why_name(info->why));
-	if (info->ahead.text[0] != '\0')
-		json_text(&json, "ahead", info->ahead.text);
-	else
-		json_null(&json, "ahead");
+	job_json_ahead(&json, info, ahead);
 	if (info->result.len > 0)
 		json_bytes(&json, "result", info->result);
 	else
@@ -116,12 +116,15 @@ static int run(struct out *out, struct request *r)
 	if (status != EX_OK)
 		return status;
 	const struct baton_work_info *info = &page->infos[0];
+	struct baton_work_page *other = lookup_ahead(&r->store, info);
+	const struct baton_work_info *ahead = other ? &other->infos[0] : NULL;
 	if (r->store.json)
-		print_json(out, info);
+		print_json(out, info, ahead);
 	else if (!r->payload)
-		print_text(out, r, info);
+		print_text(out, r, info, ahead);
 	for (size_t i = 0; r->payload && i < info->batch.count; i++)
 		out_bytes(out, info->batch.payloads[i].ptr, info->batch.payloads[i].len);
+	baton_work_page_free(other);
 	baton_work_page_free(page);
 	return EX_OK;
 }

@@ -11,7 +11,8 @@ struct request {
 	struct baton_batch_id id;
 };
 
-static void print_json(struct out *out, const struct baton_work_info *info)
+static void print_json(struct out *out, const struct baton_work_info *info,
+                       const struct baton_work_info *ahead)
 {
 	struct json json = {.line = {.out = out}};
 	struct baton_store_time due = info->due;
@@ -19,10 +20,8 @@ static void print_json(struct out *out, const struct baton_work_info *info)
 	json_text(&json, "id", info->batch.id.text);
 	json_text(&json, "why", job_why_name(info->why));
 	json_time(&json, "due", due.ms > 0 ? due : BATON_STORE_TIME_NEVER);
-	if (info->ahead.text[0] != '\0')
-		json_text(&json, "ahead", info->ahead.text);
-	else
-		json_null(&json, "ahead");
+	job_json_key(&json, info->key);
+	job_json_ahead(&json, info, ahead);
 	json_close(&json);
 	json_end(&json);
 }
@@ -36,12 +35,15 @@ static int run(struct out *out, struct request *r)
 		status = lookup(&r->store, &r->id, &page);
 	if (status != EX_OK)
 		return status;
+	struct baton_work_page *other = lookup_ahead(&r->store, &page->infos[0]);
+	const struct baton_work_info *ahead = other ? &other->infos[0] : NULL;
 	if (r->store.json) {
-		print_json(out, &page->infos[0]);
+		print_json(out, &page->infos[0], ahead);
 	} else {
-		job_why(&line, &page->infos[0], baton_store_now(r->store.handle));
+		job_why(&line, &page->infos[0], ahead, baton_store_now(r->store.handle));
 		line_end(&line);
 	}
+	baton_work_page_free(other);
 	baton_work_page_free(page);
 	return EX_OK;
 }

@@ -45,6 +45,7 @@ int cmd_runner(struct out *out, int argc, char **argv);
 int cmd_schedule(struct out *out, int argc, char **argv);
 int cmd_show(struct out *out, int argc, char **argv);
 int cmd_snooze(struct out *out, int argc, char **argv);
+int cmd_top(struct out *out, int argc, char **argv);
 int cmd_watch(struct out *out, int argc, char **argv);
 int cmd_where(struct out *out, int argc, char **argv);
 int cmd_why(struct out *out, int argc, char **argv);

@@ -37,6 +37,8 @@ const struct command commands[] = {
 			"the job. '-' reads the payload from standard input.\n"
 			"\n"
 			"      --lane L        in that lane, behind what is there\n"
+			"      --concurrency-key K\n"
+			"                      at most key-limit jobs of a key run at once\n"
 			"      --delay D       not before D has passed, such as 90s or 5min\n"
 			"      --at T          not before T: 2026-02-28T09:05:00Z or @1772269500\n"
 			"      --priority N    0 to 9, higher first, between the lanes of a queue\n"
@@ -251,7 +253,8 @@ const struct command commands[] = {
 			"\n"
 			"The keys are mode, shards, payload-max, waiting-max, attempts, backoff,\n"
 			"base, cap, lane-attempts, lane-backoff, lane-base, lane-cap, on-retry,\n"
-			"on-dead, dedupe and keep; baton-queue(1) explains them.\n"
+			"on-dead, dedupe, keep, key-limit and hold-on-retry; baton-queue(1)\n"
+			"explains them.\n"
 			"\n"
 			"      --json        one JSON object per queue\n" STORE_HELP "\n"
 			"Example: baton queue set mail attempts=3 keep=1d\n",
@@ -316,6 +319,22 @@ const struct command commands[] = {
 		.run = cmd_where,
 	},
 	{
+		.name = "top",
+		.usage = "[OPTION]...",
+		.summary = "show how a store stands, all the time",
+		.text = "Queues, runners, which runner has which shards, and the jobs that died\n"
+			"last, on the whole terminal. Tab goes from the queues to the dead jobs\n"
+			"and back, Up and Down choose one; p pauses or resumes a queue, r brings\n"
+			"a dead job back, c cancels it; q ends it.\n"
+			"\n"
+			"      --once        print it once, as tables\n"
+			"      --interval D  look again after that time, 1s if not given\n"
+			"      --json        with --once: one JSON object per queue, runner and\n"
+			"                    dead job\n" STORE_HELP "\n"
+			"Example: baton top\n",
+		.run = cmd_top,
+	},
+	{
 		.name = "backup",
 		.usage = "[OPTION]... FILE",
 		.summary = "copy a store while it is in use",
@@ -369,8 +388,8 @@ const struct command commands[] = {
 			"      --cluster       hold it in a store instead, by a lease of 30s, or\n"
 			"                      of --ttl; if that cannot be renewed, the command\n"
 			"                      is ended before it is over\n"
-			"      --store S       sqlite:PATH, instead of $BATON_STORE or of one of\n"
-			"                      this user's own\n"
+			"      --store S       sqlite:PATH or postgresql://HOST/DATABASE, instead\n"
+			"                      of $BATON_STORE or of one of this user's own\n"
 			"  -v, --verbose       say when it is held\n"
 			"\n"
 			"The status is that of the command; 75 it yielded, 76 the name was lost.\n"
@@ -420,8 +439,8 @@ const struct command commands[] = {
 			"\n"
 			"      --fleet PATH  the fleet's file\n"
 			"      --cluster     what is held in a store instead, by a lease\n"
-			"      --store S     sqlite:PATH, instead of $BATON_STORE or of one\n"
-			"                    of this user's own\n"
+			"      --store S     sqlite:PATH or postgresql://HOST/DATABASE, instead\n"
+			"                    of $BATON_STORE or of one of this user's own\n"
 			"  -v, --verbose     say on standard error which fleet or store is used\n",
 		.run = cmd_force_release,
 	},

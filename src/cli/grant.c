@@ -37,6 +37,7 @@ static void put_json(struct json *j, const struct baton_work_claim *claim)
 	json_number(j, "fence", claim->fence.v);
 	json_bytes(j, "queue", claim->queue);
 	job_json_lane(j, claim->lane);
+	job_json_key(j, claim->key);
 	json_time(j, "claimed", claim->claimed_at);
 	json_time(j, "expires", claim->expires_at);
 	json_open_list(j, "jobs");
@@ -87,6 +88,7 @@ void grant_shell(struct out *out, const struct baton_work_claim *claim)
 	             baton_str_z(baton_store_time_print(claim->expires_at, text)));
 	shell_export(&line, "BATON_QUEUE", claim->queue);
 	shell_export(&line, "BATON_LANE", claim->lane);
+	shell_export(&line, "BATON_KEY", claim->key);
 	shell_export(&line, "BATON_JOB", baton_str_z(claim->batches[0].id.text));
 	export_number(&line, "BATON_ATTEMPT", claim->batches[0].attempt);
 	export_payloads(&line, &claim->batches[0]);
@@ -98,6 +100,6 @@ void grant_shell_none(struct out *out, int status)
 {
 	out_print(out,
 	          "unset BATON_CLAIM BATON_TOKEN BATON_FENCE BATON_EXPIRES BATON_QUEUE BATON_LANE "
-	          "BATON_JOB BATON_ATTEMPT BATON_PAYLOADS BATON_PAYLOAD; (exit %d)\n",
+	          "BATON_KEY BATON_JOB BATON_ATTEMPT BATON_PAYLOADS BATON_PAYLOAD; (exit %d)\n",
 	          status);
 }

@@ -16,7 +16,8 @@ static const char *const states[] = {
 static const char *const whys[] = {
 	[BATON_WHY_NOTHING] = "claimed", [BATON_WHY_READY] = "ready", [BATON_WHY_PAUSED] = "paused",
 	[BATON_WHY_DELAYED] = "delayed", [BATON_WHY_RETRY] = "retry", [BATON_WHY_BEHIND] = "behind",
-	[BATON_WHY_LANE_HELD] = "held",  [BATON_WHY_DEAD] = "dead",   [BATON_WHY_DONE] = "done",
+	[BATON_WHY_LANE_HELD] = "held",  [BATON_WHY_KEY] = "key",     [BATON_WHY_DEAD] = "dead",
+	[BATON_WHY_DONE] = "done",
 };
 
 const char *job_state_name(enum baton_batch_state state)
@@ -97,19 +98,27 @@ void job_json_lane(struct json *j, struct baton_str lane)
 		json_null(j, "lane");
 }
 
+void job_json_key(struct json *j, struct baton_str key)
+{
+	if (key.len > 0)
+		json_bytes(j, "concurrency_key", key);
+	else
+		json_null(j, "concurrency_key");
+}
+
 /* A moment that is not known is 0. */
 static void moment(struct json *j, const char *key, struct baton_store_time t)
 {
 	json_time(j, key, t.ms > 0 ? t : BATON_STORE_TIME_NEVER);
 }
 
-static void claim_json(struct json *j, const struct baton_work_info *info)
+static void claim_json(struct json *j, const char *name, const struct baton_work_info *info)
 {
-	if (info->state != BATON_BATCH_CLAIMED) {
-		json_null(j, "claim");
+	if (!info || info->state != BATON_BATCH_CLAIMED) {
+		json_null(j, name);
 		return;
 	}
-	json_open(j, "claim");
+	json_open(j, name);
 	json_bytes(j, "id", info->claim);
 	json_number(j, "fence", info->fence.v);
 	json_text(j, "owner", info->owner.id);
@@ -124,6 +133,7 @@ void job_json(struct json *j, const struct baton_work_info *info)
 	job_json_batch(j, &info->batch);
 	json_bytes(j, "queue", info->queue);
 	job_json_lane(j, info->lane);
+	job_json_key(j, info->key);
 	json_text(j, "state", job_state_name(info->state));
 	moment(j, "due", info->due);
 	if (info->error.len > 0)
@@ -131,7 +141,17 @@ void job_json(struct json *j, const struct baton_work_info *info)
 	else
 		json_null(j, "error");
 	moment(j, "ended", info->ended_at);
-	claim_json(j, info);
+	claim_json(j, "claim", info);
+}
+
+void job_json_ahead(struct json *j, const struct baton_work_info *info,
+                    const struct baton_work_info *ahead)
+{
+	if (info->ahead.text[0] != '\0')
+		json_text(j, "ahead", info->ahead.text);
+	else
+		json_null(j, "ahead");
+	claim_json(j, "holder", ahead);
 }
 
 /* "until 2026-02-28 09:05:00 (in 12s)" */
@@ -172,7 +192,27 @@ static void tell_claimed(struct line *line, const struct baton_work_info *info,
 		line_text(line, "; it is to be cancelled");
 }
 
-void job_why(struct line *line, const struct baton_work_info *info, struct baton_store_time now)
+/* Which key it waits for, and who has it since when. */
+static void tell_key(struct line *line, const struct baton_work_info *info,
+                     const struct baton_work_info *ahead, struct baton_store_time now)
+{
+	char when[WALL_TEXT], ago[BATON_DURATION_TEXT];
+	line_text(line, "is ready, but waits for its key ");
+	line_shown(line, info->key);
+	line_print(line, ", which job %s holds", info->ahead.text);
+	if (ahead && ahead->state == BATON_BATCH_CLAIMED) {
+		line_text(line, ", claimed by ");
+		line_shown(line, baton_str_z(ahead->owner.id));
+		line_print(line, " at %s, %s ago", wall_print(ahead->claimed_at, when),
+		           wall_span(baton_store_time_sub(now, ahead->claimed_at), ago));
+	} else if (ahead && ahead->state == BATON_BATCH_RETRY) {
+		line_text(line, " and keeps for its next attempt ");
+		until(line, ahead->due, now);
+	}
+}
+
+void job_why(struct line *line, const struct baton_work_info *info,
+             const struct baton_work_info *ahead, struct baton_store_time now)
 {
 	char when[WALL_TEXT];
 	line_print(line, "job %s ", info->batch.id.text);
@@ -198,12 +238,16 @@ void job_why(struct line *line, const struct baton_work_info *info, struct baton
 		tell_error(line, info);
 		break;
 	case BATON_WHY_BEHIND:
-		line_print(line, "is ready, but job %s comes first in its lane", info->ahead.text);
+		line_print(line, "is ready, but job %s comes first %s", info->ahead.text,
+		           info->key.len > 0 ? "of its key" : "in its lane");
 		break;
 	case BATON_WHY_LANE_HELD:
 		line_print(line, "is ready, but job %s, which is dead, holds its lane: ",
 		           info->ahead.text);
 		line_text(line, "retry or cancel that one");
+		break;
+	case BATON_WHY_KEY:
+		tell_key(line, info, ahead, now);
 		break;
 	case BATON_WHY_DEAD:
 		line_print(line, "has failed for good at %s", wall_print(info->ended_at, when));

@@ -25,11 +25,20 @@ void job_json_batch(struct json *j, const struct baton_work_batch *batch);
 /* Adds the name of a lane, or null. */
 void job_json_lane(struct json *j, struct baton_str lane);
 
+/* Adds its concurrency key, or null. */
+void job_json_key(struct json *j, struct baton_str key);
+
 /* Adds all that is known of a job. */
 void job_json(struct json *j, const struct baton_work_info *info);
 
-/* Adds one sentence that says why the job is not running. */
-void job_why(struct line *line, const struct baton_work_info *info, struct baton_store_time now);
+/* Adds one sentence that says why the job is not running. `ahead` is the one that keeps it, or
+ * NULL. */
+void job_why(struct line *line, const struct baton_work_info *info,
+             const struct baton_work_info *ahead, struct baton_store_time now);
+
+/* Adds "ahead", the job that keeps it, and "holder", who has claimed that one; or null. */
+void job_json_ahead(struct json *j, const struct baton_work_info *info,
+                    const struct baton_work_info *ahead);
 
 /* The reason in one word. */
 const char *job_why_name(enum baton_why why);

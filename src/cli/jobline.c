@@ -98,6 +98,11 @@ static bool on_lane(struct reader *r, struct baton_str value)
 	return keep(r, value, &r->job.batch.lane);
 }
 
+static bool on_concurrency_key(struct reader *r, struct baton_str value)
+{
+	return keep(r, value, &r->job.batch.key);
+}
+
 static bool on_key(struct reader *r, struct baton_str value)
 {
 	return keep(r, value, &r->job.batch.source);
@@ -181,6 +186,7 @@ static const struct field fields[] = {
 	{"payload", "any value", on_payload, NULL, NULL},
 	{"payload_base64", "a string of base64 with its padding", on_base64, NULL, NULL},
 	{"lane", "a string", on_lane, NULL, NULL},
+	{"concurrency_key", "a string", on_concurrency_key, NULL, NULL},
 	{"delay", "seconds, or a string such as \"5min\"", on_delay, on_delay_number, NULL},
 	{"at", "a string such as \"2026-02-28T09:05:00Z\", or seconds since 1970", on_at,
          on_at_number, NULL},

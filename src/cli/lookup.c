@@ -15,3 +15,11 @@ int lookup(const struct store *store, const struct baton_batch_id *id,
 	}
 	return e == BATON_OK ? EX_OK : store_fail(store, e);
 }
+
+struct baton_work_page *lookup_ahead(const struct store *store, const struct baton_work_info *info)
+{
+	struct baton_work_page *page = NULL;
+	if (info->ahead.text[0] != '\0')
+		baton_work_get(store->handle, &info->ahead, &page);
+	return page;
+}

@@ -13,4 +13,7 @@
 int lookup(const struct store *store, const struct baton_batch_id *id,
            struct baton_work_page **ret_page);
 
+/* The job that keeps that one from running, to be freed. NULL: there is none, or it is gone. */
+struct baton_work_page *lookup_ahead(const struct store *store, const struct baton_work_info *info);
+
 #endif

@@ -156,6 +156,14 @@ static int make_folder(char *folder)
 	return EX_OK;
 }
 
+int store_folder(char *folder, size_t size)
+{
+	if (state_folder(folder, size))
+		return make_folder(folder);
+	complain("there is no folder for locked files: set HOME or XDG_STATE_HOME");
+	return EX_USAGE;
+}
+
 static int take_default(struct store *s, enum store_need need)
 {
 	char folder[BATON_STORE_PATH_MAX - sizeof FILE_NAME];

@@ -55,6 +55,10 @@ int store_open(struct store *s, enum store_need need);
 /* Whether it is in a file of this host. */
 bool store_is_file(const struct store *s);
 
+/* Makes the folder in which this user's own store lies, and finds it. Returns EX_OK, or another
+ * status after one line on standard error. */
+int store_folder(char *folder, size_t size);
+
 /* The path in s->where, once that is found. */
 const char *store_path(const struct store *s);
 

@@ -73,11 +73,21 @@ static bool retry_is_given(const struct baton_retry *r)
 	return r->attempts != 0 || r->backoff != 0 || r->base.ns != 0 || r->cap.ns != 0;
 }
 
+static enum baton_err check_key(const struct baton_batch *b)
+{
+	if (b->key.len > 0 && b->lane.len > 0)
+		return fail(BATON_INVALID,
+		            "both a lane and a key are given: only one of them is allowed");
+	return check_optional("key", b->key);
+}
+
 enum baton_err batch_check(const struct baton_batch *b)
 {
 	enum baton_err e = batch_check_queue(b->queue);
 	if (e == BATON_OK)
 		e = check_optional("lane's name", b->lane);
+	if (e == BATON_OK)
+		e = check_key(b);
 	if (e == BATON_OK)
 		e = check_optional("group's name", b->group);
 	if (e == BATON_OK)
@@ -135,6 +145,9 @@ void batch_digest(const struct baton_batch *b, uint8_t out[DIGEST_SIZE])
 	digest_number(&d, b->count);
 	for (size_t i = 0; i < b->count; i++)
 		digest_str(&d, b->payloads[i]);
+	/* What was put before there were keys has the digest that it had. */
+	if (b->key.len > 0)
+		digest_str(&d, b->key);
 	digest_end(&d, out);
 }
 

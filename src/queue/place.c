@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/digest.h"
+#include "queue/line.h"
 
 #define BYTES 7
 
@@ -19,4 +20,9 @@ uint32_t place_of_lane(struct baton_str queue, struct baton_str lane, uint32_t s
 	for (int i = 0; i < BYTES; i++)
 		number = number << 8 | digest[i];
 	return (uint32_t)(number % shards);
+}
+
+uint32_t place_of_line(struct baton_str queue, struct baton_str name, uint32_t shards)
+{
+	return place_of_lane(queue, line_is_keyed(name) ? line_key(name) : name, shards);
 }

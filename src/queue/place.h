@@ -10,4 +10,7 @@
  * modulo the number of shards. */
 uint32_t place_of_lane(struct baton_str queue, struct baton_str lane, uint32_t shards);
 
+/* That of a line, which a lane's name or a key gives; see line.h. Not of no line. */
+uint32_t place_of_line(struct baton_str queue, struct baton_str name, uint32_t shards);
+
 #endif

@@ -23,6 +23,8 @@ struct baton_queue_policy baton_queue_policy_default(void)
 		.on_retry = BATON_ON_RETRY_BLOCK,
 		.on_dead = BATON_ON_DEAD_CONTINUE,
 		.dedupe = baton_duration_ms(DAY_MS),
+		.key_limit = 1,
+		.hold_on_retry = BATON_HOLD_KEEP,
 	};
 }
 
@@ -82,6 +84,8 @@ enum baton_err baton_queue_policy_check(const struct baton_queue_policy *p)
 		{{"waiting_max", 0, BATON_QUEUE_WAITING_MAX}, p->waiting_max},
 		{{"on_retry", BATON_ON_RETRY_BLOCK, BATON_ON_RETRY_PASS}, p->on_retry},
 		{{"on_dead", BATON_ON_DEAD_CONTINUE, BATON_ON_DEAD_HOLD}, p->on_dead},
+		{{"key_limit", 1, BATON_QUEUE_KEY_LIMIT_MAX}, p->key_limit},
+		{{"hold_on_retry", BATON_HOLD_KEEP, BATON_HOLD_GIVE_UP}, p->hold_on_retry},
 	};
 	static const struct range dedupe = {"dedupe", 1, BATON_QUEUE_SPAN_MAX_MS};
 	static const struct range keep = {"keep", 0, BATON_QUEUE_SPAN_MAX_MS};
@@ -121,6 +125,8 @@ static const struct {
 	{PART(on_dead)},
 	{PART(dedupe)},
 	{PART(keep)},
+	{PART(key_limit)},
+	{PART(hold_on_retry)},
 	{PART(paused)},
 };
 #define PARTS (sizeof parts / sizeof parts[0])

@@ -14,7 +14,7 @@
 #include "runner/payload.h"
 
 #define GRACE_MS 5000
-#define VARIABLES 8
+#define VARIABLES 9
 #define VARIABLE_MAX (BATON_NAME_MAX + 64)
 #define LINES_MAX (UINT64_C(1) << 30)
 
@@ -78,6 +78,8 @@ static void environment_make(struct environment *e, const struct baton_work_clai
 	snprintf(e->texts[5], VARIABLE_MAX, "BATON_SEQ=%" PRIu64, first->seq);
 	snprintf(e->texts[6], VARIABLE_MAX, "BATON_JOB=%s", first->id.text);
 	snprintf(e->texts[7], VARIABLE_MAX, "BATON_JOBS=%zu", claim->count);
+	snprintf(e->texts[8], VARIABLE_MAX, "BATON_KEY=%.*s", (int)claim->key.len,
+	         claim->key.len > 0 ? claim->key.ptr : "");
 	for (size_t i = 0; i < VARIABLES; i++)
 		e->env[i] = e->texts[i];
 	e->env[VARIABLES] = NULL;

@@ -31,8 +31,8 @@ static bool copy_payloads(struct arena *a, struct baton_batch *b)
 static bool copy_batch(struct arena *a, struct baton_batch *b)
 {
 	return arena_copy(a, b->queue, &b->queue) && arena_copy(a, b->lane, &b->lane) &&
-	       arena_copy(a, b->group, &b->group) && arena_copy(a, b->source, &b->source) &&
-	       copy_payloads(a, b);
+	       arena_copy(a, b->key, &b->key) && arena_copy(a, b->group, &b->group) &&
+	       arena_copy(a, b->source, &b->source) && copy_payloads(a, b);
 }
 
 static bool copy_emits(struct arena *a, struct core_end *end)

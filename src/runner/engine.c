@@ -350,10 +350,11 @@ static void tell_detachment(struct baton_engine *e)
 	e->generation = info.generation;
 	if (options_of(e)->changed)
 		options_of(e)->changed(options_of(e)->arg, &info);
+	const char *why = core_failure(e->core);
 	if (info.state == BATON_DETACHED)
 		BATON_LOG(options_of(e)->log, BATON_LOG_WARN, "detached",
 		          baton_field_str("reason", baton_str_z(info.text)),
-		          baton_field_str("why", baton_str_z(core_failure(e->core))));
+		          baton_field_str("why", baton_str_z(why[0] ? why : "-")));
 	else
 		BATON_LOG(options_of(e)->log, BATON_LOG_INFO, "attached again",
 		          baton_field_uint("generation", info.generation));

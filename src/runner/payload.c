@@ -80,6 +80,14 @@ static void add_job(struct buf *buf, yajl_gen gen, const struct baton_work_batch
 	buf_append_str(buf, BATON_STR("}"));
 }
 
+static void add_optional(struct buf *buf, yajl_gen gen, struct baton_str text)
+{
+	if (text.len > 0)
+		add_text(gen, text);
+	else
+		buf_append_str(buf, BATON_STR("null"));
+}
+
 enum baton_err payload_claim(struct buf *buf, const struct baton_work_claim *claim)
 {
 	yajl_gen gen;
@@ -90,10 +98,9 @@ enum baton_err payload_claim(struct buf *buf, const struct baton_work_claim *cla
 	           claim->fence.v);
 	add_text(gen, claim->queue);
 	buf_append_str(buf, BATON_STR(",\"lane\":"));
-	if (claim->lane.len > 0)
-		add_text(gen, claim->lane);
-	else
-		buf_append_str(buf, BATON_STR("null"));
+	add_optional(buf, gen, claim->lane);
+	buf_append_str(buf, BATON_STR(",\"concurrency_key\":"));
+	add_optional(buf, gen, claim->key);
 	buf_printf(buf, ",\"attempt\":%" PRIu32 ",\"jobs\":[", claim->batches[0].attempt);
 	for (size_t i = 0; i < claim->count; i++) {
 		if (i > 0)

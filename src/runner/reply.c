@@ -165,6 +165,11 @@ static bool on_lane(struct reader *r, struct baton_str value)
 	return keep(r, value, &r->last->batch.lane);
 }
 
+static bool on_concurrency_key(struct reader *r, struct baton_str value)
+{
+	return keep(r, value, &r->last->batch.key);
+}
+
 static bool on_key(struct reader *r, struct baton_str value)
 {
 	return keep(r, value, &r->last->batch.source);
@@ -265,6 +270,7 @@ static const struct field emit_fields[] = {
          .takes = "a string of base64 with its padding",
          .string = on_base64},
 	{.name = "lane", .takes = "a string", .string = on_lane},
+	{.name = "concurrency_key", .takes = "a string", .string = on_concurrency_key},
 	{.name = "delay",
          .takes = "seconds, or a string such as \"5min\"",
          .string = on_delay,

@@ -140,6 +140,11 @@ struct baton_store_time baton_store_now(const struct baton_store *store)
 	return store->clock->wall(store->clock);
 }
 
+const struct baton_id *baton_store_id(const struct baton_store *store)
+{
+	return &store->name;
+}
+
 const char *baton_store_where(const struct baton_store *store)
 {
 	return store->where;

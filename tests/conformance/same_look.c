@@ -52,6 +52,7 @@ static void compare_info(struct same *s, const struct baton_work_info *a,
 	SAME(s, "due", a->due.ms, b->due.ms);
 	same_text(s, "queue", a->queue, b->queue);
 	same_text(s, "lane", a->lane, b->lane);
+	same_text(s, "key", a->key, b->key);
 	same_text(s, "error", a->error, b->error);
 	same_text(s, "result", a->result, b->result);
 	SAME(s, "ended_at", a->ended_at.ms, b->ended_at.ms);

@@ -3,6 +3,7 @@
 
 static const char *const queues[SAME_QUEUES] = {"a", "b"};
 static const char *const lanes[SAME_LANES] = {"", "x", "y", "z"};
+static const char *const keys[] = {"k", "l", "x"};
 static const char *const groups[] = {"", "", "g"};
 static const char *const sources[] = {"k0", "k1", "k2", "k3", "k4"};
 static const struct baton_str payloads[] = {{"one", 3}, {"two", 3}};
@@ -50,6 +51,10 @@ static struct baton_batch make_batch(struct same *s, const uint32_t *n)
 {
 	struct baton_batch b = batch_of(pick_queue(n), pick_lane(n[1]), &payloads[n[2] % 2]);
 	b.priority = n[3] % 3;
+	if (n[11] % 3 == 0) {
+		b.key = baton_str_z(keys[n[11] % 9 / 3]);
+		b.lane.len = 0;
+	}
 	if (n[4] % 2 == 0) {
 		b.slot = BATON_JOIN;
 		b.group = baton_str_z(groups[n[5] % 3]);
@@ -67,7 +72,8 @@ static struct baton_batch make_batch(struct same *s, const uint32_t *n)
 	if (n[9] % 6 == 0)
 		b.retry = (struct baton_retry){1 + n[9] % 3, BATON_BACKOFF_FIXED,
 		                               baton_duration_ms(50), baton_duration_ms(50)};
-	did(s, " %s/%s%s%s%s%s", pick_queue(n), pick_lane(n[1]), b.slot ? " join" : "",
+	did(s, " %s/%.*s key %.*s%s%s%s%s", pick_queue(n), (int)b.lane.len, pick_lane(n[1]),
+	    (int)b.key.len, b.key.len > 0 ? b.key.ptr : "", b.slot ? " join" : "",
 	    b.cls ? " command" : "", b.delivery ? " after-commit" : "",
 	    b.retry.attempts ? " retry" : "");
 	did(s, " priority %u delay %lld at %lld source %.*s", b.priority,
@@ -128,6 +134,7 @@ static void compare_claimed(struct same *s, const struct baton_work_claim *a,
                             const struct baton_work_claim *b)
 {
 	same_text(s, "lane", a->lane, b->lane);
+	same_text(s, "key", a->key, b->key);
 	same_text(s, "queue", a->queue, b->queue);
 	SAME(s, "claimed_at", a->claimed_at.ms, b->claimed_at.ms);
 	SAME(s, "expires_at", a->expires_at.ms, b->expires_at.ms);
@@ -429,6 +436,8 @@ static void do_policy(struct same *s, const uint32_t *n)
 	p.waiting_max = n[8] % 4 == 0 ? 1 + n[8] % 20 : 0;
 	p.mode = (enum baton_queue_mode)(1 + n[9] % 3);
 	p.paused = n[10] % 8 == 0;
+	p.key_limit = 1 + n[11] % 3;
+	p.hold_on_retry = n[11] / 3 % 2 ? BATON_HOLD_KEEP : BATON_HOLD_GIVE_UP;
 	for (int i = 0; i < SIDES; i++)
 		e[i] = said(s, i, baton_queue_set(s->w[i].store, baton_str_z(pick_queue(n)), &p));
 	did(s, " %s: %s", pick_queue(n), baton_err_name(e[0]));
@@ -436,6 +445,7 @@ static void do_policy(struct same *s, const uint32_t *n)
 	    (int)p.mode, retry.attempts, (int)p.on_retry, (int)p.on_dead,
 	    (long long)p.keep.ns / 1000000, (long long)p.dedupe.ns / 1000000,
 	    (unsigned long long)p.waiting_max, p.paused ? " paused" : "");
+	did(s, " key_limit %u hold_on_retry %d", p.key_limit, (int)p.hold_on_retry);
 	SAME(s, "queue_set", e[0], e[1]);
 	compare_said(s);
 }

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+import databases
 import locks
 
 PATIENCE = 120      # seconds that something may take that is certain to happen
@@ -25,10 +26,10 @@ def baton():
 class Shop:
     """The program on a store of its own."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, store=None):
         self.folder = folder
         self.path = str(folder / 'store.db')
-        self.store = f'sqlite:{self.path}'
+        self.store = store or f'sqlite:{self.path}'
         unwanted = ('NO_COLOR', 'BATON_CLAIM', 'BATON_TOKEN')
         self.env = {k: v for k, v in os.environ.items() if k not in unwanted}
         self.env.update(BATON_STORE=self.store, BATON_FLEET=str(folder / 'fleet'), TZ='UTC')
@@ -96,6 +97,31 @@ class Shop:
 def shop(tmp_path):
     tmp_path.chmod(0o700)
     shop = Shop(tmp_path)
+    yield shop
+    shop.end()
+
+
+@pytest.fixture(scope='session')
+def server():
+    if not databases.tools():
+        pytest.skip('no PostgreSQL server is installed')
+    database = databases.Database()
+    yield database
+    database.done()
+
+
+@pytest.fixture
+def database(server):
+    """A PostgreSQL server with an empty database, which the test may stop, and starts again."""
+    server.renew()
+    return server
+
+
+@pytest.fixture
+def far_shop(tmp_path, database):
+    """One whose store is in that server."""
+    tmp_path.chmod(0o700)
+    shop = Shop(tmp_path, database.info())
     yield shop
     shop.end()
 

@@ -1,10 +1,11 @@
 /* A handler that leaves traces for a witness: it notes when it enters and leaves a lane, under
  * which fence, and whether anybody else is in that lane. A process that dies is out of its lane.
  *
- *	effect FOLDER MS
+ *	effect FOLDER MS [daemon]
  *
  * Notes are lines of FOLDER/notes: E lane seq fence attempt, L lane seq fence, or X lane seq for
- * two in one lane. A byte in the pipe FOLDER/pipe wakes who counts them. It stays for MS. */
+ * two in one lane. A byte in the pipe FOLDER/pipe wakes who counts them. It stays for MS. With
+ * "daemon" it leaves a process behind that has left its session, and is in the lane while it lives. */
 #include <err.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const char *value(const char *name)
@@ -41,11 +43,23 @@ static void note(int notes, const char *what)
 		err(1, "a note cannot be written");
 }
 
+static void leave_daemon(void)
+{
+	pid_t child = fork();
+	if (child == 0) {
+		setsid();
+		if (fork() == 0)
+			pause();
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+}
+
 int main(int argc, char **argv)
 {
 	char name[512];
-	if (argc != 3)
-		errx(64, "usage: effect FOLDER MS");
+	if (argc < 3)
+		errx(64, "usage: effect FOLDER MS [daemon]");
 	int notes = open_in(argv[1], "notes", O_WRONLY | O_APPEND);
 	int pipe = open_in(argv[1], "pipe", O_WRONLY | O_NONBLOCK);
 	snprintf(name, sizeof name, "lane-%s", value("BATON_LANE"));
@@ -53,6 +67,8 @@ int main(int argc, char **argv)
 	if (flock(lane, LOCK_EX | LOCK_NB) != 0)
 		note(notes, "X");
 	note(notes, "E");
+	if (argc > 3)
+		leave_daemon();
 	poll(NULL, 0, atoi(argv[2]));
 	note(notes, "L");
 	/* A pipe that is full wakes as well. */

@@ -24,6 +24,20 @@ class Pipe:
         return line.decode()
 
 
+def until_log(process, text):
+    """Reads the log of a runner up to the line with that in it, and gives that."""
+    read = b''
+    while True:
+        ready, _, _ = select.select([process.stderr], [], [], PATIENCE)
+        assert ready, f'its log has said nothing for {PATIENCE} s: {read}'
+        byte = os.read(process.stderr.fileno(), 1)
+        assert byte, f'its log never says {text!r}: {read}'
+        read += byte
+        line = read.rsplit(b'\n', 2)[-2:-1]
+        if byte == b'\n' and text.encode() in line[0]:
+            return line[0].decode()
+
+
 def is_gone(pid):
     """Whether the process has ended: what nobody has waited for yet counts as ended."""
     try:

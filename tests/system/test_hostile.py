@@ -1,16 +1,21 @@
 """baton work against what is done to it: limits, stopped and killed helpers, a log that nobody
 reads, a store that is taken away."""
+import ctypes
+import errno
 import os
 import re
 import resource
 import signal
 import subprocess
+import time
 
 import pytest
 
-from handlers import PATIENCE, Pipe, is_gone
+from handlers import PATIENCE, Pipe, is_gone, until_log
 
-OK, USAGE, SOFTWARE_LIMIT, SYSTEM = 0, 64, 65, 71
+OK, USAGE, SYSTEM, IO_ERROR = 0, 64, 71, 74
+CLONE_NEWNS = 0x20000
+LIBC = ctypes.CDLL(None)
 TIMES = ['--ttl', '1s', '--beat', '100ms', '--margin', '500ms']
 
 
@@ -25,16 +30,6 @@ def sh(script):
 
 def limited(kind, limit):
     return lambda: resource.setrlimit(kind, (limit, limit))
-
-
-def until_log(process, text):
-    """Reads its log up to the line with that in it."""
-    lines = []
-    for line in process.stderr:
-        lines.append(line.decode())
-        if text in lines[-1]:
-            return lines[-1]
-    raise AssertionError(f'its log never says {text!r}: {lines}')
 
 
 def test_a_signal_that_was_ignored_from_the_start_stays_so(shop, pipe):
@@ -66,7 +61,7 @@ def test_a_runner_whose_log_nobody_reads_loses_its_shards(shop, pipe):
 
 def test_a_file_that_may_not_grow_is_an_error(shop):
     shop.put('q', 'x')
-    line = shop.refused(SOFTWARE_LIMIT + 9, 'put', 'q', '-', input=b'x' * 1000000,
+    line = shop.refused(IO_ERROR, 'put', 'q', '-', input=b'x' * 1000000,
                         preexec_fn=limited(resource.RLIMIT_FSIZE, 500000))
     assert 'disk' in line or 'large' in line, line
     assert len(shop.objects('ls', 'q')) == 1
@@ -106,7 +101,7 @@ def test_a_job_that_kills_the_guardian_each_time_ends_in_the_dead_letters(shop):
     script = 'kill -9 $(ps -o ppid= $PPID); sleep 1000'
     runner = shop.start('work', 'q', *sh(script))
     for _ in range(3):
-        until_log(runner, 'the guardian was killed')
+        until_log(runner, 'guardian lost')
     until_log(runner, 'attached again')
     runner.send_signal(signal.SIGTERM)
     assert runner.wait(PATIENCE) == OK
@@ -134,3 +129,59 @@ def test_a_runner_without_its_store_says_why_and_goes_on_when_it_is_back(shop, p
     runner.send_signal(signal.SIGTERM)
     assert runner.wait(PATIENCE) == OK
     assert shop.object('queue', 'show', 'q')['done'] == 1
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A folder with room for a few megabytes."""
+    folder = tmp_path / 'disk'
+    folder.mkdir(mode=0o700)
+    if LIBC.unshare(CLONE_NEWNS) != 0:
+        pytest.skip('no file system can be mounted here')
+    try:
+        mount('--make-rprivate', '/')
+        mount('-t', 'tmpfs', '-o', 'size=8m,mode=0700', 'tmpfs', str(folder))
+    except subprocess.CalledProcessError:
+        pytest.skip('no file system can be mounted here')
+    yield folder
+    subprocess.run(['umount', '-l', str(folder)], check=True)
+
+
+def mount(*arguments):
+    subprocess.run(['mount', *arguments], check=True, stderr=subprocess.PIPE)
+
+
+def fill(path):
+    """Takes all the room that there is."""
+    with open(path, 'wb', buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError as error:
+            assert error.errno == errno.ENOSPC
+
+
+def test_a_full_disk_loses_nothing_and_work_goes_on_once_there_is_room(shop, small_disk):
+    shop.store = shop.env['BATON_STORE'] = f'sqlite:{small_disk}/store.db'
+    shop.ok('queue', 'set', 'q', 'keep=1h', 'attempts=1000', 'backoff=none')
+    acknowledged = [shop.put('q', 'x') for _ in range(30)]
+    gate, started = Pipe(shop.folder / 'gate'), Pipe(shop.folder / 'started')
+    script = f'echo > {started.path}; read x < {gate.path}; head -c 20000 /dev/zero | tr "\\0" x'
+    runner = shop.start('work', 'q', '-j', '2', *TIMES, *sh(script))
+    started.line()
+    fill(small_disk / 'filler')
+    gate.file.write(b'go\n' * 1000)
+    line = until_log(runner, 'msg=detached')
+    assert 'full' in line, line
+    result = shop.run('put', 'q', '-', input=b'x' * 100000)
+    assert result.returncode != OK and b'full' in result.stderr, result
+    os.unlink(small_disk / 'filler')
+    until_log(runner, 'attached again')
+    acknowledged.append(shop.put('q', 'y'))
+    deadline = time.monotonic() + PATIENCE
+    while shop.object('queue', 'show', 'q')['done'] < len(acknowledged):
+        assert time.monotonic() < deadline, shop.object('queue', 'show', 'q')
+    assert shop.states('q') == {job: 'done' for job in acknowledged}
+    runner.send_signal(signal.SIGTERM)
+    assert runner.wait(PATIENCE) == OK
+    shop.ok('check')

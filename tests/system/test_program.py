@@ -22,8 +22,8 @@ def test_help_lists_the_commands(baton):
     assert result.stdout.startswith('Baton gives every piece of work exactly one owner.\n')
     assert commands(baton) == [
         'demo', 'put', 'work', 'claim', 'renew', 'complete', 'fail', 'abandon', 'snooze', 'cancel',
-        'retry', 'ls', 'show', 'why', 'queue', 'schedule', 'runner', 'where', 'backup', 'check',
-        'migrate', 'lock', 'holders', 'watch', 'force-release', 'fleet', 'help']
+        'retry', 'ls', 'show', 'why', 'queue', 'schedule', 'runner', 'where', 'top', 'backup',
+        'check', 'migrate', 'lock', 'holders', 'watch', 'force-release', 'fleet', 'help']
 
 
 @pytest.mark.parametrize('arguments', [['-h'], ['help']])

@@ -4,58 +4,20 @@ and no fence going back."""
 import json
 import os
 import random
-import select
 import signal
 import time
 
 import pytest
+
+from witness import Witness
 
 PATIENCE = 120
 TRY_AGAIN = 75
 SOAK = os.environ.get('BATON_SOAK') == '1'
 LANES, JOBS, ACTIONS = 20, (400 if SOAK else 40), (120 if SOAK else 12)
 RUNNERS = 4
+HALF = 12     # in so many actions one thing happens to the store
 TIMES = ['--ttl', '3s', '--beat', '500ms', '--margin', '1s']
-
-
-class Witness:
-    """What handlers leave behind."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        os.mkfifo(folder / 'pipe')
-        (folder / 'notes').touch()
-        self.pipe = os.open(folder / 'pipe', os.O_RDWR | os.O_NONBLOCK)
-
-    def await_effects(self, count):
-        """Returns when so many more jobs are done."""
-        while count > 0:
-            ready, _, _ = select.select([self.pipe], [], [], PATIENCE)
-            assert ready, f'nothing was done for {PATIENCE} s'
-            count -= len(os.read(self.pipe, count))
-
-    def notes(self):
-        return [line.split() for line in (self.folder / 'notes').read_text().splitlines()]
-
-    def verdict(self, put):
-        """What is wrong, as sentences. put: the numbers of the jobs of each lane, in order."""
-        faults, last, fences, done = [], {}, {}, {lane: set() for lane in put}
-        for what, lane, seq, fence, *_ in self.notes():
-            seq, fence = int(seq), int(fence)
-            if what == 'X':
-                faults.append(f'job {seq} found another one in lane {lane}')
-            elif what == 'E':
-                if seq < last.get(lane, 0):
-                    faults.append(f'lane {lane}: job {seq} began after job {last[lane]}')
-                if fence < fences.get(lane, 0):
-                    faults.append(f'lane {lane}: fence {fence} after fence {fences[lane]}')
-                last[lane], fences[lane] = max(seq, last.get(lane, 0)), fence
-            else:
-                done[lane].add(seq)
-        for lane, seqs in put.items():
-            lost = [s for s in seqs if s not in done[lane]]
-            faults += [f'lane {lane}: job {s} was never done' for s in lost]
-        return faults
 
 
 class Crew:
@@ -71,7 +33,7 @@ class Crew:
         self.names += 1
         name = f'r{self.names}'
         command = [os.environ['BATON_EFFECT'], str(self.witness.folder),
-                   str(self.rng.randrange(30))]
+                   str(self.rng.randrange(30)), *self.rng.choice([[], ['daemon']])]
         self.running[name] = self.shop.start('work', 'q', '-j', '6', '--name', name, *TIMES,
                                              '--', *command, stderr=None, stdout=None)
 
@@ -136,7 +98,8 @@ def put_jobs(shop, rng):
     return put
 
 
-def test_whoever_is_killed_or_frozen_no_job_is_lost_or_out_of_order(shop):
+def storm(shop, halfway=None):
+    """Of all that may happen to runners; and what is to be done halfway."""
     seed = int(os.environ.get('BATON_SEED', '0')) or random.randrange(1 << 32)
     print(f'BATON_SEED={seed}')
     rng = random.Random(seed)
@@ -144,7 +107,9 @@ def test_whoever_is_killed_or_frozen_no_job_is_lost_or_out_of_order(shop):
     put = put_jobs(shop, rng)
     witness = Witness(shop.folder)
     crew = Crew(shop, witness, rng)
-    for _ in range(ACTIONS):
+    for action in range(ACTIONS):
+        if halfway and action % HALF == HALF // 2:
+            halfway()
         witness.await_effects(rng.randrange(1, 2 * LANES * JOBS // ACTIONS // 3))
         rng.choice([crew.kill, crew.kill, crew.end, crew.freeze, crew.pause])()
     deadline = time.monotonic() + PATIENCE
@@ -152,7 +117,37 @@ def test_whoever_is_killed_or_frozen_no_job_is_lost_or_out_of_order(shop):
         assert time.monotonic() < deadline, shop.object('queue', 'show', 'q')
     crew.done()
     assert witness.verdict(put) == []
+    assert shop.object('queue', 'show', 'q')['done'] == sum(map(len, put.values()))
     assert shop.ok('check').strip() != ''
+
+
+def test_whoever_is_killed_or_frozen_no_job_is_lost_or_out_of_order(shop):
+    storm(shop)
+
+
+def test_nor_with_a_database_that_crashes_meanwhile(far_shop, database):
+    def crash():
+        database.stop()
+        database.start()
+    storm(far_shop, halfway=crash)
+
+
+@pytest.mark.parametrize('kind', ['shop', 'far_shop'])
+def test_a_job_that_kills_its_runner_each_time_ends_in_the_dead_letters(request, kind):
+    shop = request.getfixturevalue(kind)
+    shop.ok('queue', 'set', 'q', 'attempts=2', 'backoff=none')
+    shop.put('q', 'poison')
+    script = 'kill -9 $(ps -o ppid= $(ps -o ppid= $PPID))'
+    for _ in range(2):
+        runner = shop.start('work', 'q', *TIMES, '--', 'sh', '-c', script, stderr=None)
+        assert runner.wait(PATIENCE) == -signal.SIGKILL
+    harmless = shop.start('work', 'q', *TIMES, '--', 'true', stderr=None)
+    deadline = time.monotonic() + PATIENCE
+    while shop.object('show', '1')['state'] != 'dead':
+        assert time.monotonic() < deadline, shop.object('show', '1')
+    harmless.send_signal(signal.SIGTERM)
+    assert harmless.wait(PATIENCE) == 0
+    assert shop.object('show', '1')['attempt'] == 2
 
 
 @pytest.mark.parametrize('notes, fault', [

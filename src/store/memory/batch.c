@@ -2,6 +2,7 @@
 #include "store/memory/batch.h"
 
 #include "base/check.h"
+#include "queue/line.h"
 #include "store/memory/lane.h"
 
 struct batch *memory_batch_find(const struct tx *tx, uint64_t id)
@@ -44,7 +45,7 @@ static void copy_put(struct batch *b, const struct baton_batch *put)
 	struct baton_str *payloads = (struct baton_str *)(b + 1);
 	char *text = (char *)(payloads + put->count);
 	b->put = *put;
-	b->put.queue = b->put.lane = b->put.source = (struct baton_str){0};
+	b->put.queue = b->put.lane = b->put.key = b->put.source = (struct baton_str){0};
 	b->put.group = copy(&text, put->group);
 	for (size_t i = 0; i < put->count; i++)
 		payloads[i] = copy(&text, put->payloads[i]);
@@ -55,7 +56,8 @@ struct batch *memory_batch_make(struct tx *tx, struct queue *queue, const struct
                                 uint64_t id, uint64_t seq)
 {
 	struct memory *m = tx->m;
-	struct lane *lane = memory_lane_open(tx, queue, put->lane, id);
+	char text[LINE_NAME_MAX];
+	struct lane *lane = memory_lane_open(tx, queue, line_name(put, text), id);
 	if (!lane)
 		return NULL;
 	struct batch *b = NULL;
@@ -80,6 +82,12 @@ struct batch *memory_batch_add(struct tx *tx, struct queue *queue, const struct 
 	if (b)
 		tx->m->seq = id;
 	return b;
+}
+
+void memory_batch_last(struct tx *tx, struct batch *b)
+{
+	b->is.seq = tx->m->seq = memory_next_number(tx->m);
+	memory_lane_place(b);
 }
 
 struct text *memory_text_new(struct tx *tx, struct baton_str bytes)
@@ -151,10 +159,11 @@ enum baton_err memory_batch_event(struct tx *tx, struct batch *b, enum batch_eve
 		queue->is.in[b->is.state]--;
 	queue->is.in[next] += next != BATON_BATCH_GONE;
 	b->is.state = next;
-	b->is.holds = next == BATON_BATCH_DEAD && b->lane->name.len > 0 &&
-	              queue->is.policy.on_dead == BATON_ON_DEAD_HOLD;
-	b->is.blocks =
-		next == BATON_BATCH_RETRY && queue->is.policy.on_retry == BATON_ON_RETRY_BLOCK;
+	b->is.blocks = next == BATON_BATCH_RETRY &&
+	               line_on_retry(b->lane->name, &queue->is.policy) == LINE_RETRY_KEEP;
+	b->is.holds =
+		(next == BATON_BATCH_DEAD && line_dead_holds(b->lane->name, &queue->is.policy)) ||
+		(b->is.blocks && line_is_keyed(b->lane->name));
 	b->row.gone = next == BATON_BATCH_GONE;
 	return BATON_OK;
 }

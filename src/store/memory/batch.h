@@ -21,6 +21,9 @@ struct batch *memory_batch_add(struct tx *tx, struct queue *queue, const struct 
  * claimed or cancelled. BATON_NO_MEMORY: nothing happened. */
 enum baton_err memory_batch_event(struct tx *tx, struct batch *b, enum batch_event event);
 
+/* Gives a batch, which is saved, the next number, so that it is the last of its lane. */
+void memory_batch_last(struct tx *tx, struct batch *b);
+
 /* A text that nobody uses yet. NULL: no memory. */
 struct text *memory_text_new(struct tx *tx, struct baton_str bytes);
 

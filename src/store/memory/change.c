@@ -1,6 +1,5 @@
 /* What somebody else than its claimant does to a batch of a store in memory. */
 #include "store/memory/batch.h"
-#include "store/memory/lane.h"
 #include "store/memory/ops.h"
 
 static enum baton_err cancel_one(struct tx *tx, const struct baton_batch_id *id,
@@ -35,9 +34,8 @@ static enum baton_err begin_again(struct tx *tx, struct batch *b)
 	enum baton_err e = memory_text_set(tx, &b->is.error, NULL);
 	if (e != BATON_OK)
 		return e;
-	b->is.seq = tx->m->seq = memory_next_number(tx->m);
 	b->is.attempts = 0;
-	memory_lane_place(b);
+	memory_batch_last(tx, b);
 	return BATON_OK;
 }
 

@@ -1,7 +1,10 @@
 /* Claiming from a queue of a store in memory: from whichever lanes are free. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/check.h"
+#include "base/fail.h"
+#include "base/mem.h"
 #include "store/memory/due.h"
 #include "store/memory/lane.h"
 #include "store/memory/lease.h"
@@ -37,30 +40,53 @@ static bool comes_before(const struct batch *a, const struct batch *b)
 	return a->is.seq < b->is.seq;
 }
 
-/* The lane to be claimed from next, or NULL. */
-static struct lane *best_lane(const struct tx *tx, const struct queue *queue, uint32_t shard)
+/* The first batches of the lanes that can be claimed from. */
+struct firsts {
+	struct batch **list;
+	size_t count, cap;
+};
+
+static int first_compare(const void *a, const void *b)
 {
-	struct batch *best = NULL;
+	const struct batch *const *x = a, *const *y = b;
+	return comes_before(*x, *y) ? -1 : 1;
+}
+
+static enum baton_err firsts_find(const struct tx *tx, const struct queue *queue, uint32_t shard,
+                                  struct firsts *ret)
+{
+	const struct baton_alloc *alloc = tx->m->store.alloc;
+	*ret = (struct firsts){.cap = tx->m->lanes.count};
+	ret->list = ret->cap > 0 ? mem_new(alloc, ret->cap, sizeof(struct batch *)) : NULL;
+	if (ret->cap > 0 && !ret->list)
+		return fail_memory(ret->cap * sizeof(struct batch *), "lanes");
 	for (struct row *row = tx->m->lanes.oldest; row; row = row->newer) {
 		const struct lane *lane = (struct lane *)row;
 		if (lane->queue != queue ||
 		    (shard != MEMORY_ANY_SHARD && memory_lane_shard(lane) != shard))
 			continue;
 		struct line line = memory_line_look(lane, tx->now);
-		if (line.free && (!best || comes_before(line.first, best)))
-			best = line.first;
+		if (line.free)
+			ret->list[ret->count++] = line.first;
 	}
-	return best ? best->lane : NULL;
+	if (ret->count > 1)
+		qsort(ret->list, ret->count, sizeof(struct batch *), first_compare);
+	return BATON_OK;
+}
+
+static void firsts_done(const struct tx *tx, struct firsts *f)
+{
+	mem_free(tx->m->store.alloc, f->list, f->cap, sizeof(struct batch *));
 }
 
 static enum baton_err recover_all(struct tx *tx, struct lane *lane)
 {
 	for (;;) {
 		struct line line = memory_line_look(lane, tx->now);
-		if (!line.claimed)
+		if (!line.offered)
 			return BATON_OK;
 		enum baton_err e =
-			memory_claim_recover(tx, line.claimed->is.claim, "the claim expired");
+			memory_claim_recover(tx, line.offered->is.claim, "the claim expired");
 		if (e != BATON_OK)
 			return e;
 	}
@@ -78,7 +104,7 @@ static enum baton_err open_granter(struct tx *tx, struct baton_str queue, struct
 }
 
 /* One claim of that lane, if there is still something once what was lost there is recovered. After
- * that the lane is not free: it has a claim, or nothing that could be claimed. */
+ * that the lane has one more claim, or none that is offered. */
 static enum baton_err claim_lane(struct tx *tx, struct take *take, struct lane *lane, size_t max)
 {
 	struct ready ready;
@@ -95,17 +121,34 @@ static enum baton_err claim_lane(struct tx *tx, struct take *take, struct lane *
 	return memory_take(tx, take, ready.batches, count);
 }
 
+/* The lane of number `at` is done with, but if more can be claimed of it, as of a key that several
+ * may have: then it takes its place among those behind. Returns which one is next. */
+static size_t firsts_next(const struct tx *tx, struct firsts *f, size_t at)
+{
+	struct line line = memory_line_look(f->list[at]->lane, tx->now);
+	if (!line.free)
+		return at + 1;
+	size_t to = at;
+	for (; to + 1 < f->count && comes_before(f->list[to + 1], line.first); to++)
+		f->list[to] = f->list[to + 1];
+	f->list[to] = line.first;
+	return at;
+}
+
+/* What is done to one lane changes no other: so they are put in order once. */
 enum baton_err memory_take_lanes(struct tx *tx, struct queue *queue, uint32_t shard,
                                  struct take *take, const struct take_limits *limits)
 {
 	size_t before = take->parcel->pub.count;
-	enum baton_err e = BATON_OK;
-	while (e == BATON_OK && take->parcel->pub.count - before < limits->claims) {
-		struct lane *lane = best_lane(tx, queue, shard);
-		if (!lane)
+	struct firsts firsts;
+	enum baton_err e = firsts_find(tx, queue, shard, &firsts);
+	for (size_t i = 0; i < firsts.count && e == BATON_OK;) {
+		if (take->parcel->pub.count - before >= limits->claims)
 			break;
-		e = claim_lane(tx, take, lane, limits->max);
+		e = claim_lane(tx, take, firsts.list[i]->lane, limits->max);
+		i = firsts_next(tx, &firsts, i);
 	}
+	firsts_done(tx, &firsts);
 	return e;
 }
 

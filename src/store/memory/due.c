@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "queue/line.h"
 #include "store/memory/batch.h"
 
 #define SEEN_MAX 1000
@@ -12,7 +13,7 @@ const struct baton_retry *memory_batch_retry(const struct batch *b)
 	const struct baton_queue_policy *policy = &b->lane->queue->is.policy;
 	if (b->put.retry.attempts > 0)
 		return &b->put.retry;
-	return b->lane->name.len > 0 ? &policy->retry_lane : &policy->retry;
+	return line_retry_policy(b->lane->name, policy);
 }
 
 static int compare(uint64_t a, uint64_t b)

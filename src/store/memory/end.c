@@ -1,8 +1,11 @@
 /* Renewing and ending claims of a store in memory. */
+#include <stdlib.h>
+
 #include "base/check.h"
 #include "base/digest.h"
 #include "base/utf8.h"
 #include "queue/backoff.h"
+#include "queue/line.h"
 #include "store/memory/batch.h"
 #include "store/memory/due.h"
 #include "store/memory/ops.h"
@@ -63,8 +66,10 @@ enum baton_err memory_renew(struct baton_store *store, const struct baton_work_p
 struct ending {
 	const struct baton_work_end *end;
 	struct queue *queue;
-	struct text *text;   /* the result, or the error */
-	struct batch *first; /* of those that have ended: the one with the lowest number */
+	struct text *text;     /* the result, or the error */
+	struct batch *first;   /* of those that have ended: the one with the lowest number */
+	struct batch **behind; /* those that queue again behind the others; NULL: none do */
+	size_t behind_count;
 };
 
 static enum baton_err complete(struct tx *tx, const struct ending *e, struct batch *b)
@@ -93,7 +98,7 @@ static enum baton_err delay_of(const struct ending *e, const struct batch *b,
 	return err;
 }
 
-static enum baton_err fail_batch(struct tx *tx, const struct ending *e, struct batch *b)
+static enum baton_err fail_batch(struct tx *tx, struct ending *e, struct batch *b)
 {
 	struct baton_duration delay;
 	bool last = e->end->how == BATON_REJECT;
@@ -101,9 +106,12 @@ static enum baton_err fail_batch(struct tx *tx, const struct ending *e, struct b
 	if (err != BATON_OK || b->is.state != BATON_BATCH_RETRY)
 		return err;
 	err = delay_of(e, b, &delay);
-	if (err == BATON_OK)
-		b->is.due = baton_store_time_add(tx->now, delay);
-	return err;
+	if (err != BATON_OK)
+		return err;
+	b->is.due = baton_store_time_add(tx->now, delay);
+	if (e->behind)
+		e->behind[e->behind_count++] = b;
+	return BATON_OK;
 }
 
 static enum baton_err give_back(struct tx *tx, const struct ending *e, struct batch *b)
@@ -171,6 +179,22 @@ static enum baton_err end_batches(struct tx *tx, struct ending *e, const struct 
 	return err;
 }
 
+static int by_seq(const void *a, const void *b)
+{
+	const struct batch *x = *(const struct batch *const *)a;
+	const struct batch *y = *(const struct batch *const *)b;
+	return (x->is.seq > y->is.seq) - (x->is.seq < y->is.seq);
+}
+
+/* In the order that they had. */
+static void queue_behind(struct tx *tx, struct ending *e)
+{
+	if (e->behind_count > 0)
+		qsort(e->behind, e->behind_count, sizeof(struct batch *), by_seq);
+	for (size_t i = 0; i < e->behind_count; i++)
+		memory_batch_last(tx, e->behind[i]);
+}
+
 static struct baton_str text_of(const struct baton_work_end *end)
 {
 	struct baton_str error = end->error;
@@ -215,10 +239,17 @@ static enum baton_err remember(struct tx *tx, const struct claim *claim, const s
 static enum baton_err end_claim(struct tx *tx, const struct baton_work_end *end,
                                 struct claim *claim, struct baton_work_ended *answer)
 {
-	struct ending e = {end, claim->lane->queue, memory_text_new(tx, text_of(end)), NULL};
-	if (!e.text)
+	struct ending e = {.end = end,
+	                   .queue = claim->lane->queue,
+	                   .text = memory_text_new(tx, text_of(end))};
+	bool behind = line_on_retry(claim->lane->name, &e.queue->is.policy) == LINE_RETRY_BEHIND;
+	if (behind)
+		e.behind = memory_tx_take(tx, claim->is.count, sizeof(struct batch *));
+	if (!e.text || (behind && !e.behind))
 		return BATON_NO_MEMORY;
 	enum baton_err err = end_batches(tx, &e, claim);
+	if (err == BATON_OK)
+		queue_behind(tx, &e);
 	CHECK(err != BATON_OK || e.first); /* a claim has batches, and so has a list of them */
 	if (err == BATON_OK && end->emit_count > 0)
 		err = memory_put_all(tx, end->emits, end->emit_count, NULL);

@@ -1,15 +1,15 @@
 /* The lanes of a store in memory, and their lines. */
 #include "store/memory/lane.h"
 
-#include "queue/place.h"
-
 #include "base/check.h"
+#include "queue/line.h"
+#include "queue/place.h"
 
 /* Names have no NUL, so that one can stand between them. */
 static uint64_t lane_hash(const struct memory *m, struct baton_str queue, struct baton_str name)
 {
-	char text[2 * BATON_NAME_MAX + 1];
-	CHECK(queue.len <= BATON_NAME_MAX && name.len <= BATON_NAME_MAX);
+	char text[BATON_NAME_MAX + 1 + LINE_NAME_MAX];
+	CHECK(queue.len <= BATON_NAME_MAX && name.len <= LINE_NAME_MAX);
 	memcpy(text, queue.ptr, queue.len);
 	text[queue.len] = '\0';
 	memcpy(text + queue.len + 1, name.ptr, name.len);
@@ -91,7 +91,7 @@ void memory_lane_restored(struct row *row)
 bool memory_line_has(const struct batch *b)
 {
 	return b->is.state == BATON_BATCH_READY || b->is.state == BATON_BATCH_CLAIMED ||
-	       b->is.blocks;
+	       (b->is.blocks && !b->is.holds);
 }
 
 bool memory_claim_is_offered(const struct claim *claim, struct baton_store_time now)
@@ -99,7 +99,42 @@ bool memory_claim_is_offered(const struct claim *claim, struct baton_store_time 
 	return claim->is.offered && !baton_store_time_live(claim->is.expires, now);
 }
 
-struct line memory_line_look(const struct lane *lane, struct baton_store_time now)
+/* Whether no other batch before it is under its claim. */
+static bool counts_for_claim(const struct batch *b)
+{
+	const struct batch *other = b->is.claim->is.count > 1 ? b->prev : NULL;
+	while (other && other->is.claim != b->is.claim)
+		other = other->prev;
+	return !other;
+}
+
+static struct line look_at_key(const struct lane *lane, struct baton_store_time now)
+{
+	struct line line = {.free = false};
+	uint64_t holds = 0;
+	for (struct batch *b = lane->first; b; b = b->next) {
+		bool claimed = b->is.state == BATON_BATCH_CLAIMED;
+		bool offered = claimed && memory_claim_is_offered(b->is.claim, now);
+		if (claimed && !line.claimed)
+			line.claimed = b;
+		if (offered && !line.offered)
+			line.offered = b;
+		if ((offered || b->is.state == BATON_BATCH_READY) && !line.first)
+			line.first = b;
+		if (!b->is.holds && (!claimed || offered))
+			continue;
+		holds += b->is.holds || counts_for_claim(b);
+		if (!line.holder)
+			line.holder = b;
+	}
+	bool room = key_has_room(&lane->queue->is.policy, holds);
+	line.free = line.first && room;
+	if (room)
+		line.holder = NULL;
+	return line;
+}
+
+static struct line look_at_lane(const struct lane *lane, struct baton_store_time now)
 {
 	struct line line = {.free = true};
 	for (struct batch *b = lane->first; b; b = b->next) {
@@ -115,16 +150,23 @@ struct line memory_line_look(const struct lane *lane, struct baton_store_time no
 			line.claimed = b;
 		if (!memory_claim_is_offered(b->is.claim, now))
 			line.free = false;
+		else if (!line.offered)
+			line.offered = b;
 	}
 	if (!line.first || line.first->is.state == BATON_BATCH_RETRY || line.dead)
 		line.free = false;
 	return line;
 }
 
+struct line memory_line_look(const struct lane *lane, struct baton_store_time now)
+{
+	return line_is_keyed(lane->name) ? look_at_key(lane, now) : look_at_lane(lane, now);
+}
+
 uint32_t memory_lane_shard(const struct lane *lane)
 {
 	uint32_t shards = lane->queue->is.policy.shards;
 	if (lane->name.len > 0)
-		return place_of_lane(lane->queue->name, lane->name, shards);
+		return place_of_line(lane->queue->name, lane->name, shards);
 	return lane->first ? (uint32_t)(lane->first->id % shards) : 0;
 }

@@ -4,8 +4,8 @@
 
 #include "store/memory/tx.h"
 
-/* The lane that a new batch with that number goes to: the one of its name, or one of its own. It
- * has to get the batch. NULL: no memory. */
+/* The lane that a new batch with that number goes to: the one of its line's name, or one of its
+ * own. It has to get the batch. NULL: no memory. */
 struct lane *memory_lane_open(struct tx *tx, struct queue *queue, struct baton_str name,
                               uint64_t id);
 
@@ -13,7 +13,7 @@ struct lane *memory_lane_open(struct tx *tx, struct queue *queue, struct baton_s
 struct lane *memory_lane_find(const struct memory *m, struct baton_str queue,
                               struct baton_str name);
 
-/* Its shard: that of its name; without one, they take turns. */
+/* Its shard: that of its lane's name or its key; without one, they take turns. */
 uint32_t memory_lane_shard(const struct lane *lane);
 
 /* Puts a batch at the place of its number. */
@@ -25,13 +25,15 @@ void memory_lane_restored(struct row *batch);
 
 /* What the line of a lane is. */
 struct line {
-	struct batch *first;   /* NULL: nothing is in it                                         */
+	struct batch *first;   /* NULL: nothing is in it. Of a key: that could be claimed        */
 	struct batch *dead;    /* the first of those that hold the lane, or NULL                 */
 	struct batch *claimed; /* the first that is, or NULL                                   */
-	bool free; /* `first` can be claimed, after recovering the claim that it may be under  */
+	struct batch *offered; /* the first whose claim others may take, or NULL               */
+	struct batch *holder;  /* the first that holds a key of which no more may be, or NULL  */
+	bool free; /* `first` can be claimed, after recovering the claims that are offered     */
 };
 
-/* Whether a batch is in the line: ready, claimed, or waiting for a retry that blocks. */
+/* Whether a batch is in the line: ready, claimed, or waiting for a retry that blocks its lane. */
 bool memory_line_has(const struct batch *b);
 
 struct line memory_line_look(const struct lane *lane, struct baton_store_time now);

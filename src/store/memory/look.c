@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "queue/line.h"
 #include "store/memory/batch.h"
 #include "store/memory/lane.h"
 #include "store/memory/ops.h"
@@ -45,7 +46,9 @@ static enum baton_err show_texts(struct arena *a, const struct batch *b, bool wh
 		e = copy(a, result, &ret->result);
 	if (e == BATON_OK)
 		e = copy(a, b->lane->queue->name, &ret->queue);
-	return e == BATON_OK ? copy(a, b->lane->name, &ret->lane) : e;
+	if (e == BATON_OK)
+		e = copy(a, line_lane(b->lane->name), &ret->lane);
+	return e == BATON_OK ? copy(a, line_key(b->lane->name), &ret->key) : e;
 }
 
 static bool waits(const struct batch *b)
@@ -76,7 +79,11 @@ static enum baton_why why_waiting(const struct batch *b, struct line line,
 		batch_id_print(line.dead->id, ahead);
 		return BATON_WHY_LANE_HELD;
 	}
-	if (line.first != b || line.claimed) {
+	if (line.holder) {
+		batch_id_print(line.holder->id, ahead);
+		return BATON_WHY_KEY;
+	}
+	if (line.first != b || (line.claimed && !line_is_keyed(b->lane->name))) {
 		batch_id_print(line.first != b ? line.first->id : line.claimed->id, ahead);
 		return BATON_WHY_BEHIND;
 	}
@@ -149,7 +156,7 @@ enum baton_err memory_get(struct baton_store *store, const struct baton_batch_id
 static bool is_listed(const struct tx *tx, const struct batch *b, const struct baton_work_filter *f)
 {
 	return (f->queue.len == 0 || baton_str_equal(b->lane->queue->name, f->queue)) &&
-	       (f->lane.len == 0 || baton_str_equal(b->lane->name, f->lane)) &&
+	       (f->lane.len == 0 || baton_str_equal(line_lane(b->lane->name), f->lane)) &&
 	       (f->state == 0 || b->is.state == f->state) && memory_batch_find(tx, b->id) != NULL;
 }
 

@@ -49,11 +49,12 @@ struct queue {
 
 struct batch;
 
-/* Exists as long as it has batches. One without a name has one batch. */
+/* A line: of a lane, or of a key. Exists as long as it has batches. One without a name has one
+ * batch. */
 struct lane {
 	struct row row;
 	struct queue *queue;
-	struct baton_str name;
+	struct baton_str name;      /* see queue/line.h         */
 	struct batch *first, *last; /* by number, in all states */
 };
 
@@ -102,10 +103,10 @@ struct batch {
 		struct baton_store_time until;    /* done: how long that is kept           */
 		struct claim *claim;              /* claimed                                */
 		bool cancel;                      /* claimed, and asked to stop             */
-		bool holds;                       /* dead, and its lane stands still        */
-		bool blocks;                      /* retry, and those behind it wait too    */
-		struct text *error;               /* of the last attempt, or NULL           */
-		struct text *result;              /* done, or NULL                          */
+		bool holds;  /* dead, and its lane stands still; retry, and it keeps its key */
+		bool blocks; /* retry, and those behind it wait too                         */
+		struct text *error;  /* of the last attempt, or NULL           */
+		struct text *result; /* done, or NULL                          */
 	} is;
 };
 

@@ -1,6 +1,7 @@
 /* What a store in memory tells those who wait. */
 #include "store/memory/news.h"
 
+#include "queue/line.h"
 #include "store/memory/lane.h"
 #include "store/memory/queue.h"
 
@@ -13,7 +14,7 @@ struct baton_store_news memory_news_of_lane(const struct memory *m, const struct
 {
 	return (struct baton_store_news){
 		.queue = baton_queue_hash(&m->store, lane->queue->name),
-		.lane = store_lane_hash(lane->name),
+		.lane = store_lane_hash(line_lane(lane->name)),
 		.shard = memory_lane_shard(lane),
 	};
 }

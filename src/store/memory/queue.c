@@ -84,7 +84,8 @@ static enum baton_err queue_change(struct tx *tx, struct baton_str name,
 	tx->news = memory_tx_take(tx, 1, sizeof *tx->news);
 	if (!tx->news)
 		return BATON_NO_MEMORY;
-	if (queue->is.policy.paused && !policy->paused)
+	if ((queue->is.policy.paused && !policy->paused) ||
+	    queue->is.policy.key_limit < policy->key_limit)
 		tx->news[tx->news_count++] = memory_news_of_queue(tx->m, queue->name);
 	fence_reach_mode(&queue->is.reach, queue->is.policy.mode, policy->mode);
 	queue->is.policy = *policy;

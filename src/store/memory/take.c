@@ -2,6 +2,7 @@
 #include "store/memory/take.h"
 
 #include "base/fail.h"
+#include "queue/line.h"
 #include "store/memory/batch.h"
 #include "store/memory/lane.h"
 #include "store/memory/lease.h"
@@ -20,7 +21,8 @@ static struct candidate candidate_of(const struct batch *b)
 enum baton_err memory_take_ready(struct tx *tx, const struct lane *lane, struct ready *ret)
 {
 	size_t most = 0;
-	for (const struct batch *b = lane->first; b && !b->is.blocks; b = b->next)
+	bool keyed = line_is_keyed(lane->name);
+	for (const struct batch *b = lane->first; b && (keyed || !b->is.blocks); b = b->next)
 		most += b->is.state == BATON_BATCH_READY;
 	*ret = (struct ready){
 		.batches = memory_tx_take(tx, most, sizeof(struct batch *)),
@@ -28,7 +30,7 @@ enum baton_err memory_take_ready(struct tx *tx, const struct lane *lane, struct 
 	};
 	if (!ret->batches || !ret->candidates)
 		return BATON_NO_MEMORY;
-	for (struct batch *b = lane->first; b && !b->is.blocks; b = b->next) {
+	for (struct batch *b = lane->first; b && (keyed || !b->is.blocks); b = b->next) {
 		if (b->is.state != BATON_BATCH_READY)
 			continue;
 		ret->candidates[ret->count] = candidate_of(b);
@@ -127,7 +129,8 @@ static enum baton_err show_claim(struct arena *a, const struct claim *claim,
 	};
 	claim_name_print(&claim->name, ret->proof.id);
 	if (!arena_copy(a, claim->lane->queue->name, &ret->queue) ||
-	    !arena_copy(a, claim->lane->name, &ret->lane))
+	    !arena_copy(a, line_lane(claim->lane->name), &ret->lane) ||
+	    !arena_copy(a, line_key(claim->lane->name), &ret->key))
 		return fail_memory(claim->lane->name.len, "the name of a lane");
 	return BATON_OK;
 }

@@ -14,8 +14,8 @@ struct take {
 	struct claims_parcel *parcel;
 };
 
-/* The ready batches of a lane as far as they can be claimed now, in order: until a retry that
- * blocks. Returned in the memory of the transaction. */
+/* The ready batches of a line as far as they can be claimed now, in order: of a lane, until a retry
+ * that blocks. Returned in the memory of the transaction. */
 struct ready {
 	struct batch **batches;
 	struct candidate *candidates; /* the same */

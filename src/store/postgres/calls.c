@@ -244,7 +244,7 @@ static void renew_want(struct wants *w, const void *args)
 {
 	const struct renew_args *a = args;
 	for (size_t i = 0; i < a->count; i++)
-		want_claim(w, &a->proofs[i]);
+		want_claim(w, &a->proofs[i], false);
 }
 
 static enum baton_err renew_run(struct baton_store *desk, void *args)

@@ -115,7 +115,7 @@ static enum baton_err tell_wishes(struct conn *c)
 	snprintf(text, sizeof text,
 	         "SET search_path = pg_catalog; SET client_min_messages = warning;"
 	         "SET lock_timeout = %lld; SET statement_timeout = %lld;"
-	         "SET idle_in_transaction_session_timeout = 30000;"
+	         "SET idle_in_transaction_session_timeout = " IDLE_MS ";"
 	         "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;"
 	         "SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off;"
 	         "SET bytea_output = hex; SET default_transaction_isolation = 'read committed'",
@@ -391,20 +391,20 @@ static void take(struct conn *c, int i)
 	PQclear(r);
 }
 
-/* Reads the answers; `step`: and gets in step with the server, as at the end of a transaction. */
-static enum baton_err round_trip(struct conn *c, bool step)
+/* Reads the answers, and gets in step with the server: only of who is in step does it know that it
+ * waits for him, and ends what he has open if he does not come back. */
+static enum baton_err round_trip(struct conn *c)
 {
 	int sent = c->sent;
 	c->sent = 0;
 	results_clear(c);
-	if (!is_broken(c) && (step ? PQpipelineSync(c->pg) : PQsendFlushRequest(c->pg)) != 1)
+	if (!is_broken(c) && PQpipelineSync(c->pg) != 1)
 		failed(c, NULL);
 	if (!is_broken(c) && PQflush(c->pg) < 0)
 		failed(c, NULL);
 	for (int i = 0; i < sent && !is_broken(c); i++)
 		take(c, i);
-	if (step)
-		await_step(c);
+	await_step(c);
 	if (is_broken(c))
 		failed(c, NULL);
 	return c->err == BATON_OK ? BATON_OK : conn_fail(c);
@@ -412,7 +412,7 @@ static enum baton_err round_trip(struct conn *c, bool step)
 
 enum baton_err conn_round(struct conn *c)
 {
-	return round_trip(c, false);
+	return round_trip(c);
 }
 
 void conn_hurry(struct conn *c)
@@ -425,7 +425,7 @@ enum baton_err conn_commit(struct conn *c)
 {
 	conn_send(c, SQL_COMMIT, NULL);
 	c->committed = true;
-	enum baton_err e = round_trip(c, true);
+	enum baton_err e = round_trip(c);
 	if (e != BATON_OK)
 		return e;
 	c->open = false;
@@ -441,11 +441,9 @@ void conn_rollback(struct conn *c)
 		return;
 	c->open = false;
 	c->err = BATON_OK;
-	if (whole && PQpipelineStatus(c->pg) == PQ_PIPELINE_ABORTED && PQpipelineSync(c->pg) == 1)
-		await_step(c);
 	if (whole) {
 		conn_send(c, SQL_ROLLBACK, NULL);
-		whole = round_trip(c, true) == BATON_OK;
+		whole = round_trip(c) == BATON_OK;
 	}
 	if (!whole)
 		disconnect(c);

@@ -11,13 +11,7 @@
 #include "store/memory/queue.h"
 #include "store/memory/schedule.h"
 #include "store/parcel.h"
-
-enum {
-	FLAG_COMMAND = 1,
-	FLAG_AFTER_COMMIT = 2,
-	FLAG_JOIN = 4,
-	FLAG_MANY = 8
-};
+#include "store/postgres/bulk.h"
 
 static struct baton_store_time desk_wall(const struct baton_clock *clock)
 {
@@ -79,7 +73,10 @@ static void claim_changed(struct desk *d, struct claim *c)
 {
 	bool was = (c->row.kept & CLAIM_OFFERED) != 0;
 	touch(d, c->lane);
-	if (c->row.gone && c->row.kept) {
+	if (c->row.gone && (c->row.kept & CLAIM_CHUNK)) {
+		d->chunks[CHUNK_NUMBER(c->row.kept)].gone |= UINT64_C(1)
+		                                              << CHUNK_PLACE(c->row.kept);
+	} else if (c->row.gone && c->row.kept) {
 		num_add(d, &d->gone_heads, c->name.head);
 		num_add(d, &d->gone_fences, c->name.fence);
 	}
@@ -91,7 +88,7 @@ static void claim_changed(struct desk *d, struct claim *c)
 static void gone(struct desk *d, struct row *row)
 {
 	const struct memory *m = d->m;
-	if (row->kept == 0)
+	if (row->kept == 0 || (row->table == &m->batches && (row->kept & IN_BULK)))
 		return;
 	if (row->table == &m->batches)
 		num_add(d, &d->gone_batches, row->kept);
@@ -166,8 +163,8 @@ static void ignore(void *arg, struct row *row)
 	(void)row;
 }
 
-/* Rows are put on the desk in a transaction whose changes are nobody's news. */
-static void load_begin(struct desk *d, struct tx *tx)
+/* In a transaction whose changes are ignored. */
+void desk_load_begin(struct desk *d, struct tx *tx)
 {
 	d->m->keeper.changed = ignore;
 	memory_tx_begin(tx, d->store);
@@ -178,6 +175,16 @@ static enum baton_err load_end(struct desk *d, struct tx *tx, bool memory)
 	enum baton_err e = memory_tx_end(tx, memory ? BATON_OK : BATON_NO_MEMORY);
 	d->m->keeper.changed = changed;
 	return e == BATON_OK && !d->memory ? fail_memory(1, "a transaction") : e;
+}
+
+/* After anything but a lack of memory the rows stay: the desk is not used any more. */
+enum baton_err desk_load_end(struct desk *d, struct tx *tx, enum baton_err e)
+{
+	if (e == BATON_STORAGE) {
+		load_end(d, tx, true);
+		return e;
+	}
+	return load_end(d, tx, e == BATON_OK);
 }
 
 static struct baton_retry retry_read(const PGresult *r, int row, int at)
@@ -204,6 +211,8 @@ static void queue_read(const PGresult *r, int row, struct queue *q)
 		.on_dead = (enum baton_on_dead)cell_int(r, row, 16),
 		.dedupe = {cell_int(r, row, 17)},
 		.keep = {cell_int(r, row, 18)},
+		.key_limit = (uint32_t)cell_int(r, row, 30),
+		.hold_on_retry = (enum baton_hold_on_retry)cell_int(r, row, 31),
 	};
 	for (int state = BATON_BATCH_READY; state < BATON_BATCH_GONE; state++)
 		q->is.in[state] = (uint64_t)cell_int(r, row, 18 + state);
@@ -231,7 +240,7 @@ enum baton_err desk_queues(struct desk *d, const PGresult *r)
 {
 	struct tx tx;
 	bool memory = true;
-	load_begin(d, &tx);
+	desk_load_begin(d, &tx);
 	for (int i = 0; i < PQntuples(r) && memory; i++) {
 		struct baton_str name = cell_str(r, i, 1);
 		if (memory_queue_find(d->m, name))
@@ -247,7 +256,7 @@ enum baton_err desk_queues(struct desk *d, const PGresult *r)
 	return load_end(d, &tx, memory);
 }
 
-static struct queue *queue_of(const struct desk *d, int64_t id)
+struct queue *desk_queue_of(const struct desk *d, int64_t id)
 {
 	for (size_t i = 0; i < d->queue_count; i++) {
 		if (d->queues[i].row->row.kept == (uint64_t)id)
@@ -334,7 +343,7 @@ static enum baton_err batch_load(struct desk *d, struct tx *tx, const PGresult *
 {
 	uint64_t seq = (uint64_t)cell_int(r, row, 0);
 	uint64_t id = cell_is_null(r, row, 1) ? seq : (uint64_t)cell_int(r, row, 1);
-	struct queue *q = queue_of(d, cell_int(r, row, 2));
+	struct queue *q = desk_queue_of(d, cell_int(r, row, 2));
 	struct baton_batch put;
 	if (batch_by_id(d, id))
 		return BATON_OK;
@@ -352,17 +361,13 @@ enum baton_err desk_batches(struct desk *d, const PGresult *r)
 {
 	struct tx tx;
 	enum baton_err e = BATON_OK;
-	load_begin(d, &tx);
+	desk_load_begin(d, &tx);
 	for (int i = 0; i < PQntuples(r) && e == BATON_OK; i++)
 		e = batch_load(d, &tx, r, i);
-	if (e == BATON_STORAGE) {
-		load_end(d, &tx, true);
-		return e;
-	}
-	return load_end(d, &tx, e == BATON_OK);
+	return desk_load_end(d, &tx, e);
 }
 
-static bool claim_has(const struct desk *d, const struct claim_name *name)
+bool desk_has_claim(const struct desk *d, const struct claim_name *name)
 {
 	struct row *row = memory_row_first(&d->m->claims, memory_hash(d->m, name, sizeof *name));
 	for (; row; row = memory_row_next(row)) {
@@ -400,7 +405,7 @@ static enum baton_err claim_load(struct desk *d, struct tx *tx, const PGresult *
 {
 	struct claim_name name = {(uint64_t)cell_int(r, row, 0), (uint64_t)cell_int(r, row, 1)};
 	struct baton_owner owner;
-	if (claim_has(d, &name))
+	if (desk_has_claim(d, &name))
 		return BATON_OK;
 	if (baton_owner_parse(cell_str(r, row, 3), &owner) != BATON_OK)
 		return fail(BATON_STORAGE, "the store is damaged: a claim has no owner");
@@ -421,14 +426,10 @@ enum baton_err desk_claims(struct desk *d, const PGresult *r)
 {
 	struct tx tx;
 	enum baton_err e = BATON_OK;
-	load_begin(d, &tx);
+	desk_load_begin(d, &tx);
 	for (int i = 0; i < PQntuples(r) && e == BATON_OK; i++)
 		e = claim_load(d, &tx, r, i);
-	if (e == BATON_STORAGE) {
-		load_end(d, &tx, true);
-		return e;
-	}
-	return load_end(d, &tx, e == BATON_OK);
+	return desk_load_end(d, &tx, e);
 }
 
 static void digest_read(const PGresult *r, int row, int column, uint8_t digest[DIGEST_SIZE])
@@ -442,7 +443,7 @@ enum baton_err desk_sources(struct desk *d, const PGresult *r)
 {
 	struct tx tx;
 	bool memory = true;
-	load_begin(d, &tx);
+	desk_load_begin(d, &tx);
 	for (int i = 0; i < PQntuples(r) && memory; i++) {
 		uint8_t key[DIGEST_SIZE];
 		digest_read(r, i, 0, key);
@@ -465,7 +466,7 @@ enum baton_err desk_answers(struct desk *d, const PGresult *r)
 {
 	struct tx tx;
 	bool memory = true;
-	load_begin(d, &tx);
+	desk_load_begin(d, &tx);
 	for (int i = 0; i < PQntuples(r) && memory; i++) {
 		struct claim_name name = {(uint64_t)cell_int(r, i, 0), (uint64_t)cell_int(r, i, 1)};
 		struct answer *a =
@@ -502,7 +503,7 @@ enum baton_err desk_leases(struct desk *d, const PGresult *r)
 {
 	struct tx tx;
 	bool memory = true, sound = true;
-	load_begin(d, &tx);
+	desk_load_begin(d, &tx);
 	for (int i = 0; i < PQntuples(r) && memory && sound; i++) {
 		struct lease *l = memory_lease_make(&tx, cell_str(r, i, 0));
 		memory = l != NULL;
@@ -537,7 +538,7 @@ enum baton_err desk_runners(struct desk *d, const PGresult *r)
 {
 	struct tx tx;
 	bool memory = true;
-	load_begin(d, &tx);
+	desk_load_begin(d, &tx);
 	for (int i = 0; i < PQntuples(r) && memory; i++) {
 		struct runner *n =
 			(struct runner *)memory_tx_add(&tx, &d->m->runners, sizeof *n, 0);
@@ -569,7 +570,7 @@ enum baton_err desk_schedules(struct desk *d, const PGresult *r)
 {
 	struct tx tx;
 	bool memory = true;
-	load_begin(d, &tx);
+	desk_load_begin(d, &tx);
 	for (int i = 0; i < PQntuples(r) && memory; i++) {
 		const struct baton_schedule s = {
 			.name = cell_str(r, i, 0),

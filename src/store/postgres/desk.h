@@ -23,6 +23,17 @@ struct touched {
 	struct baton_str queue, lane;
 };
 
+struct bulk_read;
+struct chunk_read;
+
+/* What a batch is, in a row. */
+enum {
+	FLAG_COMMAND = 1,
+	FLAG_AFTER_COMMIT = 2,
+	FLAG_JOIN = 4,
+	FLAG_MANY = 8
+};
+
 struct desk {
 	struct baton_store *store; /* in memory */
 	struct memory *m;          /* the same  */
@@ -41,6 +52,12 @@ struct desk {
 	struct strs gone_schedules;
 	struct baton_store_news *news;
 	size_t news_count, news_cap;
+	struct bulk_read *bulks; /* rows of several batches; see bulk.h */
+	size_t bulk_count, bulk_cap;
+	struct chunk_read *chunks;
+	size_t chunk_count, chunk_cap;
+	size_t shared; /* so many new batches can stand in such rows */
+	bool melts;    /* claims were found that first have to stand in rows of their own */
 };
 
 /* An empty one, for calls on `of` at the moment `now`. */
@@ -58,6 +75,15 @@ enum baton_err desk_leases(struct desk *d, const PGresult *r);
 enum baton_err desk_held_off(struct desk *d, const PGresult *r); /* after the leases */
 enum baton_err desk_runners(struct desk *d, const PGresult *r);
 enum baton_err desk_schedules(struct desk *d, const PGresult *r);
+
+/* Rows are put on the desk between these, and that is nobody's news. */
+void desk_load_begin(struct desk *d, struct tx *tx);
+enum baton_err desk_load_end(struct desk *d, struct tx *tx, enum baton_err e);
+
+/* The queue that was read with that number, or NULL. */
+struct queue *desk_queue_of(const struct desk *d, int64_t id);
+bool desk_has_claim(const struct desk *d, const struct claim_name *name);
+int32_t desk_flags(const struct baton_batch *put);
 
 /* Sends what has changed. *ret_any: something has. */
 enum baton_err desk_write(struct desk *d, struct conn *c, bool *ret_any);

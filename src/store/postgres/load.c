@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "base/mem.h"
 #include "queue/batch.h"
+#include "store/postgres/bulk.h"
 #include "store/postgres/postgres.h"
 
 #define HEADS_MORE 16 /* than are asked for: some may turn out to be dead */
@@ -31,10 +32,28 @@ static void nums_more(struct args *a, int at, const struct nums *n)
 		add_int(a, at, (int64_t)n->list[i]);
 }
 
+static void lock_runner(struct conn *c, const struct wants *w)
+{
+	struct args a;
+	if (!w->leaves)
+		return;
+	args_init(&a, c->alloc, 1);
+	arg_int(&a, 0, (int64_t)w->runner);
+	conn_send(c, SQL_LOCK_RUNNER, &a);
+}
+
 void load_lock(struct conn *c, const struct wants *first, const struct wants *second)
 {
 	struct args a;
-	args_init(&a, c->alloc, 4);
+	if (first->heads.count + first->ids.count + second->heads.count + second->ids.count == 0) {
+		args_init(&a, c->alloc, 1);
+		nums_arg(&a, 0, ARG_INT4, &first->stripes);
+		nums_more(&a, 0, &second->stripes);
+		conn_send(c, SQL_LOCK_STRIPES, &a);
+		lock_runner(c, first);
+		return;
+	}
+	args_init(&a, c->alloc, 5);
 	nums_arg(&a, 0, ARG_INT8, &first->heads);
 	nums_arg(&a, 1, ARG_INT8, &first->fences);
 	nums_arg(&a, 2, ARG_INT8, &first->ids);
@@ -43,20 +62,19 @@ void load_lock(struct conn *c, const struct wants *first, const struct wants *se
 	nums_more(&a, 1, &second->fences);
 	nums_more(&a, 2, &second->ids);
 	nums_more(&a, 3, &second->stripes);
+	nums_arg(&a, 4, ARG_INT8, &first->bases);
+	nums_more(&a, 4, &second->bases);
 	conn_send(c, SQL_LOCK, &a);
-	if (first->leaves) {
-		args_init(&a, c->alloc, 1);
-		arg_int(&a, 0, (int64_t)first->runner);
-		conn_send(c, SQL_LOCK_RUNNER, &a);
-	}
+	lock_runner(c, first);
 }
 
-/* The claims and batches that are named. */
+/* The claims and batches that are named. Of the claims, those that are looked for in rows of their
+ * own: `rest`. */
 static void named_args(struct args *a, const struct conn *c, int count, const struct wants *w)
 {
 	args_init(a, c->alloc, count);
-	nums_arg(a, 0, ARG_INT8, &w->heads);
-	nums_arg(a, 1, ARG_INT8, &w->fences);
+	nums_arg(a, 0, ARG_INT8, &w->rest_heads);
+	nums_arg(a, 1, ARG_INT8, &w->rest_fences);
 	nums_arg(a, 2, ARG_INT8, &w->ids);
 }
 
@@ -79,7 +97,7 @@ static int send_number(struct conn *c, enum sql sql, int64_t number)
 static void send_around(struct conn *c, const struct wants *w, bool payload, struct loading *l)
 {
 	struct args a;
-	if (w->heads.count + w->ids.count + w->lanes.count + w->keys.count == 0)
+	if (w->rest_heads.count + w->ids.count + w->lanes.count + w->keys.count == 0)
 		return;
 	named_args(&a, c, 7, w);
 	strs_arg(&a, 3, ARG_TEXT, &w->lane_queues);
@@ -91,20 +109,25 @@ static void send_around(struct conn *c, const struct wants *w, bool payload, str
 	strs_arg(&a, 3, ARG_TEXT, &w->lane_queues);
 	strs_arg(&a, 4, ARG_TEXT, &w->lanes);
 	l->claims = conn_send(c, SQL_CLAIMS, &a);
-	if (w->heads.count == 0)
+	if (w->rest_heads.count == 0)
 		return;
 	args_init(&a, c->alloc, 2);
-	nums_arg(&a, 0, ARG_INT8, &w->heads);
-	nums_arg(&a, 1, ARG_INT8, &w->fences);
+	nums_arg(&a, 0, ARG_INT8, &w->rest_heads);
+	nums_arg(&a, 1, ARG_INT8, &w->rest_fences);
 	l->answers = conn_send(c, SQL_ANSWERS, &a);
 }
 
 static void send_queues(struct conn *c, const struct wants *w, struct loading *l)
 {
 	struct args a;
-	named_args(&a, c, 5, w);
+	if (w->rest_heads.count + w->ids.count + w->keys.count + w->bases.count == 0) {
+		l->queues = send_strs(c, SQL_QUEUES_NAMED, ARG_TEXT, &w->queues);
+		return;
+	}
+	named_args(&a, c, 6, w);
 	strs_arg(&a, 3, ARG_TEXT, &w->queues);
 	strs_arg(&a, 4, ARG_BYTES, &w->keys);
+	nums_arg(&a, 5, ARG_INT8, &w->bases);
 	l->queues = conn_send(c, SQL_QUEUES, &a);
 }
 
@@ -126,7 +149,41 @@ static void send_runners(struct conn *c, uint64_t only, struct loading *l)
 	l->runners = conn_send(c, SQL_RUNNERS, &a);
 }
 
-static const struct loading nothing = {NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+/* What cannot stay in rows with others, because something unusual is done to it. */
+static void send_melt(struct conn *c, const struct nums *ids, const struct wants *w)
+{
+	struct args a;
+	if (ids->count == 0 && w->runner == 0)
+		return;
+	args_init(&a, c->alloc, 4);
+	nums_arg(&a, 0, ARG_INT8, ids);
+	arg_int(&a, 1, (int64_t)w->runner);
+	arg_bool(&a, 2, w->leaves);
+	strs_arg(&a, 3, ARG_TEXT, &w->queues);
+	conn_send(c, SQL_MELT, &a);
+}
+
+/* Claims in rows with others; and, for those who only look, batches. */
+static void send_chunks(struct conn *c, const struct wants *w, bool look, struct loading *l)
+{
+	struct args a;
+	if (w->bases.count > 0) {
+		args_init(&a, c->alloc, 2);
+		nums_arg(&a, 0, ARG_INT8, &w->bases);
+		nums_arg(&a, 1, ARG_INT8, &w->heads);
+		l->chunks = conn_send(c, SQL_CHUNKS, &a);
+	}
+	if (!look || w->ids.count == 0)
+		return;
+	args_init(&a, c->alloc, 1);
+	nums_arg(&a, 0, ARG_INT8, &w->ids);
+	l->members = conn_send(c, SQL_MEMBERS, &a);
+	args_init(&a, c->alloc, 1);
+	nums_arg(&a, 0, ARG_INT8, &w->ids);
+	l->member_claims = conn_send(c, SQL_MEMBER_CLAIMS, &a);
+}
+
+static const struct loading nothing = {NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
                                        NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE};
 
 /* The greatest number among the ids that are asked for. */
@@ -161,7 +218,6 @@ static void send_tend(struct pg_store *s, struct conn *c, const struct wants *w)
 {
 	struct args a;
 	send_strs(c, SQL_GATHER, ARG_TEXT, &w->queues);
-	send_strs(c, SQL_GATHERED, ARG_TEXT, &w->queues);
 	args_init(&a, c->alloc, 2);
 	strs_arg(&a, 0, ARG_TEXT, &w->queues);
 	if (s->own_clock)
@@ -181,16 +237,30 @@ static int send_taken(struct pg_store *s, struct conn *c, const struct wants *w)
 	return conn_send(c, SQL_HELD_OFF, &a);
 }
 
+/* Those of what is put, and of what may queue again behind the others. */
+static int send_draw(struct conn *c, const struct wants *w)
+{
+	struct args a;
+	args_init(&a, c->alloc, 3);
+	arg_int(&a, 0, (int64_t)w->numbers);
+	nums_arg(&a, 1, ARG_INT8, &w->heads);
+	nums_arg(&a, 2, ARG_INT8, &w->fences);
+	return conn_send(c, SQL_DRAW, &a);
+}
+
 void load_send(struct pg_store *s, struct conn *c, const struct wants *w, bool payload,
                struct loading *l)
 {
 	*l = nothing;
+	if (!payload)
+		send_melt(c, &w->melt, w);
 	if (w->take_count > 0 || (w->lane_ask && w->lane_ask->max > 0))
 		send_tend(s, c, w);
 	l->start = conn_send(c, SQL_START, NULL);
 	send_queues(c, w, l);
 	if (w->keys.count > 0)
 		l->sources = send_strs(c, SQL_SOURCES, ARG_BYTES, &w->keys);
+	send_chunks(c, w, payload, l);
 	send_around(c, w, payload, l);
 	if (w->subjects.count > 0)
 		l->leases = send_strs(c, SQL_LEASES, ARG_TEXT, &w->subjects);
@@ -204,8 +274,27 @@ void load_send(struct pg_store *s, struct conn *c, const struct wants *w, bool p
 		send_bound(c, w->runner, l);
 	if (w->lane_ask)
 		send_line(c, w->lane_ask, l);
-	if (w->numbers > 0 && atomic_load(&s->drawing) > 0)
-		l->numbers = send_number(c, SQL_DRAW, (int64_t)w->numbers);
+	if (w->numbers + w->heads.count > 0 && atomic_load(&s->drawing) > 0)
+		l->numbers = send_draw(c, w);
+}
+
+bool load_rest(struct wants *w, const struct desk *d)
+{
+	for (size_t i = 0; i < w->heads.count; i++) {
+		const struct claim_name name = {w->heads.list[i], w->fences.list[i]};
+		if (!desk_has_claim(d, &name))
+			want_rest(w, &name);
+	}
+	return w->rest_heads.count > 0;
+}
+
+void load_rest_send(struct conn *c, const struct wants *w, const struct desk *d, struct loading *l)
+{
+	const struct nums none = {.count = 0};
+	*l = nothing;
+	send_melt(c, d->melts ? &w->rest_heads : &none, w);
+	send_queues(c, w, l);
+	send_around(c, w, false, l);
 }
 
 static void heads_args(struct args *a, const struct conn *c, const struct wants *w,
@@ -239,6 +328,18 @@ void load_heads(struct conn *c, const struct wants *w, const struct page_end *af
 	l->head_claims = conn_send(c, SQL_HEAD_CLAIMS, &a);
 	heads_args(&a, c, w, after);
 	l->heads_last = conn_send(c, SQL_HEADS_LAST, &a);
+	if (after)
+		return;
+	args_init(&a, c->alloc, 3);
+	arg_array(&a, 0, ARG_TEXT);
+	arg_array(&a, 1, ARG_INT4);
+	arg_array(&a, 2, ARG_INT4);
+	for (size_t i = 0; i < w->take_count; i++) {
+		add_str(&a, 0, w->takes[i].queue);
+		add_int(&a, 1, w->takes[i].pool);
+		add_int(&a, 2, w->takes[i].few);
+	}
+	l->bulks = conn_send(c, SQL_BULKS, &a);
 }
 
 enum baton_err load_heads_take(const struct conn *c, const struct loading *l, struct desk *d,
@@ -252,6 +353,8 @@ enum baton_err load_heads_take(const struct conn *c, const struct loading *l, st
 	ret->rank = cell_int(last, 0, 1);
 	ret->seq = cell_int(last, 0, 2);
 	enum baton_err e = desk_batches(d, conn_answer(c, l->heads));
+	if (e == BATON_OK && l->bulks != NONE)
+		e = desk_bulks(d, conn_answer(c, l->bulks));
 	return e == BATON_OK ? desk_claims(d, conn_answer(c, l->head_claims)) : e;
 }
 
@@ -277,6 +380,8 @@ static enum baton_err open_desk(struct pg_store *s, const PGresult *r, struct de
 static enum baton_err take_numbers(struct desk *d, const PGresult *r)
 {
 	size_t count = (size_t)PQntuples(r);
+	if (count == 0)
+		return BATON_OK;
 	uint64_t *numbers = arena_take(&d->arena, count, sizeof *numbers);
 	if (!numbers)
 		return fail_memory(count * sizeof *numbers, "numbers");
@@ -284,7 +389,7 @@ static enum baton_err take_numbers(struct desk *d, const PGresult *r)
 		numbers[i] = (uint64_t)cell_int(r, (int)i, 0);
 	d->m->numbers = numbers;
 	d->m->number_count = count;
-	d->m->seq = count > 0 ? numbers[0] - 1 : d->m->seq;
+	d->m->seq = numbers[0] - 1;
 	d->expects = false;
 	return BATON_OK;
 }
@@ -294,24 +399,36 @@ struct step {
 	enum baton_err (*put)(struct desk *d, const PGresult *r);
 };
 
-enum baton_err load_take(struct pg_store *s, const struct conn *c, const struct wants *w,
-                         const struct loading *l, struct desk *d)
+static enum baton_err take_steps(const struct conn *c, const struct loading *l, struct desk *d)
 {
 	const struct step steps[] = {
 		{l->queues, desk_queues},      {l->bound_queues, desk_queues},
 		{l->sources, desk_sources},    {l->line, desk_batches},
 		{l->around, desk_batches},     {l->bound_batches, desk_batches},
+		{l->members, desk_batches},    {l->chunks, desk_chunks},
 		{l->claims, desk_claims},      {l->bound_claims, desk_claims},
-		{l->line_claims, desk_claims}, {l->answers, desk_answers},
-		{l->leases, desk_leases},      {l->bound_leases, desk_leases},
-		{l->runners, desk_runners},    {l->schedules, desk_schedules},
-		{l->numbers, take_numbers},    {l->held_off, desk_held_off},
+		{l->line_claims, desk_claims}, {l->member_claims, desk_claims},
+		{l->answers, desk_answers},    {l->leases, desk_leases},
+		{l->bound_leases, desk_leases}, {l->runners, desk_runners},
+		{l->schedules, desk_schedules}, {l->numbers, take_numbers},
+		{l->held_off, desk_held_off},
 	};
-	(void)w;
-	enum baton_err e = open_desk(s, conn_answer(c, l->start), d);
+	enum baton_err e = BATON_OK;
 	for (size_t i = 0; i < sizeof steps / sizeof steps[0] && e == BATON_OK; i++) {
 		if (steps[i].answer != NONE)
 			e = steps[i].put(d, conn_answer(c, steps[i].answer));
 	}
 	return e;
+}
+
+enum baton_err load_take(struct pg_store *s, const struct conn *c, const struct loading *l,
+                         struct desk *d)
+{
+	enum baton_err e = open_desk(s, conn_answer(c, l->start), d);
+	return e == BATON_OK ? take_steps(c, l, d) : e;
+}
+
+enum baton_err load_rest_take(const struct conn *c, const struct loading *l, struct desk *d)
+{
+	return take_steps(c, l, d);
 }

@@ -11,8 +11,6 @@
 #include "store/parcel.h"
 #include "store/postgres/postgres.h"
 
-#define LOOKED_AT_MAX 100000
-
 static struct pg_store *of(struct baton_store *store)
 {
 	return (struct pg_store *)store;
@@ -118,11 +116,10 @@ static enum baton_err glance_begin(struct glance *g, struct baton_store *store)
 static enum baton_err glance_read(struct glance *g)
 {
 	struct loading l;
-	struct wants none = {.memory = true};
 	memset(&l, 0xff, sizeof l);
 	l.start = g->start;
 	enum baton_err e = conn_round(g->c);
-	return e == BATON_OK ? load_take(g->s, g->c, &none, &l, &g->d) : e;
+	return e == BATON_OK ? load_take(g->s, g->c, &l, &g->d) : e;
 }
 
 static enum baton_err glance_end(struct glance *g, enum baton_err e)
@@ -170,13 +167,25 @@ static int send_queue_list(struct glance *g, struct baton_str after, size_t max)
 static int send_queue(struct glance *g, struct baton_str name)
 {
 	struct args a;
-	args_init(&a, g->c->alloc, 5);
+	args_init(&a, g->c->alloc, 6);
 	for (int i = 0; i < 3; i++)
 		arg_array(&a, i, ARG_INT8);
 	arg_array(&a, 3, ARG_TEXT);
 	add_str(&a, 3, name);
 	arg_array(&a, 4, ARG_BYTES);
+	arg_array(&a, 5, ARG_INT8);
 	return conn_send(g->c, SQL_QUEUES, &a);
+}
+
+/* Sends a statement about all queues that were found. */
+static int send_names(struct glance *g, enum sql sql)
+{
+	struct args names;
+	args_init(&names, g->c->alloc, 1);
+	arg_array(&names, 0, ARG_TEXT);
+	for (size_t i = 0; i < g->d.queue_count; i++)
+		add_str(&names, 0, g->d.queues[i].row->name);
+	return conn_send(g->c, sql, &names);
 }
 
 /* The queues that were found, and their first heads. */
@@ -187,20 +196,14 @@ static enum baton_err queues_load(struct glance *g, int queues)
 		e = desk_queues(&g->d, conn_answer(g->c, queues));
 	if (e != BATON_OK)
 		return e;
-	struct args names;
-	args_init(&names, g->c->alloc, 1);
-	arg_array(&names, 0, ARG_TEXT);
-	for (size_t i = 0; i < g->d.queue_count; i++)
-		add_str(&names, 0, g->d.queues[i].row->name);
-	int batches = conn_send(g->c, SQL_OLDEST, &names);
-	args_init(&names, g->c->alloc, 1);
-	arg_array(&names, 0, ARG_TEXT);
-	for (size_t i = 0; i < g->d.queue_count; i++)
-		add_str(&names, 0, g->d.queues[i].row->name);
-	int claims = conn_send(g->c, SQL_OLDEST_CLAIMS, &names);
+	int batches = send_names(g, SQL_OLDEST);
+	int shared = send_names(g, SQL_OLDEST_BULK);
+	int claims = send_names(g, SQL_OLDEST_CLAIMS);
 	e = conn_round(g->c);
 	if (e == BATON_OK)
 		e = desk_batches(&g->d, conn_answer(g->c, batches));
+	if (e == BATON_OK)
+		e = desk_batches(&g->d, conn_answer(g->c, shared));
 	return e == BATON_OK ? desk_claims(&g->d, conn_answer(g->c, claims)) : e;
 }
 
@@ -248,18 +251,22 @@ static void send_list(struct glance *g, const struct baton_work_filter *f, int64
 /* The queues and the claims of the batches that were found. */
 static enum baton_err list_load(struct glance *g, const PGresult *batches)
 {
-	struct args queues, seqs;
+	struct args queues, seqs, members;
 	args_init(&queues, g->c->alloc, 1);
 	args_init(&seqs, g->c->alloc, 1);
+	args_init(&members, g->c->alloc, 1);
 	arg_array(&queues, 0, ARG_INT4);
 	arg_array(&seqs, 0, ARG_INT8);
+	arg_array(&members, 0, ARG_INT8);
 	for (int i = 0; i < PQntuples(batches); i++) {
 		add_int(&queues, 0, cell_int(batches, i, 2));
 		add_int(&seqs, 0, cell_int(batches, i, 0));
+		add_int(&members, 0, cell_int(batches, i, 0));
 	}
 	PGresult *copy = PQcopyResult(batches, PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);
 	int queue_list = conn_send(g->c, SQL_LIST_QUEUES, &queues);
 	int claim_list = conn_send(g->c, SQL_LIST_CLAIMS, &seqs);
+	int item_list = conn_send(g->c, SQL_MEMBER_CLAIMS, &members);
 	enum baton_err e = conn_round(g->c);
 	if (e == BATON_OK && !copy)
 		e = fail(BATON_NO_MEMORY, "no memory for a page");
@@ -269,6 +276,8 @@ static enum baton_err list_load(struct glance *g, const PGresult *batches)
 		e = desk_batches(&g->d, copy);
 	if (e == BATON_OK)
 		e = desk_claims(&g->d, conn_answer(g->c, claim_list));
+	if (e == BATON_OK)
+		e = desk_claims(&g->d, conn_answer(g->c, item_list));
 	PQclear(copy);
 	return e;
 }
@@ -279,7 +288,7 @@ enum baton_err pg_list(struct baton_store *store, const struct baton_work_filter
 	struct glance g;
 	struct baton_work_page *page = NULL;
 	int list = 0, end = 0;
-	int64_t last = 0, looked = 0;
+	int64_t last = 0;
 	enum baton_err e = glance_begin(&g, store);
 	if (e == BATON_OK) {
 		send_list(&g, filter, baton_store_now(store).ms, &list, &end);
@@ -287,13 +296,12 @@ enum baton_err pg_list(struct baton_store *store, const struct baton_work_filter
 	}
 	if (e == BATON_OK) {
 		last = cell_int(conn_answer(g.c, end), 0, 0);
-		looked = cell_int(conn_answer(g.c, end), 0, 1);
 		e = list_load(&g, conn_answer(g.c, list));
 	}
 	if (e == BATON_OK)
 		e = memory_list(g.d.store, filter, &page);
 	/* No more were looked at, though there are some. */
-	if (e == BATON_OK && looked == LOOKED_AT_MAX && page->count < filter->max)
+	if (e == BATON_OK && last > 0 && page->count < filter->max)
 		page->next = (uint64_t)last;
 	if (e == BATON_OK)
 		*ret_page = page;

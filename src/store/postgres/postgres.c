@@ -134,6 +134,17 @@ static bool has_success(const struct deal *t)
 	return false;
 }
 
+static enum baton_err rest_of_first(struct deal *t)
+{
+	struct loading l;
+	t->first.rest_heads.count = t->first.rest_fences.count = 0;
+	if (!load_rest(&t->first, &t->desk))
+		return t->first.memory ? BATON_OK : fail_memory(1, "a transaction");
+	load_rest_send(t->c, &t->first, &t->desk, &l);
+	enum baton_err e = conn_round(t->c);
+	return e == BATON_OK ? load_rest_take(t->c, &l, &t->desk) : e;
+}
+
 static enum baton_err first_part(struct deal *t)
 {
 	struct loading l;
@@ -143,7 +154,9 @@ static enum baton_err first_part(struct deal *t)
 	enum baton_err e = conn_round(t->c);
 	t->open = e == BATON_OK;
 	if (e == BATON_OK)
-		e = load_take(t->s, t->c, &t->first, &l, &t->desk);
+		e = load_take(t->s, t->c, &l, &t->desk);
+	if (e == BATON_OK)
+		e = rest_of_first(t);
 	if (e != BATON_OK)
 		return e;
 	run_all(t, false);
@@ -180,7 +193,7 @@ static enum baton_err second_part(struct deal *t)
 	t->open = e == BATON_OK;
 	t->any = t->any || t->second.take_count > 0 || t->second.lane_ask;
 	if (e == BATON_OK)
-		e = load_take(t->s, t->c, &t->second, &l, &t->desk);
+		e = load_take(t->s, t->c, &l, &t->desk);
 	if (e == BATON_OK && t->second.take_count > 0)
 		e = load_heads_take(t->c, &l, &t->desk, &t->second, &page);
 	for (int i = 0; i < PAGES && e == BATON_OK && are_all_claimed(t, &page); i++)
@@ -408,7 +421,7 @@ static enum baton_err look(struct pg_store *s, const struct wants *w,
 	load_send(s, c, w, true, &l);
 	e = conn_round(c);
 	if (e == BATON_OK) {
-		e = load_take(s, c, w, &l, &d);
+		e = load_take(s, c, &l, &d);
 		if (e == BATON_OK)
 			e = run(d.store, args);
 		desk_close(&d);

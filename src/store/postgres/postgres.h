@@ -61,14 +61,21 @@ struct loading {
 	int start, queues, sources, around, claims, answers, leases, runners, schedules, numbers;
 	int heads, head_claims, heads_last, line, line_claims;
 	int bound_queues, bound_batches, bound_claims, bound_leases, held_off;
+	int chunks, members, member_claims, bulks;
 };
 
 /* Sends what is wanted, and puts the answers on a desk that is opened for that; `payload`: of the
  * batches that are named, too. */
 void load_send(struct pg_store *s, struct conn *c, const struct wants *w, bool payload,
                struct loading *ret);
-enum baton_err load_take(struct pg_store *s, const struct conn *c, const struct wants *w,
-                         const struct loading *l, struct desk *d);
+enum baton_err load_take(struct pg_store *s, const struct conn *c, const struct loading *l,
+                         struct desk *d);
+
+/* Whether claims are named that were not found in rows with others; reading these. */
+bool load_rest(struct wants *w, const struct desk *d);
+void load_rest_send(struct conn *c, const struct wants *w, const struct desk *d,
+                    struct loading *ret);
+enum baton_err load_rest_take(const struct conn *c, const struct loading *l, struct desk *d);
 
 /* The next page of what can be claimed. *ret_more: there may be more. */
 struct page_end {

@@ -81,8 +81,11 @@ static enum baton_err take_steps(struct conn *c, int version, int64_t now_ms)
  * be known here: the next ones are above them. In a copy all that was held has ended. */
 static enum baton_err begin_anew(struct conn *c, int64_t now_ms)
 {
-	char text[2400];
+	char text[3200];
 	snprintf(text, sizeof text,
+	         "SELECT baton.melt(ARRAY(SELECT DISTINCT first FROM baton.chunk WHERE (SELECT "
+	         "split_part(place, '/', 1) <> split_part(" PLACE ", '/', 1) FROM "
+	         "baton.state)));"
 	         "UPDATE baton.lease SET held = false, runner = NULL WHERE (SELECT "
 	         "split_part(place, '/', 1) <> split_part(" PLACE ", '/', 1) FROM baton.state);"
 	         "UPDATE baton.claim SET token = decode(md5(random()::text || head), 'hex'), "

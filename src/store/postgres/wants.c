@@ -7,6 +7,7 @@
 
 #include "base/digest.h"
 #include "queue/batch.h"
+#include "queue/line.h"
 
 void pg_wants_init(struct wants *w, const struct baton_alloc *alloc)
 {
@@ -150,20 +151,42 @@ void want_shard(struct wants *w, struct baton_str queue, uint32_t number)
 	str_add(w, &w->subjects, kept(w, (struct baton_str){text, (size_t)len}));
 }
 
-void want_claim(struct wants *w, const struct baton_work_proof *proof)
+static bool has_number(const struct nums *n, uint64_t number)
+{
+	for (size_t i = n->count; i > 0; i--) {
+		if (n->list[i - 1] == number)
+			return true;
+	}
+	return false;
+}
+
+void want_claim(struct wants *w, const struct baton_work_proof *proof, bool whole)
 {
 	struct claim_name name;
 	if (!claim_name_parse(proof->id, &name))
 		return;
 	num_add(w, &w->heads, name.head);
 	num_add(w, &w->fences, name.fence);
+	uint64_t base = name.head - name.head % BULK_MAX;
+	if (!has_number(&w->bases, base))
+		num_add(w, &w->bases, base);
+	if (!whole)
+		num_add(w, &w->melt, name.head);
+}
+
+void want_rest(struct wants *w, const struct claim_name *name)
+{
+	num_add(w, &w->rest_heads, name->head);
+	num_add(w, &w->rest_fences, name->fence);
 }
 
 void want_batch(struct wants *w, const struct baton_batch_id *id)
 {
 	uint64_t number;
-	if (batch_id_parse(id, &number) && number <= INT64_MAX)
-		num_add(w, &w->ids, number);
+	if (!batch_id_parse(id, &number) || number > INT64_MAX)
+		return;
+	num_add(w, &w->ids, number);
+	num_add(w, &w->melt, number);
 }
 
 void want_puts(struct wants *w, const struct baton_batch *batches, size_t count)
@@ -171,7 +194,9 @@ void want_puts(struct wants *w, const struct baton_batch *batches, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		const struct baton_batch b = batch_filled(&batches[i]);
 		uint8_t key[DIGEST_SIZE];
-		want_lane(w, b.queue, b.lane);
+		char text[LINE_NAME_MAX];
+		struct baton_str line = line_name(&b, text);
+		want_lane(w, b.queue, b.key.len > 0 ? kept(w, line) : line);
 		if (b.source.len > 0) {
 			batch_source_digest(&b, key);
 			str_add(w, &w->keys,
@@ -184,7 +209,7 @@ void want_puts(struct wants *w, const struct baton_batch *batches, size_t count)
 void want_ends(struct wants *w, const struct baton_work_end *ends, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		want_claim(w, &ends[i].proof);
+		want_claim(w, &ends[i].proof, ends[i].how == BATON_COMPLETE && !ends[i].ids);
 		want_puts(w, ends[i].emits, ends[i].emit_count);
 	}
 }

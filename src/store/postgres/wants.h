@@ -5,6 +5,7 @@
 #include <baton/work.h>
 
 #include "base/arena.h"
+#include "queue/batch.h"
 #include "store/store.h"
 
 struct strs {
@@ -34,6 +35,9 @@ struct wants {
 	struct strs taken;         /* subjects that may get another owner              */
 	bool all_may_be;           /* even those that are live: their holders may be dead */
 	struct nums heads, fences; /* claims, by name */
+	struct nums bases;         /* their heads in steps of 64, each once, if they come in order */
+	struct nums rest_heads, rest_fences; /* those of the claims that have rows of their own */
+	struct nums melt;          /* batches that cannot stay in a row with others */
 	struct nums ids;
 	struct nums stripes;
 	struct want_heads *takes;
@@ -56,7 +60,10 @@ void want_take(struct wants *w, struct baton_str subject);
 void want_pull(struct wants *w, struct baton_str queue);
 void want_line(struct wants *w, const struct baton_lane_ask *ask);
 void want_shard(struct wants *w, struct baton_str queue, uint32_t number);
-void want_claim(struct wants *w, const struct baton_work_proof *proof);
+
+/* `whole`: the claim is completed, and nothing else. */
+void want_claim(struct wants *w, const struct baton_work_proof *proof, bool whole);
+void want_rest(struct wants *w, const struct claim_name *name);
 void want_batch(struct wants *w, const struct baton_batch_id *id);
 void want_puts(struct wants *w, const struct baton_batch *batches, size_t count);
 void want_ends(struct wants *w, const struct baton_work_end *ends, size_t count);
@@ -65,6 +72,9 @@ void want_heads(struct wants *w, const struct want_heads *take);
 
 /* The runner of that number may not come or go meanwhile; 0: none may come. */
 void want_runner(struct wants *w, uint64_t number);
+
+/* How many batches a row can have: their numbers are the same but for the rest of the division. */
+#define BULK_MAX 64
 
 /* Which of the locks a queue, or another subject, is under; the same in SQL. */
 #define STRIPES 1024

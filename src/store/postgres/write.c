@@ -6,19 +6,13 @@
 
 #include "base/fail.h"
 #include "base/mem.h"
+#include "queue/line.h"
 #include "queue/policy.h"
 #include "store/memory/lane.h"
 #include "store/parcel.h"
-#include "store/postgres/desk.h"
+#include "store/postgres/bulk.h"
 
 #define SENT_ENOUGH 128 /* before answers are read */
-
-enum {
-	FLAG_COMMAND = 1,
-	FLAG_AFTER_COMMIT = 2,
-	FLAG_JOIN = 4,
-	FLAG_MANY = 8
-};
 
 struct writer {
 	struct desk *d;
@@ -71,12 +65,14 @@ static void policy_args(struct args *a, struct baton_str name, const struct bato
 static enum baton_err queue_add(struct writer *w, const struct queue *q)
 {
 	struct args a;
-	args_new(w, &a, 27);
+	args_new(w, &a, 29);
 	policy_args(&a, q->name, &q->is.policy);
 	for (int state = BATON_BATCH_READY; state < BATON_BATCH_GONE; state++)
 		arg_int(&a, 18 + state, (int64_t)q->is.in[state]);
 	arg_int(&a, 25, (int64_t)q->is.done);
 	arg_int(&a, 26, (int64_t)q->is.failed);
+	arg_int(&a, 27, q->is.policy.key_limit);
+	arg_int(&a, 28, q->is.policy.hold_on_retry);
 	send(w, SQL_QUEUE_ADD, &a);
 	return w->c->sent > SENT_ENOUGH ? conn_round(w->c) : BATON_OK;
 }
@@ -100,8 +96,10 @@ static enum baton_err policies_set(struct writer *w)
 		struct args a;
 		if (!q->row.noted || policy_equal(&read->policy, &q->is.policy))
 			continue;
-		args_new(w, &a, 19);
+		args_new(w, &a, 21);
 		policy_args(&a, q->name, &q->is.policy);
+		arg_int(&a, 19, q->is.policy.key_limit);
+		arg_int(&a, 20, q->is.policy.hold_on_retry);
 		send(w, SQL_QUEUE_SET, &a);
 		e = w->c->sent > SENT_ENOUGH ? conn_round(w->c) : BATON_OK;
 	}
@@ -148,9 +146,9 @@ static void counts_set(struct writer *w)
 	args_done(&a);
 }
 
-static int64_t flags_of(const struct baton_batch *put)
+int32_t desk_flags(const struct baton_batch *put)
 {
-	int64_t flags = put->cls == BATON_COMMAND ? FLAG_COMMAND : 0;
+	int32_t flags = put->cls == BATON_COMMAND ? FLAG_COMMAND : 0;
 	flags |= put->delivery == BATON_AFTER_COMMIT ? FLAG_AFTER_COMMIT : 0;
 	flags |= put->slot == BATON_JOIN ? FLAG_JOIN : 0;
 	return flags | (put->count > 1 ? FLAG_MANY : 0);
@@ -168,6 +166,10 @@ static const struct batch *in_line(const struct batch *b)
  * have come in front of another is not said to be: settle() then sees to both. */
 static bool leads(const struct desk *d, const struct batch *b)
 {
+	if (line_is_keyed(b->lane->name)) {
+		struct line line = memory_line_look(b->lane, d->now);
+		return b->row.kept == 0 && line.free && line.first == b;
+	}
 	return in_line(b->lane->first) == b && memory_line_look(b->lane, d->now).free &&
 	       (b->row.kept == 0 || !in_line(b->next));
 }
@@ -240,7 +242,7 @@ static enum baton_err batch_add(struct writer *w, struct args *a, const struct b
 	add_bool(a, 5, line_of(b));
 	add_int(a, 6, b->is.state);
 	add_int(a, 7, BATON_PRIORITY_MAX - (int64_t)b->put.priority);
-	add_int(a, 8, flags_of(&b->put));
+	add_int(a, 8, desk_flags(&b->put));
 	add_int(a, 9, b->put_at.ms);
 	if (b->is.state == BATON_BATCH_READY)
 		add_null(a, 10);
@@ -296,10 +298,13 @@ static enum baton_err batches_write(struct writer *w)
 	arrays(&new, new_types);
 	arrays(&old, old_types);
 	for (struct row *row = w->d->m->batches.oldest; row && e == BATON_OK; row = row->newer) {
-		if (row->noted && row->kept == 0)
-			e = batch_add(w, &new, (struct batch *)row);
-		else if (row->noted)
-			batch_set(w->d, &old, (struct batch *)row);
+		const struct batch *b = (struct batch *)row;
+		if (!row->noted || (row->kept & IN_BULK) || bulk_takes(w->d, b))
+			continue;
+		if (row->kept == 0)
+			e = batch_add(w, &new, b);
+		else
+			batch_set(w->d, &old, b);
 	}
 	if (e == BATON_OK && old.list[0].count > 0)
 		send(w, SQL_BATCH_SET, &old);
@@ -352,6 +357,11 @@ static void claim_set(struct args *a, const struct claim *c, struct buf *text)
 	add_seqs(a, 4, c, text);
 }
 
+static bool stands_in_bulk(const struct claim *c)
+{
+	return c->lane->first && (c->lane->first->row.kept & IN_BULK);
+}
+
 static enum baton_err claims_write(struct writer *w)
 {
 	static const enum arg_type new_types[] = {ARG_INT8, ARG_INT8, ARG_BYTES, ARG_TEXT,
@@ -366,10 +376,13 @@ static enum baton_err claims_write(struct writer *w)
 	arrays(&new, new_types);
 	arrays(&old, old_types);
 	for (struct row *row = w->d->m->claims.oldest; row; row = row->newer) {
-		if (row->noted && row->kept == 0)
-			claim_add(&new, (struct claim *)row, &text);
-		else if (row->noted)
-			claim_set(&old, (struct claim *)row, &text);
+		const struct claim *claim = (struct claim *)row;
+		if (!row->noted || stands_in_bulk(claim))
+			continue;
+		if (row->kept == 0)
+			claim_add(&new, claim, &text);
+		else
+			claim_set(&old, claim, &text);
 	}
 	enum baton_err e = args_check(&new);
 	if (e == BATON_OK)
@@ -401,28 +414,6 @@ static void sources_write(struct writer *w)
 	}
 	if (a.list[0].count > 0)
 		send(w, SQL_SOURCE_SET, &a);
-	args_done(&a);
-}
-
-static void answers_write(struct writer *w)
-{
-	static const enum arg_type types[] = {ARG_INT8, ARG_INT8, ARG_BYTES, ARG_INT2, ARG_INT8};
-	struct args a;
-	args_new(w, &a, 5);
-	arrays(&a, types);
-	for (struct row *row = w->d->m->answers.oldest; row; row = row->newer) {
-		const struct answer *x = (struct answer *)row;
-		if (!row->noted)
-			continue;
-		add_int(&a, 0, (int64_t)x->name.head);
-		add_int(&a, 1, (int64_t)x->name.fence);
-		add_str(&a, 2,
-		        (struct baton_str){(const char *)x->token.bytes, sizeof x->token.bytes});
-		add_int(&a, 3, x->state);
-		add_int(&a, 4, x->until.ms);
-	}
-	if (a.list[0].count > 0)
-		send(w, SQL_ANSWER_ADD, &a);
 	args_done(&a);
 }
 
@@ -589,6 +580,22 @@ static void settle(struct writer *w)
 	send(w, SQL_SETTLE, &a);
 }
 
+/* Where the limit of keys has changed. */
+static void settle_limits(struct writer *w)
+{
+	struct args a;
+	args_new(w, &a, 1);
+	arg_array(&a, 0, ARG_TEXT);
+	for (size_t i = 0; i < w->d->queue_count; i++) {
+		const struct read_queue *read = &w->d->queues[i];
+		if (read->policy.key_limit != read->row->is.policy.key_limit)
+			add_str(&a, 0, read->row->name);
+	}
+	if (a.list[0].count > 0)
+		send(w, SQL_SETTLE_LIMIT, &a);
+	args_done(&a);
+}
+
 /* The numbers that the calls were given are now really drawn; if others drew some meanwhile the
  * transaction fails, and is done again with numbers that are drawn first. */
 static void draw(struct writer *w)
@@ -600,6 +607,20 @@ static void draw(struct writer *w)
 	arg_int(&a, 0, (int64_t)w->d->last + 1);
 	arg_int(&a, 1, (int64_t)(w->d->m->seq - w->d->last));
 	send(w, SQL_DRAW_EXPECTED, &a);
+}
+
+/* Rows of several batches, and the claims on them. */
+static enum baton_err bulk_write(struct writer *w)
+{
+	struct bulk_writer b = {w->d, w->c, false};
+	bulk_ends_write(&b);
+	enum baton_err e = bulk_batches_write(&b);
+	if (e == BATON_OK)
+		e = bulk_claims_write(&b);
+	if (e == BATON_OK)
+		e = bulk_answers_write(&b);
+	w->any = w->any || b.any;
+	return e;
 }
 
 enum baton_err desk_write(struct desk *d, struct conn *c, bool *ret_any)
@@ -617,19 +638,21 @@ enum baton_err desk_write(struct desk *d, struct conn *c, bool *ret_any)
 	numbers_gone(&w, SQL_BATCH_DROP, &d->gone_batches, NULL);
 	numbers_gone(&w, SQL_RUNNER_DROP, &d->gone_runners, NULL);
 	schedules_gone(&w);
-	e = batches_write(&w);
+	e = bulk_write(&w);
+	if (e == BATON_OK)
+		e = batches_write(&w);
 	if (e == BATON_OK)
 		e = claims_write(&w);
 	if (e != BATON_OK)
 		return e;
 	sources_write(&w);
-	answers_write(&w);
 	guard(&w);
 	leases_write(&w);
 	schedules_write(&w);
 	runners_write(&w);
 	counts_set(&w);
 	settle(&w);
+	settle_limits(&w);
 	*ret_any = *ret_any || w.any;
 	return BATON_OK;
 }

@@ -81,10 +81,10 @@ static bool retry_unpack(struct baton_str s, struct baton_retry *ret)
 	return baton_retry_check(ret) == BATON_OK;
 }
 
-static size_t name_read(const struct query *q, int column, char name[BATON_NAME_MAX + 1])
+static size_t name_read(const struct query *q, int column, char *name, size_t max)
 {
 	struct baton_str s = column_str(q, column);
-	size_t len = s.len < BATON_NAME_MAX ? s.len : BATON_NAME_MAX;
+	size_t len = s.len < max ? s.len : max;
 	if (len > 0)
 		memcpy(name, s.ptr, len);
 	name[len] = '\0';
@@ -99,8 +99,8 @@ void batch_row_read(const struct query *q, struct batch_row *b)
 	b->put_at.ms = column_int(q, 3);
 	b->due.ms = column_int(q, 4);
 	b->id = column_is_null(q, 5) ? b->seq : column_int(q, 5);
-	b->lane_len = name_read(q, 6, b->lane);
-	b->group_len = name_read(q, 7, b->group);
+	b->lane_len = name_read(q, 6, b->lane, LINE_NAME_MAX);
+	b->group_len = name_read(q, 7, b->group, BATON_NAME_MAX);
 	b->has_retry = !column_is_null(q, 8) && retry_unpack(column_str(q, 8), &b->retry);
 }
 
@@ -156,7 +156,7 @@ static void bind_row(struct query *q, const struct batch_row *b, int64_t retry[4
 	else
 		query_null(q);
 	query_null(q);
-	query_optional(q, batch_row_lane(b));
+	query_optional(q, batch_row_line(b));
 	query_optional(q, batch_row_group(b));
 	if (b->has_retry) {
 		retry_pack(&b->retry, retry);
@@ -290,5 +290,5 @@ struct baton_retry batch_row_retry(const struct batch_row *b, const struct baton
 {
 	if (b->has_retry)
 		return b->retry;
-	return b->lane_len > 0 ? p->retry_lane : p->retry;
+	return *line_retry_policy(batch_row_line(b), p);
 }

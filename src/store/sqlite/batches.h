@@ -4,6 +4,7 @@
 
 #include <baton/batch.h>
 
+#include "queue/line.h"
 #include "queue/select.h"
 #include "queue/state.h"
 #include "store/sqlite/sqlite.h"
@@ -23,13 +24,13 @@ struct batch_row {
 	struct baton_store_time due; /* 0: it was not delayed when it was put */
 	bool has_retry;
 	struct baton_retry retry;
-	char lane[BATON_NAME_MAX + 1];
+	char lane[LINE_NAME_MAX + 1]; /* the name of its line: see queue/line.h */
 	size_t lane_len;
 	char group[BATON_NAME_MAX + 1];
 	size_t group_len;
 };
 
-static inline struct baton_str batch_row_lane(const struct batch_row *b)
+static inline struct baton_str batch_row_line(const struct batch_row *b)
 {
 	return (struct baton_str){b->lane, b->lane_len};
 }

@@ -177,6 +177,8 @@ void queue_row_read(const struct query *q, struct queue_row *ret)
 				.on_dead = (enum baton_on_dead)column_int(q, 16),
 				.dedupe = {column_int(q, 17)},
 				.keep = {column_int(q, 18)},
+				.key_limit = (uint32_t)column_int(q, 30),
+				.hold_on_retry = (enum baton_hold_on_retry)column_int(q, 31),
 			},
 		.pulled = {(uint64_t)column_int(q, 19), (uint64_t)column_int(q, 20)},
 		.tally = {column_int(q, 21), column_int(q, 22), column_int(q, 23),
@@ -213,6 +215,8 @@ enum baton_err books_queue_write(struct db *db, const struct queue_row *row)
 	query_int(&q, p->dedupe.ns);
 	query_int(&q, p->keep.ns);
 	counts_bind(&q, row);
+	query_int(&q, p->key_limit);
+	query_int(&q, p->hold_on_retry);
 	return query_run(&q);
 }
 

@@ -20,7 +20,8 @@ static const struct rule rules[] = {
          "places in a line have no batch"},
 	{"SELECT count(*) FROM line WHERE lane NOT IN (SELECT id FROM lane)",
          "places in a line have no lane"},
-	{"SELECT count(*) FROM lane WHERE held IS NULL AND id NOT IN (SELECT lane FROM line)",
+	{"SELECT count(*) FROM lane WHERE held IS NULL AND ifnull(holds, 0) = 0"
+         " AND id NOT IN (SELECT lane FROM line)",
          "lanes are empty"},
 	{"SELECT count(*) FROM later WHERE seq NOT IN (SELECT seq FROM batch)",
          "delays have no batch"},
@@ -44,8 +45,22 @@ static const struct rule rules[] = {
          "batches without a lane are in no state"},
 	{"SELECT count(*) FROM batch WHERE lane IS NOT NULL AND seq NOT IN (SELECT seq FROM line)"
          " AND seq NOT IN (SELECT seq FROM later) AND seq NOT IN (SELECT seq FROM dead)"
-         " AND seq NOT IN (SELECT seq FROM done)",
+         " AND seq NOT IN (SELECT seq FROM done) AND NOT (substr(lane, 1, 1) = char(1)"
+         " AND (seq IN (SELECT head FROM claim WHERE batches IS NULL) OR EXISTS (SELECT 1"
+         " FROM lane l JOIN claim c ON c.lane = l.id WHERE l.queue = batch.queue"
+         " AND l.name = batch.lane AND c.batches IS NOT NULL)))",
          "batches of lanes are in no state"},
+	{"SELECT count(*) FROM kept WHERE lane NOT IN (SELECT id FROM lane)"
+         " OR seq NOT IN (SELECT seq FROM later WHERE retry = 2)",
+         "keys are kept by what does not wait"},
+	{"SELECT count(*) FROM lane WHERE holds <> (SELECT count(*) FROM claim"
+         " WHERE claim.lane = lane.id AND offered = 0) + (SELECT count(*) FROM kept"
+         " WHERE kept.lane = lane.id)",
+         "keys have another number of holders than they count"},
+	{"SELECT count(*) FROM lane JOIN queue ON queue.id = lane.queue WHERE holds IS NOT NULL"
+         " AND (ifnull(head, 0) > 0) <> (holds < key_limit"
+         " AND EXISTS (SELECT 1 FROM line WHERE line.lane = lane.id))",
+         "keys can be claimed, or cannot, though it should be otherwise"},
 	{"SELECT (SELECT count(*) FROM lane WHERE head > 0) -"
          " (SELECT count(DISTINCT lane.id) FROM head h JOIN lane ON lane.id = h.lane"
          " AND lane.head = h.seq AND lane.rank = h.rank AND lane.queue = h.pool >> 13)",

@@ -18,7 +18,10 @@ static enum baton_err end_offered(struct sqlite_store *s, struct grant *g, struc
 	if (!baton_store_time_live(c->expires_at, s->now))
 		return claim_recover(s, g->q, c, BATON_STR("the claim expired"));
 	*ret_live = true;
-	return RUN(&s->db, SQL_CLAIM_RENEW, c->expires_at.ms, c->head, (int64_t)c->fence);
+	enum baton_err e = c->lane > 0 ? lane_offer(s, c, false) : BATON_OK;
+	return e == BATON_OK
+	               ? RUN(&s->db, SQL_CLAIM_RENEW, c->expires_at.ms, c->head, (int64_t)c->fence)
+	               : e;
 }
 
 /* Claims that have expired are ended before their lane gives anything. */
@@ -27,7 +30,7 @@ static enum baton_err recover_expired(struct sqlite_store *s, struct grant *g, i
 {
 	struct claim_row *claims;
 	size_t count;
-	enum baton_err e = claims_of_lane(s, lane, &claims, &count);
+	enum baton_err e = claims_offered(s, lane, &claims, &count);
 	for (size_t i = 0; i < count && e == BATON_OK; i++)
 		e = end_offered(s, g, &claims[i], ret_live);
 	return e;
@@ -38,12 +41,11 @@ static enum baton_err take_from_lane(struct sqlite_store *s, struct grant *g, in
 {
 	struct scan scan = {.at = BATON_IDLE, .max = max};
 	struct pick p = {.count = 0};
-	int64_t held = 0;
-	bool live = false;
+	bool live = false, gives = false;
 	enum baton_err e = recover_expired(s, g, lane, &live);
 	if (e == BATON_OK)
-		e = lane_held(&s->db, lane, &held);
-	if (e == BATON_OK && held == 0 && !live)
+		e = lane_gives(s, g->q, lane, live, &gives);
+	if (e == BATON_OK && gives)
 		e = grant_pick(s, lane, NULL, 0, &scan, &p);
 	if (e == BATON_OK && p.count > 0)
 		e = grant_give(s, g, &p, lane);
@@ -107,6 +109,40 @@ static enum baton_err heads_list(struct sqlite_store *s, int64_t pool, struct he
 	return query_end(&q);
 }
 
+static bool comes_before(const struct head *a, const struct head *b)
+{
+	return a->rank < b->rank || (a->rank == b->rank && a->seq < b->seq);
+}
+
+/* A key may give more than one claim: *next becomes where that one goes on, if it comes first. */
+static enum baton_err look_again(struct sqlite_store *s, const struct grant *g, int64_t lane,
+                                 struct head *next)
+{
+	struct head again = {.lane = lane};
+	if (lane == 0 || g->q->policy.key_limit == 1)
+		return BATON_OK;
+	enum baton_err e = lane_next(s, lane, &again.rank, &again.seq);
+	if (e == BATON_OK && again.seq > 0 && comes_before(&again, next))
+		*next = again;
+	return e;
+}
+
+/* One claim from each of the heads, in order, until another one comes before the rest. */
+static enum baton_err take_heads(struct sqlite_store *s, struct grant *g, int64_t pool,
+                                 const struct head *heads, size_t count, size_t max)
+{
+	struct head next = {.rank = INT64_MAX};
+	for (size_t i = 0; i < count && !comes_before(&next, &heads[i]); i++) {
+		enum baton_err e = heads[i].lane > 0 ? take_from_lane(s, g, heads[i].lane, max)
+		                                     : take_single(s, g, pool, &heads[i]);
+		if (e == BATON_OK)
+			e = look_again(s, g, heads[i].lane, &next);
+		if (e != BATON_OK)
+			return e;
+	}
+	return BATON_OK;
+}
+
 enum baton_err grant_heads(struct sqlite_store *s, struct grant *g, int64_t pool, size_t limit,
                            size_t max)
 {
@@ -117,9 +153,7 @@ enum baton_err grant_heads(struct sqlite_store *s, struct grant *g, int64_t pool
 		e = heads_list(s, pool, heads, want, &count);
 		if (e != BATON_OK || count == 0)
 			return e;
-		for (size_t i = 0; i < count && e == BATON_OK; i++)
-			e = heads[i].lane > 0 ? take_from_lane(s, g, heads[i].lane, max)
-			                      : take_single(s, g, pool, &heads[i]);
+		e = take_heads(s, g, pool, heads, count, max);
 		if (e != BATON_OK)
 			return e;
 	}

@@ -100,12 +100,12 @@ static enum baton_err rows_grow(struct sqlite_store *s, struct claim_rows *list)
 	return BATON_OK;
 }
 
-enum baton_err claims_of_lane(struct sqlite_store *s, int64_t lane, struct claim_row **ret_rows,
-                              size_t *ret_count)
+static enum baton_err claims_list(struct sqlite_store *s, enum sql which, int64_t lane,
+                                  struct claim_row **ret_rows, size_t *ret_count)
 {
 	struct claim_rows list = {.count = 0};
 	enum baton_err bad = BATON_OK;
-	struct query q = query_begin(&s->db, SQL_CLAIM_OF_LANE);
+	struct query q = query_begin(&s->db, which);
 	query_int(&q, lane);
 	while (bad == BATON_OK && query_row(&q)) {
 		bad = rows_grow(s, &list);
@@ -118,6 +118,18 @@ enum baton_err claims_of_lane(struct sqlite_store *s, int64_t lane, struct claim
 	return e == BATON_OK ? bad : e;
 }
 
+enum baton_err claims_of_lane(struct sqlite_store *s, int64_t lane, struct claim_row **ret_rows,
+                              size_t *ret_count)
+{
+	return claims_list(s, SQL_CLAIM_OF_LANE, lane, ret_rows, ret_count);
+}
+
+enum baton_err claims_offered(struct sqlite_store *s, int64_t lane, struct claim_row **ret_rows,
+                              size_t *ret_count)
+{
+	return claims_list(s, SQL_CLAIM_OFFERED, lane, ret_rows, ret_count);
+}
+
 bool claim_row_has(const struct claim_row *c, int64_t seq)
 {
 	for (size_t i = 0; i < c->count; i++) {
@@ -127,7 +139,8 @@ bool claim_row_has(const struct claim_row *c, int64_t seq)
 	return false;
 }
 
-enum baton_err claims_first(struct db *db, struct arena *a, int64_t lane, int64_t *ret_seq)
+enum baton_err claims_first(struct db *db, struct arena *a, int64_t lane, bool live,
+                            int64_t *ret_seq)
 {
 	enum baton_err bad = BATON_OK;
 	struct claim_row c;
@@ -136,7 +149,8 @@ enum baton_err claims_first(struct db *db, struct arena *a, int64_t lane, int64_
 	*ret_seq = 0;
 	while (bad == BATON_OK && query_row(&q)) {
 		bad = row_read(&q, a, &c);
-		if (bad == BATON_OK && (*ret_seq == 0 || c.seqs[0] < *ret_seq))
+		if (bad == BATON_OK && !(live && c.offered) &&
+		    (*ret_seq == 0 || c.seqs[0] < *ret_seq))
 			*ret_seq = c.seqs[0];
 	}
 	enum baton_err e = query_end(&q);
@@ -162,10 +176,18 @@ enum baton_err claim_of_batch(struct db *db, struct arena *a, const struct batch
 {
 	int64_t lane = 0;
 	*ret_found = false;
+	/* A key may have many claims, mostly of one batch each. */
+	if (line_is_keyed(batch_row_line(b))) {
+		struct query single = query_begin(db, SQL_CLAIM_OF_SINGLE);
+		query_int(&single, b->seq);
+		enum baton_err e = pick(&single, a, b->seq, ret, ret_found);
+		if (e != BATON_OK || *ret_found)
+			return e;
+	}
 	if (b->lane_len > 0) {
 		struct query find = query_begin(db, SQL_LANE_FIND);
 		query_int(&find, b->queue);
-		query_text(&find, batch_row_lane(b));
+		query_text(&find, batch_row_line(b));
 		lane = query_row(&find) ? column_int(&find, 0) : 0;
 		enum baton_err e = query_end(&find);
 		if (e != BATON_OK || lane == 0)
@@ -228,12 +250,16 @@ enum baton_err claim_add(struct sqlite_store *s, const struct claim_row *c)
 	enum baton_err e = bind_seqs(s, &q, c);
 	enum baton_err run = query_run(&q);
 	e = e == BATON_OK ? run : e;
+	if (e == BATON_OK && c->lane > 0)
+		e = RUN(&s->db, SQL_LANE_COUNT, 1, c->lane);
 	return e == BATON_OK ? owner_count(s, c->owner, 1) : e;
 }
 
 enum baton_err claim_drop(struct sqlite_store *s, const struct claim_row *c)
 {
 	enum baton_err e = RUN(&s->db, SQL_CLAIM_DROP, c->head, (int64_t)c->fence);
+	if (e == BATON_OK && c->lane > 0 && !c->offered)
+		e = RUN(&s->db, SQL_LANE_COUNT, -1, c->lane);
 	return e == BATON_OK ? owner_count(s, c->owner, -1) : e;
 }
 

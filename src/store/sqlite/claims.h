@@ -33,6 +33,10 @@ enum baton_err claim_of_single(struct sqlite_store *s, int64_t seq, struct claim
 enum baton_err claims_of_lane(struct sqlite_store *s, int64_t lane, struct claim_row **ret_rows,
                               size_t *ret_count);
 
+/* Those of them whose work can be taken. */
+enum baton_err claims_offered(struct sqlite_store *s, int64_t lane, struct claim_row **ret_rows,
+                              size_t *ret_count);
+
 /* The claim that the batch is under. */
 enum baton_err claim_of_batch(struct db *db, struct arena *a, const struct batch_row *b,
                               struct claim_row *ret, bool *ret_found);
@@ -48,8 +52,9 @@ enum baton_err claim_shrink(struct sqlite_store *s, struct claim_row *c, const i
 /* Ends it. */
 enum baton_err claim_drop(struct sqlite_store *s, const struct claim_row *c);
 
-/* The first batch of the lane that is claimed; 0: none is. */
-enum baton_err claims_first(struct db *db, struct arena *a, int64_t lane, int64_t *ret_seq);
+/* The first batch of the lane that is claimed; 0: none is. `live`: by one that is not offered. */
+enum baton_err claims_first(struct db *db, struct arena *a, int64_t lane, bool live,
+                            int64_t *ret_seq);
 
 bool claim_row_has(const struct claim_row *c, int64_t seq);
 

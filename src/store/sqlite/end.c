@@ -71,6 +71,8 @@ static enum baton_err renew_one(struct sqlite_store *s, const struct baton_work_
 	e = RUN(&s->db, SQL_CLAIM_RENEW, until.ms, c.head, (int64_t)c.fence);
 	if (e == BATON_OK)
 		e = books_queue_by_id(&s->books, &s->db, c.queue, &q);
+	if (e == BATON_OK && c.offered && c.lane > 0)
+		e = lane_offer(s, &c, false);
 	if (e == BATON_OK)
 		e = take_back_offer(s, q, &c);
 	if (e == BATON_OK)
@@ -164,10 +166,21 @@ static enum baton_err retry_due(struct sqlite_store *s, const struct leaver *l,
 	return BATON_OK;
 }
 
-static enum later_kind retry_kind(const struct leaver *l)
+/* Waits for its next attempt where its queue wants it to. */
+static enum baton_err retry_later(struct sqlite_store *s, struct leaver *l,
+                                  struct baton_store_time due)
 {
-	return l->lane > 0 && l->q->policy.on_retry == BATON_ON_RETRY_BLOCK ? LATER_BLOCK
-	                                                                    : LATER_RETRY;
+	enum baton_err e = BATON_OK;
+	switch (line_on_retry(batch_row_line(&l->b), &l->q->policy)) {
+	case LINE_RETRY_KEEP:
+		return leaver_later(s, l, due, LATER_BLOCK);
+	case LINE_RETRY_BEHIND:
+		e = leaver_behind(s, l);
+		break;
+	case LINE_RETRY_PASS:
+		break;
+	}
+	return e == BATON_OK ? leaver_later(s, l, due, LATER_RETRY) : e;
 }
 
 static enum baton_err end_failed(struct sqlite_store *s, struct leaver *l,
@@ -178,7 +191,7 @@ static enum baton_err end_failed(struct sqlite_store *s, struct leaver *l,
 	if (last)
 		return leaver_die(s, l);
 	enum baton_err e = retry_due(s, l, end, &answer->due);
-	return e == BATON_OK ? leaver_later(s, l, answer->due, retry_kind(l)) : e;
+	return e == BATON_OK ? retry_later(s, l, answer->due) : e;
 }
 
 /* Back without a lane means among the heads; with one, its lane is settled later. */
@@ -241,12 +254,13 @@ static enum baton_err end_claim(struct sqlite_store *s, struct claim_row *c,
 	enum baton_err e = books_queue_by_id(&s->books, &s->db, c->queue, &q);
 	if (e == BATON_OK)
 		e = take_back_offer(s, q, c);
-	/* The first one last, because the answer is about it. */
-	for (size_t i = ending->count; i > 0 && e == BATON_OK; i--) {
+	/* The answer is about the first one. */
+	for (size_t i = 0; i < ending->count && e == BATON_OK; i++) {
 		struct leaver l;
-		e = leaver_load(s, q, c, ending->seqs[i - 1], end->how != BATON_COMPLETE, &l);
+		struct baton_work_ended other = *answer;
+		e = leaver_load(s, q, c, ending->seqs[i], end->how != BATON_COMPLETE, &l);
 		if (e == BATON_OK)
-			e = end_batch(s, &l, end, answer);
+			e = end_batch(s, &l, end, i == 0 ? answer : &other);
 	}
 	if (e == BATON_OK)
 		e = claim_shrink(s, c, ending->seqs, ending->count);

@@ -86,7 +86,28 @@ enum baton_err leaver_later(struct sqlite_store *s, struct leaver *l, struct bat
 		e = RUN(&s->db, SQL_LATER_ADD, l->q->id, due.ms, l->b.seq, kind);
 	if (e != BATON_OK)
 		return e;
-	return kind == LATER_BLOCK ? line_try(s, l) : line_drop(s, l);
+	if (kind != LATER_BLOCK)
+		return line_drop(s, l);
+	if (!line_is_keyed(batch_row_line(&l->b)))
+		return line_try(s, l);
+	e = line_drop(s, l);
+	return e == BATON_OK ? key_keep(s, l->lane, l->b.seq) : e;
+}
+
+enum baton_err leaver_behind(struct sqlite_store *s, struct leaver *l)
+{
+	int64_t seq = s->books.seq + 1;
+	enum baton_err e = line_drop(s, l);
+	if (e == BATON_OK)
+		e = RUN(&s->db, SQL_TROUBLE_DROP, l->b.seq);
+	if (e == BATON_OK)
+		e = RUN(&s->db, SQL_BATCH_MOVE, seq, l->b.seq);
+	if (e != BATON_OK)
+		return e;
+	l->b.seq = seq;
+	s->books.seq = seq;
+	s->books.changed = true;
+	return BATON_OK;
 }
 
 enum baton_err leaver_die(struct sqlite_store *s, struct leaver *l)
@@ -99,7 +120,7 @@ enum baton_err leaver_die(struct sqlite_store *s, struct leaver *l)
 		e = RUN(&s->db, SQL_DEAD_ADD, l->q->id, l->b.seq, s->now.ms);
 	if (e == BATON_OK)
 		e = line_drop(s, l);
-	if (e != BATON_OK || l->lane == 0 || l->q->policy.on_dead != BATON_ON_DEAD_HOLD)
+	if (e != BATON_OK || !line_dead_holds(batch_row_line(&l->b), &l->q->policy))
 		return e;
 	e = RUN(&s->db, SQL_DEAD_HOLD, l->lane, l->q->id, l->b.seq);
 	return e == BATON_OK ? lane_hold(s, l->lane) : e;
@@ -205,7 +226,12 @@ enum baton_err later_end(struct sqlite_store *s, struct queue_row *q, const stru
 	if (kind != LATER_BLOCK)
 		return lane_enter(s, q, b, tried);
 	int64_t lane;
-	e = lane_find(s, q->id, batch_row_lane(b), &lane);
+	e = lane_find(s, q->id, batch_row_line(b), &lane);
+	if (e == BATON_OK && line_is_keyed(batch_row_line(b))) {
+		e = key_let_go(s, lane, b->seq);
+		if (e == BATON_OK)
+			e = RUN(&s->db, SQL_LINE_TRY, lane, b->seq);
+	}
 	return e == BATON_OK ? lane_settle(s, q, lane) : e;
 }
 
@@ -236,8 +262,10 @@ static enum baton_err offer_one(struct sqlite_store *s, struct queue_row *q,
 		e = RUN(&s->db, SQL_CLAIM_OFFER, (int64_t)name->head, (int64_t)name->fence);
 	if (e != BATON_OK || !found)
 		return e;
-	if (c.lane > 0)
-		return lane_settle(s, q, c.lane);
+	if (c.lane > 0) {
+		e = lane_offer(s, &c, true);
+		return e == BATON_OK ? lane_settle(s, q, c.lane) : e;
+	}
 	e = batch_need(&s->db, c.seqs[0], &b);
 	return e == BATON_OK ? head_add(s, q, &b, 0, true) : e;
 }

@@ -9,7 +9,8 @@
 enum later_kind {
 	LATER_DELAY = 0, /* outside of its line                                     */
 	LATER_RETRY,     /* outside of its line, for its next attempt               */
-	LATER_BLOCK      /* in its line, which waits for its next attempt           */
+	LATER_BLOCK      /* in its line, which waits for its next attempt; or, of a
+	                    key, outside of it and holding the key                  */
 };
 
 /* One batch that leaves a claim. Its lane is settled by the caller, once all have left. */
@@ -38,6 +39,9 @@ enum baton_err leaver_back(struct sqlite_store *s, struct leaver *l);
 /* Away until `due`. */
 enum baton_err leaver_later(struct sqlite_store *s, struct leaver *l, struct baton_store_time due,
                             enum later_kind kind);
+
+/* Gives it the next number, so that it comes back behind the others. */
+enum baton_err leaver_behind(struct sqlite_store *s, struct leaver *l);
 
 /* Among the dead. */
 enum baton_err leaver_die(struct sqlite_store *s, struct leaver *l);

@@ -157,9 +157,12 @@ enum baton_err grant_give(struct sqlite_store *s, struct grant *g, const struct 
 	out->batches = batches;
 	out->count = p->count;
 	if (!arena_copy(a, queue_row_name(g->q), &out->queue) ||
-	    !arena_copy(a, batch_row_lane(&common.row), &out->lane))
+	    !arena_copy(a, line_lane(batch_row_line(&common.row)), &out->lane) ||
+	    !arena_copy(a, line_key(batch_row_line(&common.row)), &out->key))
 		return no_memory();
 	e = claim_write(s, g, p, lane, out);
+	for (size_t i = 0; i < p->count && e == BATON_OK && out->key.len > 0; i++)
+		e = RUN(&s->db, SQL_LINE_DROP, lane, p->seqs[i]);
 	if (e == BATON_OK)
 		g->count++;
 	return e;

@@ -15,7 +15,7 @@ enum baton_err head_add(struct sqlite_store *s, const struct queue_row *q,
 	else
 		query_null(&add);
 	query_int(&add, tried);
-	sqlite_tell(s, q, batch_row_lane(b), b->shard);
+	sqlite_tell(s, q, line_lane(batch_row_line(b)), b->shard);
 	return query_run(&add);
 }
 
@@ -100,8 +100,12 @@ static enum baton_err lane_make(struct sqlite_store *s, const struct batch_row *
 	struct query q = query_begin(&s->db, SQL_LANE_ADD);
 	query_int(&q, s->books.lane + 1);
 	query_int(&q, b->queue);
-	query_text(&q, batch_row_lane(b));
+	query_text(&q, batch_row_line(b));
 	query_int(&q, b->shard);
+	if (line_is_keyed(batch_row_line(b)))
+		query_int(&q, 0);
+	else
+		query_null(&q);
 	enum baton_err e = query_run(&q);
 	if (e != BATON_OK)
 		return e;
@@ -116,6 +120,8 @@ struct lane_row {
 	int64_t head; /* where claims begin; 0: nowhere         */
 	int64_t rank;
 	uint32_t shard;
+	bool keyed;
+	int64_t holds; /* of a key */
 };
 
 static enum baton_err lane_read(struct db *db, int64_t lane, struct lane_row *ret)
@@ -124,8 +130,9 @@ static enum baton_err lane_read(struct db *db, int64_t lane, struct lane_row *re
 	query_int(&q, lane);
 	bool found = query_row(&q);
 	if (found)
-		*ret = (struct lane_row){column_int(&q, 0), column_int(&q, 1), column_int(&q, 2),
-		                         (uint32_t)column_int(&q, 3)};
+		*ret = (struct lane_row){column_int(&q, 0),      column_int(&q, 1),
+		                         column_int(&q, 2),      (uint32_t)column_int(&q, 3),
+		                         !column_is_null(&q, 4), column_int(&q, 4)};
 	enum baton_err e = query_end(&q);
 	if (e == BATON_OK && !found)
 		e = fail(BATON_STORAGE,
@@ -148,10 +155,14 @@ static enum baton_err first_of_line(struct sqlite_store *s, int64_t lane, int64_
 }
 
 /* Whether the first batch of the line can be claimed. */
-static enum baton_err is_open(struct sqlite_store *s, int64_t lane, const struct lane_row *row,
-                              int64_t first, bool tried, bool *ret)
+static enum baton_err is_open(struct sqlite_store *s, const struct queue_row *q, int64_t lane,
+                              const struct lane_row *row, int64_t first, bool tried, bool *ret)
 {
 	int64_t busy = 0;
+	if (row->keyed) {
+		*ret = key_has_room(&q->policy, (uint64_t)row->holds);
+		return BATON_OK;
+	}
 	enum baton_err e = FIND(&s->db, SQL_CLAIM_BUSY, &busy, lane);
 	*ret = e == BATON_OK && busy == 0 && row->held == 0;
 	if (!*ret || !tried)
@@ -189,12 +200,12 @@ enum baton_err lane_settle(struct sqlite_store *s, struct queue_row *q, int64_t 
 	if (e == BATON_OK)
 		e = first_of_line(s, lane, &first, &tried);
 	if (e == BATON_OK && first > 0)
-		e = is_open(s, lane, &row, first, tried, &open);
+		e = is_open(s, q, lane, &row, first, tried, &open);
 	if (e == BATON_OK && open)
 		e = batch_need(&s->db, first, &b);
 	if (e == BATON_OK)
 		e = head_move(s, q, lane, &row, open ? &b : NULL, tried);
-	if (e == BATON_OK && first == 0 && row.held == 0)
+	if (e == BATON_OK && first == 0 && row.held == 0 && row.holds == 0)
 		e = RUN(&s->db, SQL_LANE_DROP, lane);
 	return e;
 }
@@ -205,7 +216,7 @@ enum baton_err lane_enter(struct sqlite_store *s, struct queue_row *q, const str
 	int64_t lane;
 	if (b->lane_len == 0)
 		return head_add(s, q, b, 0, tried);
-	enum baton_err e = lane_find(s, q->id, batch_row_lane(b), &lane);
+	enum baton_err e = lane_find(s, q->id, batch_row_line(b), &lane);
 	bool made = e == BATON_OK && lane == 0;
 	if (made)
 		e = lane_make(s, b, &lane);
@@ -213,8 +224,9 @@ enum baton_err lane_enter(struct sqlite_store *s, struct queue_row *q, const str
 		e = RUN(&s->db, SQL_LINE_ADD, lane, b->seq, tried);
 	if (e != BATON_OK)
 		return e;
-	/* What is put last changes nothing about who is first. */
-	if (!made && b->seq == s->books.seq)
+	/* What is put last changes nothing about who is first, if those before it are there. */
+	bool keyed = line_is_keyed(batch_row_line(b));
+	if (!made && !keyed && b->seq == s->books.seq)
 		return BATON_OK;
 	return lane_settle(s, q, lane);
 }
@@ -224,7 +236,7 @@ enum baton_err lane_leave(struct sqlite_store *s, struct queue_row *q, const str
 	int64_t lane;
 	if (b->lane_len == 0)
 		return head_drop(s, q, b->shard, batch_row_rank(b), b->seq);
-	enum baton_err e = lane_find(s, q->id, batch_row_lane(b), &lane);
+	enum baton_err e = lane_find(s, q->id, batch_row_line(b), &lane);
 	if (e == BATON_OK)
 		e = RUN(&s->db, SQL_LINE_DROP, lane, b->seq);
 	return e == BATON_OK ? lane_settle(s, q, lane) : e;
@@ -242,4 +254,82 @@ enum baton_err lane_held(struct db *db, int64_t lane, int64_t *ret_seq)
 	if (e == BATON_OK)
 		*ret_seq = row.held;
 	return e;
+}
+
+enum baton_err lane_gives(struct sqlite_store *s, const struct queue_row *q, int64_t lane,
+                          bool busy, bool *ret)
+{
+	struct lane_row row;
+	enum baton_err e = lane_read(&s->db, lane, &row);
+	if (e != BATON_OK)
+		return e;
+	*ret = row.keyed ? key_has_room(&q->policy, (uint64_t)row.holds) : row.held == 0 && !busy;
+	return BATON_OK;
+}
+
+enum baton_err lane_next(struct sqlite_store *s, int64_t lane, int64_t *ret_rank, int64_t *ret_seq)
+{
+	struct query q = query_begin(&s->db, SQL_LANE_READ);
+	query_int(&q, lane);
+	bool found = query_row(&q);
+	*ret_seq = found ? column_int(&q, 1) : 0;
+	*ret_rank = found ? column_int(&q, 2) : 0;
+	return query_end(&q);
+}
+
+enum baton_err lane_offer(struct sqlite_store *s, const struct claim_row *c, bool offer)
+{
+	struct lane_row row;
+	enum baton_err e = lane_read(&s->db, c->lane, &row);
+	if (e != BATON_OK || !row.keyed)
+		return e;
+	for (size_t i = 0; i < c->count && e == BATON_OK; i++)
+		e = RUN(&s->db, offer ? SQL_LINE_TRY : SQL_LINE_DROP, c->lane, c->seqs[i]);
+	return e == BATON_OK ? RUN(&s->db, SQL_LANE_COUNT, offer ? -1 : 1, c->lane) : e;
+}
+
+enum baton_err key_keep(struct sqlite_store *s, int64_t lane, int64_t seq)
+{
+	enum baton_err e = RUN(&s->db, SQL_KEPT_ADD, lane, seq);
+	return e == BATON_OK ? RUN(&s->db, SQL_LANE_COUNT, 1, lane) : e;
+}
+
+enum baton_err key_let_go(struct sqlite_store *s, int64_t lane, int64_t seq)
+{
+	enum baton_err e = RUN(&s->db, SQL_KEPT_DROP, lane, seq);
+	return e == BATON_OK ? RUN(&s->db, SQL_LANE_COUNT, -1, lane) : e;
+}
+
+#define KEYED_PAGE 1000
+
+static enum baton_err keyed_page(struct sqlite_store *s, const struct queue_row *row, int64_t after,
+                                 int64_t *lanes, size_t *ret_count)
+{
+	struct query q = query_begin(&s->db, SQL_LANE_KEYED);
+	size_t count = 0;
+	query_int(&q, after);
+	query_int(&q, row->id);
+	query_int(&q, KEYED_PAGE);
+	while (count < KEYED_PAGE && query_row(&q))
+		lanes[count++] = column_int(&q, 0);
+	*ret_count = count;
+	return query_end(&q);
+}
+
+enum baton_err keys_settle(struct sqlite_store *s, struct queue_row *q)
+{
+	int64_t after = 0;
+	size_t count;
+	int64_t *lanes = arena_take(&s->scratch, KEYED_PAGE, sizeof *lanes);
+	if (!lanes)
+		return fail_memory(KEYED_PAGE * sizeof *lanes, "keys");
+	do {
+		enum baton_err e = keyed_page(s, q, after, lanes, &count);
+		for (size_t i = 0; i < count && e == BATON_OK; i++)
+			e = lane_settle(s, q, lanes[i]);
+		if (e != BATON_OK)
+			return e;
+		after = count > 0 ? lanes[count - 1] : after;
+	} while (count == KEYED_PAGE);
+	return BATON_OK;
 }

@@ -3,6 +3,7 @@
 #define SQLITE_LANES_H
 
 #include "store/sqlite/batches.h"
+#include "store/sqlite/claims.h"
 #include "store/sqlite/sqlite.h"
 
 /* The number of a lane that is not empty; 0: there is none of that name. */
@@ -24,6 +25,24 @@ enum baton_err lane_settle(struct sqlite_store *s, struct queue_row *q, int64_t 
 /* Finds out anew whether the lane stands still because of a dead batch, and of which one. */
 enum baton_err lane_hold(struct sqlite_store *s, int64_t lane);
 enum baton_err lane_held(struct db *db, int64_t lane, int64_t *ret_seq);
+
+/* Whether a claim of the lane may begin now. `busy`: it has a live claim. */
+enum baton_err lane_gives(struct sqlite_store *s, const struct queue_row *q, int64_t lane,
+                          bool busy, bool *ret);
+
+/* Where the next claim of the lane begins; *ret_seq 0: nowhere. */
+enum baton_err lane_next(struct sqlite_store *s, int64_t lane, int64_t *ret_rank, int64_t *ret_seq);
+
+/* The work of a claim of the lane can be taken from now on, or no more. What is claimed is not in
+ * the line of a key, and holds it. The lane is settled by the caller, here and below. */
+enum baton_err lane_offer(struct sqlite_store *s, const struct claim_row *c, bool offer);
+
+/* A batch keeps its key until its next attempt, and no more. */
+enum baton_err key_keep(struct sqlite_store *s, int64_t lane, int64_t seq);
+enum baton_err key_let_go(struct sqlite_store *s, int64_t lane, int64_t seq);
+
+/* Settles the lines of all keys of the queue, whose limit has changed. */
+enum baton_err keys_settle(struct sqlite_store *s, struct queue_row *q);
 
 /* Adds and drops what begins claims. A batch without a lane has 0 for it. */
 enum baton_err head_add(struct sqlite_store *s, const struct queue_row *q,

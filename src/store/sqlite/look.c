@@ -36,7 +36,8 @@ static enum baton_err batch_fill(const struct view *v, const struct batch_row *b
 	info->batch.priority = b->priority;
 	info->batch.put_at = b->put_at;
 	if (!arena_copy(v->a, batch_row_group(b), &info->batch.group) ||
-	    !arena_copy(v->a, batch_row_lane(b), &info->lane))
+	    !arena_copy(v->a, line_lane(batch_row_line(b)), &info->lane) ||
+	    !arena_copy(v->a, line_key(batch_row_line(b)), &info->key))
 		return no_memory();
 	return BATON_OK;
 }
@@ -135,6 +136,48 @@ static enum baton_err info_fill(const struct view *v, const struct batch_row *b,
 	return e == BATON_OK ? trouble_fill(v, b->seq, info) : e;
 }
 
+/* The first that holds a key: a claim that is live, or work that keeps it. */
+static enum baton_err key_holder(const struct view *v, int64_t lane, int64_t *ret_seq)
+{
+	int64_t kept = 0;
+	enum baton_err e = claims_first(v->db, v->a, lane, true, ret_seq);
+	if (e == BATON_OK)
+		e = FIND(v->db, SQL_KEPT_FIRST, &kept, lane);
+	if (kept > 0 && (*ret_seq == 0 || kept < *ret_seq))
+		*ret_seq = kept;
+	return e;
+}
+
+/* What stands before a ready batch that has a key. */
+static enum baton_err why_with_key(const struct view *v, const struct batch_row *b,
+                                   const struct queue_row *row, struct baton_work_info *info)
+{
+	struct query q = query_begin(v->db, SQL_LANE_LOOK);
+	int64_t lane = 0, first = 0, holds = 0, ahead = 0;
+	struct batch_row other;
+	enum baton_err e = BATON_OK;
+	query_int(&q, b->queue);
+	query_text(&q, batch_row_line(b));
+	if (query_row(&q)) {
+		lane = column_int(&q, 0);
+		first = column_int(&q, 2);
+		holds = column_int(&q, 3);
+	}
+	e = query_end(&q);
+	bool room = key_has_room(&row->policy, (uint64_t)holds);
+	if (e == BATON_OK && !room)
+		e = key_holder(v, lane, &ahead);
+	else if (first != b->seq)
+		ahead = first;
+	if (e != BATON_OK || ahead == 0)
+		return e;
+	info->why = room ? BATON_WHY_BEHIND : BATON_WHY_KEY;
+	e = batch_need(v->db, ahead, &other);
+	if (e == BATON_OK)
+		batch_id_print((uint64_t)other.id, &info->ahead);
+	return e;
+}
+
 /* What stands before a ready batch of a lane. */
 static enum baton_err why_in_lane(const struct view *v, const struct batch_row *b,
                                   struct baton_work_info *info)
@@ -143,7 +186,7 @@ static enum baton_err why_in_lane(const struct view *v, const struct batch_row *
 	int64_t lane = 0, held = 0, ahead = b->seq;
 	struct batch_row other;
 	query_int(&q, b->queue);
-	query_text(&q, batch_row_lane(b));
+	query_text(&q, batch_row_line(b));
 	if (query_row(&q)) {
 		lane = column_int(&q, 0);
 		held = column_int(&q, 1);
@@ -151,7 +194,7 @@ static enum baton_err why_in_lane(const struct view *v, const struct batch_row *
 	}
 	enum baton_err e = query_end(&q);
 	if (e == BATON_OK && ahead == b->seq)
-		e = claims_first(v->db, v->a, lane, &ahead);
+		e = claims_first(v->db, v->a, lane, false, &ahead);
 	if (e != BATON_OK || ahead == 0)
 		return e;
 	info->why = held > 0 ? BATON_WHY_LANE_HELD : BATON_WHY_BEHIND;
@@ -172,7 +215,11 @@ static enum baton_err why_fill(const struct view *v, const struct batch_row *b,
 	info->why = whys[info->state];
 	if (info->why != BATON_WHY_READY)
 		return BATON_OK;
-	enum baton_err e = b->lane_len > 0 ? why_in_lane(v, b, info) : BATON_OK;
+	enum baton_err e = BATON_OK;
+	if (line_is_keyed(batch_row_line(b)))
+		e = why_with_key(v, b, row, info);
+	else if (b->lane_len > 0)
+		e = why_in_lane(v, b, info);
 	if (e == BATON_OK && info->why == BATON_WHY_READY && row->policy.paused)
 		info->why = BATON_WHY_PAUSED;
 	return e;
@@ -263,7 +310,19 @@ enum baton_err sqlite_get(struct baton_store *store, const struct baton_batch_id
 static bool may_match(const struct baton_work_filter *f, const struct batch_row *b, int64_t queue)
 {
 	return (queue == 0 || b->queue == queue) &&
-	       (f->lane.len == 0 || baton_str_equal(f->lane, batch_row_lane(b)));
+	       (f->lane.len == 0 || baton_str_equal(f->lane, line_lane(batch_row_line(b))));
+}
+
+/* Those from which a page is taken, in the order of their numbers: as few as there are tables for. */
+static struct query list_begin(const struct view *v, const struct baton_work_filter *f,
+                               int64_t queue)
+{
+	bool dead = f->state == BATON_BATCH_DEAD && queue > 0;
+	struct query q = query_begin(v->db, dead ? SQL_BATCH_LIST_DEAD : SQL_BATCH_LIST);
+	if (dead)
+		query_int(&q, queue);
+	query_int(&q, (int64_t)f->after);
+	return q;
 }
 
 static enum baton_err list_into(const struct view *v, const struct baton_work_filter *f,
@@ -276,8 +335,7 @@ static enum baton_err list_into(const struct view *v, const struct baton_work_fi
 	enum baton_err bad = BATON_OK;
 	if (!infos)
 		return no_memory();
-	struct query q = query_begin(v->db, SQL_BATCH_LIST);
-	query_int(&q, (int64_t)f->after);
+	struct query q = list_begin(v, f, queue);
 	while (bad == BATON_OK && query_row(&q)) {
 		struct batch_row b;
 		struct queue_row row;

@@ -42,9 +42,9 @@ static enum baton_err delete_batch(struct sqlite_store *s, const struct named *n
 static enum baton_err let_go(struct sqlite_store *s, const struct named *n)
 {
 	int64_t lane;
-	if (n->b.lane_len == 0)
+	if (line_lane(batch_row_line(&n->b)).len == 0)
 		return BATON_OK;
-	enum baton_err e = lane_find(s, n->q->id, batch_row_lane(&n->b), &lane);
+	enum baton_err e = lane_find(s, n->q->id, batch_row_line(&n->b), &lane);
 	if (e != BATON_OK || lane == 0)
 		return e;
 	e = lane_hold(s, lane);
@@ -69,8 +69,10 @@ static enum baton_err leave_later(struct sqlite_store *s, const struct named *n)
 	n->q->tally.delayed--;
 	if (e != BATON_OK || kind != LATER_BLOCK)
 		return e;
-	e = lane_find(s, n->q->id, batch_row_lane(&n->b), &lane);
-	if (e == BATON_OK)
+	e = lane_find(s, n->q->id, batch_row_line(&n->b), &lane);
+	if (e == BATON_OK && line_is_keyed(batch_row_line(&n->b)))
+		e = key_let_go(s, lane, n->b.seq);
+	else if (e == BATON_OK)
 		e = RUN(&s->db, SQL_LINE_DROP, lane, n->b.seq);
 	return e == BATON_OK ? lane_settle(s, n->q, lane) : e;
 }

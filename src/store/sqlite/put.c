@@ -79,8 +79,9 @@ static enum baton_err check_room(const struct queue_row *q)
 /* Work without a lane goes to one shard after the other, a whole transaction to the same. */
 static uint32_t shard_of(const struct sqlite_store *s, const struct baton_batch *b, uint32_t shards)
 {
-	if (b->lane.len > 0)
-		return place_of_lane(b->queue, b->lane, shards);
+	struct baton_str hashed = b->key.len > 0 ? b->key : b->lane;
+	if (hashed.len > 0)
+		return place_of_lane(b->queue, hashed, shards);
 	return s->books.turn % shards;
 }
 
@@ -106,10 +107,11 @@ static void row_make(const struct sqlite_store *s, const struct queue_row *q,
 	row->due.ms = baton_store_time_ready(available, s->now) ? 0 : available.ms;
 	row->has_retry = retry_is_given(&b->retry);
 	row->retry = b->retry;
-	row->lane_len = b->lane.len;
+	struct baton_str line = line_name(b, row->lane);
+	row->lane_len = line.len;
 	row->group_len = b->group.len;
-	if (b->lane.len > 0)
-		memcpy(row->lane, b->lane.ptr, b->lane.len);
+	if (line.len > 0 && line.ptr != row->lane)
+		memcpy(row->lane, line.ptr, line.len);
 	if (b->group.len > 0)
 		memcpy(row->group, b->group.ptr, b->group.len);
 }

@@ -23,9 +23,11 @@ static enum baton_err change(struct sqlite_store *s, struct queue_row *q,
 	if (q->policy.paused && !p->paused)
 		sqlite_tell(s, q, (struct baton_str){NULL, 0}, 0);
 	enum baton_queue_mode mode = q->policy.mode;
+	bool other_limit = q->policy.key_limit != p->key_limit;
 	q->policy = *p;
 	q->policy.mode = mode;
-	return heads_mode(s, q, p->mode);
+	e = heads_mode(s, q, p->mode);
+	return e == BATON_OK && other_limit ? keys_settle(s, q) : e;
 }
 
 static enum baton_err set_run(void *store, void *args)

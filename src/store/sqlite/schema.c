@@ -140,6 +140,15 @@ static const char *const steps[] = {
 	/* What a runner has done, as it tells, and when it did so last; 0: never. */
 	"ALTER TABLE runner ADD COLUMN report TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE runner ADD COLUMN reported INTEGER NOT NULL DEFAULT 0;",
+
+	/* Keys. The line of a key is a lane whose name begins with a byte 1; in it is what can be
+	 * claimed, and nothing that is claimed. */
+	"ALTER TABLE queue ADD COLUMN key_limit INTEGER NOT NULL DEFAULT 1;"
+	"ALTER TABLE queue ADD COLUMN hold_on_retry INTEGER NOT NULL DEFAULT 1;"
+	"ALTER TABLE lane ADD COLUMN holds INTEGER;" /* of a key; NULL: a lane */
+	"CREATE TABLE kept("                         /* keep their key until the next attempt */
+	" lane INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY(lane, seq)) WITHOUT ROWID;"
+	"CREATE INDEX claim_offered ON claim(lane) WHERE offered = 1 AND lane IS NOT NULL;",
 };
 #define VERSION ((int64_t)(sizeof steps / sizeof steps[0]))
 

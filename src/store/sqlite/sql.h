@@ -6,7 +6,8 @@
 #define SQL_QUEUE_COLUMNS                                                                          \
 	"id, name, mode, shards, paused, payload_max, waiting_max, attempts, backoff, base, cap, " \
 	"lane_attempts, lane_backoff, lane_base, lane_cap, on_retry, on_dead, dedupe, keep, "      \
-	"granter, counter, ready, delayed, running, dead, done, failed, mixed, top, floor"
+	"granter, counter, ready, delayed, running, dead, done, failed, mixed, top, floor, "       \
+	"key_limit, hold_on_retry"
 #define SQL_BATCH_COLUMNS "seq, queue, flags, put_at, due, born, lane, grp, retry, payload"
 #define SQL_CLAIM_COLUMNS                                                                     \
 	"head, fence, token, owner, queue, claimed_at, expires_at, offered, tried, granter, " \
@@ -55,7 +56,7 @@
 	              "ORDER BY name LIMIT ?")                                                     \
 	X(QUEUE_WRITE, "INSERT OR REPLACE INTO queue(" SQL_QUEUE_COLUMNS ") "                      \
 	               "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, " \
-	               "?, ?, ?, ?, ?, ?, ?, ?)")                                                  \
+	               "?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                            \
 	X(QUEUE_COUNT, "UPDATE queue SET granter = ?, counter = ?, ready = ?, delayed = ?, "       \
 	               "running = ?, dead = ?, done = ?, failed = ?, mixed = ?, top = ?, "         \
 	               "floor = ? WHERE id = ?")                                                   \
@@ -68,6 +69,9 @@
 	X(BATCH_MOVE, "UPDATE batch SET seq = ?1, born = ifnull(born, ?2), due = NULL "            \
 	              "WHERE seq = ?2")                                                            \
 	X(BATCH_LIST, "SELECT " SQL_BATCH_COLUMNS " FROM batch WHERE seq > ? ORDER BY seq")        \
+	X(BATCH_LIST_DEAD,                                                                         \
+	  "SELECT " SQL_BATCH_COLUMNS " FROM (SELECT seq AS number FROM dead WHERE queue = ? "     \
+	  "AND seq > ? ORDER BY seq) CROSS JOIN batch ON seq = number")                            \
 	X(HEAD_ADD, "INSERT INTO head(pool, rank, seq, lane, tried) VALUES(?, ?, ?, ?, ?)")        \
 	X(HEAD_DROP, "DELETE FROM head WHERE pool = ? AND rank = ? AND seq = ?")                   \
 	X(HEAD_LIST, "SELECT rank, seq, lane, tried FROM head WHERE pool = ? "                     \
@@ -78,20 +82,26 @@
 	  "LIMIT ?")                                                                               \
 	X(HEAD_OLDEST, "SELECT min(seq) FROM head WHERE pool = ? AND rank = ?")                    \
 	X(LANE_FIND, "SELECT id FROM lane WHERE queue = ? AND name = ?")                           \
-	X(LANE_READ, "SELECT held, head, rank, shard FROM lane WHERE id = ?")                      \
+	X(LANE_READ, "SELECT held, head, rank, shard, holds FROM lane WHERE id = ?")               \
 	X(LANE_LOOK, "SELECT id, held, (SELECT seq FROM line WHERE lane = id ORDER BY seq "        \
-	             "LIMIT 1) FROM lane WHERE queue = ? AND name = ?")                            \
-	X(LANE_ADD, "INSERT INTO lane(id, queue, name, shard) VALUES(?, ?, ?, ?)")                 \
+	             "LIMIT 1), holds FROM lane WHERE queue = ? AND name = ?")                     \
+	X(LANE_KEYED, "SELECT id FROM lane WHERE id > ? AND queue = ? AND holds IS NOT NULL "      \
+	              "ORDER BY id LIMIT ?")                                                       \
+	X(LANE_ADD, "INSERT INTO lane(id, queue, name, shard, holds) VALUES(?, ?, ?, ?, ?)")       \
+	X(LANE_COUNT, "UPDATE lane SET holds = holds + ? WHERE id = ? AND holds IS NOT NULL")      \
 	X(LANE_DROP, "DELETE FROM lane WHERE id = ?")                                              \
 	X(LANE_HEAD, "UPDATE lane SET head = ?, rank = ? WHERE id = ?")                            \
 	X(LANE_HOLD, "UPDATE lane SET held = (SELECT min(seq) FROM dead WHERE holds = ?1) "        \
 	             "WHERE id = ?1")                                                              \
 	X(LINE_ADD, "INSERT INTO line(lane, seq, tried) VALUES(?, ?, ?)")                          \
-	X(LINE_TRY, "UPDATE line SET tried = 1 WHERE lane = ? AND seq = ?")                        \
+	X(LINE_TRY, "INSERT OR REPLACE INTO line(lane, seq, tried) VALUES(?, ?, 1)")               \
 	X(LINE_DROP, "DELETE FROM line WHERE lane = ? AND seq = ?")                                \
 	X(LINE_FIRST, "SELECT seq, tried FROM line WHERE lane = ? ORDER BY seq LIMIT 1")           \
 	X(LINE_PAGE, "SELECT seq, tried FROM line WHERE lane = ? AND seq > ? "                     \
 	             "ORDER BY seq LIMIT ?")                                                       \
+	X(KEPT_ADD, "INSERT INTO kept(lane, seq) VALUES(?, ?)")                                    \
+	X(KEPT_DROP, "DELETE FROM kept WHERE lane = ? AND seq = ?")                                \
+	X(KEPT_FIRST, "SELECT seq FROM kept WHERE lane = ? ORDER BY seq LIMIT 1")                  \
 	X(LATER_ADD, "INSERT INTO later(queue, due, seq, retry) VALUES(?, ?, ?, ?)")               \
 	X(LATER_DROP, "DELETE FROM later WHERE queue = ? AND due = ? AND seq = ?")                 \
 	X(LATER_HAS, "SELECT retry FROM later WHERE queue = ? AND due = ? AND seq = ?")            \
@@ -123,6 +133,8 @@
 	X(CLAIM_READ, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE head = ? AND fence = ?")      \
 	X(CLAIM_OF_SINGLE, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE head = ?")               \
 	X(CLAIM_OF_LANE, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE lane = ? ORDER BY head")   \
+	X(CLAIM_OFFERED, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE lane = ? "                 \
+	                 "AND offered = 1 ORDER BY head")                                          \
 	X(CLAIM_BUSY, "SELECT 1 FROM claim WHERE lane = ? AND offered = 0 LIMIT 1")                \
 	X(CLAIM_RENEW, "UPDATE claim SET expires_at = ?, offered = 0 "                             \
 	               "WHERE head = ? AND fence = ?")                                             \

@@ -22,6 +22,9 @@ static const char *const back[] = {
 	"ALTER TABLE runner DROP COLUMN proofs; ALTER TABLE runner DROP COLUMN host;",
 	/* 5 to 4 */
 	"ALTER TABLE runner DROP COLUMN report; ALTER TABLE runner DROP COLUMN reported;",
+	/* 6 to 5 */
+	"DROP INDEX claim_offered; DROP TABLE kept; ALTER TABLE lane DROP COLUMN holds;"
+	"ALTER TABLE queue DROP COLUMN key_limit; ALTER TABLE queue DROP COLUMN hold_on_retry;",
 };
 #define NEWEST ((int)(sizeof back / sizeof back[0]) + 1)
 
@@ -112,6 +115,31 @@ static uint64_t laned(struct baton_store *store, int leases)
 	return fence << 20;
 }
 
+/* A claim that expired after the change is found by the index that is new. */
+static void what_a_version_4_had_claimed_comes_back_in_its_lane(void **state)
+{
+	struct world *w = *state;
+	struct baton_work_claims *claims = NULL;
+	world_open(w);
+	assert_ok(put_some(w->store, "q", "a", 2));
+	assert_ok(claim_some(w->store, "q", 1, &claims));
+	struct baton_batch_id first = claims->claims[0].batches[0].id;
+	baton_work_claims_free(claims);
+	claims = NULL;
+	world_close(w);
+	go_back(w, 4);
+	world_open(w);
+	assert_ok(claim_some(w->store, "q", 1, &claims));
+	assert_null(claims);
+	world_advance(w, 1000);
+	assert_ok(claim_some(w->store, "q", 1, &claims));
+	assert_string_equal(claims->claims[0].batches[0].id.text, first.text);
+	baton_work_claims_free(claims);
+	assert_sound(w->store);
+	world_close(w);
+	world_remove(w->path);
+}
+
 /* By how much its shard is ahead. */
 static uint64_t sharded(struct baton_store *store, int times)
 {
@@ -173,6 +201,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(all_that_an_earlier_version_has_stored_is_there),
+		WORLD_TEST(what_a_version_4_had_claimed_comes_back_in_its_lane),
 		WORLD_TEST(after_version_2_fences_are_above_all_that_any_mode_had),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,57 @@
+/* The line that a batch stands in. */
+#include "queue/line.h"
+
+#include <string.h>
+
+#define KEYED '\1'
+
+struct baton_str line_name(const struct baton_batch *b, char text[LINE_NAME_MAX])
+{
+	if (b->key.len == 0)
+		return b->lane;
+	text[0] = KEYED;
+	memcpy(text + 1, b->key.ptr, b->key.len);
+	return (struct baton_str){text, b->key.len + 1};
+}
+
+bool line_is_keyed(struct baton_str name)
+{
+	return name.len > 0 && name.ptr[0] == KEYED;
+}
+
+struct baton_str line_lane(struct baton_str name)
+{
+	return line_is_keyed(name) ? (struct baton_str){NULL, 0} : name;
+}
+
+struct baton_str line_key(struct baton_str name)
+{
+	return line_is_keyed(name) ? (struct baton_str){name.ptr + 1, name.len - 1}
+	                           : (struct baton_str){NULL, 0};
+}
+
+bool key_has_room(const struct baton_queue_policy *policy, uint64_t holds)
+{
+	return holds < policy->key_limit;
+}
+
+enum line_retry line_on_retry(struct baton_str name, const struct baton_queue_policy *policy)
+{
+	if (name.len == 0)
+		return LINE_RETRY_PASS;
+	if (line_is_keyed(name))
+		return policy->hold_on_retry == BATON_HOLD_KEEP ? LINE_RETRY_KEEP
+		                                                : LINE_RETRY_BEHIND;
+	return policy->on_retry == BATON_ON_RETRY_BLOCK ? LINE_RETRY_KEEP : LINE_RETRY_PASS;
+}
+
+bool line_dead_holds(struct baton_str name, const struct baton_queue_policy *policy)
+{
+	return line_lane(name).len > 0 && policy->on_dead == BATON_ON_DEAD_HOLD;
+}
+
+const struct baton_retry *line_retry_policy(struct baton_str name,
+                                            const struct baton_queue_policy *policy)
+{
+	return line_lane(name).len > 0 ? &policy->retry_lane : &policy->retry;
+}

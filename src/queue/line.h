@@ -1,0 +1,45 @@
+/* The line that a batch stands in: that of its lane, that of its key, or none. */
+#ifndef QUEUE_LINE_H
+#define QUEUE_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <baton/batch.h>
+#include <baton/policy.h>
+
+/* A line has a name that stores keep: the lane's, or a byte 1, which no lane's name can have, and
+ * the key. Empty: there is no line. */
+#define LINE_NAME_MAX (BATON_NAME_MAX + 1)
+
+/* The name of the batch's line. It may be in `text`. */
+struct baton_str line_name(const struct baton_batch *b, char text[LINE_NAME_MAX]);
+
+bool line_is_keyed(struct baton_str name);
+
+/* What the name says: the lane, or the key; empty: none. */
+struct baton_str line_lane(struct baton_str name);
+struct baton_str line_key(struct baton_str name);
+
+/* Whether one more claim of a key may begin, when it is held `holds` times: by claims that are
+ * live, and by work that keeps it until its next attempt. */
+bool key_has_room(const struct baton_queue_policy *policy, uint64_t holds);
+
+/* Where a batch waits for its next attempt. */
+enum line_retry {
+	LINE_RETRY_KEEP = 1, /* in its place: nobody passes, or it goes on holding its key        */
+	LINE_RETRY_PASS,     /* outside of the line, and comes back to its place                  */
+	LINE_RETRY_BEHIND /* outside of the line, and comes back behind those that wait now     */
+};
+
+enum line_retry line_on_retry(struct baton_str name, const struct baton_queue_policy *policy);
+
+/* Whether a batch that is dead holds up its line. */
+bool line_dead_holds(struct baton_str name, const struct baton_queue_policy *policy);
+
+/* Which retry policy holds for it, when its batch has none of its own. */
+const struct baton_retry *line_retry_policy(struct baton_str name,
+                                            const struct baton_queue_policy *policy);
+
+#endif

@@ -1,0 +1,125 @@
+/* The lines that batches stand in: their names, and what holds in each. */
+#include <string.h>
+
+#include "queue/line.h"
+#include "queue/place.h"
+#include "support/harness.h"
+
+#define NONE ((struct baton_str){NULL, 0})
+#define LANE ((struct baton_str){"x", 1})
+#define KEY ((struct baton_str){"\1x", 2})
+
+static void the_name_says_what_the_batch_has(void **state)
+{
+	(void)state;
+	static const struct {
+		struct baton_str lane, key, name;
+	} cases[] = {
+		{{NULL, 0}, {NULL, 0}, {"", 0}},
+		{{"x", 1}, {NULL, 0}, {"x", 1}},
+		{{NULL, 0}, {"x", 1}, {"\1x", 2}},
+		{{NULL, 0}, {"a/b", 3}, {"\1a/b", 4}},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char text[LINE_NAME_MAX];
+		const struct baton_batch b = {.lane = cases[i].lane, .key = cases[i].key};
+		struct baton_str name = line_name(&b, text);
+		assert_true(baton_str_equal(name, cases[i].name));
+		assert_true(baton_str_equal(line_lane(name), cases[i].lane));
+		assert_true(baton_str_equal(line_key(name), cases[i].key));
+		assert_int_equal(line_is_keyed(name), cases[i].key.len > 0);
+	}
+}
+
+static void the_longest_key_has_a_name(void **state)
+{
+	(void)state;
+	char key[BATON_NAME_MAX], text[LINE_NAME_MAX];
+	memset(key, 'k', sizeof key);
+	const struct baton_batch b = {.key = {key, sizeof key}};
+	struct baton_str name = line_name(&b, text);
+	assert_int_equal(name.len, LINE_NAME_MAX);
+	assert_true(baton_str_equal(line_key(name), b.key));
+}
+
+static void a_key_has_the_place_that_a_lane_of_its_name_has(void **state)
+{
+	(void)state;
+	struct baton_str queue = {"q", 1};
+	assert_int_equal(place_of_line(queue, LANE, 4096), 2052);
+	assert_int_equal(place_of_line(queue, KEY, 4096), 2052);
+}
+
+static void a_key_has_room_below_its_limit(void **state)
+{
+	(void)state;
+	static const struct {
+		uint32_t limit;
+		uint64_t holds;
+		bool room;
+	} cases[] = {
+		{1, 0, true},
+		{1, 1, false},
+		{1, 2, false},
+		{3, 2, true},
+		{3, 3, false},
+		{3, 9, false},
+		{BATON_QUEUE_KEY_LIMIT_MAX, 999999, true},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct baton_queue_policy p = baton_queue_policy_default();
+		p.key_limit = cases[i].limit;
+		assert_int_equal(key_has_room(&p, cases[i].holds), cases[i].room);
+	}
+}
+
+static void a_retry_waits_where_its_queue_says(void **state)
+{
+	(void)state;
+	static const struct {
+		struct baton_str name;
+		enum baton_on_retry lanes;
+		enum baton_hold_on_retry keys;
+		enum line_retry where;
+	} cases[] = {
+		{{NULL, 0}, BATON_ON_RETRY_BLOCK, BATON_HOLD_KEEP, LINE_RETRY_PASS},
+		{{"x", 1}, BATON_ON_RETRY_BLOCK, BATON_HOLD_GIVE_UP, LINE_RETRY_KEEP},
+		{{"x", 1}, BATON_ON_RETRY_PASS, BATON_HOLD_KEEP, LINE_RETRY_PASS},
+		{{"\1x", 2}, BATON_ON_RETRY_PASS, BATON_HOLD_KEEP, LINE_RETRY_KEEP},
+		{{"\1x", 2}, BATON_ON_RETRY_BLOCK, BATON_HOLD_GIVE_UP, LINE_RETRY_BEHIND},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct baton_queue_policy p = baton_queue_policy_default();
+		p.on_retry = cases[i].lanes;
+		p.hold_on_retry = cases[i].keys;
+		assert_int_equal(line_on_retry(cases[i].name, &p), cases[i].where);
+	}
+}
+
+static void only_lanes_are_held_by_the_dead_and_have_a_retry_policy_of_their_own(void **state)
+{
+	(void)state;
+	struct baton_queue_policy p = baton_queue_policy_default();
+	assert_false(line_dead_holds(LANE, &p));
+	p.on_dead = BATON_ON_DEAD_HOLD;
+	assert_true(line_dead_holds(LANE, &p));
+	assert_false(line_dead_holds(KEY, &p));
+	assert_false(line_dead_holds(NONE, &p));
+	assert_ptr_equal(line_retry_policy(LANE, &p), &p.retry_lane);
+	assert_ptr_equal(line_retry_policy(KEY, &p), &p.retry);
+	assert_ptr_equal(line_retry_policy(NONE, &p), &p.retry);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_name_says_what_the_batch_has),
+		cmocka_unit_test(the_longest_key_has_a_name),
+		cmocka_unit_test(a_key_has_the_place_that_a_lane_of_its_name_has),
+		cmocka_unit_test(a_key_has_room_below_its_limit),
+		cmocka_unit_test(a_retry_waits_where_its_queue_says),
+		cmocka_unit_test(
+			only_lanes_are_held_by_the_dead_and_have_a_retry_policy_of_their_own),
+	};
+	return cmocka_run_group_tests_name("line", tests, NULL, NULL);
+}
