@@ -362,10 +362,16 @@ static struct baton_mono stop_next(const struct core *c)
 	return next;
 }
 
+/* Whether an answer is all that a stopped runner waits for, no longer than is_heard(). */
+static bool is_awaited(const struct core *c)
+{
+	return c->stopping && !c->done && c->manual && c->asked && c->runs.running == 0;
+}
+
 struct baton_mono core_next(const struct core *c)
 {
 	struct baton_mono next = stop_next(c);
-	if (c->number > 0 && (!c->stale || (c->manual && c->stopping && c->asked)))
+	if (c->number > 0 && (!c->stale || is_awaited(c)))
 		next = earlier(next, core_deadline(c));
 	if (c->asked || c->done)
 		return next;
