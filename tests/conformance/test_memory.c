@@ -9,6 +9,7 @@
 struct picture {
 	struct baton_queue_counts counts;
 	bool queue;
+	uint32_t key_limit;
 	size_t batches;
 	size_t held;
 };
@@ -22,8 +23,10 @@ static struct picture picture_of(struct world *w)
 	struct baton_work_page *page;
 	fault_arm(&w->fault, 0);
 	p.queue = baton_queue_get(w->store, BATON_STR("q"), &info) == BATON_OK;
-	if (p.queue)
+	if (p.queue) {
 		p.counts = info.counts;
+		p.key_limit = info.policy.key_limit;
+	}
 	assert_int_equal(baton_work_list(w->store, &f, &page), BATON_OK);
 	p.batches = page->count;
 	baton_work_page_free(page);
@@ -35,10 +38,11 @@ static struct picture picture_of(struct world *w)
 
 static bool equal(const struct picture *a, const struct picture *b)
 {
-	return a->queue == b->queue && a->batches == b->batches && a->held == b->held &&
-	       a->counts.ready == b->counts.ready && a->counts.delayed == b->counts.delayed &&
-	       a->counts.running == b->counts.running && a->counts.dead == b->counts.dead &&
-	       a->counts.done == b->counts.done && a->counts.failed == b->counts.failed;
+	return a->queue == b->queue && a->key_limit == b->key_limit && a->batches == b->batches &&
+	       a->held == b->held && a->counts.ready == b->counts.ready &&
+	       a->counts.delayed == b->counts.delayed && a->counts.running == b->counts.running &&
+	       a->counts.dead == b->counts.dead && a->counts.done == b->counts.done &&
+	       a->counts.failed == b->counts.failed;
 }
 
 /* Prepares a store, and does it with the allocation `n` failing. False: there are not so many. */
