@@ -75,7 +75,7 @@ static void claim_changed(struct desk *d, struct claim *c)
 	touch(d, c->lane);
 	if (c->row.gone && (c->row.kept & CLAIM_CHUNK)) {
 		d->chunks[CHUNK_NUMBER(c->row.kept)].gone |= UINT64_C(1)
-		                                              << CHUNK_PLACE(c->row.kept);
+		                                             << CHUNK_PLACE(c->row.kept);
 	} else if (c->row.gone && c->row.kept) {
 		num_add(d, &d->gone_heads, c->name.head);
 		num_add(d, &d->gone_fences, c->name.fence);

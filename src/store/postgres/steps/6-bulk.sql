@@ -124,8 +124,9 @@ CREATE OR REPLACE FUNCTION baton.tend(of int, now_ms bigint) RETURNS void
  LANGUAGE plpgsql AS $$
 DECLARE touched text[]; moved bigint; n2 bigint; n3 bigint;
 BEGIN
- PERFORM baton.melt(ARRAY(SELECT DISTINCT first FROM baton.chunk WHERE queue = of
-  AND expires_at <= now_ms ORDER BY first LIMIT 100));
+ PERFORM baton.melt(ARRAY(SELECT DISTINCT x.first FROM (SELECT c.first FROM baton.chunk c
+  WHERE c.queue = of AND c.expires_at <= now_ms AND c.expires_at < 9223372036854775807
+  ORDER BY c.expires_at LIMIT 100) x));
  WITH d AS MATERIALIZED (SELECT seq, state FROM baton.batch WHERE queue = of
    AND state IN (2, 3) AND due <= now_ms ORDER BY due, seq LIMIT 1000),
   u AS (UPDATE baton.batch b SET state = 1, blocks = false, holds = false,
