@@ -33,6 +33,13 @@ struct baton_broker;
 #define BATON_BROKER_PENDING_MAX 1024
 #define BATON_BROKER_CLIENTS_MAX 65536
 
+/* Where a lane is. */
+struct baton_broker_place {
+	char owner[BATON_NAME_MAX + 1];    /* the runner that has its shard; "": nobody does */
+	char endpoint[BATON_NAME_MAX + 1]; /* of that one, where clients find it if none of its
+	                                      backends is registered here; may be "" */
+};
+
 /* All zeros is a broker as most want it. */
 struct baton_broker_options {
 	const char *folder;          /* where its sockets are; NULL: that of $BATON_BROKER, else the
@@ -46,6 +53,17 @@ struct baton_broker_options {
 	                               reconnect; 0: BATON_BROKER_PENDING_MAX */
 	uint32_t clients_max;       /* clients that have not been answered; beyond that they are
 	                               refused; 0: BATON_BROKER_CLIENTS_MAX */
+
+	/* Says where a lane is, for clients that ask for one instead of a service. Called by a
+	 * thread of the broker's own, one at a time; it may take as long as it wants, but clients
+	 * wait no longer than `park`, and baton_broker_close() waits for it.
+	 *
+	 * BATON_OK: *ret, which is zeros before. BATON_NOT_FOUND: there is no such queue. Anything
+	 * else: it is not known now. NULL: there are no lanes here. */
+	enum baton_err (*where)(void *arg, struct baton_str queue, struct baton_str lane,
+	                        struct baton_broker_place *ret);
+	void *arg;
+
 	const struct baton_log *log;     /* borrowed; NULL: none */
 	const struct baton_alloc *alloc; /* NULL: that of the C library */
 };

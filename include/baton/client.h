@@ -16,8 +16,11 @@ BATON_BEGIN
 #define BATON_CLIENT_FIRST_MAX 65536
 
 struct baton_client_ask {
-	const char *folder;          /* of the broker; NULL: as <baton/broker.h> says */
-	struct baton_str service;    /* [a-z0-9-]{1,64} */
+	const char *folder;       /* of the broker; NULL: as <baton/broker.h> says */
+	struct baton_str service; /* [a-z0-9-]{1,64}; may be empty with a lane */
+	struct baton_str queue;   /* with `lane`: whoever owns that lane of the queue, of several
+	                                services the one that is named */
+	struct baton_str lane;
 	struct baton_str auth_token; /* for the backend, which may look at it; may be empty */
 	struct baton_str first;      /* up to BATON_CLIENT_FIRST_MAX bytes for the backend, sent at
 	                                once and not only when it is connected; may be empty */
@@ -39,7 +42,7 @@ struct baton_client_way {
  *
  * BATON_OK:        *ret_fd is a connected stream, blocking, the caller's; *ret_way (may be NULL).
  *                  The next byte from it is the backend's first.
- * BATON_NOT_FOUND: no broker runs there, or it knows no such service.
+ * BATON_NOT_FOUND: no broker runs there, or it knows no such service or queue.
  * BATON_TIMEOUT:   there was no time for another try; the detail says how the last one ended.
  * BATON_INVALID:   the service's name or `first`, or the broker's folder, or the broker speaks
  *                  another protocol or serves another user.

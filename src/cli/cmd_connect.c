@@ -18,7 +18,9 @@
 
 enum {
 	OPTION_WAIT = BROKER_NEXT,
-	OPTION_NO_HANDOFF
+	OPTION_NO_HANDOFF,
+	OPTION_QUEUE,
+	OPTION_LANE
 };
 
 #define ROOM 65536
@@ -27,6 +29,8 @@ static const struct option options[] = {
 	BROKER_OPTIONS,
 	{"wait", required_argument, NULL, OPTION_WAIT},
 	{"no-handoff", no_argument, NULL, OPTION_NO_HANDOFF},
+	{"queue", required_argument, NULL, OPTION_QUEUE},
+	{"lane", required_argument, NULL, OPTION_LANE},
 	{"verbose", no_argument, NULL, 'v'},
 	{0},
 };
@@ -46,6 +50,10 @@ static bool take(void *arg, int option, const char *value)
 		return true;
 	case OPTION_WAIT:
 		return span_parse("--wait", value, &any, &r->ask.wait);
+	case OPTION_QUEUE:
+		return name_queue(value, &r->ask.queue);
+	case OPTION_LANE:
+		return name_other("lane", value, &r->ask.lane);
 	case OPTION_NO_HANDOFF:
 		r->ask.no_handoff = true;
 		return true;
@@ -122,7 +130,7 @@ int cmd_connect(struct out *out, int argc, char **argv)
 	int status;
 	if (!reading_do(&reading, out, argc, argv, &status))
 		return status;
-	if (!name_needed(&operands, 1, argv[0], "the name of a service"))
+	if (r.ask.lane.len == 0 && !name_needed(&operands, 1, argv[0], "the name of a service"))
 		return EX_USAGE;
 	r.ask.service = baton_str_z(operand_at(&operands, 0));
 	return run(&r);

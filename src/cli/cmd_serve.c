@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -11,12 +12,14 @@
 #include "moment.h"
 #include "number.h"
 #include "reading.h"
+#include "store.h"
 
 enum {
 	OPTION_ACK = BROKER_NEXT,
 	OPTION_HELLO,
 	OPTION_PARK,
-	OPTION_PENDING
+	OPTION_PENDING,
+	OPTION_STORE
 };
 
 #define PENDING_MAX (1u << 20)
@@ -27,6 +30,7 @@ static const struct option options[] = {
 	{"hello-timeout", required_argument, NULL, OPTION_HELLO},
 	{"park", required_argument, NULL, OPTION_PARK},
 	{"pending", required_argument, NULL, OPTION_PENDING},
+	{"store", required_argument, NULL, OPTION_STORE},
 	{"verbose", no_argument, NULL, 'v'},
 	{0},
 };
@@ -34,6 +38,8 @@ static const struct option options[] = {
 struct request {
 	struct baton_broker_options options;
 	struct baton_log log;
+	struct store store;
+	bool lanes; /* of that store */
 };
 
 static bool take(void *arg, int option, const char *value)
@@ -52,6 +58,10 @@ static bool take(void *arg, int option, const char *value)
 		return span_parse("--park", value, &any, &r->options.park);
 	case OPTION_PENDING:
 		return number_parse("pending", value, PENDING_MAX, &r->options.pending_max);
+	case OPTION_STORE:
+		r->store.given = value;
+		r->lanes = true;
+		return true;
 	default:
 		r->log.level = BATON_LOG_DEBUG;
 		return true;
@@ -62,11 +72,13 @@ static bool take(void *arg, int option, const char *value)
 static _Atomic(struct baton_broker *) broker;
 static _Atomic bool told; /* a signal has come */
 
+/* The first ends it in order, the second at once: a store may hang for ever. */
 static void on_signal(int number)
 {
 	struct baton_broker *b = atomic_load(&broker);
 	(void)number;
-	atomic_store(&told, true);
+	if (atomic_exchange(&told, true))
+		_exit(EX_TEMPFAIL);
 	if (b)
 		baton_broker_stop(b);
 }
@@ -91,11 +103,32 @@ static void raise_limit(void)
 	}
 }
 
+/* Called by the broker's thread for lanes. */
+static enum baton_err where(void *arg, struct baton_str queue, struct baton_str lane,
+                            struct baton_broker_place *ret)
+{
+	const struct request *r = arg;
+	struct baton_where found;
+	enum baton_err e = baton_lane_where(r->store.handle, queue, lane, &found);
+	if (e == BATON_OK && found.owned) {
+		memcpy(ret->owner, found.runner.name, sizeof ret->owner);
+		memcpy(ret->endpoint, found.runner.endpoint, sizeof ret->endpoint);
+	}
+	return e;
+}
+
 static int run(struct request *r)
 {
 	struct baton_broker *b = NULL;
 	listen_for_signals();
 	raise_limit();
+	if (r->lanes) {
+		int status = store_open(&r->store, STORE_EXISTING);
+		if (status != EX_OK)
+			return status;
+		r->options.where = where;
+		r->options.arg = r;
+	}
 	r->options.log = &r->log;
 	enum baton_err e = baton_broker_open(&r->options, &b);
 	if (e != BATON_OK)
@@ -123,5 +156,7 @@ int cmd_serve(struct out *out, int argc, char **argv)
 	int status;
 	if (!reading_do(&reading, out, argc, argv, &status))
 		return status;
-	return run(&r);
+	status = run(&r);
+	store_close(&r.store);
+	return status;
 }

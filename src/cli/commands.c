@@ -496,7 +496,8 @@ const struct command commands[] = {
 			"      --park D           how long clients wait for a service whose backend\n"
 			"                         is gone; 5s\n"
 			"      --pending N        connections on their way at once; beyond that\n"
-			"                         clients reconnect; 1024\n" BROKER_HELP
+			"                         clients reconnect; 1024\n"
+			"      --store S     whose runners own the lanes that clients ask for\n" BROKER_HELP
 			"  -v, --verbose     log more on standard error\n"
 			"\n"
 			"baton-serve(1) says more.\n",
@@ -504,11 +505,14 @@ const struct command commands[] = {
 	},
 	{
 		.name = "connect",
-		.usage = "SERVICE [OPTION]...",
-		.summary = "connect to whoever owns a service",
+		.usage = "SERVICE [OPTION]...\n"
+			 "       baton connect [SERVICE] --queue Q --lane L [OPTION]...",
+		.summary = "connect to whoever owns a service, or a lane",
 		.text = "Carries standard input to the backend of the service, and what it\n"
 			"answers to standard output, until the backend ends the connection.\n"
 			"\n"
+			"      --queue Q     with --lane: the backend of the runner that owns it\n"
+			"      --lane L      that lane of the queue\n"
 			"      --wait D      for the connection; 15s unless it is said\n"
 			"      --no-handoff  always connect to the backend's own endpoint\n" BROKER_HELP
 			"  -v, --verbose     say on standard error how it was connected\n"

@@ -118,8 +118,10 @@ static void parts_init(struct baton_broker *b)
 	door_init(&b->stop, SOURCE_STOP);
 	door_init(&b->clients, SOURCE_CLIENTS);
 	door_init(&b->backends, SOURCE_BACKENDS);
+	door_init(&b->answers, SOURCE_LOCATOR);
 	links_init(&b->waiting);
 	links_init(&b->parked);
+	links_init(&b->asking);
 	links_init(&b->writing);
 	links_init(&b->channels);
 	links_init(&b->dead);
@@ -127,6 +129,17 @@ static void parts_init(struct baton_broker *b)
 	b->epoll = -1;
 	b->reserve = -1;
 	arena_init(&b->arena, b->alloc);
+}
+
+static enum baton_err lanes_open(struct baton_broker *b, const struct baton_broker_options *o)
+{
+	enum baton_err e = locator_open(b->alloc, o->where, o->arg, &b->locator);
+	if (e != BATON_OK)
+		return e;
+	b->answers.fd = locator_fd(b->locator);
+	if (!source_watch(b, &b->answers, EPOLLIN))
+		return fail_errno(errno, "cannot wait for lanes");
+	return BATON_OK;
 }
 
 static void broker_closep(struct baton_broker **broker)
@@ -162,6 +175,8 @@ enum baton_err baton_broker_open(const struct baton_broker_options *options,
 		e = fds_open(b);
 	if (e == BATON_OK)
 		e = site_lock(&b->site, &b->lock);
+	if (e == BATON_OK && options->where)
+		e = lanes_open(b, options);
 	if (e == BATON_OK)
 		e = doors_open(b);
 	if (e != BATON_OK)
@@ -189,7 +204,9 @@ void baton_broker_close(struct baton_broker *broker)
 	door_close(b, &b->clients, SITE_CLIENTS);
 	door_close(b, &b->backends, SITE_BACKENDS);
 	list_end(b, &b->waiting);
+	locator_close(b->locator);
 	list_end(b, &b->parked);
+	list_end(b, &b->asking);
 	list_end(b, &b->writing);
 	list_end(b, &b->channels);
 	dead_free(b);
@@ -218,17 +235,21 @@ void baton_broker_stop(struct baton_broker *broker)
 	errno = keep;
 }
 
+static void turn_away_all(struct baton_broker *b, struct links *list)
+{
+	while (!links_empty(list))
+		peers_refuse(b, LINKS_OF(list->next, struct peer, source.links), WIRE_SHUTTING_DOWN,
+		             "the broker ends", baton_duration_ms(1000));
+}
+
 static void stop(struct baton_broker *b)
 {
 	b->stopping = true;
 	source_ignore(b, &b->stop);
 	door_close(b, &b->clients, SITE_CLIENTS);
 	door_close(b, &b->backends, SITE_BACKENDS);
-	for (struct links *l = b->parked.next, *next; l != &b->parked; l = next) {
-		next = l->next;
-		peers_refuse(b, LINKS_OF(l, struct peer, source.links), WIRE_SHUTTING_DOWN,
-		             "the broker ends", baton_duration_ms(1000));
-	}
+	turn_away_all(b, &b->parked);
+	turn_away_all(b, &b->asking);
 	for (struct links *l = b->waiting.next, *next; l != &b->waiting; l = next) {
 		struct source *s = LINKS_OF(l, struct source, links);
 		next = l->next;
@@ -257,6 +278,7 @@ static int patience_ms(const struct baton_broker *b)
 {
 	struct baton_mono until = earlier(first_until(&b->waiting), first_until(&b->parked));
 	until = earlier(until, first_until(&b->writing));
+	until = earlier(until, first_until(&b->asking));
 	until = earlier(until, acks_next(&b->acks));
 	if (b->paused)
 		until = earlier(until, b->paused_until);
@@ -279,11 +301,12 @@ static void silent_end(struct baton_broker *b, struct links *list, struct baton_
 	}
 }
 
-static void parked_end(struct baton_broker *b, struct baton_mono now)
+/* Those who have waited for long enough are told why they waited. */
+static void kept_end(struct baton_broker *b, struct links *list, enum wire_code code,
+                     const char *reason, struct baton_mono now)
 {
-	while (!links_empty(&b->parked) && !baton_mono_live(first_until(&b->parked), now))
-		peers_refuse(b, LINKS_OF(b->parked.next, struct peer, source.links),
-		             WIRE_SERVICE_UNKNOWN, "the service has no backend now",
+	while (!links_empty(list) && !baton_mono_live(first_until(list), now))
+		peers_refuse(b, LINKS_OF(list->next, struct peer, source.links), code, reason,
 		             baton_duration_ms(1000));
 }
 
@@ -293,7 +316,8 @@ static void timers_run(struct baton_broker *b)
 	passings_expire(b, now);
 	silent_end(b, &b->waiting, now);
 	silent_end(b, &b->writing, now);
-	parked_end(b, now);
+	kept_end(b, &b->parked, WIRE_SERVICE_UNKNOWN, "the service has no backend now", now);
+	kept_end(b, &b->asking, WIRE_INTERNAL, "the store does not say where the lane is", now);
 	if (b->paused && !baton_mono_live(b->paused_until, now) && !b->stopping) {
 		pressure_resume(&b->pressure);
 		doors_pause(b, false);
@@ -312,6 +336,9 @@ static void event_take(struct baton_broker *b, const struct epoll_event *event)
 	case SOURCE_CLIENTS:
 	case SOURCE_BACKENDS:
 		doors_event(b, s);
+		break;
+	case SOURCE_LOCATOR:
+		peers_placed(b);
 		break;
 	case SOURCE_PEER:
 		peers_event(b, LINKS_OF(s, struct peer, source), event->events);

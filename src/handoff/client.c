@@ -43,7 +43,14 @@ static void client_done(struct client *c)
 
 static enum baton_err ask_check(const struct baton_client_ask *ask)
 {
-	if (!wire_is_service(ask->service))
+	bool lane = ask->queue.len > 0 && ask->lane.len > 0;
+	if ((ask->queue.len > 0) != (ask->lane.len > 0) || ask->queue.len > BATON_NAME_MAX ||
+	    ask->lane.len > BATON_NAME_MAX)
+		return fail(BATON_INVALID,
+		            "a lane is named by a queue and a lane, of up to %d "
+		            "bytes each",
+		            BATON_NAME_MAX);
+	if (!wire_is_service(ask->service) && !(lane && ask->service.len == 0))
 		return fail(BATON_INVALID, "a service has a name of 1 to %d of [a-z0-9-]",
 		            WIRE_SERVICE_MAX);
 	if (ask->first.len > BATON_CLIENT_FIRST_MAX)
@@ -69,6 +76,8 @@ static enum baton_err hello_make(struct client *c)
 		.connection_id = c->way.connection,
 		.pid = (uint32_t)getpid(),
 		.library_name = BATON_STR("libbaton"),
+		.queue = c->ask->queue,
+		.lane = c->ask->lane,
 		.library_version = baton_str_z(BATON_VERSION),
 	};
 	buf_init(&payload, baton_alloc_libc(), WIRE_HELLO_MAX);

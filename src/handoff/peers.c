@@ -216,8 +216,18 @@ void peers_event(struct baton_broker *b, struct peer *peer, uint32_t events)
 		answer_go_on(b, peer);
 	else if (!wire_reader_whole(&peer->reader))
 		frame_read(b, peer);
-	else if (events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP))
+	else if (events & (EPOLLHUP | EPOLLERR))
 		peers_end(b, peer);
+}
+
+/* What a peer said whose first frame is whole. */
+static bool hello_again(struct baton_broker *b, const struct peer *peer, struct wire_hello *ret)
+{
+	struct wire_envelope envelope;
+	arena_reset(&b->arena);
+	return wire_envelope_decode(wire_reader_body(&peer->reader), &b->arena, &envelope) ==
+	               BATON_OK &&
+	       wire_hello_decode(envelope.payload, &b->arena, ret) == BATON_OK;
 }
 
 void peers_unpark(struct baton_broker *b, const struct service *service)
@@ -225,15 +235,36 @@ void peers_unpark(struct baton_broker *b, const struct service *service)
 	struct links *next;
 	for (struct links *l = b->parked.next; l != &b->parked; l = next) {
 		struct peer *peer = LINKS_OF(l, struct peer, source.links);
-		struct wire_envelope envelope;
 		struct wire_hello hello;
 		next = l->next;
-		arena_reset(&b->arena);
-		if (wire_envelope_decode(wire_reader_body(&peer->reader), &b->arena, &envelope) !=
-		            BATON_OK ||
-		    wire_hello_decode(envelope.payload, &b->arena, &hello) != BATON_OK)
+		if (!hello_again(b, peer, &hello))
 			peers_end(b, peer);
 		else if (baton_str_equal(hello.service, baton_str_z(service->name)))
 			routes_take(b, peer, &hello);
+	}
+}
+
+static struct peer *asking_find(struct baton_broker *b, uint64_t connection)
+{
+	for (struct links *l = b->asking.next; l != &b->asking; l = l->next) {
+		struct peer *peer = LINKS_OF(l, struct peer, source.links);
+		if (peer->connection == connection)
+			return peer;
+	}
+	return NULL;
+}
+
+void peers_placed(struct baton_broker *b)
+{
+	struct locator_answer answer;
+	struct wire_hello hello;
+	while (locator_next(b->locator, &answer)) {
+		struct peer *peer = asking_find(b, answer.connection);
+		if (!peer)
+			continue;
+		if (hello_again(b, peer, &hello))
+			routes_place(b, peer, &hello, &answer);
+		else
+			peers_end(b, peer);
 	}
 }

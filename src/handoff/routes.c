@@ -9,11 +9,10 @@
 #include "handoff/state.h"
 
 /* Tells the client where to reconnect and, with a token, that it may not have to. */
-static bool negotiated(struct baton_broker *b, const struct peer *peer,
-                       const struct channel *channel, const struct token *token)
+static bool negotiated(struct baton_broker *b, const struct peer *peer, const char *endpoint,
+                       bool plain, const struct token *token)
 {
 	AUTO(buf_done) struct buf payload;
-	bool plain = (channel->capabilities & WIRE_IS_PLAIN) != 0;
 	buf_init(&payload, b->alloc, WIRE_HELLO_MAX);
 	const struct wire_reply reply = {
 		.kind = WIRE_NEGOTIATED,
@@ -21,7 +20,7 @@ static bool negotiated(struct baton_broker *b, const struct peer *peer,
 			{
 				.protocol = WIRE_VERSION,
 				.daemon_version = baton_str_z(BATON_VERSION),
-				.backend_pipe = baton_str_z(channel->endpoint),
+				.backend_pipe = baton_str_z(endpoint),
 				.capabilities = (token ? WIRE_IS_HANDOFF : 0u) |
 	                                        (plain ? WIRE_PLAIN_ENDPOINT : 0u),
 				.token = token ? token_str(token) : (struct baton_str){NULL, 0},
@@ -38,6 +37,11 @@ static bool negotiated(struct baton_broker *b, const struct peer *peer,
 	return sent;
 }
 
+static bool is_plain(const struct channel *channel)
+{
+	return (channel->capabilities & WIRE_IS_PLAIN) != 0;
+}
+
 /* No handoff: the client reconnects, if it can. */
 static void fall_back(struct baton_broker *b, struct peer *peer, const struct wire_hello *hello,
                       const struct channel *channel, enum fallback_reason reason)
@@ -49,7 +53,7 @@ static void fall_back(struct baton_broker *b, struct peer *peer, const struct wi
 		             fallback_name(reason), baton_duration_ms(1000));
 		return;
 	}
-	if (negotiated(b, peer, channel, NULL))
+	if (negotiated(b, peer, channel->endpoint, is_plain(channel), NULL))
 		b->counts[COUNT_RECONNECTED]++;
 	peers_end(b, peer);
 }
@@ -84,7 +88,7 @@ static void hand_over(struct baton_broker *b, struct peer *peer, const struct wi
 		return;
 	}
 	/* The client knows first, so that an end of the connection has a meaning for it. */
-	if (negotiated(b, peer, channel, &token))
+	if (negotiated(b, peer, channel->endpoint, is_plain(channel), &token))
 		passings_offer(b, peer, channel, hello, &token);
 	else
 		tokens_revoke(&b->tokens, &token);
@@ -92,14 +96,62 @@ static void hand_over(struct baton_broker *b, struct peer *peer, const struct wi
 	peers_end(b, peer);
 }
 
-/* Keeps a client whose service had a backend, until there is one again. */
-static void park(struct baton_broker *b, struct peer *peer)
+/* Keeps a client until there is a backend of its service again, or its lane is found. */
+static void keep(struct baton_broker *b, struct peer *peer, struct links *list)
 {
 	links_remove(&peer->source.links);
-	links_append(&b->parked, &peer->source.links);
+	links_append(list, &peer->source.links);
 	peer->until = baton_mono_add(broker_now(b), b->park);
-	if (!source_change(b, &peer->source, EPOLLRDHUP))
+	if (!source_change(b, &peer->source, 0))
 		peers_end(b, peer);
+}
+
+static void seek_lane(struct baton_broker *b, struct peer *peer, const struct wire_hello *hello)
+{
+	if (!b->locator)
+		peers_refuse(b, peer, WIRE_SERVICE_UNKNOWN, "this broker has no store with lanes",
+		             (struct baton_duration){0});
+	else if (!locator_ask(b->locator, peer->connection, hello->queue, hello->lane))
+		peers_refuse(b, peer, WIRE_RATE_LIMITED, "too many clients want to know of lanes",
+		             baton_duration_ms(100));
+	else
+		keep(b, peer, &b->asking);
+}
+
+/* The owner has no backend here: the client goes there, if it can. */
+static void send_away(struct baton_broker *b, struct peer *peer, const struct wire_hello *hello,
+                      const char *endpoint)
+{
+	if (endpoint[0] == '\0' || (hello->capabilities & WIRE_CANNOT_RECONNECT)) {
+		peers_refuse(b, peer, WIRE_LANE_ELSEWHERE, "the owner of the lane is elsewhere",
+		             (struct baton_duration){0});
+		return;
+	}
+	if (negotiated(b, peer, endpoint, false, NULL))
+		b->counts[COUNT_RECONNECTED]++;
+	peers_end(b, peer);
+}
+
+void routes_place(struct baton_broker *b, struct peer *peer, const struct wire_hello *hello,
+                  const struct locator_answer *answer)
+{
+	const char *owner = answer->place.owner;
+	struct channel *channel = answer->err == BATON_OK && owner[0] != '\0'
+	                                  ? services_owned(b, owner, hello->service)
+	                                  : NULL;
+	if (channel)
+		hand_over(b, peer, hello, channel);
+	else if (answer->err == BATON_NOT_FOUND)
+		peers_refuse(b, peer, WIRE_SERVICE_UNKNOWN, "there is no such queue",
+		             (struct baton_duration){0});
+	else if (answer->err != BATON_OK)
+		peers_refuse(b, peer, WIRE_INTERNAL, "the store does not say where the lane is",
+		             baton_duration_ms(1000));
+	else if (owner[0] == '\0')
+		peers_refuse(b, peer, WIRE_SERVICE_UNKNOWN, "nobody owns the lane now",
+		             baton_duration_ms(200));
+	else
+		send_away(b, peer, hello, answer->place.endpoint);
 }
 
 void routes_take(struct baton_broker *b, struct peer *peer, const struct wire_hello *hello)
@@ -115,8 +167,11 @@ void routes_take(struct baton_broker *b, struct peer *peer, const struct wire_he
 		             baton_duration_ms(1000));
 		return;
 	}
-	const struct service *service =
-		hello->service.len > 0 ? services_find(b, hello->service) : NULL;
+	if (hello->lane.len > 0) {
+		seek_lane(b, peer, hello);
+		return;
+	}
+	const struct service *service = services_find(b, hello->service);
 	if (!service) {
 		peers_refuse(b, peer, WIRE_SERVICE_UNKNOWN, "there is no such service", never);
 		return;
@@ -125,5 +180,5 @@ void routes_take(struct baton_broker *b, struct peer *peer, const struct wire_he
 	if (channel)
 		hand_over(b, peer, hello, channel);
 	else
-		park(b, peer);
+		keep(b, peer, &b->parked);
 }

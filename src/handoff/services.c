@@ -51,6 +51,18 @@ struct channel *services_current(const struct service *service)
 	return best;
 }
 
+struct channel *services_owned(struct baton_broker *b, const char *owner, struct baton_str service)
+{
+	struct channel *best = NULL;
+	for (struct links *l = b->channels.next; l != &b->channels; l = l->next) {
+		struct channel *c = LINKS_OF(l, struct channel, source.links);
+		if (strcmp(c->owner, owner) == 0 && (!best || c->generation > best->generation) &&
+		    (service.len == 0 || baton_str_equal(service, baton_str_z(c->service->name))))
+			best = c;
+	}
+	return best;
+}
+
 void services_done(struct baton_broker *b)
 {
 	for (int i = 0; i < SERVICE_BUCKETS; i++) {

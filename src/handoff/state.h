@@ -17,6 +17,7 @@
 #include "handoff/fallback.h"
 #include "handoff/grant.h"
 #include "handoff/links.h"
+#include "handoff/locator.h"
 #include "handoff/pressure.h"
 #include "handoff/site.h"
 #include "handoff/tokens.h"
@@ -36,6 +37,7 @@ enum source_kind {
 	SOURCE_STOP = 1,
 	SOURCE_CLIENTS,  /* the socket at which clients arrive  */
 	SOURCE_BACKENDS, /* the socket at which backends arrive */
+	SOURCE_LOCATOR,  /* where lanes are */
 	SOURCE_PEER,
 	SOURCE_CHANNEL
 };
@@ -122,6 +124,8 @@ struct baton_broker {
 	struct source stop;
 	struct source clients;
 	struct source backends;
+	struct source answers;
+	struct locator *locator; /* NULL: there are no lanes here */
 	bool stopping;
 	bool paused; /* nobody is accepted until then */
 	struct baton_mono paused_until;
@@ -129,6 +133,7 @@ struct baton_broker {
 
 	struct links waiting;  /* sources that have to say what they want, the oldest first */
 	struct links parked;   /* peers whose service has no backend, the oldest first      */
+	struct links asking;   /* peers that want a lane, the oldest first                  */
 	struct links writing;  /* peers that have not read their answer, the oldest first   */
 	struct links channels; /* that are registered */
 	struct links dead;     /* freed once no event can lead to them */
@@ -191,11 +196,15 @@ void peers_refuse(struct baton_broker *b, struct peer *peer, enum wire_code code
 /* Tells somebody for whom there is no room; the descriptor stays open. */
 void peers_turn_away(struct baton_broker *b, int fd);
 void peers_end(struct baton_broker *b, struct peer *peer);
+/* Says where lanes are to those who asked. */
+void peers_placed(struct baton_broker *b);
 /* Answers those who wait for that service. */
 void peers_unpark(struct baton_broker *b, const struct service *service);
 
 /* routes.c: what a client is answered. */
 void routes_take(struct baton_broker *b, struct peer *peer, const struct wire_hello *hello);
+void routes_place(struct baton_broker *b, struct peer *peer, const struct wire_hello *hello,
+                  const struct locator_answer *answer);
 
 /* channels.c: backends. */
 void channels_add(struct baton_broker *b, int fd);
@@ -209,6 +218,8 @@ struct service *services_find(struct baton_broker *b, struct baton_str name);
 enum baton_err services_make(struct baton_broker *b, struct baton_str name, struct service **ret);
 /* The backend with the highest generation; NULL: there is none. */
 struct channel *services_current(const struct service *service);
+/* The youngest backend that speaks for the runner, of that service unless it is empty; NULL. */
+struct channel *services_owned(struct baton_broker *b, const char *owner, struct baton_str service);
 void services_done(struct baton_broker *b);
 
 /* passings.c: connections on their way. */

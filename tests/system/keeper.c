@@ -1,7 +1,8 @@
 /* A backend for tests: says who it is at the beginning of each connection and before what it
  * echoes, and can be struck at a named step.
  *
- *	keeper SERVICE [generation=N] [repeatable] [reconnect] [endpoint=E] [choosy] [offer=SIGNAL]
+ *	keeper SERVICE [generation=N] [repeatable] [reconnect] [endpoint=E] [owner=RUNNER]
+ *		[choosy] [offer=SIGNAL]
  *
  * choosy: wants no connection that is handed over. offer=SIGNAL: sends itself that signal when it
  * has an offer, before it answers. Writes "ready ENDPOINT", then a line for each connection. */
@@ -47,6 +48,8 @@ static void option_take(struct keeper *k, struct baton_backend_options *o, const
 		o->generation = strtoull(value, NULL, 10);
 	else if (strncmp(text, "endpoint=", 9) == 0)
 		o->endpoint = value;
+	else if (strncmp(text, "owner=", 6) == 0)
+		o->owner = baton_str_z(value);
 	else if (strncmp(text, "offer=", 6) == 0)
 		k->strike = atoi(value);
 	else

@@ -660,6 +660,105 @@ def test_what_is_on_its_way_is_finished_before_the_broker_ends(place):
     assert os.listdir(place.folder) == ['broker.lock']
 
 
+def test_a_client_that_has_sent_all_waits_too(place):
+    place.serve()
+    keeper = place.keeper()
+    keeper.kill()
+    keeper.wait()
+    client = place.client(frames.hello('echo') + b'all of it\n')
+    client.shutdown(socket.SHUT_WR)
+    place.await_count('waiting_clients', 2)
+    keeper = place.keeper()
+    assert frames.read_reply(client)[0] == 'negotiated'
+    expected = b'%d\nall of it\n' % keeper.pid
+    assert frames.read_exactly(client, len(expected)) == expected
+
+
+# Lanes.
+
+class Fleet:
+    """A store with the queue mail, whose shards belong to runners that do nothing."""
+
+    def __init__(self, place):
+        self.place = place
+        self.store = f'sqlite:{place.top}/store.db'
+        subprocess.run([BATON, 'queue', 'set', 'mail', 'shards=4', 'mode=runner', '--store',
+                        self.store], check=True, timeout=BOUND, stdout=subprocess.DEVNULL)
+        self.runners = {}
+
+    def enlist(self, name, first, count):
+        runner = self.place.start(os.environ['BATON_ENLIST'], self.store, name, 'attached', 'mail',
+                                  str(first), str(count), stdin=subprocess.PIPE)
+        assert int(runner.stdout.readline()) > 0
+        self.runners[name] = runner
+
+    def leave(self, name):
+        self.runners[name].stdin.close()
+        assert self.runners[name].wait(BOUND) == 0
+
+    def owner(self, lane):
+        result = subprocess.run([BATON, 'where', 'mail', lane, '--json', '--store', self.store],
+                                check=False, timeout=BOUND, stdout=subprocess.PIPE)
+        return json.loads(result.stdout)['runner']
+
+
+def test_a_lanes_connection_finds_the_owner_and_follows_it(place):
+    fleet = Fleet(place)
+    place.serve('--store', fleet.store)
+    fleet.enlist('one', 0, 2)
+    fleet.enlist('two', 2, 2)
+    keepers = {name: place.keeper(f'chat-{name}', f'owner={name}') for name in ('one', 'two')}
+    seen = set()
+    for number in range(12):
+        lane = f'room-{number}'
+        owner = fleet.owner(lane)
+        result = place.connect('-v', '--queue', 'mail', '--lane', lane)
+        assert result.stdout == f'{keepers[owner].pid}\nhi\n', result
+        assert 'connected by handoff' in result.stderr
+        seen.add(owner)
+    assert seen == {'one', 'two'}
+    # The shards of one go to the other, and so do its lanes.
+    fleet.leave('one')
+    fleet.enlist('three', 0, 2)
+    keepers['three'] = place.keeper('chat-three', 'owner=three')
+    for number in range(12):
+        result = place.connect('--queue', 'mail', '--lane', f'room-{number}')
+        assert result.stdout == f'{keepers[fleet.owner(f"room-{number}")].pid}\nhi\n'
+
+
+def test_a_lane_whose_owner_is_elsewhere_is_reconnected_to(place):
+    fleet = Fleet(place)
+    place.serve('--store', fleet.store)
+    fleet.enlist('far', 0, 4)
+
+    def lane(capabilities):
+        body = (frames.field(1, 1) + frames.field(2, 1) + frames.field(6, capabilities)
+                + frames.field(21, 'mail') + frames.field(22, 'ada'))
+        client = place.client(frames.frame(frames.envelope(0, frames.HELLO, body)))
+        return frames.read_reply(client)
+    kind, reply = lane(frames.ACCEPTS)
+    assert (kind, reply[3], reply.get(7)) == ('negotiated', b'there:1', None)
+    kind, reply = lane(frames.ACCEPTS | frames.CANNOT_RECONNECT)
+    assert (kind, reply[4]) == ('refused', 10)
+
+
+def test_a_lane_without_an_owner_or_a_store_is_refused(place):
+    fleet = Fleet(place)
+    broker = place.serve('--store', fleet.store)
+    result = place.connect('--queue', 'mail', '--lane', 'ada', '--wait', '100ms')
+    assert result.returncode == TEMPFAIL and 'nobody owns the lane now' in result.stderr
+    result = place.connect('--queue', 'none', '--lane', 'ada')
+    assert (result.returncode, result.stderr) == (
+        UNAVAILABLE, 'baton: the broker says: there is no such queue\n')
+    broker.send_signal(signal.SIGTERM)
+    assert broker.wait(BOUND) == 0
+    place.serve()
+    result = place.connect('--queue', 'mail', '--lane', 'ada')
+    assert (result.returncode, result.stderr) == (
+        UNAVAILABLE, 'baton: the broker says: this broker has no store with lanes\n')
+    assert place.connect('--queue', 'mail').returncode == USAGE
+
+
 # Where the sockets are, and who may use them.
 
 def test_the_sockets_are_this_users_alone(place):
