@@ -15,6 +15,11 @@
 	"The claim is that of BATON_CLAIM and BATON_TOKEN, as 'baton claim --shell'\n" \
 	"writes them, or is given. The status is 1 if it is not held any more.\n"
 
+/* What all commands about a broker take. */
+#define BROKER_HELP                                                   \
+	"      --broker DIR  the folder of its sockets, instead of\n" \
+	"                    $BATON_BROKER or of baton in $XDG_RUNTIME_DIR\n"
+
 const struct command commands[] = {
 	{
 		.name = "demo",
@@ -488,6 +493,80 @@ const struct command commands[] = {
 			"                    /run/baton/fleet, or of one of this user's own\n"
 			"  -v, --verbose     say on standard error which fleet is used\n",
 		.run = cmd_fleet,
+	},
+	{
+		.name = "serve",
+		.usage = "[OPTION]...",
+		.summary = "run the broker that hands connections to their backends",
+		.text = "Clients ask it for a service ('baton connect'), and it passes their open\n"
+			"connection to the backend of that service, or tells them where to\n"
+			"reconnect. SIGTERM ends it, after what is on its way.\n"
+			"\n"
+			"      --ack-timeout D    for a backend to take a connection; 5s unless it\n"
+			"                         is said\n"
+			"      --hello-timeout D  for a client to say what it wants; 30s\n"
+			"      --park D           how long clients wait for a service whose backend\n"
+			"                         is gone; 5s\n"
+			"      --pending N        connections on their way at once; beyond that\n"
+			"                         clients reconnect; 1024\n" BROKER_HELP
+			"  -v, --verbose     log more on standard error\n"
+			"\n"
+			"baton-serve(1) says more.\n",
+		.run = cmd_serve,
+	},
+	{
+		.name = "connect",
+		.usage = "SERVICE [OPTION]...",
+		.summary = "connect to whoever owns a service",
+		.text = "Carries standard input to the backend of the service, and what it\n"
+			"answers to standard output, until the backend ends the connection.\n"
+			"\n"
+			"      --wait D      for the connection; 15s unless it is said\n"
+			"      --no-handoff  always connect to the backend's own endpoint\n" BROKER_HELP
+			"  -v, --verbose     say on standard error how it was connected\n"
+			"\n"
+			"Example: echo hello | baton connect chat\n",
+		.run = cmd_connect,
+	},
+	{
+		.name = "backend",
+		.usage = "SERVICE [OPTION]... -- COMMAND [ARGUMENT]...\n"
+			 "       baton backend SERVICE [OPTION]... --endpoint E",
+		.summary = "run a command for each connection of a service",
+		.text = "The connection is the command's standard input and output. SIGTERM ends\n"
+			"it, after the commands that run. BATON_SERVICE, BATON_CONNECTION,\n"
+			"BATON_CLIENT_PID and BATON_CLIENT_UID say whose it is.\n"
+			"\n"
+			"      --fd3         it is descriptor 3 instead, with LISTEN_FDS, as systemd\n"
+			"                    passes one\n"
+			"      --max N       so many commands at once, others wait; 128\n"
+			"      --endpoint E  no command: clients connect to the server that is there\n"
+			"                    already, the path of a socket or tcp:HOST:PORT\n" BROKER_HELP
+			"\n"
+			"Example: baton backend date -- date\n",
+		.run = cmd_backend,
+	},
+	{
+		.name = "services",
+		.usage = "[OPTION]...",
+		.summary = "show the services of a broker, and their backends",
+		.text = "Of several backends of a service the one with the highest GENERATION gets\n"
+			"its connections; CURRENT says so. WAY is how they get there: by handoff,\n"
+			"repeatable (without waiting for a grant), by reconnecting, or adopted:\n"
+			"somebody else speaks for it.\n"
+			"\n"
+			"      --json        one JSON object per backend\n" BROKER_HELP,
+		.run = cmd_services,
+	},
+	{
+		.name = "handoff",
+		.usage = "[OPTION]...",
+		.summary = "show what a broker has done so far",
+		.text = "Counts clients, connections on their way, offered and granted, and why\n"
+			"others had to reconnect; and how long it took from offer to grant.\n"
+			"\n"
+			"      --json        one JSON object\n" BROKER_HELP,
+		.run = cmd_handoff,
 	},
 	{
 		.name = "help",

@@ -101,8 +101,8 @@ enum baton_err commands_start(struct commands *c, uint64_t run,
 	return wards_start(c->wards, &spec);
 }
 
-/* What a command's end means; `stopped`: this runner asked for it. Whoever kills a guardian may do so
- * each time: those that ran under it have failed, as with a runner that is killed. */
+/* What a command's end means; `stopped`: this runner asked for it. Whoever kills a guardian may do
+ * so each time: those that ran under it have failed, as with a runner that is killed. */
 static enum baton_work_how how_of(const struct ward_news *news, bool stopped, bool lost)
 {
 	if (news->how == WARD_UNSTARTED && news->code == ECANCELED)

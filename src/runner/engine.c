@@ -185,7 +185,7 @@ static enum baton_err open_threads(struct baton_engine *e)
 	};
 	/* The core sees to it that whoever has the name leaves first, with his handlers. */
 	carrier.ask.replace = false;
-	enum baton_err err = pulse_init(&e->pulse, &e->inbox, e->clock, o->beat);
+	enum baton_err err = pulse_init(&e->pulse, &e->inbox, e->clock, o->beat, o->ask.ttl);
 	if (err == BATON_OK)
 		err = clerk_init(&e->clerk, &e->inbox, &carrier);
 	if (err == BATON_OK)

@@ -62,15 +62,17 @@ void inbox_want(struct inbox *inbox, enum baton_runner_wish want)
 void inbox_beat(struct inbox *inbox, const struct inbox_beat *beat)
 {
 	pthread_mutex_lock(&inbox->mu);
+	if (inbox->mail.beat.number == 0)
+		inbox->unheard = beat->sent;
 	inbox->mail.beat = *beat;
 	pthread_mutex_unlock(&inbox->mu);
 	inbox_wake(inbox);
 }
 
-bool inbox_is_heard(struct inbox *inbox)
+bool inbox_is_heard(struct inbox *inbox, struct baton_mono then)
 {
 	pthread_mutex_lock(&inbox->mu);
-	bool heard = inbox->mail.beat.number == 0;
+	bool heard = inbox->mail.beat.number == 0 || inbox->unheard.ns > then.ns;
 	pthread_mutex_unlock(&inbox->mu);
 	return heard;
 }

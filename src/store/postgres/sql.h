@@ -2,16 +2,25 @@
 #ifndef POSTGRES_SQL_H
 #define POSTGRES_SQL_H
 
-/* How long a transaction waits for its client, who may have been stopped or cut off: others wait for
- * what it has locked, and have less patience than that only if they were told to. */
+/* How long a transaction waits for its client, who may have been stopped or cut off: others wait
+ * for what it has locked, and have less patience than that only if they were told to. */
 #define IDLE_MS "3000"
 #define IDLE_ENDED "25P03" /* the SQLSTATE of that */
 
 #define QUEUE_COLUMNS                                                                          \
 	"q.id, q.name, q.mode, q.shards, q.paused, q.payload_max, q.waiting_max, q.attempts, " \
 	"q.backoff, q.base, q.cap, q.lane_attempts, q.lane_backoff, q.lane_base, q.lane_cap, " \
-	"q.on_retry, q.on_dead, q.dedupe, q.keep, q.ready, q.delayed, q.retrying, q.claimed, " \
-	"q.dead, q.kept, q.done, q.failed, q.mixed, q.top, q.floor, q.key_limit, q.hold_on_retry"
+	"q.on_retry, q.on_dead, q.dedupe, q.keep, q.ready + coalesce(t.ready, 0), "            \
+	"q.delayed + coalesce(t.delayed, 0), q.retrying + coalesce(t.retrying, 0), "           \
+	"q.claimed + coalesce(t.claimed, 0), q.dead + coalesce(t.dead, 0), "                   \
+	"q.kept + coalesce(t.kept, 0), q.done + coalesce(t.done, 0), "                         \
+	"q.failed + coalesce(t.failed, 0), q.mixed, coalesce(t.top, q.top), "                  \
+	"coalesce(t.floor, q.floor), q.key_limit, q.hold_on_retry"
+
+/* Queues, and what is counted of them. */
+#define PART_QUEUES                                                                     \
+	"baton.queue q LEFT JOIN LATERAL (SELECT * FROM baton.tally y "                 \
+	"WHERE y.queue = q.id ORDER BY y.n DESC LIMIT 1) t ON true"
 #define BATCH_COLUMNS                                                                        \
 	"b.seq, b.born, b.queue, b.lane, b.state, b.rank, b.flags, b.put_at, b.due, b.grp, " \
 	"b.retry, b.attempts, b.fence, b.cancel, b.holds, b.blocks, b.error, b.result, "     \
@@ -197,7 +206,7 @@
 	X(TEND, "SELECT baton.tend(q.id, coalesce($2::bigint, "                                    \
 	        "(extract(epoch FROM clock_timestamp()) * 1000)::bigint)) "                        \
 	        "FROM baton.queue q WHERE q.name = ANY($1::text[]) AND NOT q.paused")              \
-	X(QUEUES, "SELECT " QUEUE_COLUMNS " FROM baton.queue q WHERE q.id IN ("                    \
+	X(QUEUES, "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES " WHERE q.id IN ("                 \
 	          "SELECT id FROM baton.queue WHERE name = ANY($4::text[]) "                       \
 	          "UNION SELECT queue FROM (" PART_NAMED_CLAIMS ") c "                             \
 	          "UNION SELECT queue FROM (" PART_NAMED_BATCHES ") b "                            \
@@ -205,8 +214,8 @@
 	          "UNION SELECT c.queue FROM " PART_CHUNKS("$6") " "                               \
 	          "UNION SELECT b.queue FROM baton.source s JOIN baton.batch b "                   \
 	          "ON b.seq = s.id OR b.born = s.id WHERE s.key = ANY($5::bytea[]))")              \
-	X(QUEUES_NAMED, "SELECT " QUEUE_COLUMNS " FROM unnest($1::text[]) n(name) "                \
-	                "JOIN baton.queue q ON q.name = n.name")                                   \
+	X(QUEUES_NAMED, "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES                               \
+	                " WHERE q.name = ANY($1::text[])")                                         \
 	X(SOURCES, "SELECT key, content, id, until FROM baton.source "                             \
 	           "WHERE key = ANY($1::bytea[])")                                                 \
 	X(AROUND, "WITH " PART_LANES ", s AS (SELECT unnest(c.seqs) AS seq "                       \
@@ -243,7 +252,18 @@
 	           "CROSS JOIN LATERAL unnest(r.heads, r.fences) WITH ORDINALITY "                 \
 	           "h(head, fence, at) WHERE (h.head, h.fence) IN "                                \
 	           "(SELECT * FROM unnest($1::bigint[], $2::bigint[]))")                           \
-	X(LEASES, "SELECT " LEASE_COLUMNS " FROM baton.lease WHERE subject = ANY($1::text[])")     \
+	X(LEASES, "SELECT l.subject, l.held, l.owner, l.token, l.nonce, l.fence, "                 \
+	          "greatest(l.counter, (SELECT k.n FROM baton.counter k "                          \
+	          "WHERE k.subject = l.subject AND k.fence = l.fence ORDER BY k.n DESC LIMIT 1)), " \
+	          "l.claimed_at, l.expires_at, l.runner, l.counter FROM baton.lease l "            \
+	          "WHERE l.subject = ANY($1::text[])")                                             \
+	X(COUNTER_SET, "WITH n AS (SELECT * FROM unnest($1::text[], $2::bigint[], "                \
+	               "$3::bigint[], $4::bigint[]) n(subject, fence, old, new)), "                \
+	               "d AS (DELETE FROM baton.counter k USING n WHERE k.subject = n.subject "    \
+	               "AND k.fence = n.fence AND k.n = n.old), "                                  \
+	               "e AS (DELETE FROM baton.counter k USING n WHERE n.old = 0 "                \
+	               "AND k.subject = n.subject AND k.fence < n.fence) "                         \
+	               "INSERT INTO baton.counter SELECT subject, fence, new FROM n")              \
 	X(HEADS, "WITH " PART_HEADS ", s AS (SELECT seq FROM heads WHERE lane IS NULL "            \
 	         "UNION SELECT x.seq FROM heads h CROSS JOIN LATERAL (SELECT b.seq "               \
 	         "FROM baton.batch b WHERE b.queue = h.queue AND b.lane = h.lane AND b.line "      \
@@ -309,16 +329,21 @@
 	             "lane_cap = $15::bigint, on_retry = $16::bigint, on_dead = $17::bigint, "     \
 	             "dedupe = $18::bigint, keep = $19::bigint, key_limit = $20::bigint, "         \
 	             "hold_on_retry = $21::bigint WHERE name = $1::text")                          \
-	X(QUEUE_COUNT, "UPDATE baton.queue q SET ready = q.ready + d.ready, "                      \
-	               "delayed = q.delayed + d.delayed, retrying = q.retrying + d.retrying, "     \
-	               "claimed = q.claimed + d.claimed, dead = q.dead + d.dead, "                 \
-	               "kept = q.kept + d.kept, done = q.done + d.done, "                          \
-	               "failed = q.failed + d.failed, top = d.top, floor = d.floor "               \
-	               "FROM unnest($1::int[], $2::bigint[], $3::bigint[], $4::bigint[], "         \
-	               "$5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], "    \
-	               "$10::bigint[], $11::bigint[]) d(id, ready, delayed, retrying, claimed, "   \
-	               "dead, kept, done, failed, top, floor) "                                    \
-	               "WHERE q.id = d.id")                                                        \
+	X(QUEUE_COUNT, "WITH d AS (SELECT * FROM unnest($1::int[], $2::bigint[], $3::bigint[], "   \
+	               "$4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], "    \
+	               "$9::bigint[], $10::bigint[], $11::bigint[]) d(id, ready, delayed, "        \
+	               "retrying, claimed, dead, kept, done, failed, top, floor)), "               \
+	               "o AS MATERIALIZED (SELECT y.* FROM d CROSS JOIN LATERAL (SELECT * "        \
+	               "FROM baton.tally y WHERE y.queue = d.id ORDER BY y.n DESC LIMIT 1) y), "   \
+	               "x AS (DELETE FROM baton.tally t USING o WHERE t.queue = o.queue "          \
+	               "AND t.n = o.n) INSERT INTO baton.tally SELECT d.id, "                      \
+	               "coalesce(o.n, 0) + 1, coalesce(o.ready, 0) + d.ready, "                    \
+	               "coalesce(o.delayed, 0) + d.delayed, "                                      \
+	               "coalesce(o.retrying, 0) + d.retrying, "                                    \
+	               "coalesce(o.claimed, 0) + d.claimed, coalesce(o.dead, 0) + d.dead, "        \
+	               "coalesce(o.kept, 0) + d.kept, coalesce(o.done, 0) + d.done, "              \
+	               "coalesce(o.failed, 0) + d.failed, d.top, d.floor "                         \
+	               "FROM d LEFT JOIN o ON o.queue = d.id")                                     \
 	X(BATCH_ADD, "INSERT INTO baton.batch(seq, queue, lane, shard, pool, head, line, state, "  \
 	             "rank, flags, put_at, due, grp, retry, attempts, fence, cancel, holds, "      \
 	             "blocks, error, payload) SELECT u.seq, q.id, u.lane, u.shard, "               \
@@ -388,7 +413,7 @@
 	X(LEASE_LIST, "SELECT " LEASE_COLUMNS " FROM baton.lease WHERE subject > $1::text "        \
 	              "AND subject >= $2::text AND left(subject, length($2::text)) = $2::text "    \
 	              "AND held AND expires_at > $3::bigint ORDER BY subject LIMIT $4::bigint")    \
-	X(QUEUE_LIST, "SELECT " QUEUE_COLUMNS " FROM baton.queue q WHERE q.name > $1::text "       \
+	X(QUEUE_LIST, "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES " WHERE q.name > $1::text "    \
 	              "ORDER BY q.name LIMIT $2::bigint")                                          \
 	X(OLDEST, "WITH " PART_OLD " SELECT " BATCH_COLUMNS ", NULL::bytea FROM old "              \
 	          "JOIN baton.batch b ON b.seq = old.seq")                                         \
@@ -428,7 +453,7 @@
 	               "JOIN baton.claim c ON (b.lane IS NULL AND c.head = b.seq "                 \
 	               "AND c.lane IS NULL) OR (c.queue = b.queue AND c.lane = b.lane) "           \
 	               "WHERE b.state = 4 AND b.seq = ANY(c.seqs)")                                \
-	X(LIST_QUEUES, "SELECT " QUEUE_COLUMNS " FROM baton.queue q WHERE q.id = "                 \
+	X(LIST_QUEUES, "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES " WHERE q.id = "              \
 	               "ANY($1::int[])")                                                           \
 	X(LIST_END, "WITH " PART_LISTED " SELECT nullif(upto, 9223372036854775807) FROM listed")   \
 	X(NEXT_DUE, "SELECT least(d.due, e.expires_at, f.expires_at) FROM baton.queue q "                        \
@@ -483,7 +508,7 @@
 	                  "WHERE b.seq IN (SELECT unnest(c.seqs) FROM baton.runner r "             \
 	                  "JOIN baton.claim c ON c.owner = r.owner "                               \
 	                  "AND c.expires_at = 9223372036854775807 WHERE r.number = $1::bigint)")   \
-	X(RUNNER_QUEUES, "SELECT " QUEUE_COLUMNS " FROM baton.queue q WHERE q.id IN ("             \
+	X(RUNNER_QUEUES, "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES " WHERE q.id IN ("          \
 	                 "SELECT c.queue FROM baton.runner r JOIN baton.claim c "                  \
 	                 "ON c.owner = r.owner AND c.expires_at = 9223372036854775807 "            \
 	                 "WHERE r.number = $1::bigint)")                                           \
@@ -495,9 +520,9 @@
 	         "WHERE NOT EXISTS (SELECT 1 FROM baton.sleeper) RETURNING since")                 \
 	X(WAKE, "SELECT set_config('synchronous_commit', 'off', true), baton.ring($1::text)")      \
 	X(XID_STATUS, "SELECT pg_xact_status($1::bigint::text::xid8)")                             \
-	X(VERSION, "SELECT (SELECT coalesce(sum(hashint8(q.xmin::text::bigint)), 0)::bigint "      \
-	           "FROM baton.queue q) * 31 + (SELECT hashint8(s.xmin::text::bigint) "            \
-	           "FROM baton.state s)")                                                          \
+	X(VERSION, "SELECT (SELECT coalesce(sum(hashint8(q.xmin::text::bigint) "                   \
+	           "+ coalesce(t.n, 0)), 0)::bigint FROM " PART_QUEUES ") * 31 + (SELECT "         \
+	           "hashint8(s.xmin::text::bigint) FROM baton.state s)")                           \
 	X(RING, "UPDATE baton.state SET rung = rung + 1")                                          \
 	X(TIDY, "SELECT baton.tidy($1::bigint, $2::bigint)")                                       \
 	X(CHECK, "SELECT sentence, amount FROM baton.faults()")
