@@ -194,25 +194,37 @@ const struct command commands[] = {
 	},
 	{
 		.name = "cancel",
-		.usage = "[OPTION]... ID...",
+		.usage = "[OPTION]... ID...\n"
+			 "       baton cancel --queue Q [OPTION]...",
 		.summary = "remove jobs",
 		.text = "For each job it prints what became of it: removed; told, if it is\n"
 			"claimed: its holder learns of it when it renews, and the job does not\n"
 			"come back; or missing, and the status is 1.\n"
 			"\n"
+			"      --queue Q     all jobs of that queue, or those of them that are as\n"
+			"                    the others say\n"
+			"      --lane L      in that lane\n"
+			"      --state S     in that state, as in 'baton ls'\n"
+			"      --error P     that failed with an error like that; P may have * and ?\n"
 			"      --json        one JSON object per job\n" STORE_HELP "\n"
 			"Example: baton cancel 17 18\n",
 		.run = cmd_cancel,
 	},
 	{
 		.name = "retry",
-		.usage = "[OPTION]... ID...",
+		.usage = "[OPTION]... ID...\n"
+			 "       baton retry --queue Q [OPTION]...",
 		.summary = "bring dead jobs back",
 		.text = "A dead job is ready again, at the end of its lane, with no attempts\n"
 			"counted; one that waits for its next attempt or its time is ready now.\n"
 			"For each job it prints what became of it: ready; unchanged, as it was\n"
 			"not waiting; or missing. The status is 1 unless all are ready.\n"
 			"\n"
+			"      --queue Q     all dead jobs of that queue, or those that are as the\n"
+			"                    others say\n"
+			"      --lane L      in that lane\n"
+			"      --state S     in that state, such as retry, instead of dead\n"
+			"      --error P     that failed with an error like that; P may have * and ?\n"
 			"      --json        one JSON object per job\n" STORE_HELP "\n"
 			"Example: baton retry 17\n",
 		.run = cmd_retry,
