@@ -117,6 +117,7 @@ static void open_core(struct proc *p, struct rng *rng, bool replace)
 		.margin = {plan->margin},
 		.beat = {SIM_S},
 		.drain = {3 * SIM_S},
+		.report = {5 * SIM_S},
 		.beats_prove = !plan->near,
 		.replace = replace,
 	};
