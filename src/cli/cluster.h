@@ -15,7 +15,7 @@ struct cluster {
 	struct baton_str owner; /* what others are told about who holds */
 	struct baton_duration ttl;
 	char subject[BATON_LEASE_SUBJECT_MAX + 1];
-	char path[PATH_MAX]; /* of the file beside which the locked files lie, in the guardian */
+	char path[PATH_MAX];   /* of the file beside which the locked files lie, in the guardian */
 	char folder[PATH_MAX]; /* of that file, if the store is none; "": it is one */
 	struct baton_lease lease;
 	struct baton_guardian_source source; /* for the guardian; cluster_ready() makes it */

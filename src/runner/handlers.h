@@ -3,6 +3,7 @@
 #ifndef RUNNER_HANDLERS_H
 #define RUNNER_HANDLERS_H
 
+#include "runner/beside.h"
 #include "runner/calls.h"
 #include "runner/commands.h"
 #include "runner/settings.h"
@@ -35,8 +36,8 @@ struct handlers {
 	struct calls calls;
 	struct commands commands; /* has the guardian; that of the streams too */
 	struct streams streams;
-	uint64_t starts, restarts;              /* of workers, under guardians before this one */
-	char beside[BATON_STORE_PATH_MAX + 16]; /* [const] the file beside which locks lie */
+	uint64_t starts, restarts;   /* of workers, under guardians before this one */
+	char beside[BESIDE_MAX + 1]; /* [const] the file beside which locks lie */
 };
 
 /* Begins zeroed. handlers_done() is fine after a failure.

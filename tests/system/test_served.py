@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from locks import RUN, YIELDED, ends, guardian_of
+from locks import BOUND, RUN, YIELDED, descriptor, ends, guardian_of
 
 NO = 1
 
@@ -37,8 +37,7 @@ def test_one_command_at_a_time_runs_under_a_name(baton, lock):
     assert (holder['label'], holder['fence']) == ('x', first.fence)
     second = baton('lock', '--cluster', '-n', 'x', 'true')
     assert (second.returncode, second.stdout) == (YIELDED, '')
-    first.stdin.close()
-    first.wait(timeout=120)
+    assert first.communicate('over\n', timeout=BOUND) == ('over\n', '')
     third = baton('lock', '--cluster', 'x', 'sh', '-c', 'echo $BATON_FENCE; exit 3')
     assert third.returncode == 3
     assert int(third.stdout) > first.fence
@@ -47,11 +46,12 @@ def test_one_command_at_a_time_runs_under_a_name(baton, lock):
 
 def test_a_guardian_that_is_killed_is_replaced_once_its_command_has_ended(baton, lock):
     first = running(lock, 'x')
+    end = descriptor(first.pid)
     os.kill(guardian_of(first), 9)
     second = baton('lock', '--cluster', '-w', '60s', 'x', 'sh', '-c', 'echo $BATON_FENCE')
     assert second.returncode == 0, second.stderr
     assert int(second.stdout) > first.fence
-    ends(first)
+    ends(end)
 
 
 def test_a_name_is_taken_away_by_force(baton, lock):

@@ -8,11 +8,11 @@
 #include "store/memory/batch.h"
 #include "store/memory/lane.h"
 
-#define ALONE_BELOW 4     /* so few new batches have rows of their own      */
-#define PAYLOAD_MAX 2000  /* a longer one does too                          */
-#define BYTES_MAX 7000    /* of a row: it has to fit into a page            */
-#define MEMBER_HEAD 5     /* bytes before a payload: its place and its length */
-#define TEXT_MAX 4096     /* the numbers of a row as an array is written    */
+#define ALONE_BELOW 4    /* so few new batches have rows of their own      */
+#define PAYLOAD_MAX 2000 /* a longer one does too                          */
+#define BYTES_MAX 7000   /* of a row: it has to fit into a page            */
+#define MEMBER_HEAD 5    /* bytes before a payload: its place and its length */
+#define TEXT_MAX 4096    /* the numbers of a row as an array is written    */
 
 static uint32_t length_at(const unsigned char *bytes)
 {
@@ -43,8 +43,9 @@ static enum baton_err members_load(struct desk *d, struct tx *tx, const PGresult
 		uint64_t seq = read->first + at[0];
 		payload = (struct baton_str){bytes.ptr + MEMBER_HEAD, length_at(at + 1)};
 		if (payload.len > bytes.len - MEMBER_HEAD)
-			return fail(BATON_STORAGE, "the store is damaged: row %" PRIu64
-			                           " of several batches is cut off",
+			return fail(BATON_STORAGE,
+			            "the store is damaged: row %" PRIu64
+			            " of several batches is cut off",
 			            read->first);
 		bytes.ptr += MEMBER_HEAD + payload.len;
 		bytes.len -= MEMBER_HEAD + payload.len;
@@ -273,9 +274,10 @@ static void member_add(struct fillings *all, const struct batch *b)
 		f->put_at_ms = b->put_at.ms;
 	}
 	const uint32_t len = (uint32_t)payload.len;
-	const unsigned char head[MEMBER_HEAD] = {
-		(unsigned char)(seq - f->first), (unsigned char)(len >> 24),
-		(unsigned char)(len >> 16), (unsigned char)(len >> 8), (unsigned char)len};
+	const unsigned char head[MEMBER_HEAD] = {(unsigned char)(seq - f->first),
+	                                         (unsigned char)(len >> 24),
+	                                         (unsigned char)(len >> 16),
+	                                         (unsigned char)(len >> 8), (unsigned char)len};
 	buf_append(&f->bytes, head, sizeof head);
 	buf_append_str(&f->bytes, payload);
 	f->has |= UINT64_C(1) << (seq - f->first);
@@ -440,8 +442,8 @@ static void marks_write(struct bulk_writer *w)
 		const struct bulk_read *read = &d->bulks[i];
 		bool last = read->reached > read->mark;
 		for (size_t j = i + 1; j < d->bulk_count && last; j++)
-			last = d->bulks[j].queue != read->queue ||
-			       d->bulks[j].pool != read->pool || d->bulks[j].rank != read->rank ||
+			last = d->bulks[j].queue != read->queue || d->bulks[j].pool != read->pool ||
+			       d->bulks[j].rank != read->rank ||
 			       d->bulks[j].reached <= d->bulks[j].mark;
 		if (!last)
 			continue;
@@ -488,8 +490,8 @@ static void chunk_set(struct args *a, const struct chunk_read *chunk)
 
 static bool is_all_gone(const struct chunk_read *chunk)
 {
-	return chunk->gone == (chunk->count == BULK_MAX ? UINT64_MAX
-	                                                : (UINT64_C(1) << chunk->count) - 1);
+	return chunk->gone ==
+	       (chunk->count == BULK_MAX ? UINT64_MAX : (UINT64_C(1) << chunk->count) - 1);
 }
 
 void bulk_ends_write(struct bulk_writer *w)

@@ -1,4 +1,4 @@
-/* Rows that have several batches, and the claims on them: see steps/4-bulk.sql. */
+/* Rows that have several batches, and the claims on them: see steps/6-bulk.sql. */
 #ifndef POSTGRES_BULK_H
 #define POSTGRES_BULK_H
 

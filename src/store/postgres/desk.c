@@ -75,7 +75,7 @@ static void claim_changed(struct desk *d, struct claim *c)
 	touch(d, c->lane);
 	if (c->row.gone && (c->row.kept & CLAIM_CHUNK)) {
 		d->chunks[CHUNK_NUMBER(c->row.kept)].gone |= UINT64_C(1)
-		                                              << CHUNK_PLACE(c->row.kept);
+		                                             << CHUNK_PLACE(c->row.kept);
 	} else if (c->row.gone && c->row.kept) {
 		num_add(d, &d->gone_heads, c->name.head);
 		num_add(d, &d->gone_fences, c->name.fence);
@@ -499,6 +499,19 @@ static bool lease_read(const PGresult *r, int row, struct lease *l)
 	return owner.len == 0 || baton_owner_parse(owner, &l->is.row.owner) == BATON_OK;
 }
 
+static bool lease_note(struct desk *d, struct lease *l, bool first)
+{
+	if (!desk_room(d, (void **)&d->leases, d->lease_count, &d->lease_cap, sizeof *d->leases))
+		return false;
+	struct read_lease *read = &d->leases[d->lease_count++];
+	read->row = l;
+	memcpy(&read->was, &l->is.row, sizeof read->was);
+	read->counter = l->is.counter;
+	read->runner = l->is.runner;
+	read->first = first;
+	return true;
+}
+
 enum baton_err desk_leases(struct desk *d, const PGresult *r)
 {
 	struct tx tx;
@@ -508,6 +521,8 @@ enum baton_err desk_leases(struct desk *d, const PGresult *r)
 		struct lease *l = memory_lease_make(&tx, cell_str(r, i, 0));
 		memory = l != NULL;
 		sound = memory && lease_read(r, i, l);
+		bool first = PQnfields(r) > 10 && cell_int(r, i, 10) == cell_int(r, i, 6);
+		memory = memory && lease_note(d, l, first);
 	}
 	enum baton_err e = load_end(d, &tx, memory);
 	if (e == BATON_OK && !sound)

@@ -19,6 +19,14 @@ struct read_queue {
 	struct fence_reach reach;
 };
 
+/* A lease as it was read. */
+struct read_lease {
+	struct lease *row;
+	struct lease_row was;
+	uint64_t counter, runner;
+	bool first; /* its claims were not counted beside it yet */
+};
+
 struct touched {
 	struct baton_str queue, lane;
 };
@@ -46,6 +54,8 @@ struct desk {
 	bool expects; /* the next numbers are expected to follow; else they were drawn */
 	struct read_queue *queues;
 	size_t queue_count, queue_cap;
+	struct read_lease *leases;
+	size_t lease_count, lease_cap;
 	struct touched *lanes;
 	size_t lane_count, lane_cap;
 	struct nums gone_batches, gone_heads, gone_fences, gone_runners;

@@ -183,8 +183,9 @@ static void send_chunks(struct conn *c, const struct wants *w, bool look, struct
 	l->member_claims = conn_send(c, SQL_MEMBER_CLAIMS, &a);
 }
 
-static const struct loading nothing = {NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
-                                       NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE};
+static const struct loading nothing = {NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+                                       NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+                                       NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE};
 
 /* The greatest number among the ids that are asked for. */
 static uint64_t last_id(const struct baton_lane_ask *ask)
@@ -402,13 +403,13 @@ struct step {
 static enum baton_err take_steps(const struct conn *c, const struct loading *l, struct desk *d)
 {
 	const struct step steps[] = {
-		{l->queues, desk_queues},      {l->bound_queues, desk_queues},
-		{l->sources, desk_sources},    {l->line, desk_batches},
-		{l->around, desk_batches},     {l->bound_batches, desk_batches},
-		{l->members, desk_batches},    {l->chunks, desk_chunks},
-		{l->claims, desk_claims},      {l->bound_claims, desk_claims},
-		{l->line_claims, desk_claims}, {l->member_claims, desk_claims},
-		{l->answers, desk_answers},    {l->leases, desk_leases},
+		{l->queues, desk_queues},       {l->bound_queues, desk_queues},
+		{l->sources, desk_sources},     {l->line, desk_batches},
+		{l->around, desk_batches},      {l->bound_batches, desk_batches},
+		{l->members, desk_batches},     {l->chunks, desk_chunks},
+		{l->claims, desk_claims},       {l->bound_claims, desk_claims},
+		{l->line_claims, desk_claims},  {l->member_claims, desk_claims},
+		{l->answers, desk_answers},     {l->leases, desk_leases},
 		{l->bound_leases, desk_leases}, {l->runners, desk_runners},
 		{l->schedules, desk_schedules}, {l->numbers, take_numbers},
 		{l->held_off, desk_held_off},

@@ -35,9 +35,9 @@ struct wants {
 	struct strs taken;         /* subjects that may get another owner              */
 	bool all_may_be;           /* even those that are live: their holders may be dead */
 	struct nums heads, fences; /* claims, by name */
-	struct nums bases;         /* their heads in steps of 64, each once, if they come in order */
+	struct nums bases; /* their heads in steps of 64, each once, if they come in order */
 	struct nums rest_heads, rest_fences; /* those of the claims that have rows of their own */
-	struct nums melt;          /* batches that cannot stay in a row with others */
+	struct nums melt;                    /* batches that cannot stay in a row with others */
 	struct nums ids;
 	struct nums stripes;
 	struct want_heads *takes;

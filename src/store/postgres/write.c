@@ -461,6 +461,42 @@ static void guard(struct writer *w)
 	args_done(&a);
 }
 
+/* Whether nothing but the count of its claims has changed. */
+static const struct read_lease *is_only_counted(const struct desk *d, const struct lease *l)
+{
+	for (size_t i = 0; i < d->lease_count; i++) {
+		const struct read_lease *read = &d->leases[i];
+		if (read->row == l)
+			return memcmp(&read->was, &l->is.row, sizeof read->was) == 0 &&
+			                       read->runner == l->is.runner &&
+			                       l->is.counter > read->counter
+			               ? read
+			               : NULL;
+	}
+	return NULL;
+}
+
+static void counters_write(struct writer *w)
+{
+	static const enum arg_type types[] = {ARG_TEXT, ARG_INT8, ARG_INT8, ARG_INT8};
+	struct args a;
+	args_new(w, &a, 4);
+	arrays(&a, types);
+	for (struct row *row = w->d->m->leases.oldest; row; row = row->newer) {
+		const struct lease *l = (struct lease *)row;
+		const struct read_lease *read = row->noted ? is_only_counted(w->d, l) : NULL;
+		if (!read)
+			continue;
+		add_str(&a, 0, l->subject);
+		add_int(&a, 1, (int64_t)l->is.row.fence);
+		add_int(&a, 2, read->first ? 0 : (int64_t)read->counter);
+		add_int(&a, 3, (int64_t)l->is.counter);
+	}
+	if (a.list[0].count > 0)
+		send(w, SQL_COUNTER_SET, &a);
+	args_done(&a);
+}
+
 static void leases_write(struct writer *w)
 {
 	static const enum arg_type types[] = {ARG_TEXT, ARG_BOOL, ARG_TEXT, ARG_BYTES, ARG_BYTES,
@@ -469,7 +505,7 @@ static void leases_write(struct writer *w)
 	args_new(w, &a, 10);
 	arrays(&a, types);
 	for (struct row *row = w->d->m->leases.oldest; row; row = row->newer) {
-		if (row->noted)
+		if (row->noted && !is_only_counted(w->d, (struct lease *)row))
 			lease_add(&a, (struct lease *)row);
 	}
 	if (a.list[0].count > 0)
@@ -648,6 +684,7 @@ enum baton_err desk_write(struct desk *d, struct conn *c, bool *ret_any)
 	sources_write(&w);
 	guard(&w);
 	leases_write(&w);
+	counters_write(&w);
 	schedules_write(&w);
 	runners_write(&w);
 	counts_set(&w);

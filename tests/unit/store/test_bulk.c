@@ -34,8 +34,9 @@ static void put_many(struct baton_store *store, struct put *p)
 
 static struct baton_work_claims *claim_some(struct baton_store *store, size_t count)
 {
-	const struct baton_work_ask ask = {
-		.queue = BATON_STR("q"), .claims = (uint32_t)count, .max = 1};
+	const struct baton_work_ask ask = {.queue = BATON_STR("q"),
+	                                   .claims = (uint32_t)count,
+	                                   .max = 1};
 	struct baton_work_claims *claims = NULL;
 	assert_int_equal(baton_work_claim(store, &ask, &claims), BATON_OK);
 	assert_non_null(claims);
@@ -172,9 +173,9 @@ static void what_is_renewed_lasts_and_what_has_expired_is_given_again(void **sta
 	struct baton_work_claims *one = claim_some(b->store, MANY);
 	const struct baton_work_claim *last = &one->claims[MANY - 1];
 	assert_int_equal(rows(b, "chunk"), 1);
-	assert_int_equal(
-		baton_work_renew(b->store, &last->proof, 1, baton_duration_s(600), &renewal),
-		BATON_OK);
+	assert_int_equal(baton_work_renew(b->store, &last->proof, 1, baton_duration_s(600),
+	                                  &renewal),
+	                 BATON_OK);
 	assert_int_equal(renewal.err, BATON_OK);
 	assert_true(renewal.expires_at.ms > last->expires_at.ms);
 	for (int i = 0; i < MANY; i++)

@@ -37,6 +37,20 @@ CREATE TABLE baton.reply(
  fences bigint[] NOT NULL, tokens bytea NOT NULL);
 CREATE INDEX reply_base ON baton.reply(base);
 ALTER TABLE baton.state ADD COLUMN swept_reply bigint NOT NULL DEFAULT 0;
+-- Rows that are not changed in place, because whoever reads them would have to walk over all that
+-- they were before, as long as somebody holds an old snapshot: the next one has a higher number.
+-- What the library counts of a queue, to be added to what baton.queue has.
+CREATE TABLE baton.tally(
+ queue int NOT NULL, n bigint NOT NULL, ready bigint NOT NULL, delayed bigint NOT NULL,
+ retrying bigint NOT NULL, claimed bigint NOT NULL, dead bigint NOT NULL, kept bigint NOT NULL,
+ done bigint NOT NULL, failed bigint NOT NULL, top bigint NOT NULL, floor bigint NOT NULL,
+ PRIMARY KEY (queue, n))
+ WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+-- How many claims were counted under a fence.
+CREATE TABLE baton.counter(
+ subject text COLLATE "C" NOT NULL, fence bigint NOT NULL, n bigint NOT NULL,
+ PRIMARY KEY (subject, fence, n))
+ WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 CREATE FUNCTION baton.unpack(first bigint, bytes bytea)
  RETURNS TABLE(seq bigint, payload bytea) LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE at int := 0; size int;
@@ -110,8 +124,9 @@ CREATE OR REPLACE FUNCTION baton.tend(of int, now_ms bigint) RETURNS void
  LANGUAGE plpgsql AS $$
 DECLARE touched text[]; moved bigint; n2 bigint; n3 bigint;
 BEGIN
- PERFORM baton.melt(ARRAY(SELECT DISTINCT first FROM baton.chunk WHERE queue = of
-  AND expires_at <= now_ms ORDER BY first LIMIT 100));
+ PERFORM baton.melt(ARRAY(SELECT DISTINCT x.first FROM (SELECT c.first FROM baton.chunk c
+  WHERE c.queue = of AND c.expires_at <= now_ms AND c.expires_at < 9223372036854775807
+  ORDER BY c.expires_at LIMIT 100) x));
  WITH d AS MATERIALIZED (SELECT seq, state FROM baton.batch WHERE queue = of
    AND state IN (2, 3) AND due <= now_ms ORDER BY due, seq LIMIT 1000),
   u AS (UPDATE baton.batch b SET state = 1, blocks = false, holds = false,
@@ -235,7 +250,11 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
     count(*) FILTER (WHERE state = 5) AS s5, count(*) FILTER (WHERE state = 6) AS s6
     FROM (SELECT state FROM baton.batch b WHERE b.queue = q.id UNION ALL
      SELECT state FROM baton.member m WHERE m.queue = q.id) b) n ON true
-   WHERE (q.ready, q.delayed, q.retrying, q.claimed, q.dead, q.kept) <>
+   LEFT JOIN LATERAL (SELECT * FROM baton.tally y WHERE y.queue = q.id ORDER BY y.n DESC
+    LIMIT 1) t ON true
+   WHERE (q.ready + coalesce(t.ready, 0), q.delayed + coalesce(t.delayed, 0),
+    q.retrying + coalesce(t.retrying, 0), q.claimed + coalesce(t.claimed, 0),
+    q.dead + coalesce(t.dead, 0), q.kept + coalesce(t.kept, 0)) <>
     (n.s1, n.s2, n.s3, n.s4, n.s5, n.s6)
   UNION ALL SELECT 'rows of several batches have none that is not done', count(*)
    FROM baton.bulk b WHERE NOT EXISTS (SELECT 1 FROM baton.member m WHERE m.first = b.first)
@@ -252,6 +271,83 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
   ) x(sentence, amount) WHERE amount > 0
 $$;
 -- Users' transactions.
+CREATE OR REPLACE FUNCTION baton.put(queue text, payload bytea, lane text DEFAULT NULL,
+ options jsonb DEFAULT '{}') RETURNS bigint
+ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+DECLARE q baton.queue; number bigint; flags int := 0; wait interval; word text; due_ms
+ bigint; source_key text := options->>'source'; key_hash bytea; content_hash bytea;
+ key text := options->>'key';
+BEGIN
+ PERFORM baton.check_name('the queue', queue);
+ IF lane IS NOT NULL THEN PERFORM baton.check_name('the lane', lane); END IF;
+ IF key IS NOT NULL THEN PERFORM baton.check_name('the key', key); END IF;
+ IF key IS NOT NULL AND lane IS NOT NULL THEN
+  RAISE EXCEPTION 'both a lane and a key are given: only one of them is allowed'
+   USING ERRCODE = '22023';
+ END IF;
+ FOR word IN SELECT jsonb_object_keys(options) LOOP
+  IF word NOT IN ('priority', 'delay', 'class', 'delivery', 'slot', 'group',
+   'source', 'key') THEN
+   RAISE EXCEPTION '% is no option of baton.put', quote_literal(word)
+    USING ERRCODE = '22023';
+  END IF;
+ END LOOP;
+ IF coalesce((options->>'priority')::int, 0) NOT BETWEEN 0 AND 9 THEN
+  RAISE EXCEPTION 'priority is %: 0 to 9 are allowed', options->>'priority'
+   USING ERRCODE = '22023';
+ END IF;
+ flags := CASE coalesce(options->>'class', 'work') WHEN 'work' THEN 0 WHEN 'command'
+ THEN 1
+  END + CASE coalesce(options->>'delivery', 'earliest') WHEN 'earliest' THEN 0
+  WHEN 'after_commit' THEN 2 END + CASE coalesce(options->>'slot', 'exclusive')
+  WHEN 'exclusive' THEN 0 WHEN 'join' THEN 4 END;
+ IF flags IS NULL THEN
+  RAISE EXCEPTION 'class is work or command, delivery earliest or after_commit, slot '
+   'exclusive or join' USING ERRCODE = '22023';
+ END IF;
+ wait := coalesce((options->>'delay')::interval, interval '0');
+ IF wait < interval '0' OR wait > interval '1 year' THEN
+  RAISE EXCEPTION 'delay is %: 0 to 1 year are allowed', wait USING ERRCODE = '22023';
+ END IF;
+ IF wait > interval '0' THEN
+  due_ms := baton.now_ms() + (extract(epoch FROM wait) * 1000)::bigint;
+ END IF;
+ SELECT * INTO q FROM baton.queue x WHERE x.name = queue;
+ q.ready := q.ready + coalesce((SELECT t.ready + t.delayed + t.retrying FROM baton.tally t
+  WHERE t.queue = q.id ORDER BY t.n DESC LIMIT 1), 0);
+ IF octet_length(payload) > coalesce(q.payload_max, 1048576) OR payload IS NULL THEN
+  RAISE EXCEPTION 'the payload has % bytes: queue % allows %', octet_length(payload),
+   quote_literal(queue), coalesce(q.payload_max, 1048576) USING ERRCODE = '22023';
+ END IF;
+ IF source_key IS NOT NULL THEN
+  PERFORM baton.check_name('the source key', source_key);
+  key_hash := sha256(baton.packed(queue) || baton.packed(coalesce(lane, ''))
+   || baton.packed(source_key));
+  content_hash := sha256(baton.packed(queue) || baton.packed(coalesce(lane, ''))
+   || int8send(1 + (flags & 1)) || int8send(1 + (flags >> 1 & 1))
+   || int8send(1 + (flags >> 2 & 1)) || baton.packed(coalesce(options->>'group', ''))
+   || int8send(coalesce((options->>'priority')::int, 0))
+   || int8send((extract(epoch FROM wait) * 1000000)::bigint * 1000)
+   || int8send(0) || int8send(0) || int8send(0) || int8send(0) || int8send(0)
+   || int8send(1) || int8send(octet_length(payload)) || payload
+   || CASE WHEN key IS NULL THEN ''::bytea ELSE baton.packed(key) END);
+  number := baton.known(key_hash, content_hash);
+  IF number IS NOT NULL THEN RETURN number; END IF;
+ END IF;
+ IF q.waiting_max > 0 AND q.ready + q.delayed + q.retrying >= q.waiting_max THEN
+  RAISE EXCEPTION
+ 'queue % has % jobs waiting, and its waiting_max is %: put again when '
+   'some are done', quote_literal(queue), q.ready + q.delayed + q.retrying,
+ q.waiting_max
+   USING ERRCODE = '54000';
+ END IF;
+ number := nextval('baton.seq');
+ INSERT INTO baton.staged(id, xid, what, queue, lane, rank, flags, due, grp, payload,
+  key, content) VALUES (number, pg_current_xact_id(), 'put', queue, coalesce(chr(1) || key, lane),
+  9 - coalesce((options->>'priority')::int, 0), flags, due_ms, options->>'group',
+ payload, key_hash, content_hash);
+ RETURN number;
+END $$;
 CREATE OR REPLACE FUNCTION baton.cancel(id bigint) RETURNS bool
  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE b baton.batch := baton.find(id);
