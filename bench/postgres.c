@@ -168,7 +168,7 @@ static const char about[] =
 	"call, by one process or several at once on one queue.\n"
 	"*puts*: the time of a put by one of 8 threads while another process waits for work, and\n"
 	"while nobody does.\n"
-	"*log*: how many bytes a job without a lane writes to the server's log in its whole life.\n";
+	"*log*: how many bytes a job without a lane writes to the server's log in its life.\n";
 
 /* From one checkpoint to before the next, whole pages included. */
 static double log_bytes(void)

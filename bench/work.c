@@ -238,7 +238,8 @@ static const struct bench_case cases[] = {
 
 static const char about[] =
 	"A job has 150 bytes and nothing to do, and the store acknowledges only what survives a\n"
-	"power failure; it is SQLite where nothing else is said. *jobs*: the time of a job from put to completed, 1,000 of them (200 commands)\n"
+	"power failure; it is SQLite where nothing else is said. *jobs*: the time of a job from\n"
+	"put to completed, 1,000 of them (200 commands, 500 in PostgreSQL)\n"
 	"put 100 at a time; 64 at once in functions and in two workers, 8 commands at once.\n"
 	"*latency*: from the call of put until the handler runs in another process; and from the\n"
 	"moment at which a runner is killed, or stopped, until another runner's command handles\n"

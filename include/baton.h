@@ -4,8 +4,11 @@
 
 #include <baton/admit.h>
 #include <baton/alloc.h>
+#include <baton/backend.h>
 #include <baton/batch.h>
+#include <baton/broker.h>
 #include <baton/claim.h>
+#include <baton/client.h>
 #include <baton/clock.h>
 #include <baton/detach.h>
 #include <baton/err.h>
@@ -23,6 +26,7 @@
 #include <baton/runner.h>
 #include <baton/schedule.h>
 #include <baton/shard.h>
+#include <baton/singleton.h>
 #include <baton/store.h>
 #include <baton/str.h>
 #include <baton/time.h>

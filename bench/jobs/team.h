@@ -22,7 +22,8 @@ char *team_self(void);
 
 #define SHIFT_COMMANDS 8 /* at once */
 
-/* A store for one contestant: a new file, or a new database of the server. NULL: there is no server. */
+/* A store for one contestant: a new file, or a new database of the server. NULL: there is no
+ * server. */
 struct place;
 struct place *place_open(bool server);
 struct baton_store *place_store(const struct place *place);

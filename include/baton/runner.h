@@ -7,7 +7,9 @@
  *
  * Handlers are commands under a guardian, a process beside the runner that ends them whatever
  * becomes of the runner, one for each claim or persistent ones; or functions of the caller's, on
- * threads of the runner's or on the caller's own loop. */
+ * threads of the runner's or on the caller's own loop.
+ *
+ * It may also offer singletons (<baton/singleton.h>), and to put what schedules have due. */
 #ifndef BATON_RUNNER_H
 #define BATON_RUNNER_H
 
@@ -21,6 +23,7 @@
 #include <baton/err.h>
 #include <baton/log.h>
 #include <baton/shard.h>
+#include <baton/singleton.h>
 #include <baton/store.h>
 #include <baton/str.h>
 #include <baton/time.h>
@@ -60,15 +63,9 @@ BATON_API bool baton_run_cancelled(const struct baton_run *run);
  * BATON_INVALID: beyond a limit; the run failed with that as its error. BATON_NO_MEMORY: so too. */
 BATON_API enum baton_err baton_run_end(struct baton_run *run, const struct baton_work_end *end);
 
-/* Called for each claim, on a thread of the runner's unless `on_loop` is said, as many at once as there
- * are slots. It ends the run, or has it ended later. */
+/* Called for each claim, on a thread of the runner's unless `on_loop` is said, as many at once as
+ * there are slots. It ends the run, or has it ended later. */
 typedef void (*baton_run_call)(void *arg, struct baton_run *run);
-
-/* What becomes of a function that still runs when its time is over: it cannot be killed. */
-enum baton_overtime {
-	BATON_OVERTIME_ABORT = 1, /* the process is, before anybody else can get the shard       */
-	BATON_OVERTIME_FENCED     /* it goes on: all its effects carry the fence, and are refused */
-};
 
 /* How claims are handled: by a command or by a function. */
 struct baton_handler {
@@ -121,6 +118,13 @@ struct baton_runner_options {
 	bool until_empty;             /* ends when nothing is ready any more */
 	const struct baton_log *log;  /* NULL: none; borrowed */
 
+	/* What it offers besides; with any of these there need not be a queue, and then there is no
+	 * handler. Their leases have the ttl and the margin of the runner. A runner without weight,
+	 * or that drains, offers nothing. */
+	const struct baton_singleton *singletons;
+	size_t singleton_count; /* to BATON_SINGLETONS_MAX */
+	bool schedules;         /* to put what schedules have due: one runner of a store does */
+
 	/* Called by the loop when it was detached, or attached again. May be NULL. */
 	void (*changed)(void *arg, const struct baton_detach_info *info);
 	void *arg;
@@ -156,8 +160,8 @@ BATON_API enum baton_err baton_engine_open(const struct baton_runner_options *op
 BATON_API enum baton_err baton_engine_run(struct baton_engine *engine);
 
 /* Instead of baton_engine_run(), for who has a loop of his own: a descriptor that is readable when
- * there is something to do, for poll(2), select(2) or epoll(7), and what does it, which never waits.
- * At first, and then each time that the descriptor is readable, one thread at a time calls
+ * there is something to do, for poll(2), select(2) or epoll(7), and what does it, which never
+ * waits. At first, and then each time that the descriptor is readable, one thread at a time calls
  * baton_engine_step(), never from a function that it has called itself.
  *
  * False: it is over, and *ret_err, with the detail, is as baton_engine_run() says. True: it goes

@@ -83,9 +83,9 @@ BATON_API enum baton_err baton_duration_parse(struct baton_str text, struct bato
  * Returns `text`. */
 BATON_API char *baton_duration_print(struct baton_duration d, char text[BATON_DURATION_TEXT]);
 
-/* Reads RFC 3339 with its zone, "2026-02-28T09:05:00.250Z" or "2026-02-28 10:05:00+01:00", or "@" and
- * seconds since 1970, "@1772269500" or "@1772269500.25". What is finer than a millisecond is rounded
- * up.
+/* Reads RFC 3339 with its zone, "2026-02-28T09:05:00.250Z" or "2026-02-28 10:05:00+01:00", or "@"
+ * and seconds since 1970, "@1772269500" or "@1772269500.25". What is finer than a millisecond is
+ * rounded up.
  *
  * BATON_INVALID: not of that form, or before 1970; the detail says what is allowed, and *ret is
  * untouched. Any thread. */

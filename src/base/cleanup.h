@@ -14,6 +14,14 @@
 		taken_;                             \
 	})
 
+/* The descriptor, which becomes -1: as TAKE(). */
+static inline int fd_take(int *fd)
+{
+	int taken = *fd;
+	*fd = -1;
+	return taken;
+}
+
 /* Closes *fd unless it is -1. Keeps errno. For AUTO(). */
 void fd_closep(int *fd);
 

@@ -1,4 +1,5 @@
-/* baton schedule: shows, makes and removes what puts jobs again and again, and puts what is due. */
+/* baton schedule: shows, makes, pauses and removes what puts jobs again and again, and puts what is
+ * due. */
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -33,6 +34,7 @@ struct request {
 	const struct operands *operands; /* the first is the verb, the second the schedule */
 	struct baton_schedule schedule;  /* as it is to be set; the name is for all verbs */
 	const char *option;              /* one that is only for set; NULL: none was given */
+	uint32_t count;                  /* of moments; 0: not said */
 };
 
 static const struct option options[] = {
@@ -42,6 +44,7 @@ static const struct option options[] = {
 	{"lane", required_argument, NULL, OPTION_LANE},
 	{"priority", required_argument, NULL, OPTION_PRIORITY},
 	{"missed", required_argument, NULL, OPTION_MISSED},
+	{"count", required_argument, NULL, 'n'},
 	{0},
 };
 
@@ -66,6 +69,8 @@ static bool take(void *arg, int option, const char *value)
 	case OPTION_MISSED:
 		r->option = "--missed";
 		return schedule_missed_parse(value, &s->missed);
+	case 'n':
+		return number_between("count", value, 1, SCHEDULE_NEXT_MAX, &r->count);
 	default:
 		return store_option(&r->store, option, value);
 	}
@@ -155,6 +160,71 @@ static int schedule_remove(void *request)
 	return e == BATON_OK ? EX_OK : store_fail(&r->store, e);
 }
 
+static int change(struct request *r, bool paused)
+{
+	enum baton_err e = baton_schedule_pause(r->store.handle, r->schedule.name, paused);
+	if (e == BATON_NOT_FOUND)
+		return no_schedule(r);
+	return e == BATON_OK ? EX_OK : store_fail(&r->store, e);
+}
+
+static int schedule_pause(void *request)
+{
+	return change(request, true);
+}
+
+static int schedule_resume(void *request)
+{
+	return change(request, false);
+}
+
+static int schedule_run(void *request)
+{
+	struct request *r = request;
+	struct json json = {.line = {.out = r->out}};
+	struct baton_put put;
+	enum baton_err e = baton_schedule_run(r->store.handle, r->schedule.name, &put);
+	if (e == BATON_NOT_FOUND)
+		return no_schedule(r);
+	if (e != BATON_OK)
+		return store_fail(&r->store, e);
+	if (!r->store.json) {
+		out_print(r->out, "%s\n", put.id.text);
+		return EX_OK;
+	}
+	json_open(&json, NULL);
+	json_text(&json, "id", put.id.text);
+	json_close(&json);
+	json_end(&json);
+	return EX_OK;
+}
+
+static int print_next(struct request *r, const struct baton_schedule *s)
+{
+	struct baton_store_time ticks[SCHEDULE_NEXT_MAX];
+	struct baton_store_time now = baton_store_now(r->store.handle);
+	size_t count, max = r->count > 0 ? r->count : SCHEDULE_TICKS;
+	enum baton_err e = baton_schedule_ticks(s->cron, s->zone, now, ticks, max, &count);
+	if (e != BATON_OK)
+		return store_fail(&r->store, e);
+	schedule_next_print(r->out, s, ticks, count, r->store.json);
+	return EX_OK;
+}
+
+static int schedule_next(void *request)
+{
+	struct request *r = request;
+	struct baton_schedules *found = NULL;
+	enum baton_err e = baton_schedule_get(r->store.handle, r->schedule.name, &found);
+	if (e == BATON_NOT_FOUND)
+		return no_schedule(r);
+	if (e != BATON_OK)
+		return store_fail(&r->store, e);
+	int status = print_next(r, &found->schedules[0]);
+	baton_schedules_free(found);
+	return status;
+}
+
 static void print_ticked(const struct request *r, size_t count, struct baton_store_time next)
 {
 	struct json json = {.line = {.out = r->out}};
@@ -187,6 +257,10 @@ static const struct verb verbs[] = {
 	{"set", STORE_MADE, 3, OPERANDS_MAX, "the name of a schedule, and when it ticks",
          schedule_set},
 	{"remove", STORE_EXISTING, 2, 2, "the name of a schedule", schedule_remove},
+	{"pause", STORE_EXISTING, 2, 2, "the name of a schedule", schedule_pause},
+	{"resume", STORE_EXISTING, 2, 2, "the name of a schedule", schedule_resume},
+	{"run", STORE_EXISTING, 2, 2, "the name of a schedule", schedule_run},
+	{"next", STORE_EXISTING, 2, 2, "the name of a schedule", schedule_next},
 	{"tick", STORE_EXISTING, 1, 1, "nothing else", schedule_tick},
 };
 
@@ -224,9 +298,12 @@ static bool fits(struct request *r, const struct verb *verb)
 		complain("%s", baton_err_detail());
 		return false;
 	}
-	if (sets || !r->option)
+	if (!sets && r->option)
+		complain("%s is for 'schedule set'", r->option);
+	else if (r->count > 0 && verb->run != schedule_next)
+		complain("--count is for 'schedule next'");
+	else
 		return !sets || set_fits(r);
-	complain("%s is for 'schedule set'", r->option);
 	return false;
 }
 
@@ -251,7 +328,8 @@ static int run(struct request *r)
 	const struct verb *verb = verb_choose(&known, r->operands);
 	if (!verb || !fits(r, verb))
 		return EX_USAGE;
-	if (verb->run == schedule_tick && !out_is_writable(r->out))
+	bool puts = verb->run == schedule_tick || verb->run == schedule_run;
+	if (puts && !out_is_writable(r->out))
 		return EX_IOERR;
 	char *read = NULL;
 	int status = read_payload(r, &read);

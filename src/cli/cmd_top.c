@@ -538,8 +538,15 @@ static void failures_json(struct top *t)
 	}
 }
 
-/* The runners, with what they have done. */
-static enum baton_err print_runners(struct top *t)
+static int cannot(const struct top *t, enum baton_err e)
+{
+	if (e != BATON_NO_MEMORY)
+		return store_fail(&t->store, e);
+	complain("no memory for what there is");
+	return EX_OSERR;
+}
+
+static enum baton_err runners_tell(struct top *t)
 {
 	struct figures figures = {.all = NULL};
 	enum baton_err e = figures_read(&figures, &t->sight.runners, t->store.handle);
@@ -552,29 +559,22 @@ static enum baton_err print_runners(struct top *t)
 static int print(struct top *t)
 {
 	enum baton_err e = sight_take(&t->sight, t->store.handle, NULL);
-	if (e == BATON_NO_MEMORY) {
-		complain("no memory for what there is");
-		return EX_OSERR;
-	}
 	if (e != BATON_OK)
-		return store_fail(&t->store, e);
+		return cannot(t, e);
 	for (size_t i = 0; i < t->sight.queue_count; i++) {
 		if (t->store.json)
 			queue_json(t->out, &t->sight.queues[i].info);
 		else
 			queues_print(t->out, &t->sight.queues[i].info, 1, i == 0);
 	}
-	if (t->store.json)
-		e = print_runners(t);
-	else if (runners_print(&t->sight.runners, t->out) != BATON_OK)
-		complain("no memory for the list of runners");
-	if (e != BATON_OK)
-		return store_fail(&t->store, e);
-	if (t->store.json)
-		failures_json(t);
-	else
+	if (!t->store.json) {
+		e = runners_print(&t->sight.runners, t->out);
 		failures_print(t);
-	return EX_OK;
+	} else {
+		e = runners_tell(t);
+		failures_json(t);
+	}
+	return e == BATON_OK ? EX_OK : cannot(t, e);
 }
 
 static bool take(void *arg, int option, const char *value)

@@ -1,4 +1,4 @@
-/* baton work: executes a command for each job of queues. */
+/* baton work: executes a command for each job of queues, or one that there is once. */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -33,7 +33,8 @@ enum {
 	OPTION_BEAT,
 	OPTION_MARGIN,
 	OPTION_DRAIN,
-	OPTION_HOOK
+	OPTION_HOOK,
+	OPTION_SINGLETON
 };
 
 struct request {
@@ -45,7 +46,8 @@ struct request {
 	struct baton_duration drain;
 	uint32_t join;
 	bool once;
-	const char *hook; /* a command for the shell; NULL: none */
+	const char *hook;                 /* a command for the shell; NULL: none */
+	struct baton_singleton singleton; /* its name is empty: there is none */
 	char name[BATON_NAME_MAX + 1];
 };
 
@@ -68,6 +70,7 @@ static const struct option options[] = {
 	{"margin", required_argument, NULL, OPTION_MARGIN},
 	{"drain", required_argument, NULL, OPTION_DRAIN},
 	{"hook", required_argument, NULL, OPTION_HOOK},
+	{"singleton", required_argument, NULL, OPTION_SINGLETON},
 	{0},
 };
 
@@ -94,6 +97,27 @@ static bool take_span(struct request *r, int option, const char *value)
 	}
 }
 
+static void take_flag(struct request *r, int option)
+{
+	switch (option) {
+	case OPTION_LINES:
+		r->options.handler.json = true;
+		break;
+	case OPTION_STREAM:
+		r->options.handler.stream = true;
+		break;
+	case OPTION_ONCE:
+		r->once = true;
+		break;
+	case OPTION_UNTIL_EMPTY:
+		r->options.until_empty = true;
+		break;
+	default:
+		r->options.ask.replace = true;
+		break;
+	}
+}
+
 static bool take(void *arg, int option, const char *value)
 {
 	struct request *r = arg;
@@ -117,20 +141,14 @@ static bool take(void *arg, int option, const char *value)
 	case OPTION_WEIGHT:
 		return number_between("weight", value, 0, BATON_RUNNER_WEIGHT_MAX,
 		                      &r->options.ask.weight);
+	case OPTION_SINGLETON:
+		return name_other("singleton's name", value, &r->singleton.name);
 	case OPTION_LINES:
-		r->options.handler.json = true;
-		return true;
 	case OPTION_STREAM:
-		r->options.handler.stream = true;
-		return true;
 	case OPTION_ONCE:
-		r->once = true;
-		return true;
 	case OPTION_UNTIL_EMPTY:
-		r->options.until_empty = true;
-		return true;
 	case OPTION_REPLACE:
-		r->options.ask.replace = true;
+		take_flag(r, option);
 		return true;
 	case OPTION_HOOK:
 		r->hook = value;
@@ -244,7 +262,8 @@ static int run(struct request *r)
 	if (status != EX_OK)
 		return status;
 	r->options.store = r->store.handle;
-	bell_listen(&r->store.bell, r->store.handle, r->queues, r->options.serve_count);
+	if (r->options.serve_count > 0)
+		bell_listen(&r->store.bell, r->store.handle, r->queues, r->options.serve_count);
 	enum baton_err err = baton_engine_open(&r->options, &e);
 	if (err != BATON_OK)
 		return finish(r, err);
@@ -279,6 +298,45 @@ static int command_at(int argc, char **argv)
 	return i;
 }
 
+/* An option that says how jobs are handled; NULL: none was given. */
+static const char *option_for_jobs(const struct request *r)
+{
+	const struct {
+		const char *name;
+		bool given;
+	} all[] = {
+		{"--jobs", r->options.slots > 0},
+		{"--timeout", r->options.handler.timeout.ns > 0},
+		{"--join", r->join > 0},
+		{"--lines", r->options.handler.json},
+		{"--stream", r->options.handler.stream},
+		{"--in-flight", r->options.handler.in_flight > 0},
+		{"--once", r->once},
+		{"--until-empty", r->options.until_empty},
+	};
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+		if (all[i].given)
+			return all[i].name;
+	}
+	return NULL;
+}
+
+/* A singleton has no jobs. */
+static bool singleton_fits(const struct request *r, const struct operands *operands)
+{
+	const char *option = option_for_jobs(r);
+	char shown[SHOWN_MAX];
+	if (r->singleton.name.len == 0)
+		return name_needed(operands, 1, "work", "the name of a queue");
+	if (operands->count > 0)
+		complain("--singleton has no queue, and got '%s'", show(operands->texts[0], shown));
+	else if (option)
+		complain("%s is for jobs, and --singleton has none", option);
+	else
+		return true;
+	return false;
+}
+
 static bool fits(const struct request *r, const char *const *command)
 {
 	if (!command[0])
@@ -292,6 +350,20 @@ static bool fits(const struct request *r, const char *const *command)
 	else
 		return true;
 	return false;
+}
+
+/* Who ends by itself soon does not begin with what goes on for ever. */
+static void offer(struct request *r)
+{
+	const struct baton_handler *handler = &r->options.handler;
+	r->options.schedules = !r->once && !r->options.until_empty;
+	if (r->singleton.name.len == 0)
+		return;
+	r->singleton.command = handler->command;
+	r->singleton.guardian = handler->guardian;
+	r->singleton.grace = handler->grace;
+	r->options.singletons = &r->singleton;
+	r->options.singleton_count = 1;
 }
 
 int cmd_work(struct out *out, int argc, char **argv)
@@ -310,12 +382,13 @@ int cmd_work(struct out *out, int argc, char **argv)
 		argv[at] = NULL;
 	if (!reading_do(&reading, out, at, argv, &status))
 		return status;
-	if (!name_needed(&operands, 1, argv[0], "the name of a queue") ||
-	    !take_queues(&r, &operands) || !fits(&r, (const char *const *)command))
+	if (!singleton_fits(&r, &operands) || !take_queues(&r, &operands) ||
+	    !fits(&r, (const char *const *)command))
 		return EX_USAGE;
 	name_make(&r);
 	r.options.handler.command = command;
 	r.options.handler.guardian = helper_beside(helper);
+	offer(&r);
 	r.options.drain = r.drain.ns > 0 ? r.drain : baton_duration_ms(1);
 	r.options.claims = r.once ? 1 : 0;
 	r.options.slots = r.once ? 1 : r.options.slots;

@@ -15,6 +15,11 @@
 	"The claim is that of BATON_CLAIM and BATON_TOKEN, as 'baton claim --shell'\n" \
 	"writes them, or is given. The status is 1 if it is not held any more.\n"
 
+/* What all commands about a broker take. */
+#define BROKER_HELP                                                   \
+	"      --broker DIR  the folder of its sockets, instead of\n" \
+	"                    $BATON_BROKER or of baton in $XDG_RUNTIME_DIR\n"
+
 const struct command commands[] = {
 	{
 		.name = "demo",
@@ -59,13 +64,18 @@ const struct command commands[] = {
 	},
 	{
 		.name = "work",
-		.usage = "QUEUE... [OPTION]... -- COMMAND [ARGUMENT]...",
-		.summary = "execute a command for each job of queues",
+		.usage = "QUEUE... [OPTION]... -- COMMAND [ARGUMENT]...\n"
+			 "       baton work --singleton NAME [OPTION]... -- COMMAND [ARGUMENT]...",
+		.summary = "execute a command for each job of queues, or one of a kind",
 		.text = "Runs until it is asked to end (SIGTERM, SIGINT). Several may share the\n"
 			"queues: each job is given to one of them, and a lane is never in two.\n"
 			"The payload is on the command's standard input; what it writes to its\n"
 			"standard output is the result. Status 0 completes the job, 65 is dead at\n"
 			"once, anything else fails and is tried again later.\n"
+			"\n"
+			"With --singleton there are no jobs: the command runs on one of all those\n"
+			"that offer that name, and on another one when that ends. What schedules\n"
+			"have due is put by one of those that run.\n"
 			"\n"
 			"  -j, --jobs N       so many commands at once; 4 for each processor\n"
 			"                     unless it is said\n"
@@ -83,6 +93,7 @@ const struct command commands[] = {
 			"                     15s unless it is said\n"
 			"      --name NAME    of this runner; host and process unless it is said\n"
 			"      --replace      take the place of a runner with that name\n"
+			"      --singleton NAME  the command has one instance, of that name\n"
 			"      --hook STRING  for the shell, when it detaches or attaches again,\n"
 			"                     with BATON_STATE and BATON_REASON\n"
 			"      --weight N     its share of the work, 0 to 1000; else 1\n"
@@ -183,25 +194,37 @@ const struct command commands[] = {
 	},
 	{
 		.name = "cancel",
-		.usage = "[OPTION]... ID...",
+		.usage = "[OPTION]... ID...\n"
+			 "       baton cancel --queue Q [OPTION]...",
 		.summary = "remove jobs",
 		.text = "For each job it prints what became of it: removed; told, if it is\n"
 			"claimed: its holder learns of it when it renews, and the job does not\n"
 			"come back; or missing, and the status is 1.\n"
 			"\n"
+			"      --queue Q     all jobs of that queue, or those of them that are as\n"
+			"                    the others say\n"
+			"      --lane L      in that lane\n"
+			"      --state S     in that state, as in 'baton ls'\n"
+			"      --error P     that failed with an error like that; P may have * and ?\n"
 			"      --json        one JSON object per job\n" STORE_HELP "\n"
 			"Example: baton cancel 17 18\n",
 		.run = cmd_cancel,
 	},
 	{
 		.name = "retry",
-		.usage = "[OPTION]... ID...",
+		.usage = "[OPTION]... ID...\n"
+			 "       baton retry --queue Q [OPTION]...",
 		.summary = "bring dead jobs back",
 		.text = "A dead job is ready again, at the end of its lane, with no attempts\n"
 			"counted; one that waits for its next attempt or its time is ready now.\n"
 			"For each job it prints what became of it: ready; unchanged, as it was\n"
 			"not waiting; or missing. The status is 1 unless all are ready.\n"
 			"\n"
+			"      --queue Q     all dead jobs of that queue, or those that are as the\n"
+			"                    others say\n"
+			"      --lane L      in that lane\n"
+			"      --state S     in that state, such as retry, instead of dead\n"
+			"      --error P     that failed with an error like that; P may have * and ?\n"
 			"      --json        one JSON object per job\n" STORE_HELP "\n"
 			"Example: baton retry 17\n",
 		.run = cmd_retry,
@@ -263,13 +286,19 @@ const struct command commands[] = {
 	{
 		.name = "schedule",
 		.usage = "[list] [OPTION]...\n"
-			 "       baton schedule show|remove NAME\n"
+			 "       baton schedule show|remove|pause|resume|run NAME\n"
+			 "       baton schedule next NAME [-n N]\n"
 			 "       baton schedule set NAME CRON --queue Q [OPTION]... [PAYLOAD|-]\n"
 			 "       baton schedule tick",
 		.summary = "put jobs again and again, at certain times",
 		.text = "'set' makes a schedule, or replaces the one of that name; 'show' adds\n"
-			"the next ticks of one. 'tick' puts what is due now and prints how many\n"
-			"jobs that were; each tick is put once, however many call it.\n"
+			"the next ticks of one, and 'next' prints those alone, as the clocks of\n"
+			"its zone show them. One that is told to 'pause' does not tick until it\n"
+			"is told to 'resume'. 'run' puts a job of it now, and prints its id.\n"
+			"\n"
+			"Any 'baton work' puts what is due. 'tick' does so without one, and\n"
+			"prints how many jobs that were; each tick is put once, however many\n"
+			"are at it.\n"
 			"\n"
 			"CRON is one word, in quotes: minute, hour, day of the month, month and\n"
 			"day of the week, with the seconds before them if there are six; or\n"
@@ -282,6 +311,7 @@ const struct command commands[] = {
 			"      --priority N  0 to 9, higher first, between the lanes of a queue\n"
 			"      --missed M    what becomes of ticks that nobody put in time: once\n"
 			"                    (the last for all of them), all, or skip\n"
+			"  -n, --count N     so many moments, for next; 5 unless it is said\n"
 			"      --json        one JSON object per schedule\n" STORE_HELP "\n"
 			"Example: baton schedule set report '0 6 * * MON-FRI' --queue mail weekly\n"
 			"baton-schedule(1) says more.\n",
@@ -300,7 +330,7 @@ const struct command commands[] = {
 			"The status is 1 if there is no such runner.\n"
 			"\n"
 			"      --json        one JSON object per runner, with its metrics\n"
-			"      --metrics     the metrics of all of them, as Prometheus reads them\n" STORE_HELP
+			"      --metrics     those of all, as Prometheus reads them\n" STORE_HELP
 			"\n"
 			"Example: baton runner drain web-3\n"
 			"baton-runner(1) says more.\n",
@@ -463,6 +493,84 @@ const struct command commands[] = {
 			"                    /run/baton/fleet, or of one of this user's own\n"
 			"  -v, --verbose     say on standard error which fleet is used\n",
 		.run = cmd_fleet,
+	},
+	{
+		.name = "serve",
+		.usage = "[OPTION]...",
+		.summary = "run the broker that hands connections to their backends",
+		.text = "Clients ask it for a service ('baton connect'), and it passes their open\n"
+			"connection to the backend of that service, or tells them where to\n"
+			"reconnect. SIGTERM ends it, after what is on its way.\n"
+			"\n"
+			"      --ack-timeout D    for a backend to take a connection; 5s unless it\n"
+			"                         is said\n"
+			"      --hello-timeout D  for a client to say what it wants; 30s\n"
+			"      --park D           how long clients wait for a service whose backend\n"
+			"                         is gone; 5s\n"
+			"      --pending N        connections on their way at once; beyond that\n"
+			"                         clients reconnect; 1024\n"
+			"      --store S     whose runners own the lanes that clients ask for\n" BROKER_HELP
+			"  -v, --verbose     log more on standard error\n"
+			"\n"
+			"baton-serve(1) says more.\n",
+		.run = cmd_serve,
+	},
+	{
+		.name = "connect",
+		.usage = "SERVICE [OPTION]...\n"
+			 "       baton connect [SERVICE] --queue Q --lane L [OPTION]...",
+		.summary = "connect to whoever owns a service, or a lane",
+		.text = "Carries standard input to the backend of the service, and what it\n"
+			"answers to standard output, until the backend ends the connection.\n"
+			"\n"
+			"      --queue Q     with --lane: the backend of the runner that owns it\n"
+			"      --lane L      that lane of the queue\n"
+			"      --wait D      for the connection; 15s unless it is said\n"
+			"      --no-handoff  always connect to the backend's own endpoint\n" BROKER_HELP
+			"  -v, --verbose     say on standard error how it was connected\n"
+			"\n"
+			"Example: echo hello | baton connect chat\n",
+		.run = cmd_connect,
+	},
+	{
+		.name = "backend",
+		.usage = "SERVICE [OPTION]... -- COMMAND [ARGUMENT]...\n"
+			 "       baton backend SERVICE [OPTION]... --endpoint E",
+		.summary = "run a command for each connection of a service",
+		.text = "The connection is the command's standard input and output. SIGTERM ends\n"
+			"it, after the commands that run. BATON_SERVICE, BATON_CONNECTION,\n"
+			"BATON_CLIENT_PID and BATON_CLIENT_UID say whose it is.\n"
+			"\n"
+			"      --fd3         it is descriptor 3 instead, with LISTEN_FDS, as systemd\n"
+			"                    passes one\n"
+			"      --max N       so many commands at once, others wait; 128\n"
+			"      --endpoint E  no command: clients connect to the server that is there\n"
+			"                    already, the path of a socket or tcp:HOST:PORT\n" BROKER_HELP
+			"\n"
+			"Example: baton backend date -- date\n",
+		.run = cmd_backend,
+	},
+	{
+		.name = "services",
+		.usage = "[OPTION]...",
+		.summary = "show the services of a broker, and their backends",
+		.text = "Of several backends of a service the one with the highest GENERATION gets\n"
+			"its connections; CURRENT says so. WAY is how they get there: by handoff,\n"
+			"repeatable (without waiting for a grant), by reconnecting, or adopted:\n"
+			"somebody else speaks for it.\n"
+			"\n"
+			"      --json        one JSON object per backend\n" BROKER_HELP,
+		.run = cmd_services,
+	},
+	{
+		.name = "handoff",
+		.usage = "[OPTION]...",
+		.summary = "show what a broker has done so far",
+		.text = "Counts clients, connections on their way, offered and granted, and why\n"
+			"others had to reconnect; and how long it took from offer to grant.\n"
+			"\n"
+			"      --json        one JSON object\n" BROKER_HELP,
+		.run = cmd_handoff,
 	},
 	{
 		.name = "help",

@@ -31,8 +31,8 @@ void job_json_key(struct json *j, struct baton_str key);
 /* Adds all that is known of a job. */
 void job_json(struct json *j, const struct baton_work_info *info);
 
-/* Adds one sentence that says why the job is not running. `ahead` is the one that keeps it, or NULL.
- */
+/* Adds one sentence that says why the job is not running. `ahead` is the one that keeps it, or
+ * NULL. */
 void job_why(struct line *line, const struct baton_work_info *info,
              const struct baton_work_info *ahead, struct baton_store_time now);
 

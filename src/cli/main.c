@@ -63,8 +63,8 @@ static void hear_nothing(int number)
 	(void)number;
 }
 
-/* A file that may not grow is an error like any other. With a handler, not ignored: what is executed
- * finds the signal as it was. */
+/* A file that may not grow is an error like any other. With a handler, not ignored: what is
+ * executed finds the signal as it was. */
 static void survive_limits(void)
 {
 	const struct sigaction action = {.sa_handler = hear_nothing, .sa_flags = SA_RESTART};

@@ -6,8 +6,8 @@
 
 #include <baton.h>
 
-/* The value of `option`, as baton_store_time_parse() reads it. False: it is no moment, as one line on
- * standard error has said. */
+/* The value of `option`, as baton_store_time_parse() reads it. False: it is no moment, as one line
+ * on standard error has said. */
 bool moment_parse(const char *option, const char *text, struct baton_store_time *ret);
 
 /* The value of `option`, as baton_duration_parse() reads it, `min` to `max`. False: as above. */

@@ -1,5 +1,7 @@
 /* A schedule as it is shown, to people and to programs. */
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "job.h"
 #include "json.h"
@@ -73,7 +75,7 @@ static void row_fill(struct row *r, const struct baton_schedule *s, struct baton
 		cell(zone_of(s), BATON_NAME_MAX, r->zone),
 		cell(s->queue, BATON_NAME_MAX, r->queue),
 		s->lane.len > 0 ? cell(s->lane, BATON_NAME_MAX, r->lane) : "-",
-		wall_print(s->next, r->next),
+		s->paused ? "paused" : wall_print(s->next, r->next),
 		ticks ? wall_span(baton_store_time_sub(s->next, now), r->left) : "-",
 	};
 	for (size_t i = 0; i < COLUMNS; i++)
@@ -128,9 +130,11 @@ void schedule_print(struct out *out, const struct baton_schedule *s,
 	field_time(&line, "last", s->last);
 	if (count > 0 && s->next.ms < ticks[0].ms)
 		field_time(&line, "due", s->next);
-	if (count == 0)
+	if (s->paused)
+		field(&line, "next", BATON_STR("paused"));
+	else if (count == 0)
 		field_time(&line, "next", BATON_STORE_TIME_NEVER);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count && !s->paused; i++)
 		field_time(&line, i == 0 ? "next" : "", ticks[i]);
 	field(&line, "payload", s->payload);
 }
@@ -149,6 +153,7 @@ void schedule_json(struct out *out, const struct baton_schedule *s,
 	json_number(&json, "priority", s->priority);
 	json_time(&json, "last", s->last);
 	json_time(&json, "next", s->next);
+	json_bool(&json, "paused", s->paused);
 	if (ticks) {
 		json_open_list(&json, "ticks");
 		for (size_t i = 0; i < count; i++)
@@ -158,4 +163,43 @@ void schedule_json(struct out *out, const struct baton_schedule *s,
 	job_json_payload(&json, s->payload);
 	json_close(&json);
 	json_end(&json);
+}
+
+/* As the clocks of the zone show it, with how far they are from UTC, and what they are called. */
+static void zone_print(struct baton_store_time t, char text[WALL_TEXT])
+{
+	time_t seconds = (time_t)(t.ms / 1000);
+	struct tm parts;
+	if (!localtime_r(&seconds, &parts) ||
+	    strftime(text, WALL_TEXT, "%Y-%m-%d %H:%M:%S %z", &parts) == 0)
+		baton_store_time_print(t, text);
+}
+
+static void next_json(struct out *out, const struct baton_schedule *s, struct baton_store_time t,
+                      const char *text)
+{
+	struct json json = {.line = {.out = out}};
+	json_open(&json, NULL);
+	json_time(&json, "at", t);
+	json_text(&json, "local", text);
+	json_bytes(&json, "zone", zone_of(s));
+	json_close(&json);
+	json_end(&json);
+}
+
+void schedule_next_print(struct out *out, const struct baton_schedule *s,
+                         const struct baton_store_time *ticks, size_t count, bool json)
+{
+	char zone[BATON_NAME_MAX + 2], shown[TEXT_SHOWN(BATON_NAME_MAX)], text[WALL_TEXT];
+	struct baton_str name = zone_of(s);
+	snprintf(zone, sizeof zone, ":%.*s", (int)name.len, name.ptr);
+	setenv("TZ", zone, 1);
+	tzset();
+	for (size_t i = 0; i < count && out->errnum == 0; i++) {
+		zone_print(ticks[i], text);
+		if (json)
+			next_json(out, s, ticks[i], text);
+		else
+			out_print(out, "%s  %s\n", text, cell(name, BATON_NAME_MAX, shown));
+	}
 }

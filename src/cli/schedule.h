@@ -12,6 +12,9 @@
 /* How many of the next ticks are shown of one schedule. */
 #define SCHEDULE_TICKS 5
 
+/* How many of them can be asked for. */
+#define SCHEDULE_NEXT_MAX 1000
+
 /* "once", "all" or "skip". */
 const char *schedule_missed_name(enum baton_missed missed);
 
@@ -29,5 +32,10 @@ void schedule_print(struct out *out, const struct baton_schedule *s,
 /* An object; with the list of the next ticks, unless `ticks` is NULL. */
 void schedule_json(struct out *out, const struct baton_schedule *s,
                    const struct baton_store_time *ticks, size_t count);
+
+/* The moments of ticks as the clocks of its zone show them, a line each. Changes the zone of this
+ * process. */
+void schedule_next_print(struct out *out, const struct baton_schedule *s,
+                         const struct baton_store_time *ticks, size_t count, bool json);
 
 #endif

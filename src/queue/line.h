@@ -22,8 +22,8 @@ bool line_is_keyed(struct baton_str name);
 struct baton_str line_lane(struct baton_str name);
 struct baton_str line_key(struct baton_str name);
 
-/* Whether one more claim of a key may begin, when it is held `holds` times: by claims that are live,
- * and by work that keeps it until its next attempt. */
+/* Whether one more claim of a key may begin, when it is held `holds` times: by claims that are
+ * live, and by work that keeps it until its next attempt. */
 bool key_has_room(const struct baton_queue_policy *policy, uint64_t holds);
 
 /* Where a batch waits for its next attempt. */

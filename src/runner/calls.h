@@ -1,5 +1,5 @@
-/* Handlers that are functions of the embedder's: called on threads, one for each slot at most, or on
- * the loop itself. */
+/* Handlers that are functions of the embedder's: called on threads, one for each slot at most, or
+ * on the loop itself. */
 #ifndef RUNNER_CALLS_H
 #define RUNNER_CALLS_H
 

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fail.h"
-#include "guardian/latch.h"
+#include "runner/beside.h"
 #include "runner/payload.h"
 
 #define GRACE_MS 5000
@@ -18,28 +18,10 @@
 #define VARIABLE_MAX (BATON_NAME_MAX + 64)
 #define LINES_MAX (UINT64_C(1) << 30)
 
-/* A name that no other runner has, in the folder with the locks of that file's users. */
-static enum baton_err life_name(struct commands *c, const char *beside)
-{
-	struct baton_id id;
-	char text[BATON_ID_TEXT];
-	struct latch latch = LATCH_NONE;
-	enum baton_err e = baton_id_random(&id);
-	if (e != BATON_OK)
-		return e;
-	const struct baton_subject subject = {
-		.space = BATON_STR("runner"),
-		.label = baton_str_z(baton_id_print(&id, text)),
-	};
-	e = latch_name(&latch, beside, &subject);
-	memcpy(c->life, latch.path, sizeof c->life);
-	return e;
-}
-
 enum baton_err commands_init(struct commands *c, const struct commands_options *options)
 {
 	*c = (struct commands){.o = *options};
-	enum baton_err e = life_name(c, options->beside);
+	enum baton_err e = beside_life(options->beside, c->life);
 	const struct wards_ask ask = {
 		.life = c->life,
 		.helper = options->handler->guardian,
@@ -119,8 +101,8 @@ enum baton_err commands_start(struct commands *c, uint64_t run,
 	return wards_start(c->wards, &spec);
 }
 
-/* What a command's end means; `stopped`: this runner asked for it. Whoever kills a guardian may do so
- * each time: those that ran under it have failed, as with a runner that is killed. */
+/* What a command's end means; `stopped`: this runner asked for it. Whoever kills a guardian may do
+ * so each time: those that ran under it have failed, as with a runner that is killed. */
 static enum baton_work_how how_of(const struct ward_news *news, bool stopped, bool lost)
 {
 	if (news->how == WARD_UNSTARTED && news->code == ECANCELED)

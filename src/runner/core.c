@@ -227,6 +227,16 @@ static bool core_is_attached(const struct core *c, struct baton_mono now)
 	       baton_mono_live(core_deadline(c), now);
 }
 
+enum core_lead core_leads(const struct core *c, struct baton_mono now)
+{
+	if (core_is_attached(c, now))
+		return c->stopping || c->weight == 0 ? CORE_NOT_LEADING : CORE_LEADING;
+	bool suspect = c->number > 0 && !c->stale && !c->stopping && c->weight > 0 &&
+	               baton_detach_state(c->o.detach) == BATON_SUSPECT &&
+	               baton_mono_live(core_deadline(c), now);
+	return suspect ? CORE_STAYING : CORE_NOT_LEADING;
+}
+
 bool core_order(struct core *c, struct baton_mono now, struct core_order *ret)
 {
 	core_time(c, now);
@@ -352,10 +362,16 @@ static struct baton_mono stop_next(const struct core *c)
 	return next;
 }
 
+/* Whether an answer is all that a stopped runner waits for, no longer than is_heard(). */
+static bool is_awaited(const struct core *c)
+{
+	return c->stopping && !c->done && c->manual && c->asked && c->runs.running == 0;
+}
+
 struct baton_mono core_next(const struct core *c)
 {
 	struct baton_mono next = stop_next(c);
-	if (c->number > 0 && (!c->stale || (c->manual && c->stopping && c->asked)))
+	if (c->number > 0 && (!c->stale || is_awaited(c)))
 		next = earlier(next, core_deadline(c));
 	if (c->asked || c->done)
 		return next;

@@ -205,6 +205,14 @@ const char *core_why(const struct core *core);
 /* Why the store could not be asked the last time; "": it could. */
 const char *core_failure(const struct core *core);
 
+/* What singletons may do here. */
+enum core_lead {
+	CORE_NOT_LEADING = 1, /* nothing: it is detached, drains or ends */
+	CORE_STAYING,         /* go on, but not begin: it is suspect    */
+	CORE_LEADING
+};
+enum core_lead core_leads(const struct core *core, struct baton_mono now);
+
 /* Whether it has had as many claims as it may, and all have ended. */
 bool core_is_spent(const struct core *core);
 

@@ -13,6 +13,7 @@
 #include "runner/metrics.h"
 #include "runner/neighbours.h"
 #include "runner/pulse.h"
+#include "runner/seats.h"
 #include "runner/settings.h"
 #include "runner/waiter.h"
 #include "store/store.h"
@@ -40,6 +41,7 @@ struct baton_engine {
 	struct ear ear;
 	struct handlers handlers;     /* [loop] */
 	struct neighbours neighbours; /* [loop] */
+	struct seats seats;           /* [loop] */
 	struct waiter waiter;         /* [loop] */
 	bool stepping;                /* [loop] a step is under way */
 	bool working;                 /* [loop] there is more to do than to dismiss workers */
@@ -155,6 +157,17 @@ static enum baton_err open_handlers(struct baton_engine *e)
 	return handlers_init(&e->handlers, &options);
 }
 
+static enum baton_err open_seats(struct baton_engine *e)
+{
+	const struct seats_options options = {
+		.alloc = e->alloc,
+		.settings = &e->settings,
+		.detach = &e->detach,
+		.inbox = &e->inbox,
+	};
+	return seats_init(&e->seats, &options);
+}
+
 static enum baton_err open_threads(struct baton_engine *e)
 {
 	const struct baton_runner_options *o = options_of(e);
@@ -172,7 +185,7 @@ static enum baton_err open_threads(struct baton_engine *e)
 	};
 	/* The core sees to it that whoever has the name leaves first, with his handlers. */
 	carrier.ask.replace = false;
-	enum baton_err err = pulse_init(&e->pulse, &e->inbox, e->clock, o->beat);
+	enum baton_err err = pulse_init(&e->pulse, &e->inbox, e->clock, o->beat, o->ask.ttl);
 	if (err == BATON_OK)
 		err = clerk_init(&e->clerk, &e->inbox, &carrier);
 	if (err == BATON_OK)
@@ -195,6 +208,8 @@ static enum baton_err open_waiter(struct baton_engine *e)
 		err = waiter_add(&e->waiter, e->inbox.fd);
 	if (err == BATON_OK)
 		err = waiter_add(&e->waiter, e->neighbours.epoll);
+	if (err == BATON_OK)
+		err = waiter_add(&e->waiter, e->seats.waiter.fd);
 	return err == BATON_OK ? waiter_add(&e->waiter, handlers_fd(&e->handlers)) : err;
 }
 
@@ -203,6 +218,8 @@ static enum baton_err open_all(struct baton_engine *e)
 	enum baton_err err = open_parts(e);
 	if (err == BATON_OK)
 		err = open_handlers(e);
+	if (err == BATON_OK)
+		err = open_seats(e);
 	if (err == BATON_OK)
 		err = open_threads(e);
 	if (err == BATON_OK)
@@ -224,6 +241,7 @@ enum baton_err baton_engine_open(const struct baton_runner_options *options,
 	                                                      : baton_clock_awake();
 	e->inbox.fd = -1;
 	e->neighbours.epoll = -1;
+	e->seats.waiter.fd = e->seats.waiter.timer = -1;
 	e->waiter.fd = e->waiter.timer = -1;
 	e->working = true;
 	e->hard_stop = BATON_MONO_NEVER;
@@ -246,6 +264,7 @@ void baton_engine_close(struct baton_engine *e)
 	if (!e)
 		return;
 	ear_done(&e->ear);
+	seats_done(&e->seats);
 	clerk_done(&e->clerk);
 	pulse_done(&e->pulse);
 	handlers_done(&e->handlers);
@@ -322,8 +341,10 @@ static void read_inbox(struct baton_engine *e)
 	}
 	if (mail.answered)
 		take_answer(e);
-	if (mail.news)
+	if (mail.news) {
 		core_news(e->core);
+		seats_news(&e->seats);
+	}
 	if (mail.want == BATON_WISH_DETACH)
 		core_detach(e->core, now);
 	else if (mail.want == BATON_WISH_WORK)
@@ -412,6 +433,14 @@ static void replace_guardian(struct baton_engine *e)
 	e->mourned = false;
 }
 
+static void act_on_seats(struct baton_engine *e)
+{
+	enum core_lead is = core_leads(e->core, now_of(e));
+	seats_act(&e->seats, is == CORE_LEADING   ? SEAT_LEAD
+	                     : is == CORE_STAYING ? SEAT_STAY
+	                                          : SEAT_LEAVE);
+}
+
 /* Without memory for it nothing is reported. */
 static void add_report(struct baton_engine *e, struct core_request *request)
 {
@@ -427,6 +456,7 @@ static void act(struct baton_engine *e)
 	replace_guardian(e);
 	give_orders(e);
 	set_hard_stop(e);
+	act_on_seats(e);
 	end_if_done(e);
 	bool asked = core_ask(e->core, now_of(e), &request);
 	set_status(e);
@@ -445,9 +475,19 @@ static struct baton_mono earlier(struct baton_mono a, struct baton_mono b)
 static void hear(struct baton_engine *e)
 {
 	read_inbox(e);
-	if (neighbours_died(&e->neighbours))
+	if (neighbours_died(&e->neighbours)) {
 		core_look_around(e->core);
+		seats_look(&e->seats);
+	}
 	handlers_hear(&e->handlers, now_of(e));
+}
+
+/* What is held is given back first, unless there is nobody to give it to. */
+static bool is_done(struct baton_engine *e)
+{
+	return core_is_done(e->core, &e->result) &&
+	       seats_are_over(&e->seats, e->result == BATON_TIMEOUT ||
+	                                         baton_detach_state(&e->detach) == BATON_DETACHED);
 }
 
 /* False: it has no more to do, for whatever reason. */
@@ -456,7 +496,7 @@ static bool work(struct baton_engine *e)
 	hear(e);
 	act(e);
 	waiter_set(&e->waiter, earlier(core_next(e->core), handlers_due(&e->handlers)));
-	return e->failure == BATON_OK && !core_is_done(e->core, &e->result);
+	return e->failure == BATON_OK && !is_done(e);
 }
 
 /* Lets persistent workers end by themselves, unless it takes too long or somebody is in a hurry:

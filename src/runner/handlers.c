@@ -1,42 +1,11 @@
 /* The handlers of a runner, whichever kind they are of. */
 #include "runner/handlers.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/fail.h"
-#include "contest/home.h"
-#include "store/store.h"
 
 static const struct baton_handler *handler_of(const struct handlers *h)
 {
 	return &h->o.settings->o.handler;
-}
-
-/* The file beside which the locks of handlers lie: that of the store, or one of this user's. */
-static enum baton_err find_beside(struct handlers *h)
-{
-	static const char suffix[] = "-beats";
-	const char *beats = h->o.settings->o.store->beats_path;
-	size_t length = strlen(beats);
-	struct home home;
-	if (length > sizeof suffix) {
-		snprintf(h->beside, sizeof h->beside, "%.*s", (int)(length + 1 - sizeof suffix),
-		         beats);
-		return BATON_OK;
-	}
-	enum baton_err err = home_find(NULL, NULL, &home);
-	if (err != BATON_OK)
-		return err;
-	snprintf(h->beside, sizeof h->beside, "%s-runners", home.path);
-	int fd = open(h->beside, O_CREAT | O_RDONLY | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return fail_errno(errno, "'%.200s' cannot be made", h->beside);
-	close(fd);
-	return BATON_OK;
 }
 
 static enum baton_err open_commands(struct handlers *h)
@@ -98,7 +67,7 @@ enum baton_err handlers_init(struct handlers *h, const struct handlers_options *
 	                            : HANDLERS_COMMANDS;
 	if (h->kind == HANDLERS_CALLS)
 		return open_calls(h);
-	enum baton_err e = find_beside(h);
+	enum baton_err e = beside_find(options->settings->o.store, h->beside);
 	return e == BATON_OK ? open_guarded(h) : e;
 }
 

@@ -3,6 +3,7 @@
 #ifndef RUNNER_HANDLERS_H
 #define RUNNER_HANDLERS_H
 
+#include "runner/beside.h"
 #include "runner/calls.h"
 #include "runner/commands.h"
 #include "runner/settings.h"
@@ -35,8 +36,8 @@ struct handlers {
 	struct calls calls;
 	struct commands commands; /* has the guardian; that of the streams too */
 	struct streams streams;
-	uint64_t starts, restarts;              /* of workers, under guardians before this one */
-	char beside[BATON_STORE_PATH_MAX + 16]; /* [const] the file beside which locks lie */
+	uint64_t starts, restarts;   /* of workers, under guardians before this one */
+	char beside[BESIDE_MAX + 1]; /* [const] the file beside which locks lie */
 };
 
 /* Begins zeroed. handlers_done() is fine after a failure.
@@ -74,7 +75,7 @@ uint64_t handlers_restarts(const struct handlers *h);
 /* Another guardian in its place, when no run is left. Errors as of handlers_init(). */
 enum baton_err handlers_renew(struct handlers *h);
 
-/* When commands are killed, and the process is aborted that runs functions, whatever its loop does. */
+/* When commands are killed, or a process with functions is aborted, whatever its loop does. */
 void handlers_deadline(struct handlers *h, struct baton_mono at);
 
 /* There is no more to do: persistent workers may end by themselves. And how many have not yet. */

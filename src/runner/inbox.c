@@ -26,7 +26,7 @@ void inbox_done(struct inbox *inbox)
 	inbox->fd = -1;
 }
 
-static void wake(struct inbox *inbox)
+void inbox_wake(struct inbox *inbox)
 {
 	int errnum = errno;
 	uint64_t one = 1;
@@ -40,7 +40,7 @@ void inbox_answered(struct inbox *inbox)
 	pthread_mutex_lock(&inbox->mu);
 	inbox->mail.answered = true;
 	pthread_mutex_unlock(&inbox->mu);
-	wake(inbox);
+	inbox_wake(inbox);
 }
 
 void inbox_news(struct inbox *inbox)
@@ -48,7 +48,7 @@ void inbox_news(struct inbox *inbox)
 	pthread_mutex_lock(&inbox->mu);
 	inbox->mail.news = true;
 	pthread_mutex_unlock(&inbox->mu);
-	wake(inbox);
+	inbox_wake(inbox);
 }
 
 void inbox_want(struct inbox *inbox, enum baton_runner_wish want)
@@ -56,21 +56,23 @@ void inbox_want(struct inbox *inbox, enum baton_runner_wish want)
 	pthread_mutex_lock(&inbox->mu);
 	inbox->mail.want = want;
 	pthread_mutex_unlock(&inbox->mu);
-	wake(inbox);
+	inbox_wake(inbox);
 }
 
 void inbox_beat(struct inbox *inbox, const struct inbox_beat *beat)
 {
 	pthread_mutex_lock(&inbox->mu);
+	if (inbox->mail.beat.number == 0)
+		inbox->unheard = beat->sent;
 	inbox->mail.beat = *beat;
 	pthread_mutex_unlock(&inbox->mu);
-	wake(inbox);
+	inbox_wake(inbox);
 }
 
-bool inbox_is_heard(struct inbox *inbox)
+bool inbox_is_heard(struct inbox *inbox, struct baton_mono then)
 {
 	pthread_mutex_lock(&inbox->mu);
-	bool heard = inbox->mail.beat.number == 0;
+	bool heard = inbox->mail.beat.number == 0 || inbox->unheard.ns > then.ns;
 	pthread_mutex_unlock(&inbox->mu);
 	return heard;
 }
@@ -84,7 +86,7 @@ void inbox_end(struct inbox *inbox, struct inbox_end *end)
 	inbox->end_last = &end->next;
 	pthread_mutex_unlock(&inbox->mu);
 	if (first)
-		wake(inbox);
+		inbox_wake(inbox);
 }
 
 void inbox_stop(struct inbox *inbox, struct baton_duration grace)
@@ -92,7 +94,7 @@ void inbox_stop(struct inbox *inbox, struct baton_duration grace)
 	/* Pairs with inbox_take(): who sees the stop sees its grace. */
 	atomic_store_explicit(&inbox->grace, grace.ns, memory_order_relaxed);
 	atomic_store_explicit(&inbox->stop, true, memory_order_release);
-	wake(inbox);
+	inbox_wake(inbox);
 }
 
 void inbox_take(struct inbox *inbox, struct inbox_mail *ret)

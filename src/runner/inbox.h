@@ -38,6 +38,7 @@ struct inbox {
 	int fd; /* [const] an eventfd */
 	pthread_mutex_t mu;
 	struct inbox_mail mail;      /* [mu] but for the stop */
+	struct baton_mono unheard;   /* [mu] when the first beat was sent that is in it */
 	struct inbox_end **end_last; /* [mu] */
 	_Atomic bool stop;           /* [atomic] */
 	_Atomic int64_t grace;       /* [atomic] before `stop` */
@@ -52,10 +53,13 @@ void inbox_news(struct inbox *inbox);
 void inbox_want(struct inbox *inbox, enum baton_runner_wish want);
 void inbox_beat(struct inbox *inbox, const struct inbox_beat *beat);
 
-/* Whether the last beat was taken out. */
-bool inbox_is_heard(struct inbox *inbox);
+/* Whether all beats were taken out that were sent before that moment. */
+bool inbox_is_heard(struct inbox *inbox, struct baton_mono then);
 
 void inbox_end(struct inbox *inbox, struct inbox_end *end);
+
+/* Wakes the loop, which has something to look at elsewhere. */
+void inbox_wake(struct inbox *inbox);
 
 /* Fine in a signal handler. */
 void inbox_stop(struct inbox *inbox, struct baton_duration grace);

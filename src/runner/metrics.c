@@ -1,5 +1,5 @@
 /* What a runner has done, in numbers, and as text: a line for the runner, and one for each queue,
- * with words such as "started=5". The name of a queue is the last one, because it may have blanks. */
+ * with words such as "started=5". The name of a queue is the last one: it may have blanks. */
 #include "runner/metrics.h"
 
 #include <assert.h>

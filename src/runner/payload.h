@@ -12,7 +12,8 @@ enum baton_err payload_lines(struct buf *buf, const struct baton_work_claim *cla
 
 /* The claim as a persistent worker reads it, with a line feed: {"claim":ID,"fence":N,"queue":NAME,
  * "lane":NAME,"concurrency_key":KEY,"attempt":N,"jobs":[{"id":ID,"seq":N,"payload":TEXT}]}. The
- * lane and the key may be null; a payload is as above, and a job with several has "payloads", a list of objects with one each. */
+ * lane and the key may be null; a payload is as above, and a job with several has "payloads", a
+ * list of objects with one each. */
 enum baton_err payload_claim(struct buf *buf, const struct baton_work_claim *claim);
 
 #endif

@@ -26,8 +26,8 @@ static void beat(struct pulse *p, struct baton_runner *runner)
 	inbox_beat(p->inbox, &b);
 }
 
-/* One beat, if there is somebody to beat for, and the loop has taken in the last one: a runner whose
- * loop hangs does not live. False: it is over. */
+/* One beat, if there is somebody to beat for; but a runner whose loop takes nothing in for too long
+ * does not live. False: it is over. */
 static bool beat_once(struct pulse *p)
 {
 	pthread_mutex_lock(&p->mu);
@@ -35,7 +35,8 @@ static bool beat_once(struct pulse *p)
 	p->beating = quit ? NULL : p->runner;
 	p->retired = false;
 	pthread_mutex_unlock(&p->mu);
-	if (p->beating && inbox_is_heard(p->inbox))
+	struct baton_mono then = {p->clock->now(p->clock).ns - p->patience.ns};
+	if (p->beating && inbox_is_heard(p->inbox, then))
 		beat(p, p->beating);
 	pthread_mutex_lock(&p->mu);
 	if (p->retired)
@@ -63,9 +64,9 @@ static void *work(void *arg)
 }
 
 enum baton_err pulse_init(struct pulse *p, struct inbox *inbox, const struct baton_clock *clock,
-                          struct baton_duration every)
+                          struct baton_duration every, struct baton_duration patience)
 {
-	*p = (struct pulse){.inbox = inbox, .clock = clock, .every = every};
+	*p = (struct pulse){.inbox = inbox, .clock = clock, .every = every, .patience = patience};
 	pthread_mutex_init(&p->mu, NULL);
 	int errnum = pthread_create(&p->thread, NULL, work, p);
 	if (errnum != 0)

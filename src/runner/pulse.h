@@ -14,6 +14,7 @@ struct pulse {
 	struct inbox *inbox;             /* [const] */
 	const struct baton_clock *clock; /* [const] */
 	struct baton_duration every;     /* [const] */
+	struct baton_duration patience;  /* [const] */
 	pthread_t thread;                /* [loop] */
 	bool runs;                       /* [loop] */
 	_Atomic uint32_t word;           /* [atomic] a futex: something has changed */
@@ -24,8 +25,9 @@ struct pulse {
 	bool retired;                 /* [mu] that one is to be freed afterwards */
 };
 
+/* It beats no more while the loop has left a beat in the inbox for longer than `patience`. */
 enum baton_err pulse_init(struct pulse *pulse, struct inbox *inbox, const struct baton_clock *clock,
-                          struct baton_duration every);
+                          struct baton_duration every, struct baton_duration patience);
 
 /* Waits for a beat that is under way, as long as it takes. */
 void pulse_done(struct pulse *pulse);

@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "guardian/wards.h"
+#include "runner/ticker.h"
 #include "store/store.h"
 
 #define SLOTS_PER_PROCESSOR 4
@@ -15,7 +16,8 @@ static_assert(BATON_RUNNER_SERVES_MAX <= CORE_QUEUES_MAX, "the core has room for
 
 static enum baton_err check_serves(const struct baton_runner_options *o)
 {
-	if (o->serve_count == 0 || o->serve_count > BATON_RUNNER_SERVES_MAX)
+	size_t min = o->singleton_count > 0 || o->schedules ? 0 : 1;
+	if (o->serve_count < min || o->serve_count > BATON_RUNNER_SERVES_MAX)
 		return fail(BATON_INVALID, "%zu queues: 1 to %d are allowed", o->serve_count,
 		            BATON_RUNNER_SERVES_MAX);
 	for (size_t i = 0; i < o->serve_count; i++) {
@@ -49,6 +51,43 @@ static enum baton_err check_times(const struct baton_runner_options *o)
 		"it longer, or those shorter",
 		baton_duration_print(o->ask.ttl, ttl), baton_duration_print(o->beat, beat),
 		baton_duration_print(o->margin, margin));
+}
+
+static enum baton_err check_singleton(const struct baton_singleton *s)
+{
+	struct baton_str name;
+	enum baton_err e = baton_str_name("singleton's name", s->name.ptr, s->name.len,
+	                                  BATON_SINGLETON_NAME_MAX, &name);
+	if (e != BATON_OK)
+		return e;
+	if (baton_str_equal(s->name, BATON_STR(TICKER_NAME)))
+		return fail(BATON_INVALID, "the singleton '" TICKER_NAME
+		                           "' is the one that puts what schedules have due");
+	if (s->command ? s->call != NULL || !s->command[0] : !s->call)
+		return fail(BATON_INVALID, "a singleton is either a command or a function");
+	if (!s->command && s->overtime != BATON_OVERTIME_ABORT &&
+	    s->overtime != BATON_OVERTIME_FENCED)
+		return fail(BATON_INVALID, "a function as singleton needs its overtime to be said");
+	return BATON_OK;
+}
+
+static enum baton_err check_singletons(const struct baton_runner_options *o)
+{
+	if (o->singleton_count > BATON_SINGLETONS_MAX)
+		return fail(BATON_INVALID, "%zu singletons: at most %d are allowed",
+		            o->singleton_count, BATON_SINGLETONS_MAX);
+	for (size_t i = 0; i < o->singleton_count; i++) {
+		const struct baton_singleton *s = &o->singletons[i];
+		enum baton_err e = check_singleton(s);
+		if (e != BATON_OK)
+			return e;
+		for (size_t k = 0; k < i; k++) {
+			if (baton_str_equal(o->singletons[k].name, s->name))
+				return fail(BATON_INVALID, "singleton '%.*s' is named twice",
+				            (int)s->name.len, s->name.ptr);
+		}
+	}
+	return BATON_OK;
 }
 
 static enum baton_err check_handler(const struct baton_handler *h)
@@ -129,12 +168,20 @@ static void take_serves(struct settings *s)
 
 enum baton_err settings_make(struct settings *s, const struct baton_runner_options *given)
 {
+	const struct baton_handler none = {.command = NULL};
 	s->o = *given;
 	enum baton_err e = check_serves(given);
 	if (e == BATON_OK)
+		e = check_singletons(given);
+	if (e == BATON_OK && given->serve_count > 0)
 		e = check_handler(&given->handler);
 	if (e != BATON_OK)
 		return e;
+	/* Without a queue there is nothing to handle. */
+	if (given->serve_count == 0) {
+		s->o.handler = none;
+		s->o.slots = 1;
+	}
 	fill_in(s);
 	e = check_slots(&s->o);
 	if (e == BATON_OK)

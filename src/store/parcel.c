@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/mem.h"
+#include "store/ticking.h"
 
 struct claims_parcel *claims_parcel_new(const struct baton_alloc *alloc)
 {
@@ -47,6 +48,9 @@ static bool schedule_copy(struct arena *a, struct baton_schedule *s)
 bool schedules_parcel_add(struct schedules_parcel *page, const struct baton_schedule *schedule)
 {
 	struct baton_schedule s = *schedule;
+	s.paused = s.next.ms == SCHEDULE_PAUSED.ms;
+	if (s.paused)
+		s.next = BATON_STORE_TIME_NEVER;
 	size_t count = page->pub.count;
 	if (count == page->cap) {
 		size_t cap = page->cap ? page->cap * 2 : 16;

@@ -1,54 +1,25 @@
 /* Schedules: when they tick is decided here; the backend keeps the records. */
 #include <baton/schedule.h>
 
-#include <stdio.h>
+#include <baton/work.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fail.h"
-#include "base/mem.h"
-#include "base/quote.h"
-#include "base/zone_file.h"
 #include "queue/batch.h"
-#include "queue/cron.h"
 #include "store/parcel.h"
 #include "store/refuse.h"
 #include "store/store.h"
+#include "store/ticking.h"
+#include "store/timetable.h"
 
-#define TICKS 64 /* of one schedule in one transaction */
-#define PAGE 100 /* of schedules */
+#define ATTEMPTS 100 /* to change a schedule while it ticks */
 
-/* An expression and its zone, ready to be asked. */
-struct timetable {
-	struct cron cron;
-	struct zone zone;
-	struct buf file; /* what the zone is a view of */
-};
-
-static void timetable_done(struct timetable *t)
-{
-	buf_done(&t->file);
-}
-
-static enum baton_err timetable_open(const struct baton_alloc *alloc, struct baton_str cron,
-                                     struct baton_str zone, struct timetable *t)
-{
-	t->zone = ZONE_UTC;
-	buf_init(&t->file, alloc, ZONE_FILE_MAX);
-	enum baton_err e = cron_parse(cron, &t->cron);
-	if (e != BATON_OK || zone.len == 0)
-		return e;
-	e = zone_file_read(ZONE_FILE_FOLDER, zone, &t->file);
-	return e == BATON_OK ? zone_parse(buf_str(&t->file), &t->zone) : e;
-}
-
-static enum baton_missed missed_of(const struct baton_schedule *s)
+enum baton_missed schedule_missed(const struct baton_schedule *s)
 {
 	return s->missed ? s->missed : BATON_MISSED_ONCE;
 }
 
-static struct baton_batch batch_of(const struct baton_schedule *s)
+struct baton_batch schedule_batch(const struct baton_schedule *s)
 {
 	return (struct baton_batch){
 		.queue = s->queue,
@@ -62,7 +33,7 @@ static struct baton_batch batch_of(const struct baton_schedule *s)
 static enum baton_err check(const struct baton_schedule *s)
 {
 	struct baton_str name;
-	struct baton_batch batch = batch_of(s);
+	struct baton_batch batch = schedule_batch(s);
 	enum baton_err e = baton_str_name("schedule's name", s->name.ptr, s->name.len,
 	                                  BATON_SCHEDULE_NAME_MAX, &name);
 	if (e == BATON_OK && (unsigned)s->missed > BATON_MISSED_SKIP)
@@ -70,6 +41,16 @@ static enum baton_err check(const struct baton_schedule *s)
 		         "missed is %d: %d (once), %d (all) and %d (skip) are allowed",
 		         (int)s->missed, BATON_MISSED_ONCE, BATON_MISSED_ALL, BATON_MISSED_SKIP);
 	return e == BATON_OK ? batch_check(&batch) : e;
+}
+
+/* One that is paused stays so, whatever it becomes. */
+static enum baton_err is_paused(struct baton_store *store, struct baton_str name, bool *ret)
+{
+	struct baton_schedules *found = NULL;
+	enum baton_err e = baton_schedule_get(store, name, &found);
+	*ret = e == BATON_OK && found->schedules[0].paused;
+	baton_schedules_free(found);
+	return e == BATON_NOT_FOUND ? BATON_OK : e;
 }
 
 enum baton_err baton_schedule_set(struct baton_store *store, const struct baton_schedule *schedule)
@@ -83,9 +64,12 @@ enum baton_err baton_schedule_set(struct baton_store *store, const struct baton_
 		e = timetable_open(store->alloc, schedule->cron, schedule->zone, &t);
 	if (e != BATON_OK)
 		return e;
-	s.missed = missed_of(schedule);
+	e = is_paused(store, schedule->name, &s.paused);
+	if (e != BATON_OK)
+		return e;
+	s.missed = schedule_missed(schedule);
 	s.last = baton_store_now(store);
-	s.next = cron_next(&t.cron, &t.zone, s.last);
+	s.next = s.paused ? SCHEDULE_PAUSED : cron_next(&t.cron, &t.zone, s.last);
 	return store->ops->schedule_set(store, &s);
 }
 
@@ -151,98 +135,55 @@ enum baton_err baton_schedule_get(struct baton_store *store, struct baton_str na
 	return e;
 }
 
-/* The batches of some ticks; `keys` has room for their source keys. */
-static void batches_make(const struct baton_schedule *s, const struct baton_store_time *ticks,
-                         size_t count, char keys[][BATON_NAME_MAX + 1], struct baton_batch *batches)
-{
-	for (size_t i = 0; i < count; i++) {
-		int len = snprintf(keys[i], BATON_NAME_MAX + 1, "schedule %.*s %lld",
-		                   (int)s->name.len, s->name.ptr, (long long)ticks[i].ms);
-		batches[i] = batch_of(s);
-		batches[i].source = (struct baton_str){keys[i], (size_t)len};
-	}
-}
-
-/* Puts what is due of one schedule; *s is what the store knows about it then. */
-static enum baton_err tick_one(struct baton_store *store, struct baton_schedule *s,
-                               struct baton_store_time now, size_t *count)
+/* Moves it to a moment that nobody has seen it at, so that whoever is about to put a tick of it
+ * finds that it has changed. */
+static enum baton_err move(struct baton_store *store, const struct baton_schedule *s, bool paused)
 {
 	AUTO(timetable_done) struct timetable t = {.file = {.data = NULL}};
-	struct baton_store_time ticks[TICKS];
-	char keys[TICKS][BATON_NAME_MAX + 1];
-	struct baton_batch batches[TICKS];
+	struct baton_store_time now = baton_store_now(store);
+	struct schedule_step step = {
+		.name = s->name,
+		.queue = s->queue,
+		.from = s->last,
+		.last = {s->last.ms + 1},
+		.next = SCHEDULE_PAUSED,
+	};
+	if (!paused && now.ms > step.last.ms)
+		step.last = now;
 	enum baton_err e = timetable_open(store->alloc, s->cron, s->zone, &t);
-	bool more = true;
-	while (e == BATON_OK && more && baton_store_time_ready(s->next, now)) {
-		struct cron_ask ask = {
-			.policy = (enum cron_policy)missed_of(s),
-			.grace = baton_duration_ms(BATON_SCHEDULE_GRACE_MS),
-			.last = s->last,
-			.now = now,
-		};
-		struct cron_due due = cron_missed(&t.cron, &t.zone, &ask, ticks, TICKS);
-		struct schedule_step step = {
-			.name = s->name,
-			.from = s->last,
-			.last = due.last,
-			.next = cron_next(&t.cron, &t.zone, due.last),
-			.batches = batches,
-			.count = due.count,
-		};
-		batches_make(s, ticks, due.count, keys, batches);
-		e = store->ops->schedule_step(store, &step);
-		if (e == BATON_NOT_HELD)
-			return BATON_OK; /* somebody else has done it */
-		if (e == BATON_OK) {
-			s->last = step.last;
-			s->next = step.next;
-			*count += due.count;
-		}
-		more = due.more;
-	}
+	if (e == BATON_OK && !paused)
+		step.next = cron_next(&t.cron, &t.zone, step.last);
+	return e == BATON_OK ? store->ops->schedule_step(store, &step) : e;
+}
+
+/* BATON_NOT_HELD: it has changed since it was looked at. */
+static enum baton_err pause_once(struct baton_store *store, struct baton_str name, bool paused)
+{
+	struct baton_schedules *found = NULL;
+	enum baton_err e = baton_schedule_get(store, name, &found);
+	if (e == BATON_OK && found->schedules[0].paused != paused)
+		e = move(store, &found->schedules[0], paused);
+	baton_schedules_free(found);
 	return e;
 }
 
-/* The first error is told, after all the others had their turn. */
-struct first_error {
-	enum baton_err err;
-	char detail[512];
-};
-
-static void note(struct first_error *first, const struct baton_schedule *s, enum baton_err e)
+enum baton_err baton_schedule_pause(struct baton_store *store, struct baton_str name, bool paused)
 {
-	char shown[QUOTE_TEXT];
-	if (e == BATON_OK || first->err != BATON_OK)
-		return;
-	first->err = e;
-	snprintf(first->detail, sizeof first->detail, "schedule %s: %.400s", quote(s->name, shown),
-	         baton_err_detail());
+	enum baton_err e = BATON_NOT_HELD;
+	for (int i = 0; i < ATTEMPTS && e == BATON_NOT_HELD; i++)
+		e = pause_once(store, name, paused);
+	return e == BATON_NOT_HELD ? fail(BATON_BUSY, "the schedule ticks all the time") : e;
 }
 
-enum baton_err baton_schedule_tick(struct baton_store *store, size_t *ret_count,
-                                   struct baton_store_time *ret_next)
+enum baton_err baton_schedule_run(struct baton_store *store, struct baton_str name,
+                                  struct baton_put *ret_put)
 {
-	struct baton_store_time now = baton_store_now(store), next = BATON_STORE_TIME_NEVER;
-	struct first_error first = {.err = BATON_OK};
-	struct baton_schedules *page = NULL;
-	char after[BATON_NAME_MAX + 1] = "";
-	size_t count = 0, seen = PAGE;
-	while (seen == PAGE) {
-		enum baton_err e = baton_schedule_list(store, baton_str_z(after), PAGE, &page);
-		if (e != BATON_OK)
-			return e;
-		seen = page->count;
-		for (size_t i = 0; i < seen; i++) {
-			struct baton_schedule s = page->schedules[i];
-			note(&first, &s, tick_one(store, &s, now, &count));
-			next = s.next.ms < next.ms ? s.next : next;
-			snprintf(after, sizeof after, "%.*s", (int)s.name.len, s.name.ptr);
-		}
-		baton_schedules_free(page);
+	struct baton_schedules *found = NULL;
+	enum baton_err e = baton_schedule_get(store, name, &found);
+	if (e == BATON_OK) {
+		struct baton_batch batch = schedule_batch(&found->schedules[0]);
+		e = baton_work_put(store, &batch, 1, ret_put);
 	}
-	if (ret_count)
-		*ret_count = count;
-	if (ret_next)
-		*ret_next = next;
-	return first.err == BATON_OK ? BATON_OK : fail(first.err, "%s", first.detail);
+	baton_schedules_free(found);
+	return e;
 }

@@ -27,9 +27,9 @@
 
 struct schedules_parcel;
 
-/* What is put of a schedule in one transaction. */
+/* What is put of a schedule in one transaction; nothing, if it is only moved. */
 struct schedule_step {
-	struct baton_str name;
+	struct baton_str name, queue;
 	struct baton_store_time from, last, next;
 	const struct baton_batch *batches;
 	size_t count;

@@ -4,9 +4,9 @@
 #include "base/fail.h"
 #include "wire/convert.h"
 
-static enum baton_err offer_encode(const struct wire_offer *o, Baton__Wire__Handoff *pb,
-                                   struct buf *out)
+static enum baton_err offer_encode(const struct wire_offer *o, struct buf *out)
 {
+	Baton__Wire__Handoff pb = BATON__WIRE__HANDOFF__INIT;
 	Baton__Wire__Offer offer = BATON__WIRE__OFFER__INIT;
 	Baton__Wire__Credentials who = BATON__WIRE__CREDENTIALS__INIT;
 	Baton__Wire__Hello hello;
@@ -20,38 +20,38 @@ static enum baton_err offer_encode(const struct wire_offer *o, Baton__Wire__Hand
 	offer.hello = &hello;
 	offer.credentials = &who;
 	offer.deadline = o->deadline;
-	pb->is_case = BATON__WIRE__HANDOFF__IS_OFFER;
-	pb->offer = &offer;
-	return pack(&pb->base, out);
+	pb.is_case = BATON__WIRE__HANDOFF__IS_OFFER;
+	pb.offer = &offer;
+	return pack(&pb.base, out);
 }
 
-static enum baton_err ack_encode(const struct wire_ack *a, Baton__Wire__Handoff *pb,
-                                 struct buf *out)
+static enum baton_err ack_encode(const struct wire_ack *a, struct buf *out)
 {
+	Baton__Wire__Handoff pb = BATON__WIRE__HANDOFF__INIT;
 	Baton__Wire__Ack ack = BATON__WIRE__ACK__INIT;
 	ack.token = pack_data(a->token);
 	ack.accepted = a->accepted;
 	ack.detail = pack_data(a->detail);
 	ack.correlation = a->correlation;
-	pb->is_case = BATON__WIRE__HANDOFF__IS_ACK;
-	pb->ack = &ack;
-	return pack(&pb->base, out);
+	pb.is_case = BATON__WIRE__HANDOFF__IS_ACK;
+	pb.ack = &ack;
+	return pack(&pb.base, out);
 }
 
-static enum baton_err grant_encode(const struct wire_grant *g, Baton__Wire__Handoff *pb,
-                                   struct buf *out)
+static enum baton_err grant_encode(const struct wire_grant *g, struct buf *out)
 {
+	Baton__Wire__Handoff pb = BATON__WIRE__HANDOFF__INIT;
 	Baton__Wire__Grant grant = BATON__WIRE__GRANT__INIT;
 	grant.token = pack_data(g->token);
 	grant.correlation = g->correlation;
-	pb->is_case = BATON__WIRE__HANDOFF__IS_GRANT;
-	pb->grant = &grant;
-	return pack(&pb->base, out);
+	pb.is_case = BATON__WIRE__HANDOFF__IS_GRANT;
+	pb.grant = &grant;
+	return pack(&pb.base, out);
 }
 
-static enum baton_err register_encode(const struct wire_register *r, Baton__Wire__Handoff *pb,
-                                      struct buf *out)
+static enum baton_err register_encode(const struct wire_register *r, struct buf *out)
 {
+	Baton__Wire__Handoff pb = BATON__WIRE__HANDOFF__INIT;
 	Baton__Wire__Register registration = BATON__WIRE__REGISTER__INIT;
 	ProtobufCBinaryData queues[WIRE_QUEUES_MAX];
 	if (r->queues_count > WIRE_QUEUES_MAX)
@@ -66,50 +66,49 @@ static enum baton_err register_encode(const struct wire_register *r, Baton__Wire
 	registration.capabilities = r->capabilities;
 	registration.n_queues = r->queues_count;
 	registration.queues = queues;
-	pb->is_case = BATON__WIRE__HANDOFF__IS_REGISTER;
-	pb->register_ = &registration;
-	return pack(&pb->base, out);
+	pb.is_case = BATON__WIRE__HANDOFF__IS_REGISTER;
+	pb.register_ = &registration;
+	return pack(&pb.base, out);
 }
 
-static enum baton_err registered_encode(const struct wire_registered *r, Baton__Wire__Handoff *pb,
-                                        struct buf *out)
+static enum baton_err registered_encode(const struct wire_registered *r, struct buf *out)
 {
+	Baton__Wire__Handoff pb = BATON__WIRE__HANDOFF__INIT;
 	Baton__Wire__Registered registered = BATON__WIRE__REGISTERED__INIT;
 	registered.accepted = r->accepted;
 	registered.detail = pack_data(r->detail);
 	registered.backend = r->backend;
 	registered.daemon_version = pack_data(r->daemon_version);
-	pb->is_case = BATON__WIRE__HANDOFF__IS_REGISTERED;
-	pb->registered = &registered;
-	return pack(&pb->base, out);
+	pb.is_case = BATON__WIRE__HANDOFF__IS_REGISTERED;
+	pb.registered = &registered;
+	return pack(&pb.base, out);
 }
 
-static enum baton_err welcome_encode(const struct wire_welcome *w, Baton__Wire__Handoff *pb,
-                                     struct buf *out)
+static enum baton_err welcome_encode(const struct wire_welcome *w, struct buf *out)
 {
+	Baton__Wire__Handoff pb = BATON__WIRE__HANDOFF__INIT;
 	Baton__Wire__Welcome welcome = BATON__WIRE__WELCOME__INIT;
 	welcome.connection_id = w->connection_id;
-	pb->is_case = BATON__WIRE__HANDOFF__IS_WELCOME;
-	pb->welcome = &welcome;
-	return pack(&pb->base, out);
+	pb.is_case = BATON__WIRE__HANDOFF__IS_WELCOME;
+	pb.welcome = &welcome;
+	return pack(&pb.base, out);
 }
 
 enum baton_err wire_handoff_encode(const struct wire_handoff *message, struct buf *out)
 {
-	Baton__Wire__Handoff pb = BATON__WIRE__HANDOFF__INIT;
 	switch (message->kind) {
 	case WIRE_OFFER:
-		return offer_encode(&message->is.offer, &pb, out);
+		return offer_encode(&message->is.offer, out);
 	case WIRE_ACK:
-		return ack_encode(&message->is.ack, &pb, out);
+		return ack_encode(&message->is.ack, out);
 	case WIRE_GRANT:
-		return grant_encode(&message->is.grant, &pb, out);
+		return grant_encode(&message->is.grant, out);
 	case WIRE_REGISTER:
-		return register_encode(&message->is.registration, &pb, out);
+		return register_encode(&message->is.registration, out);
 	case WIRE_REGISTERED:
-		return registered_encode(&message->is.registered, &pb, out);
+		return registered_encode(&message->is.registered, out);
 	case WIRE_WELCOME:
-		return welcome_encode(&message->is.welcome, &pb, out);
+		return welcome_encode(&message->is.welcome, out);
 	}
 	return fail(BATON_INVALID, "a message of the unknown kind %d", (int)message->kind);
 }

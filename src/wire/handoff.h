@@ -51,7 +51,8 @@ struct wire_grant {
 enum {
 	WIRE_TAKES_CONNECTIONS = 1 << 0, /* else its service is one to reconnect to */
 	WIRE_IS_REPEATABLE = 1 << 1,     /* no Grant is waited for */
-	WIRE_IS_ADOPTED = 1 << 2         /* somebody else speaks for it */
+	WIRE_IS_ADOPTED = 1 << 2,        /* somebody else speaks for it */
+	WIRE_IS_PLAIN = 1 << 3           /* its endpoint knows nothing of this protocol */
 };
 
 struct wire_register {

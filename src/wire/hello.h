@@ -53,8 +53,11 @@ enum baton_err wire_hello_encode(const struct wire_hello *hello, struct buf *out
 enum baton_err wire_hello_decode(struct baton_str bytes, struct arena *arena,
                                  struct wire_hello *ret);
 
-/* In Negotiated: this connection is being handed over. */
-#define WIRE_IS_HANDOFF 1
+/* What Negotiated says about the connection. */
+enum {
+	WIRE_IS_HANDOFF = 1 << 0,    /* it is being handed over                            */
+	WIRE_PLAIN_ENDPOINT = 1 << 1 /* who is at backend_pipe knows nothing of this protocol */
+};
 
 struct wire_negotiated {
 	uint32_t protocol;

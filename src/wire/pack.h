@@ -29,7 +29,7 @@ static inline struct baton_str pack_view(ProtobufCBinaryData data)
 static inline ProtobufCBinaryData pack_data(struct baton_str s)
 {
 	/* What is packed is only read. */
-	return (ProtobufCBinaryData){s.len, (uint8_t *)(uintptr_t)s.ptr};
+	return (ProtobufCBinaryData){s.len, (uint8_t *)s.ptr};
 }
 
 /* A text for people of at most `max` bytes, or none. BATON_INVALID. */

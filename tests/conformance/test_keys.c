@@ -284,12 +284,12 @@ static void those_that_fail_together_queue_again_in_their_order(void **state)
 	                                   .count = 2};
 	assert_int_equal(end_with(w, &two).state, BATON_BATCH_RETRY);
 	end(w, c, BATON_ABANDON);
+	advance(w, 100);
 	c = claim(w, "q", 3);
 	assert_is(c, &second);
 	complete(w, c);
 	c = claim(w, "q", 3);
 	assert_is(c, &fourth);
-	advance(w, 100);
 	complete(w, c);
 	c = claim(w, "q", 3);
 	assert_int_equal(c->count, 2);

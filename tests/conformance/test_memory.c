@@ -9,6 +9,7 @@
 struct picture {
 	struct baton_queue_counts counts;
 	bool queue;
+	uint32_t key_limit;
 	size_t batches;
 	size_t held;
 };
@@ -22,8 +23,10 @@ static struct picture picture_of(struct world *w)
 	struct baton_work_page *page;
 	fault_arm(&w->fault, 0);
 	p.queue = baton_queue_get(w->store, BATON_STR("q"), &info) == BATON_OK;
-	if (p.queue)
+	if (p.queue) {
 		p.counts = info.counts;
+		p.key_limit = info.policy.key_limit;
+	}
 	assert_int_equal(baton_work_list(w->store, &f, &page), BATON_OK);
 	p.batches = page->count;
 	baton_work_page_free(page);
@@ -35,10 +38,11 @@ static struct picture picture_of(struct world *w)
 
 static bool equal(const struct picture *a, const struct picture *b)
 {
-	return a->queue == b->queue && a->batches == b->batches && a->held == b->held &&
-	       a->counts.ready == b->counts.ready && a->counts.delayed == b->counts.delayed &&
-	       a->counts.running == b->counts.running && a->counts.dead == b->counts.dead &&
-	       a->counts.done == b->counts.done && a->counts.failed == b->counts.failed;
+	return a->queue == b->queue && a->key_limit == b->key_limit && a->batches == b->batches &&
+	       a->held == b->held && a->counts.ready == b->counts.ready &&
+	       a->counts.delayed == b->counts.delayed && a->counts.running == b->counts.running &&
+	       a->counts.dead == b->counts.dead && a->counts.done == b->counts.done &&
+	       a->counts.failed == b->counts.failed;
 }
 
 /* Prepares a store, and does it with the allocation `n` failing. False: there are not so many. */
@@ -166,6 +170,45 @@ static void claims(struct world *w)
 	to_end[2] = (struct baton_work_end){.proof = c->claims[2].proof, .how = BATON_REJECT};
 }
 
+/* Three claims of a key that is given up, and one more who waits for it. */
+static void key_claims(struct world *w)
+{
+	struct baton_queue_policy p = policy(w, "q");
+	struct baton_batch b = batch_of("q", "", NULL);
+	p.key_limit = 3;
+	p.hold_on_retry = BATON_HOLD_GIVE_UP;
+	set_policy(w, "q", &p);
+	b.key = BATON_STR("k");
+	for (int i = 0; i < 4; i++)
+		put_batch(w, &b);
+	const struct baton_work_ask ask = {.queue = BATON_STR("q"), .claims = 4, .max = 1};
+	const struct baton_work_claims *c = claim_many(w, &ask);
+	assert_int_equal(c->count, 3);
+	for (int i = 0; i < 3; i++)
+		to_end[i] = (struct baton_work_end){.proof = c->claims[i].proof,
+		                                    .how = BATON_FAIL,
+		                                    .error = BATON_STR("it broke")};
+}
+
+static enum baton_err raise_limit(struct world *w)
+{
+	struct baton_queue_policy p = baton_queue_policy_default();
+	p.key_limit = 4;
+	return baton_queue_change(w->store, BATON_STR("q"), &p, BATON_POLICY_KEY_LIMIT);
+}
+
+static void an_end_that_gives_up_a_key_is_whole_or_nothing(void **state)
+{
+	(void)state;
+	fail_each(key_claims, end_some);
+}
+
+static void a_change_of_the_limit_of_keys_is_whole_or_nothing(void **state)
+{
+	(void)state;
+	fail_each(key_claims, raise_limit);
+}
+
 static void a_put_is_whole_or_nothing(void **state)
 {
 	(void)state;
@@ -208,6 +251,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(a_claim_of_what_was_lost_is_whole_or_nothing),
 	cmocka_unit_test(a_claim_of_a_lane_is_whole_or_nothing),
 	cmocka_unit_test(an_end_is_whole_or_nothing),
+	cmocka_unit_test(an_end_that_gives_up_a_key_is_whole_or_nothing),
+	cmocka_unit_test(a_change_of_the_limit_of_keys_is_whole_or_nothing),
 	cmocka_unit_test(a_lease_claim_is_whole_or_nothing),
 };
 

@@ -27,14 +27,18 @@ struct team {
 	struct child mates[MATES];
 };
 
+/* With that source key, in a lane of that name; or, after a '@', without these and with that
+ * concurrency key. */
 static void say_put(int channel, struct baton_store *store, const char *key)
 {
+	const bool keyed = key[0] == '@';
 	static const struct baton_str payload = {"p", 1};
 	char text[64];
 	struct baton_put put = {.existing = false};
 	const struct baton_batch b = {.queue = BATON_STR("q"),
-	                              .lane = baton_str_z(key),
-	                              .source = baton_str_z(key),
+	                              .lane = baton_str_z(keyed ? "" : key),
+	                              .key = baton_str_z(keyed ? key + 1 : ""),
+	                              .source = baton_str_z(keyed ? "" : key),
 	                              .payloads = &payload,
 	                              .count = 1};
 	enum baton_err e = baton_work_put(store, &b, 1, &put);
@@ -285,6 +289,33 @@ static void one_of_many_claimants_has_a_batch(void **state)
 	}
 }
 
+static void one_of_many_claimants_holds_a_key(void **state)
+{
+	struct team *t = *state;
+	char text[ANSWER], command[COMMAND] = "complete ";
+	for (int i = 0; i < 2 * MATES; i++) {
+		channel_send(t->mates[i % MATES].channel, "put @k");
+		answer_of(t, i % MATES, text);
+		assert_int_equal(text[0], '0');
+	}
+	for (int round = 0; round < 2 * MATES; round++) {
+		int given = 0;
+		ask_all(t, "claim");
+		for (int i = 0; i < MATES; i++) {
+			answer_of(t, i, text);
+			assert_int_equal(text[0], '0');
+			if (text[2] == '0')
+				continue;
+			given++;
+			snprintf(command + 9, sizeof command - 9, "%s", text + 4);
+		}
+		assert_int_equal(given, 1);
+		channel_send(t->mates[round % MATES].channel, command);
+		answer_of(t, round % MATES, text);
+		assert_string_equal(text, "0 0");
+	}
+}
+
 static void one_of_many_claimants_holds_a_subject(void **state)
 {
 	struct team *t = *state;
@@ -479,6 +510,7 @@ int main(int argc, char **argv)
 			of_puts_with_one_source_key_one_is_stored_and_all_have_its_id, setup,
 			teardown),
 		cmocka_unit_test_setup_teardown(one_of_many_claimants_has_a_batch, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_of_many_claimants_holds_a_key, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_of_many_claimants_holds_a_subject, setup,
 	                                        teardown),
 		cmocka_unit_test_setup_teardown(a_holder_that_was_killed_is_replaced_at_once, setup,

@@ -137,6 +137,145 @@ static void more_missed_ticks_than_one_transaction_takes_are_all_put(void **stat
 	assert_int_equal(tick(w->store), 0);
 }
 
+static void a_call_puts_a_bounded_number_of_missed_ticks_and_says_that_there_are_more(void **state)
+{
+	struct world *w = *state;
+	struct baton_schedule s = schedule_of("s", "* * * * *");
+	struct baton_store_time next;
+	size_t count;
+	s.missed = BATON_MISSED_ALL;
+	set(w, &s);
+	advance(w, INT64_C(1100) * MINUTE);
+	assert_int_equal(baton_schedule_tick(w->store, &count, &next), BATON_OK);
+	assert_int_equal(count, BATON_SCHEDULE_TICKS_MAX);
+	assert_int_equal(next.ms, START_MS + INT64_C(1025) * MINUTE);
+	assert_int_equal(tick(w->store), 1100 - BATON_SCHEDULE_TICKS_MAX);
+	assert_int_equal(tick(w->store), 0);
+	assert_int_equal(counts(w, "q").ready, 1100);
+}
+
+static void pause_it(struct world *w, bool paused)
+{
+	assert_int_equal(baton_schedule_pause(w->store, BATON_STR("s"), paused), BATON_OK);
+}
+
+static bool is_paused(struct world *w)
+{
+	struct baton_schedules *found = NULL;
+	assert_int_equal(baton_schedule_get(w->store, BATON_STR("s"), &found), BATON_OK);
+	bool paused = found->schedules[0].paused;
+	assert_int_equal(paused, found->schedules[0].next.ms == BATON_STORE_TIME_NEVER.ms);
+	baton_schedules_free(found);
+	return paused;
+}
+
+static void a_paused_schedule_does_not_tick_and_goes_on_when_it_is_resumed(void **state)
+{
+	struct world *w = *state;
+	struct baton_schedule s = schedule_of("s", "0 * * * *");
+	struct baton_store_time next;
+	s.missed = BATON_MISSED_ALL;
+	set(w, &s);
+	pause_it(w, true);
+	pause_it(w, true);
+	assert_true(is_paused(w));
+	advance(w, 3 * HOUR);
+	assert_int_equal(baton_schedule_tick(w->store, NULL, &next), BATON_OK);
+	assert_int_equal(next.ms, BATON_STORE_TIME_NEVER.ms);
+	pause_it(w, false);
+	pause_it(w, false);
+	assert_false(is_paused(w));
+	assert_int_equal(tick(w->store), 0);
+	assert_int_equal(next_of(w, "s"), 4 * HOUR);
+	advance(w, HOUR);
+	assert_int_equal(tick(w->store), 1);
+	assert_int_equal(baton_schedule_pause(w->store, BATON_STR("none"), true), BATON_NOT_FOUND);
+	assert_detail("there is no schedule \"none\"");
+}
+
+static void a_pause_loses_no_tick_that_comes_after_it(void **state)
+{
+	struct world *w = *state;
+	struct baton_schedule s = schedule_of("s", "* * * * * *");
+	set(w, &s);
+	for (int i = 0; i < 3; i++) {
+		pause_it(w, true);
+		pause_it(w, false);
+	}
+	advance(w, 1000);
+	assert_int_equal(tick(w->store), 1);
+}
+
+static void a_paused_schedule_stays_paused_whatever_it_becomes(void **state)
+{
+	struct world *w = *state;
+	struct baton_schedule s = schedule_of("s", "0 * * * *");
+	set(w, &s);
+	pause_it(w, true);
+	set(w, &s);
+	assert_true(is_paused(w));
+	s.cron = BATON_STR("30 * * * *");
+	set(w, &s);
+	assert_true(is_paused(w));
+	advance(w, 3 * HOUR);
+	assert_int_equal(tick(w->store), 0);
+}
+
+static void a_pause_wins_over_who_is_about_to_put_a_tick(void **state)
+{
+	struct world *w = *state;
+	struct baton_schedule s = schedule_of("s", "* * * * *");
+	struct baton_batch b = batch_of("q", "", NULL);
+	set(w, &s);
+	pause_it(w, true);
+	const struct schedule_step step = {.name = s.name,
+	                                   .queue = s.queue,
+	                                   .from = {START_MS},
+	                                   .last = {START_MS + MINUTE},
+	                                   .next = {START_MS + 2 * MINUTE},
+	                                   .batches = &b,
+	                                   .count = 1};
+	assert_int_equal(w->store->ops->schedule_step(w->store, &step), BATON_NOT_HELD);
+	assert_true(is_paused(w));
+}
+
+static void one_can_be_put_now_and_the_ticks_come_all_the_same(void **state)
+{
+	struct world *w = *state;
+	struct baton_schedule s = schedule_of("s", "* * * * *");
+	struct baton_put put;
+	s.lane = BATON_STR("lane");
+	s.priority = 4;
+	set(w, &s);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(baton_schedule_run(w->store, s.name, &put), BATON_OK);
+	assert_int_equal(next_of(w, "s"), MINUTE);
+	const struct baton_work_claim *c = claim(w, "q", 1);
+	assert_str(c->lane, "lane");
+	assert_str(c->batches[0].payloads[0], "tick");
+	assert_int_equal(c->batches[0].priority, 4);
+	advance(w, MINUTE);
+	assert_int_equal(tick(w->store), 1);
+	assert_int_equal(baton_schedule_run(w->store, BATON_STR("none"), &put), BATON_NOT_FOUND);
+}
+
+static void who_waits_is_told_that_a_schedule_has_changed(void **state)
+{
+	struct world *w = *state;
+	struct baton_schedule s = schedule_of("s", "* * * * *");
+	const struct baton_store_wait no_wait = {.until = {0}};
+	uint64_t seen = 0;
+	for (int i = 0; i < 3; i++) {
+		while (baton_store_wait(w->store, &no_wait, &seen) == BATON_OK)
+			;
+		if (i == 0)
+			set(w, &s);
+		else
+			pause_it(w, i == 1);
+		assert_int_equal(baton_store_wait(w->store, &no_wait, &seen), BATON_OK);
+	}
+}
+
 static void a_replaced_schedule_goes_on_where_it_was(void **state)
 {
 	struct world *w = *state;
@@ -327,6 +466,13 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(who_comes_too_late_with_a_step_puts_nothing),
 	WORLD_TEST(missed_ticks_are_put_once_all_or_not_at_all),
 	WORLD_TEST(more_missed_ticks_than_one_transaction_takes_are_all_put),
+	WORLD_TEST(a_call_puts_a_bounded_number_of_missed_ticks_and_says_that_there_are_more),
+	WORLD_TEST(a_paused_schedule_does_not_tick_and_goes_on_when_it_is_resumed),
+	WORLD_TEST(a_pause_loses_no_tick_that_comes_after_it),
+	WORLD_TEST(a_paused_schedule_stays_paused_whatever_it_becomes),
+	WORLD_TEST(a_pause_wins_over_who_is_about_to_put_a_tick),
+	WORLD_TEST(one_can_be_put_now_and_the_ticks_come_all_the_same),
+	WORLD_TEST(who_waits_is_told_that_a_schedule_has_changed),
 	WORLD_TEST(a_replaced_schedule_goes_on_where_it_was),
 	WORLD_TEST(a_schedule_with_another_expression_or_zone_begins_now),
 	WORLD_TEST(a_removed_schedule_ticks_no_more),

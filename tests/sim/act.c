@@ -8,6 +8,8 @@
 
 static const char *const lanes[SIM_LANES] = {"", "anna", "bert", "cleo", "dora"};
 
+static const char *const keys[SIM_KEYS + 1] = {"", "one", "two", "anna"};
+
 uint32_t job_new(struct world *w, struct rng *rng)
 {
 	uint32_t i = w->job_count;
@@ -16,6 +18,10 @@ uint32_t job_new(struct world *w, struct rng *rng)
 	struct job *job = &w->jobs[w->job_count++];
 	job->queue = (uint32_t)rng_below(rng, PLAN_QUEUES);
 	job->lane = (uint32_t)rng_below(rng, SIM_LANES);
+	if (chance(rng, 30)) {
+		job->lane = 0;
+		job->key = 1 + (uint32_t)rng_below(rng, SIM_KEYS);
+	}
 	job->poison = chance(rng, 1);
 	job->loose = chance(rng, 5);
 	bool command = chance(rng, 10);
@@ -25,6 +31,7 @@ uint32_t job_new(struct world *w, struct rng *rng)
 	job->batch = (struct baton_batch){
 		.queue = baton_str_z(sim_queues[job->queue]),
 		.lane = baton_str_z(lanes[job->lane]),
+		.key = baton_str_z(keys[job->key]),
 		.cls = command ? BATON_COMMAND : BATON_WORK,
 		.slot = !command && chance(rng, 50) ? BATON_JOIN : BATON_EXCLUSIVE,
 		.priority = (uint32_t)rng_below(rng, 3),
@@ -66,8 +73,8 @@ static void put(struct world *w, struct rng *rng)
 		job->put = true;
 		job->order = ++w->orders;
 		job->id = puts[i].id;
-		say(w, NULL, "job %zu is put to %s, lane '%s'", first + i, sim_queues[job->queue],
-		    lanes[job->lane]);
+		say(w, NULL, "job %zu is put to %s, lane '%s', key '%s'", first + i,
+		    sim_queues[job->queue], lanes[job->lane], keys[job->key]);
 		if (chance(rng, 10) && !job->poison)
 			job->emit = job_new(w, rng);
 	}

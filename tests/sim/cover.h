@@ -83,6 +83,8 @@
 	X(SNOOZE, "snoozed")                                                 \
 	X(EMIT, "emitted")                                                   \
 	X(REFUSED, "end refused")                                            \
+	X(KEY, "held a key")                                                 \
+	X(KEY_SHARED, "shared a key")                                        \
 	X(JOINED, "several in one claim")                                    \
 	X(DEAD, "dead")                                                      \
 	X(KILL_FROZEN, "handler killed at the deadline of a frozen runner")  \

@@ -185,6 +185,26 @@ static void judge_alone(struct world *w, const struct grant *g)
 	}
 }
 
+static bool is_same_key(const struct grant *a, const struct grant *b)
+{
+	return a->key > 0 && a->key == b->key && a->queue == b->queue;
+}
+
+/* No more hold its key than may. */
+static void judge_key(struct world *w, const struct grant *g)
+{
+	uint32_t holds = 0;
+	for (uint32_t i = 0; i < w->grant_count && g->key > 0; i++)
+		holds += !w->grants[i].ended && is_same_key(&w->grants[i], g);
+	if (holds > sim_key_limits[g->queue])
+		wrong(w, "job %" PRIu32 " is claimed, and its key is held %" PRIu32 " times",
+		      g->jobs[0], holds);
+	if (holds == 1)
+		count(w, COVER_KEY);
+	if (holds > 1)
+		count(w, COVER_KEY_SHARED);
+}
+
 static void grant_add(struct proc *p, const struct baton_work_claim *claim)
 {
 	struct world *w = p->w;
@@ -206,6 +226,7 @@ static void grant_add(struct proc *p, const struct baton_work_claim *claim)
 			wrong(w, "job %" PRIu32 " is claimed, but it is not there", g->jobs[i]);
 	}
 	g->lane = w->jobs[g->jobs[0]].lane;
+	g->key = w->jobs[g->jobs[0]].key;
 	say(w, p, "gets job %" PRIu32 " and %" PRIu32 " more of shard %" PRIu32 " of %s, claim %s",
 	    g->jobs[0], g->count - 1, g->shard, sim_queues[g->queue], g->id);
 	if (g->count > 1)
@@ -214,6 +235,7 @@ static void grant_add(struct proc *p, const struct baton_work_claim *claim)
 		wrong(w, "%s claims in shard %" PRIu32 ", which is not its own", p->name, g->shard);
 	judge_order(w, g);
 	judge_alone(w, g);
+	judge_key(w, g);
 }
 
 static void judge_tick(struct proc *p, const struct core_request *r, const struct core_answer *a)
@@ -387,6 +409,7 @@ void judge_running(struct proc *p, const struct handler *h)
 {
 	struct world *w = p->w;
 	const struct grant *g = &w->grants[h->grant];
+	uint32_t holds = 1;
 	judge_handler(w, p, h);
 	for (uint32_t i = 0; i < w->proc_count; i++) {
 		const struct proc *other = w->procs[i];
@@ -397,6 +420,10 @@ void judge_running(struct proc *p, const struct handler *h)
 				      "two handlers of one lane run, of jobs %" PRIu32
 				      " and %" PRIu32,
 				      g->jobs[0], w->grants[o->grant].jobs[0]);
+			holds += o->on && o != h && is_same_key(&w->grants[o->grant], g);
 		}
 	}
+	if (holds > sim_key_limits[g->queue])
+		wrong(w, "%" PRIu32 " handlers of one key run, one of job %" PRIu32, holds,
+		      g->jobs[0]);
 }

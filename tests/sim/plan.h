@@ -14,10 +14,11 @@
 /* Ways in which the product could be wrong; each is made in the simulator, around the real code. */
 enum variant {
 	VARIANT_NONE = 0,
-	VARIANT_UNFENCED,   /* the store accepts what comes under an old fence */
-	VARIANT_RECEIVED,   /* deadlines count from the receipt of the answer */
-	VARIANT_UNDETACHED, /* a detachment that comes while it reattaches is lost */
-	VARIANT_UNRECOVERED /* what a dead runner had claimed is not given back */
+	VARIANT_UNFENCED,    /* the store accepts what comes under an old fence */
+	VARIANT_RECEIVED,    /* deadlines count from the receipt of the answer */
+	VARIANT_UNDETACHED,  /* a detachment that comes while it reattaches is lost */
+	VARIANT_UNRECOVERED, /* what a dead runner had claimed is not given back */
+	VARIANT_KEYLESS      /* nobody counts who holds a key */
 };
 
 enum action_kind {

@@ -28,6 +28,7 @@
 #define SIM_HANDLERS_MAX 8 /* of one runner: its slots */
 #define SIM_SHARDS_MAX 8   /* of one queue */
 #define SIM_LANES 5        /* of one queue */
+#define SIM_KEYS 3         /* of one queue */
 #define SIM_JOIN_MAX 3
 #define SIM_JOBS_MAX 1500
 #define SIM_GRANTS_MAX 20000
@@ -146,6 +147,7 @@ struct proc {
 struct job {
 	struct baton_batch_id id; /* "" until it is known */
 	uint32_t queue, lane;     /* lane 0: none */
+	uint32_t key;             /* 0: none */
 	uint64_t order;           /* in which they were put */
 	bool put;                 /* acknowledged, or emitted by what was completed */
 	bool loose;               /* it was delayed: others may overtake it */
@@ -164,7 +166,7 @@ struct grant {
 	char id[48];
 	uint64_t number; /* of the registration */
 	uint64_t fence;  /* of its shard */
-	uint32_t queue, shard, lane;
+	uint32_t queue, shard, lane, key;
 	uint32_t jobs[SIM_JOIN_MAX];
 	uint32_t count;
 	bool ended;
@@ -214,6 +216,7 @@ void world_run(struct world *w, const struct plan *plan, struct cover *cover, bo
 
 extern const char *const sim_queues[PLAN_QUEUES];
 extern const uint32_t sim_shards[PLAN_QUEUES];
+extern const uint32_t sim_key_limits[PLAN_QUEUES];
 
 /* A line of the trace; the first sentence about what is wrong, which ends the run. */
 void say(struct world *w, const struct proc *p, const char *format, ...)

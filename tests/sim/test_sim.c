@@ -166,6 +166,11 @@ static void a_detachment_that_is_lost_while_it_reattaches_is_caught(void **state
 	assert_caught(*state, VARIANT_UNDETACHED);
 }
 
+static void a_store_that_does_not_count_who_holds_a_key_is_caught(void **state)
+{
+	assert_caught(*state, VARIANT_KEYLESS);
+}
+
 static void a_dead_runner_whose_work_is_not_recovered_is_caught(void **state)
 {
 	assert_caught(*state, VARIANT_UNRECOVERED);
@@ -207,6 +212,7 @@ int main(void)
 		TEST(a_deadline_from_the_time_of_receipt_is_caught),
 		TEST(a_detachment_that_is_lost_while_it_reattaches_is_caught),
 		TEST(a_dead_runner_whose_work_is_not_recovered_is_caught),
+		TEST(a_store_that_does_not_count_who_holds_a_key_is_caught),
 		TEST(a_run_that_goes_wrong_is_made_smaller),
 		TEST(whatever_happens_no_rule_is_broken),
 	};

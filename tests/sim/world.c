@@ -10,6 +10,7 @@
 
 const char *const sim_queues[PLAN_QUEUES] = {"mail", "orders", "tasks"};
 const uint32_t sim_shards[PLAN_QUEUES] = {4, 7, 2};
+const uint32_t sim_key_limits[PLAN_QUEUES] = {1, 2, 1};
 
 int64_t between(struct rng *rng, int64_t low, int64_t high)
 {
@@ -147,6 +148,8 @@ static void open_store(struct world *w)
 	CHECK(baton_store_open(&options, &w->store) == BATON_OK);
 	for (size_t i = 0; i < PLAN_QUEUES; i++) {
 		policy.shards = sim_shards[i];
+		policy.key_limit = w->plan->variant == VARIANT_KEYLESS ? 1000 : sim_key_limits[i];
+		policy.hold_on_retry = i == 0 ? BATON_HOLD_GIVE_UP : BATON_HOLD_KEEP;
 		policy.on_retry = i == 0 ? BATON_ON_RETRY_PASS : BATON_ON_RETRY_BLOCK;
 		CHECK(baton_queue_set(w->store, baton_str_z(sim_queues[i]), &policy) == BATON_OK);
 	}

@@ -16,6 +16,7 @@ import time
 
 PATIENCE = 120      # seconds that something may take that is certain to happen
 PR_SET_PDEATHSIG = 1
+IN_TRANSACTION = b'Z\0\0\0\5T'     # that the server is ready, as it tells its client
 LIBC = ctypes.CDLL(None)
 
 
@@ -29,8 +30,10 @@ class Database:
     """A server on a socket in a folder of its own. It runs as a user who may do nothing, and ends
     with the test, however that ends."""
 
-    def __init__(self):
+    def __init__(self, clock=None):
+        """clock: what makes one of its own, in its folder."""
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix='baton-pg-'))
+        self.clock = clock(self.folder) if clock else None
         self.server = None
         self.names = 0      # of databases in it
         self.who = {}
@@ -38,9 +41,19 @@ class Database:
             nobody = pwd.getpwnam('nobody')
             self.who = {'user': nobody.pw_uid, 'group': nobody.pw_gid, 'extra_groups': []}
             os.chown(self.folder, nobody.pw_uid, nobody.pw_gid)
+        self.make_files()
+        self.start()
+
+    def make_files(self):
+        """Copies those that another test of the build has made (tests/support/cluster.c), which is
+        faster."""
+        model = pathlib.Path(os.environ.get('BATON_TEST_CLUSTERS', '/nowhere'),
+                             f'cluster-{tools().parent.name}')
+        if model.exists():
+            subprocess.run(['cp', '-a', model, self.folder / 'data'], check=True, timeout=PATIENCE)
+            return
         self.run('initdb', '-D', 'data', '-A', 'trust', '-E', 'UTF8', '--locale=C', '-U', 'baton',
                  '--no-sync', '--no-instructions')
-        self.start()
 
     def run(self, tool, *arguments):
         subprocess.run([tools() / tool, *arguments], cwd=self.folder, check=True, timeout=PATIENCE,
@@ -65,6 +78,7 @@ class Database:
                  f'unix_socket_directories={self.folder}', '-c', 'fsync=off', '-c',
                  'shared_buffers=32MB', '-c', 'max_connections=60'],
                 cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env={**os.environ, **(self.clock.env if self.clock else {})},
                 preexec_fn=lambda: LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGQUIT), **self.who)
         deadline = time.monotonic() + PATIENCE
         while not self.is_up():
@@ -97,12 +111,14 @@ class Database:
 
 class Proxy:
     """Stands between its users and a database. `way` is what it does with what they send and get:
-    'pass', 'hold' (until it passes again), 'swallow' or 'reset'."""
+    'pass', 'hold' (until it passes again), 'swallow', 'reset', or 'strand': to hold what tells a
+    client that it is in a transaction, so that it stays there."""
 
     def __init__(self, database):
         self.path = str(database.folder / '.s.PGSQL.5432')
         self.changed = threading.Condition()
         self.way = 'pass'
+        self.stranded = threading.Event()   # somebody is
         self.pairs = set()
         self.spoilt = set()
         self.listener = socket.create_server(('127.0.0.1', 0))
@@ -148,11 +164,17 @@ class Proxy:
             for one, other in (pair, pair[::-1]):
                 threading.Thread(target=self.carry, args=(pair, one, other), daemon=True).start()
 
+    def strands(self, data):
+        strands = self.way == 'strand' and data.endswith(IN_TRANSACTION)
+        if strands:
+            self.stranded.set()
+        return strands
+
     def carry(self, pair, one, other):
         with contextlib.suppress(OSError):
             while data := one.recv(65536):
                 with self.changed:
-                    while self.way == 'hold':
+                    while self.way == 'hold' or self.strands(data):
                         self.changed.wait()
                     if self.way == 'swallow':
                         self.spoilt.add(pair)

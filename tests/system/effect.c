@@ -5,7 +5,8 @@
  *
  * Notes are lines of FOLDER/notes: E lane seq fence attempt, L lane seq fence, or X lane seq for
  * two in one lane. A byte in the pipe FOLDER/pipe wakes who counts them. It stays for MS. With
- * "daemon" it leaves a process behind that has left its session, and is in the lane while it lives. */
+ * "daemon" it leaves a process behind that has left its session, and is in the lane while it
+ * lives. */
 #include <err.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -94,6 +94,19 @@ def test_who_is_cut_off_stops_in_time_and_comes_back(far_shop, database, proxy, 
     shop.ok('check')
 
 
+def test_who_is_stranded_in_a_transaction_holds_up_others_only_for_a_moment(far_shop, database,
+                                                                            proxy):
+    shop = far_shop
+    shop.put('q', 'x')
+    proxy.turn('strand')
+    stranded = shop.start('put', 'q', 'y', env={'BATON_STORE': database.info(proxy.host)})
+    assert proxy.stranded.wait(PATIENCE)
+    shop.put('q', 'z')
+    proxy.turn('pass')
+    assert stranded.wait(PATIENCE) == OK
+    assert len(shop.objects('ls', 'q')) == 3
+
+
 def test_a_store_that_hangs_does_not_keep_handlers_alive(far_shop, database, pipe):
     shop = far_shop
     shop.put('q', 'x')

@@ -134,7 +134,8 @@ def test_why_says_what_keeps_a_job(shop):
         shop.put('mail', '--lane', 'l', payload)
     assert sentence(shop, '1') == 'job 1 is ready: nobody has asked for it yet'
     assert sentence(shop, '2') == 'job 2 is ready, but job 1 comes first in its lane'
-    assert shop.object('why', '2') == {'id': '2', 'why': 'behind', 'due': None, 'ahead': '1'}
+    assert shop.object('why', '2') == {'id': '2', 'why': 'behind', 'due': None, 'ahead': '1',
+                                       'concurrency_key': None, 'holder': None}
     shop.ok('queue', 'pause', 'mail')
     assert sentence(shop, '1') == (
         "job 1 is ready, but its queue is paused: 'baton queue resume mail' goes on")
@@ -190,3 +191,43 @@ def test_dead_jobs_come_back_at_the_end_of_their_lane(shop):
     assert shop.object('show', '1')['attempt'] == 0
     assert shop.objects('cancel', '1', '2') == [{'id': '1', 'answer': 'removed'},
                                                {'id': '2', 'answer': 'removed'}]
+
+
+def fail_all(shop, queue, errors):
+    """Dead jobs, each with its error."""
+    shop.ok('queue', 'set', queue, 'attempts=1', 'lane-attempts=1')
+    jobs = []
+    for error in errors:
+        jobs.append(shop.put(queue, error))
+        shop.ok('fail', '--error', error, env=shop.claim(queue)['env'])
+    return jobs
+
+
+def test_all_dead_jobs_of_a_queue_are_brought_back_or_those_with_an_error(shop):
+    a, b, c = fail_all(shop, 'q', ['timeout of a', 'timeout of b', 'no such user'])
+    other, = fail_all(shop, 'other', ['timeout'])
+    ready = shop.put('q', 'x')
+    assert shop.ok('retry', '--queue', 'q', '--error', 'timeout*').splitlines() == [
+        f'{a} ready', f'{b} ready']
+    assert shop.states('q') == {a: 'ready', b: 'ready', c: 'dead', ready: 'ready'}
+    assert shop.ok('retry', '--queue', 'q', '--error', 'nothing') == ''
+    assert shop.ok('retry', '--queue', 'q') == f'{c} ready\n'
+    assert shop.ok('retry', '--queue', 'q') == ''
+    assert shop.states('other') == {other: 'dead'}
+
+
+def test_all_jobs_of_a_queue_are_cancelled_or_those_that_are_as_it_is_said(shop):
+    dead, = fail_all(shop, 'q', ['broken'])
+    lane = shop.put('q', '--lane', 'l', 'x')
+    late = shop.put('q', '--delay', '1h', 'x')
+    plain = shop.put('q', 'x')
+    assert shop.ok('cancel', '--queue', 'q', '--state', 'delayed') == f'{late} removed\n'
+    assert shop.ok('cancel', '--queue', 'q', '--lane', 'l') == f'{lane} removed\n'
+    assert shop.ok('cancel', '--queue', 'q', '--error', 'br?ken') == f'{dead} removed\n'
+    assert shop.ok('cancel', '--queue', 'q') == f'{plain} removed\n'
+    assert shop.states('q') == {}
+
+
+def test_which_jobs_are_meant_has_to_be_clear(shop):
+    assert shop.refused(64, 'cancel', '--lane', 'l') == '--lane, --state and --error need --queue'
+    assert shop.refused(64, 'retry', '--queue', 'q', '17') == "--queue takes no id, and got '17'"

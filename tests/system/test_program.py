@@ -23,7 +23,8 @@ def test_help_lists_the_commands(baton):
     assert commands(baton) == [
         'demo', 'put', 'work', 'claim', 'renew', 'complete', 'fail', 'abandon', 'snooze', 'cancel',
         'retry', 'ls', 'show', 'why', 'queue', 'schedule', 'runner', 'where', 'top', 'backup',
-        'check', 'migrate', 'lock', 'holders', 'watch', 'force-release', 'fleet', 'help']
+        'check', 'migrate', 'lock', 'holders', 'watch', 'force-release', 'fleet', 'serve',
+        'connect', 'backend', 'services', 'handoff', 'help']
 
 
 @pytest.mark.parametrize('arguments', [['-h'], ['help']])

@@ -7,7 +7,7 @@ import pytest
 NO, USAGE, UNAVAILABLE = 1, 64, 69
 HOUR = 3600 * 1000
 FIELDS = {'schedule', 'cron', 'zone', 'missed', 'queue', 'lane', 'priority', 'last', 'next',
-          'payload'}
+          'payload', 'paused'}
 
 
 def moment(text):
@@ -161,12 +161,56 @@ def test_one_that_is_set_again_is_replaced(shop):
     assert after['last'] == before['last']
 
 
+def test_one_that_is_paused_does_not_tick_until_it_is_resumed(shop):
+    shop.ok('schedule', 'set', 's', hourly(), '--queue', 'q', '--missed', 'all')
+    shop.ok('schedule', 'pause', 's')
+    assert shop.object('schedule', 'list')['paused'] and shop.object('schedule')['next'] is None
+    assert shop.ok('schedule').splitlines()[1].split()[-2:] == ['paused', '-']
+    assert 'next      paused\n' in shop.ok('schedule', 'show', 's')
+    with sqlite3.connect(shop.path) as store:
+        store.execute('UPDATE schedule SET last = last - ?', [24 * HOUR])
+    store.close()
+    assert shop.ok('schedule', 'tick') == '0\n'
+    shop.ok('schedule', 'resume', 's')
+    shown = shop.object('schedule', 'show', 's')
+    assert not shown['paused'] and shown['next'] == shown['ticks'][0]
+    assert shop.ok('schedule', 'tick') == '0\n'
+    let_pass(shop, HOUR)
+    assert shop.ok('schedule', 'tick') == '1\n'
+
+
+def test_one_can_be_run_now(shop):
+    shop.ok('schedule', 'set', 's', hourly(), '--queue', 'q', 'now')
+    job = shop.ok('schedule', 'run', 's').strip()
+    assert shop.object('show', job)['payload'] == 'now'
+    shop.ok('schedule', 'pause', 's')
+    other = shop.object('schedule', 'run', 's')['id']
+    assert set(shop.states('q')) == {job, other}
+    with open('/dev/null', 'rb') as unwritable:
+        assert shop.run('schedule', 'run', 's', stdout=unwritable).returncode == 74
+    assert len(shop.states('q')) == 2
+
+
+def test_the_next_moments_are_shown_as_the_clocks_of_the_zone_show_them(shop):
+    shop.ok('schedule', 'set', 's', '30 6 29 2 *', '--zone', 'America/New_York', '--queue', 'q')
+    lines = shop.ok('schedule', 'next', 's', '-n', '2').splitlines()
+    assert len(lines) == 2
+    for line in lines:
+        assert line.endswith('-02-29 06:30:00 -0500  America/New_York')
+    found = shop.objects('schedule', 'next', 's')
+    assert len(found) == 5 and {f['zone'] for f in found} == {'America/New_York'}
+    assert [f"{f['local']}  {f['zone']}" for f in found[:2]] == lines
+    assert all(moment(f['at']).hour == 11 for f in found)
+    shop.ok('schedule', 'set', 'u', '@daily', '--queue', 'q')
+    assert shop.ok('schedule', 'next', 'u', '-n', '1').endswith(' 00:00:00 +0000  UTC\n')
+
+
 def test_one_that_is_removed_is_gone(shop):
     for name in 'ab':
         shop.ok('schedule', 'set', name, hourly(), '--queue', 'q', name)
     shop.ok('schedule', 'remove', 'a')
     assert [s['schedule'] for s in shop.objects('schedule')] == ['b']
-    for verb in ('remove', 'show'):
+    for verb in ('remove', 'show', 'pause', 'resume', 'run', 'next'):
         assert shop.refused(NO, 'schedule', verb, 'a') == (
             "there is no schedule 'a'; 'baton schedule list' has those there are")
     let_pass(shop, 24 * HOUR)
@@ -179,12 +223,19 @@ SET = ['set', 's', '@daily', '--queue', 'q']
 
 @pytest.mark.parametrize('arguments, line', [
     (['sho', 's'], "'schedule' cannot 'sho'; did you mean 'show'?"),
-    (['frobnicate'], "'schedule' cannot 'frobnicate': list, show, set, remove and tick are known"),
+    (['frobnicate'], "'schedule' cannot 'frobnicate': list, show, set, remove, pause, "
+     'resume, run, next and tick are known'),
     (['list', 's'], "'schedule list' got 's' too"),
     (['tick', 's'], "'schedule tick' got 's' too"),
     (['show'], "'schedule show' needs the name of a schedule"),
     (['show', 'a', 'b'], "'schedule show' got 'b' too"),
     (['remove'], "'schedule remove' needs the name of a schedule"),
+    (['pause'], "'schedule pause' needs the name of a schedule"),
+    (['resume', 'a', 'b'], "'schedule resume' got 'b' too"),
+    (['run', 's', '--lane', 'l'], "--lane is for 'schedule set'"),
+    (['next', 's', '-n', '0'], None),
+    (['next', 's', '-n', '1001'], None),
+    (['show', 's', '-n', '3'], "--count is for 'schedule next'"),
     (['set', 's', '--queue', 'q'],
      "'schedule set' needs the name of a schedule, and when it ticks"),
     (['set', 's', '@daily'], "'schedule set' needs --queue, where its jobs go"),

@@ -120,7 +120,7 @@ for claim in claims():
     assert result.returncode == OK, result
     first, second = sorted((json.loads(line) for line in told()), key=lambda c: c['jobs'][0]['seq'])
     assert first.pop('fence') > 0 and first.pop('claim') != ''
-    assert first == {'queue': 'mail', 'lane': 'a/b', 'attempt': 1,
+    assert first == {'queue': 'mail', 'lane': 'a/b', 'concurrency_key': None, 'attempt': 1,
                      'jobs': [{'id': '1', 'seq': 1, 'payload': 'x "quoted"'}]}
     assert second['lane'] is None
     assert second['jobs'] == [{'id': '2', 'seq': 2, 'payload_base64': '/wA='}]

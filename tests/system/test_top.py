@@ -217,7 +217,8 @@ def test_once_prints_it_without_a_terminal(shop, dead):
     assert 'QUEUE' in text.splitlines()[0] and f'dead: job {dead[0]} of mail, lane ada' in text
     queue, *jobs = shop.objects('top', '--once')
     assert queue['queue'] == 'mail' and queue['dead'] == 2
-    assert sorted((j['job'], j['error']) for j in jobs) == [(dead[0], 'no ada'), (dead[1], 'no bob')]
+    assert sorted((j['job'], j['error']) for j in jobs) == [
+        (dead[0], 'no ada'), (dead[1], 'no bob')]
 
 
 @pytest.mark.parametrize('arguments, line', [

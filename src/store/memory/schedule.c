@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "store/memory/news.h"
 #include "store/memory/ops.h"
 #include "store/memory/put.h"
 #include "store/memory/schedule.h"
@@ -52,6 +53,16 @@ struct schedule *memory_schedule_add(struct tx *tx, const struct baton_schedule 
 	return new;
 }
 
+/* Whoever puts what is due has to look again. */
+static enum baton_err tell(struct tx *tx, struct baton_str queue)
+{
+	tx->news = memory_tx_take(tx, 1, sizeof *tx->news);
+	if (!tx->news)
+		return BATON_NO_MEMORY;
+	tx->news[tx->news_count++] = memory_news_of_queue(tx->m, queue);
+	return BATON_OK;
+}
+
 enum baton_err memory_schedule_set(struct baton_store *store, const struct baton_schedule *schedule)
 {
 	struct tx tx;
@@ -66,7 +77,7 @@ enum baton_err memory_schedule_set(struct baton_store *store, const struct baton
 	enum baton_err e = old ? memory_tx_delete(&tx, &old->row) : BATON_OK;
 	if (e == BATON_OK && !memory_schedule_add(&tx, &s))
 		e = BATON_NO_MEMORY;
-	return memory_tx_end(&tx, e);
+	return memory_tx_end(&tx, e == BATON_OK ? tell(&tx, s.queue) : e);
 }
 
 enum baton_err memory_schedule_remove(struct baton_store *store, struct baton_str name)
@@ -123,5 +134,7 @@ enum baton_err memory_schedule_step(struct baton_store *store, const struct sche
 		s->is.next = step->next;
 		e = memory_put_all(&tx, step->batches, step->count, NULL);
 	}
+	if (step->count == 0)
+		return memory_tx_end(&tx, e == BATON_OK ? tell(&tx, step->queue) : e);
 	return memory_tx_end_ring(&tx, e);
 }

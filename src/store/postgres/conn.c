@@ -83,7 +83,7 @@ static bool is_broken(const struct conn *c)
 enum baton_err conn_fail(struct conn *c)
 {
 	enum baton_err e = c->err;
-	if (is_broken(c) && c->committed)
+	if (is_broken(c) && c->committed && c->state[0] == '\0')
 		fail_detail("the connection to store %s broke while it committed: %s; nobody knows "
 		            "whether it was done",
 		            c->where, c->why);

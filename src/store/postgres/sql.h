@@ -2,9 +2,10 @@
 #ifndef POSTGRES_SQL_H
 #define POSTGRES_SQL_H
 
-/* How long a transaction waits for its client, who may have been stopped or cut off: less than it
- * takes until his place is taken, because others wait for what it has locked. */
-#define IDLE_MS "5000"
+/* How long a transaction waits for its client, who may have been stopped or cut off: others wait
+ * for what it has locked, and have less patience than that only if they were told to. */
+#define IDLE_MS "3000"
+#define IDLE_ENDED "25P03" /* the SQLSTATE of that */
 
 #define QUEUE_COLUMNS                                                                          \
 	"q.id, q.name, q.mode, q.shards, q.paused, q.payload_max, q.waiting_max, q.attempts, " \

@@ -155,14 +155,10 @@ static enum baton_err first_of_line(struct sqlite_store *s, int64_t lane, int64_
 }
 
 /* Whether the first batch of the line can be claimed. */
-static enum baton_err is_open(struct sqlite_store *s, const struct queue_row *q, int64_t lane,
-                              const struct lane_row *row, int64_t first, bool tried, bool *ret)
+static enum baton_err is_open(struct sqlite_store *s, int64_t lane, const struct lane_row *row,
+                              int64_t first, bool tried, bool *ret)
 {
 	int64_t busy = 0;
-	if (row->keyed) {
-		*ret = key_has_room(&q->policy, (uint64_t)row->holds);
-		return BATON_OK;
-	}
 	enum baton_err e = FIND(&s->db, SQL_CLAIM_BUSY, &busy, lane);
 	*ret = e == BATON_OK && busy == 0 && row->held == 0;
 	if (!*ret || !tried)
@@ -199,8 +195,10 @@ enum baton_err lane_settle(struct sqlite_store *s, struct queue_row *q, int64_t 
 	enum baton_err e = lane_read(&s->db, lane, &row);
 	if (e == BATON_OK)
 		e = first_of_line(s, lane, &first, &tried);
-	if (e == BATON_OK && first > 0)
-		e = is_open(s, q, lane, &row, first, tried, &open);
+	if (e == BATON_OK && first > 0 && row.keyed)
+		open = key_has_room(&q->policy, (uint64_t)row.holds);
+	else if (e == BATON_OK && first > 0)
+		e = is_open(s, lane, &row, first, tried, &open);
 	if (e == BATON_OK && open)
 		e = batch_need(&s->db, first, &b);
 	if (e == BATON_OK)

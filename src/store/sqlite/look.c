@@ -313,7 +313,8 @@ static bool may_match(const struct baton_work_filter *f, const struct batch_row 
 	       (f->lane.len == 0 || baton_str_equal(f->lane, line_lane(batch_row_line(b))));
 }
 
-/* Those from which a page is taken, in the order of their numbers: as few as there are tables for. */
+/* Those from which a page is taken, in the order of their numbers: as few as there are tables
+ * for. */
 static struct query list_begin(const struct view *v, const struct baton_work_filter *f,
                                int64_t queue)
 {

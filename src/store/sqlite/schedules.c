@@ -23,10 +23,20 @@ static enum baton_err set_run(void *store, void *args)
 	return query_run(&q);
 }
 
+/* Whoever puts what is due has to look again. Other processes see that the file has changed. */
+static void tell(struct baton_store *store, struct baton_str queue)
+{
+	const struct baton_store_news news = {.queue = baton_queue_hash(store, queue)};
+	store_ring(store, &news, 1);
+}
+
 enum baton_err sqlite_schedule_set(struct baton_store *store, const struct baton_schedule *schedule)
 {
 	struct baton_schedule copy = *schedule;
-	return sqlite_write((struct sqlite_store *)store, set_run, &copy);
+	enum baton_err e = sqlite_write((struct sqlite_store *)store, set_run, &copy);
+	if (e == BATON_OK)
+		tell(store, schedule->queue);
+	return e;
 }
 
 static enum baton_err remove_run(void *store, void *args)
@@ -128,5 +138,8 @@ static enum baton_err step_run(void *store, void *args)
 enum baton_err sqlite_schedule_step(struct baton_store *store, const struct schedule_step *step)
 {
 	struct schedule_step copy = *step;
-	return sqlite_write((struct sqlite_store *)store, step_run, &copy);
+	enum baton_err e = sqlite_write((struct sqlite_store *)store, step_run, &copy);
+	if (e == BATON_OK && step->count == 0)
+		tell(store, step->queue);
+	return e;
 }

@@ -69,6 +69,14 @@ static void numbers_have_their_limits(void **state)
 	refuse("on_retry is 3: 1 to 2 are allowed");
 	good.on_dead = (enum baton_on_dead)0;
 	refuse("on_dead is 0: 1 to 2 are allowed");
+	good.key_limit = 0;
+	refuse("key_limit is 0: 1 to 1000000 are allowed");
+	good.key_limit = 1000001;
+	refuse("key_limit is 1000001");
+	good.key_limit = 1000000;
+	allow();
+	good.hold_on_retry = (enum baton_hold_on_retry)3;
+	refuse("hold_on_retry is 3: 1 to 2 are allowed");
 }
 
 static void spans_have_their_limits(void **state)
@@ -125,6 +133,8 @@ static void each_field_is_changed_alone(void **state)
 		.on_dead = BATON_ON_DEAD_HOLD,
 		.dedupe = baton_duration_ms(11),
 		.keep = baton_duration_ms(12),
+		.key_limit = 13,
+		.hold_on_retry = BATON_HOLD_GIVE_UP,
 		.paused = true,
 	};
 	struct baton_queue_policy p = baton_queue_policy_default(), one = p;
@@ -138,6 +148,9 @@ static void each_field_is_changed_alone(void **state)
 		assert_int_equal(one.retry_lane.attempts == other.retry_lane.attempts,
 		                 field == BATON_POLICY_LANE_ATTEMPTS);
 		assert_int_equal(one.keep.ns == other.keep.ns, field == BATON_POLICY_KEEP);
+		assert_int_equal(one.key_limit == other.key_limit, field == BATON_POLICY_KEY_LIMIT);
+		assert_int_equal(one.hold_on_retry == other.hold_on_retry,
+		                 field == BATON_POLICY_HOLD_ON_RETRY);
 		assert_int_equal(one.paused == other.paused, field == BATON_POLICY_PAUSED);
 		assert_int_equal(policy_change(&p, &other, field), BATON_OK);
 	}

@@ -250,6 +250,30 @@ static void who_is_stopped_while_detached_by_hand_waits_no_longer_than_its_time(
 	actor_done(&a);
 }
 
+static void a_handler_that_outlasts_the_time_of_a_stopped_runner_is_waited_for(void **state)
+{
+	struct world *w = *state;
+	struct actor a;
+	struct core_answer answer;
+	actor_init(w, &a, "a", 4);
+	world_put(w, "x", 1);
+	actor_settle(w, &a);
+	core_detach(a.core, world_now(w));
+	actor_orders(w, &a);
+	assert_int_equal(a.stops, 1);
+	world_pass(w, 100);
+	assert_true(core_ask(a.core, world_now(w), &a.request));
+	core_stop(a.core, baton_duration_s(1), world_now(w));
+	world_pass(w, TTL_S * 1000);
+	core_time(a.core, world_now(w));
+	assert_true(core_next(a.core).ns > world_now(w).ns);
+	carry_out(&a.carrier, &a.request, &answer);
+	core_answered(a.core, world_now(w), &answer);
+	actor_end(w, &a, 0, BATON_ABANDON);
+	actor_settle(w, &a);
+	actor_done(&a);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
@@ -262,6 +286,7 @@ int main(void)
 		TEST(a_repeated_detachment_by_hand_goes_before_what_was_asked_earlier),
 		TEST(who_is_stopped_while_detached_by_hand_leaves_once_it_is_answered),
 		TEST(who_is_stopped_while_detached_by_hand_waits_no_longer_than_its_time),
+		TEST(a_handler_that_outlasts_the_time_of_a_stopped_runner_is_waited_for),
 		TEST(once_all_were_told_to_stop_it_waits_for_nothing_that_is_past),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -126,6 +126,7 @@ static void a_claim_is_a_line_and_so_is_its_cancellation(void **state)
 {
 	static const char expected[] =
 		"{\"claim\":\"c-1\",\"fence\":5,\"queue\":\"q\",\"lane\":\"l/\xc3\xa9\","
+		"\"concurrency_key\":null,"
 		"\"attempt\":2,\"jobs\":[{\"id\":\"7\",\"seq\":70,\"payload\":\"a\\\"b\\n\"},"
 		"{\"id\":\"8\",\"seq\":80,"
 		"\"payloads\":[{\"payload_base64\":\"/w==\"},{\"payload\":\"\"}]}]}\n"

@@ -94,6 +94,61 @@ static void a_queue_that_a_user_makes_is_as_any_other(void **state)
 	                 0);
 }
 
+static void a_user_puts_with_a_key(void **state)
+{
+	struct bench *b = *state;
+	struct baton_work_claims *claims = NULL;
+	const struct baton_work_ask ask = {.queue = BATON_STR("q"), .claims = 9, .max = 9};
+	const char *put = "SELECT baton.put('q', 'x', NULL, '{\"key\": \"k\"}')";
+	PGconn *user = user_of(b);
+	assert_true(does(user, put));
+	assert_true(does(user, put));
+	assert_false(does(user, "SELECT baton.put('q', 'x', 'l', '{\"key\": \"k\"}')"));
+	assert_false(does(user, "SELECT baton.put('q', 'x', NULL, '{\"key\": \"\"}')"));
+	PQfinish(user);
+	assert_int_equal(cluster_number(b->where, "SELECT count(*) FROM baton.jobs "
+	                                          "WHERE key = 'k' AND lane IS NULL"),
+	                 2);
+	assert_int_equal(baton_work_claim(b->store, &ask, &claims), BATON_OK);
+	assert_int_equal(claims->count, 1);
+	assert_int_equal(claims->claims[0].key.len, 1);
+	baton_work_claims_free(claims);
+	/* The same shard as a lane of that name. */
+	assert_int_equal(put_into(b->store, "k", "y"), BATON_OK);
+	assert_int_equal(cluster_number(b->where, "SELECT count(DISTINCT shard) FROM baton.batch"),
+	                 1);
+}
+
+/* A store as the version before there were keys made it, with something put into it. */
+static void version_3(const char *where)
+{
+	for (int step = 1; step <= 3; step++)
+		cluster_run(where, baton_store_tables(step));
+	cluster_run(where, "INSERT INTO baton.state(one, version, name, made, runner, place) "
+	                   "VALUES(1, 3, decode(md5('x'), 'hex'), 0, 0, '')");
+	cluster_run(where, "SELECT baton.put_many('q', ARRAY['1', '2'], 'x')");
+}
+
+static void what_was_put_before_there_were_keys_is_there(void **state)
+{
+	(void)state;
+	struct bench old = {.store = NULL};
+	cluster_database(served_cluster(), old.where, sizeof old.where);
+	version_3(old.where);
+	old.store = open_as(old.where);
+	assert_next(&old, "1");
+	assert_next(&old, "2");
+	struct baton_queue_info info;
+	assert_int_equal(baton_queue_get(old.store, BATON_STR("q"), &info), BATON_OK);
+	assert_int_equal(info.policy.key_limit, 1);
+	assert_int_equal(info.policy.hold_on_retry, BATON_HOLD_KEEP);
+	uint64_t faults = 1;
+	assert_int_equal(baton_store_check(old.store, NULL, NULL, &faults), BATON_OK);
+	assert_int_equal(faults, 0);
+	baton_store_close(old.store);
+	cluster_drop(served_cluster(), old.where);
+}
+
 /* Threads that put into a few lanes, each through a store of its own. */
 #define WRITERS 4
 #define PUTS 150 /* of each, in a long run */
@@ -547,6 +602,8 @@ int main(void)
 		SERVED_TEST(two_who_put_into_two_lanes_the_other_way_round_do_not_stop_each_other),
 		SERVED_TEST(what_a_user_puts_is_there_if_he_commits),
 		SERVED_TEST(a_queue_that_a_user_makes_is_as_any_other),
+		SERVED_TEST(a_user_puts_with_a_key),
+		SERVED_TEST(what_was_put_before_there_were_keys_is_there),
 		SERVED_TEST(concurrent_writers_lose_nothing_and_keep_the_order_of_their_lanes),
 		SERVED_TEST(
 			a_completion_in_a_users_transaction_is_refused_once_another_has_the_work),

@@ -206,6 +206,53 @@ static void the_cost_of_a_life_does_not_grow(void **state)
 	}
 }
 
+/* What a job of another key costs when so many wait for the one that is held. */
+static struct cost beside(struct world *w, uint32_t limit, size_t waiting)
+{
+	static const struct baton_str payload = {"x", 1};
+	struct baton_batch hot = {.queue = BATON_STR("q"),
+	                          .key = BATON_STR("hot"),
+	                          .payloads = &payload,
+	                          .count = 1};
+	struct baton_batch other = hot;
+	struct baton_put put;
+	struct baton_queue_policy p = baton_queue_policy_default();
+	struct baton_work_ended ended;
+	p.key_limit = limit;
+	other.key = BATON_STR("other");
+	world_open(w);
+	assert_ok(baton_queue_set(w->store, BATON_STR("q"), &p));
+	for (size_t i = 0; i < waiting + limit; i++)
+		assert_ok(baton_work_put(w->store, &hot, 1, &put));
+	baton_work_claims_free(claim_many(w->store, "q", limit));
+	spent(w->store);
+	assert_ok(baton_work_put(w->store, &hot, 1, &put));
+	assert_ok(baton_work_put(w->store, &other, 1, &put));
+	struct baton_work_claims *claims = claim_many(w->store, "q", 1);
+	const struct baton_work_end end = {.proof = claims->claims[0].proof, .how = BATON_COMPLETE};
+	assert_int_equal(claims->claims[0].key.len, 5);
+	assert_ok(baton_work_end(w->store, &end, 1, &ended));
+	baton_work_claims_free(claims);
+	struct cost c = spent(w->store);
+	world_close(w);
+	world_remove(w->path);
+	return c;
+}
+
+static void a_hot_key_costs_others_nothing(void **state)
+{
+	struct world *w = *state;
+	w->sync = BATON_STORE_RELAXED;
+	for (uint32_t limit = 1; limit <= 100; limit += 99) {
+		struct cost few = beside(w, limit, 2);
+		struct cost many = beside(w, limit, soak_scale(2000, 100000));
+		print_message("# limit %u: %d and %d steps, %d and %d pages\n", limit,
+		              (int)few.steps, (int)many.steps, (int)few.pages, (int)many.pages);
+		assert_true(many.steps * 10 <= few.steps * 11);
+		assert_true(many.pages <= few.pages * 2);
+	}
+}
+
 #define SHARDS 1000
 
 /* What a tick of so many shards costs, of which so many have something, one batch each. */
@@ -271,6 +318,7 @@ int main(void)
 	skips_repair();
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(the_cost_of_a_life_does_not_grow),
+		WORLD_TEST(a_hot_key_costs_others_nothing),
 		WORLD_TEST(a_shard_that_has_nothing_costs_a_tick_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,6 +47,7 @@ static const struct same same[] = {
          "NULL, '{\"source\": \"%s\", \"delivery\": \"after_commit\"}'"},
 	{{.lane = {"l", 1}, .slot = BATON_JOIN, .group = {"g", 1}},
          "'l', '{\"source\": \"%s\", \"slot\": \"join\", \"group\": \"g\"}'"},
+	{{.key = {"k", 1}}, "NULL, '{\"source\": \"%s\", \"key\": \"k\"}'"},
 	{{.delay = {INT64_C(90500000000)}}, "NULL, '{\"source\": \"%s\", \"delay\": \"90.5 s\"}'"},
 };
 

@@ -1,0 +1,98 @@
+/* The backend's side of a handoff: a process that gets the connections of a service. */
+#ifndef BATON_BACKEND_H
+#define BATON_BACKEND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <baton/alloc.h>
+#include <baton/api.h>
+#include <baton/err.h>
+#include <baton/log.h>
+#include <baton/str.h>
+#include <baton/time.h>
+
+BATON_BEGIN
+
+struct baton_backend;
+
+/* A connection, and who is at its other end. */
+struct baton_connection {
+	int fd;      /* a blocking stream; baton_connection_take() */
+	bool handed; /* by a handoff; else the client reconnected */
+	uint64_t id; /* of the broker; 0 if the client did not say */
+	struct baton_str service;
+	struct baton_str auth_token; /* what the client sent as such; may be empty */
+	struct baton_str queue;      /* and lane: what the client asked for; may be empty */
+	struct baton_str lane;
+	struct baton_str version; /* of the client */
+	int32_t pid;              /* as the kernel says */
+	uint32_t uid;
+	uint32_t gid;
+};
+
+/* All zeros but for the service is a backend as most want it. */
+struct baton_backend_options {
+	const char *folder;       /* of the broker; NULL: as <baton/broker.h> says */
+	struct baton_str service; /* [a-z0-9-]{1,64} */
+	uint64_t generation;      /* of several backends of a service the one with the highest gets
+	                             its connections; 0: the time since boot, so the youngest does */
+	struct baton_str owner;   /* the runner that it speaks for; may be empty */
+	bool repeatable;          /* the first request may be repeated: no Grant is waited for */
+	bool reconnect_only;      /* no handoffs: clients connect to its endpoint */
+	const char *endpoint;     /* NULL: a socket is made beside the broker's. Else it is that of
+	                             a server which is there already and knows nothing of Baton: the
+	                             path of a socket, or tcp:HOST:PORT. Then this backend only
+	                             speaks for it, and gets no connections itself */
+
+	/* Whether the connection is wanted. Nothing was read from it, and nothing may be. NULL: all
+	 * are. Refused, a client reconnects, and is refused there too. */
+	bool (*wants)(const struct baton_connection *connection, void *arg);
+	void *arg;
+
+	const struct baton_log *log;     /* borrowed; NULL: none */
+	const struct baton_alloc *alloc; /* NULL: that of the C library */
+};
+
+/* Registers with the broker.
+ *
+ * BATON_NOT_FOUND: no broker runs there. BATON_STALE: a newer backend of the service is there.
+ * BATON_TIMEOUT: the broker does not answer. BATON_INVALID: an option, or the broker's folder.
+ * BATON_FULL: the broker takes no more. BATON_SYSTEM, BATON_NO_MEMORY.
+ * *ret is untouched unless BATON_OK. One thread at a time; not across fork(). */
+BATON_API enum baton_err baton_backend_open(const struct baton_backend_options *options,
+                                            struct baton_backend **ret);
+
+/* The next connection: one that the broker has handed over and granted, or a client that has
+ * reconnected. If the broker goes, what was not granted is shut down unread, and the backend
+ * registers again when there is a broker.
+ *
+ * BATON_OK:      *ret is the caller's, ended by baton_connection_free().
+ * BATON_TIMEOUT: there was none for `wait`; of 0 it looks and does not wait.
+ * BATON_STALE:   a newer backend of the service was there when this one registered again. Clients
+ *                that reconnect are still taken by calling it again.
+ * BATON_SYSTEM, BATON_NO_MEMORY. */
+BATON_API enum baton_err baton_backend_accept(struct baton_backend *backend,
+                                              struct baton_duration wait,
+                                              struct baton_connection **ret);
+
+/* A descriptor that can be read whenever baton_backend_accept() has something to do, for loops that
+ * wait for other things too. Lives as long as the backend. */
+BATON_API int baton_backend_fd(const struct baton_backend *backend);
+
+/* Where clients reconnect. Lives as long as the backend. */
+BATON_API const char *baton_backend_endpoint(const struct baton_backend *backend);
+
+/* Leaves the broker. What was not granted is shut down; connections that were given out stay. NULL
+ * is fine. */
+BATON_API void baton_backend_close(struct baton_backend *backend);
+
+/* The descriptor, which is the caller's from now on. */
+BATON_API int baton_connection_take(struct baton_connection *connection);
+
+/* Closes it, unless it was taken. NULL is fine. */
+BATON_API void baton_connection_free(struct baton_connection *connection);
+
+BATON_END
+
+#endif

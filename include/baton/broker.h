@@ -1,0 +1,145 @@
+/* A broker: hands the connections of clients over to the processes that own them.
+ *
+ * A client connects to the broker's socket and names a service. The broker passes the open
+ * connection to the backend of that service and leaves the data path; when that does not work, the
+ * client reconnects to the backend's own endpoint. <baton/client.h> and <baton/backend.h> are the
+ * other two sides.
+ *
+ * The sockets lie in a folder of this user alone, and nobody else is talked to. */
+#ifndef BATON_BROKER_H
+#define BATON_BROKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <baton/alloc.h>
+#include <baton/api.h>
+#include <baton/err.h>
+#include <baton/log.h>
+#include <baton/str.h>
+#include <baton/time.h>
+
+BATON_BEGIN
+
+struct baton_broker;
+
+/* The longest name of a service, which is of [a-z0-9-]. */
+#define BATON_SERVICE_MAX 64
+
+#define BATON_BROKER_ACK_MS 5000
+#define BATON_BROKER_HELLO_MS 30000
+#define BATON_BROKER_PARK_MS 5000
+#define BATON_BROKER_PENDING_MAX 1024
+#define BATON_BROKER_CLIENTS_MAX 65536
+
+/* Where a lane is. */
+struct baton_broker_place {
+	char owner[BATON_NAME_MAX + 1];    /* the runner that has its shard; "": nobody does */
+	char endpoint[BATON_NAME_MAX + 1]; /* of that one, where clients find it if none of its
+	                                      backends is registered here; may be "" */
+};
+
+/* All zeros is a broker as most want it. */
+struct baton_broker_options {
+	const char *folder;          /* where its sockets are; NULL: that of $BATON_BROKER, else the
+	                               folder baton in $XDG_RUNTIME_DIR, else one of this user's */
+	struct baton_duration ack;   /* for a backend to acknowledge; 0: BATON_BROKER_ACK_MS */
+	struct baton_duration hello; /* for a client to say what it wants, and for a backend to
+	                                register; 0: BATON_BROKER_HELLO_MS */
+	struct baton_duration park; /* how long clients wait for a service whose backend is gone; 0:
+	                               BATON_BROKER_PARK_MS */
+	uint32_t pending_max;       /* connections on their way at once; beyond that clients
+	                               reconnect; 0: BATON_BROKER_PENDING_MAX */
+	uint32_t clients_max;       /* clients that have not been answered; beyond that they are
+	                               refused; 0: BATON_BROKER_CLIENTS_MAX */
+
+	/* Says where a lane is, for clients that ask for one instead of a service. Called by a
+	 * thread of the broker's own, one at a time; it may take as long as it wants, but clients
+	 * wait no longer than `park`, and baton_broker_close() waits for it.
+	 *
+	 * BATON_OK: *ret, which is zeros before. BATON_NOT_FOUND: there is no such queue. Anything
+	 * else: it is not known now. NULL: there are no lanes here. */
+	enum baton_err (*where)(void *arg, struct baton_str queue, struct baton_str lane,
+	                        struct baton_broker_place *ret);
+	void *arg;
+
+	const struct baton_log *log;     /* borrowed; NULL: none */
+	const struct baton_alloc *alloc; /* NULL: that of the C library */
+};
+
+/* Opens a broker: from here on clients and backends can connect.
+ *
+ * BATON_BUSY:    another broker runs in that folder, or somebody else listens there.
+ * BATON_INVALID: the folder is no absolute path, belongs to somebody else, or is open to others; or
+ *                something that is no socket is in the way.
+ * BATON_SYSTEM, BATON_NO_MEMORY. *ret is untouched unless BATON_OK.
+ * One thread at a time; not across fork(). */
+BATON_API enum baton_err baton_broker_open(const struct baton_broker_options *options,
+                                           struct baton_broker **ret);
+
+/* Works until baton_broker_stop() is called. Then it accepts nobody else, ends what is on its way,
+ * which takes no longer than a backend has to acknowledge, and returns.
+ *
+ * BATON_OK. BATON_SYSTEM: it cannot wait for events; errno says why. */
+BATON_API enum baton_err baton_broker_run(struct baton_broker *broker);
+
+/* Makes baton_broker_run() return; if it is called before, at once. From any thread, and from a
+ * signal handler. */
+BATON_API void baton_broker_stop(struct baton_broker *broker);
+
+/* Closes everything and removes the sockets. NULL is fine. */
+BATON_API void baton_broker_close(struct baton_broker *broker);
+
+/* The folder of its sockets. Lives as long as the broker. */
+BATON_API const char *baton_broker_folder(const struct baton_broker *broker);
+
+/* One backend as the broker sees it. */
+struct baton_broker_backend {
+	struct baton_str service;
+	struct baton_str endpoint; /* empty: clients cannot reconnect */
+	struct baton_str owner;    /* the runner that it speaks for; empty: none */
+	uint64_t generation;
+	int32_t pid;
+	bool current;     /* it gets the connections of its service */
+	bool takes;       /* connections are handed over to it */
+	bool repeatable;  /* without waiting for a Grant */
+	bool adopted;     /* somebody else speaks for it */
+	uint64_t pending; /* on their way to it */
+	uint64_t granted;
+	uint64_t failed;
+	struct baton_duration retry_after; /* until it is offered connections again; 0: it is */
+};
+
+struct baton_broker_counter {
+	struct baton_str name;
+	uint64_t value;
+};
+
+/* What a broker tells about itself. */
+struct baton_broker_status {
+	struct baton_str version;
+	int32_t pid;
+	const struct baton_broker_backend *backends; /* by service, the current ones first */
+	size_t backends_count;
+	const struct baton_broker_counter *counters;
+	size_t counters_count;
+	struct baton_duration latency_p50; /* from the offer to the grant, of the last ones */
+	struct baton_duration latency_p99;
+};
+
+/* Asks the broker of that folder (NULL: as above) about itself, for at most `wait`.
+ *
+ * BATON_OK: *ret is the caller's, ended by baton_broker_status_free().
+ * BATON_NOT_FOUND: none runs there. BATON_TIMEOUT. BATON_INVALID: the folder, or who listens there,
+ * is not this user's, or what it says makes no sense. BATON_SYSTEM, BATON_NO_MEMORY.
+ * *ret is untouched unless BATON_OK. Any thread. */
+BATON_API enum baton_err baton_broker_look(const char *folder, struct baton_duration wait,
+                                           struct baton_broker_status **ret);
+
+/* NULL is fine. */
+BATON_API void baton_broker_status_free(struct baton_broker_status *status);
+
+BATON_END
+
+#endif

@@ -1,0 +1,162 @@
+/* baton serve: runs the broker. */
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "broker.h"
+#include "command.h"
+#include "moment.h"
+#include "number.h"
+#include "reading.h"
+#include "store.h"
+
+enum {
+	OPTION_ACK = BROKER_NEXT,
+	OPTION_HELLO,
+	OPTION_PARK,
+	OPTION_PENDING,
+	OPTION_STORE
+};
+
+#define PENDING_MAX (1u << 20)
+
+static const struct option options[] = {
+	BROKER_OPTIONS,
+	{"ack-timeout", required_argument, NULL, OPTION_ACK},
+	{"hello-timeout", required_argument, NULL, OPTION_HELLO},
+	{"park", required_argument, NULL, OPTION_PARK},
+	{"pending", required_argument, NULL, OPTION_PENDING},
+	{"store", required_argument, NULL, OPTION_STORE},
+	{"verbose", no_argument, NULL, 'v'},
+	{0},
+};
+
+struct request {
+	struct baton_broker_options options;
+	struct baton_log log;
+	struct store store;
+	bool lanes; /* of that store */
+};
+
+static bool take(void *arg, int option, const char *value)
+{
+	const struct span_limits any = {{1000000}, baton_duration_s(3600)};
+	struct request *r = arg;
+	switch (option) {
+	case OPTION_BROKER:
+		r->options.folder = value;
+		return true;
+	case OPTION_ACK:
+		return span_parse("--ack-timeout", value, &any, &r->options.ack);
+	case OPTION_HELLO:
+		return span_parse("--hello-timeout", value, &any, &r->options.hello);
+	case OPTION_PARK:
+		return span_parse("--park", value, &any, &r->options.park);
+	case OPTION_PENDING:
+		return number_parse("pending", value, PENDING_MAX, &r->options.pending_max);
+	case OPTION_STORE:
+		r->store.given = value;
+		r->lanes = true;
+		return true;
+	default:
+		r->log.level = BATON_LOG_DEBUG;
+		return true;
+	}
+}
+
+/* Set while there is a broker that a signal may stop. */
+static _Atomic(struct baton_broker *) broker;
+static _Atomic bool told; /* a signal has come */
+
+/* The first ends it in order, the second at once: a store may hang for ever. */
+static void on_signal(int number)
+{
+	struct baton_broker *b = atomic_load(&broker);
+	(void)number;
+	if (atomic_exchange(&told, true))
+		_exit(EX_TEMPFAIL);
+	if (b)
+		baton_broker_stop(b);
+}
+
+static void listen_for_signals(void)
+{
+	const struct sigaction action = {.sa_handler = on_signal};
+	const struct sigaction ignored = {.sa_handler = SIG_IGN};
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGHUP, &ignored, NULL);
+	sigaction(SIGPIPE, &ignored, NULL);
+}
+
+/* As many descriptors as the system allows: every client needs one. */
+static void raise_limit(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+/* Called by the broker's thread for lanes. */
+static enum baton_err where(void *arg, struct baton_str queue, struct baton_str lane,
+                            struct baton_broker_place *ret)
+{
+	const struct request *r = arg;
+	struct baton_where found;
+	enum baton_err e = baton_lane_where(r->store.handle, queue, lane, &found);
+	if (e == BATON_OK && found.owned) {
+		memcpy(ret->owner, found.runner.name, sizeof ret->owner);
+		memcpy(ret->endpoint, found.runner.endpoint, sizeof ret->endpoint);
+	}
+	return e;
+}
+
+static int run(struct request *r)
+{
+	struct baton_broker *b = NULL;
+	listen_for_signals();
+	raise_limit();
+	if (r->lanes) {
+		int status = store_open(&r->store, STORE_EXISTING);
+		if (status != EX_OK)
+			return status;
+		r->options.where = where;
+		r->options.arg = r;
+	}
+	r->options.log = &r->log;
+	enum baton_err e = baton_broker_open(&r->options, &b);
+	if (e != BATON_OK)
+		return broker_fail(e);
+	BATON_LOG(&r->log, BATON_LOG_INFO, "serving",
+	          baton_field_str("broker", baton_str_z(baton_broker_folder(b))),
+	          baton_field_int("pid", getpid()));
+	atomic_store(&broker, b);
+	if (atomic_load(&told))
+		baton_broker_stop(b);
+	e = baton_broker_run(b);
+	int status = e == BATON_OK ? EX_OK : broker_fail(e);
+	atomic_store(&broker, NULL);
+	baton_broker_close(b);
+	return status;
+}
+
+int cmd_serve(struct out *out, int argc, char **argv)
+{
+	struct request r = {
+		.log = {.fd = STDERR_FILENO, .level = BATON_LOG_INFO, .format = BATON_LOG_LOGFMT},
+	};
+	struct operands none = {.max = 0};
+	const struct reading reading = {options, &none, take, &r};
+	int status;
+	if (!reading_do(&reading, out, argc, argv, &status))
+		return status;
+	status = run(&r);
+	store_close(&r.store);
+	return status;
+}

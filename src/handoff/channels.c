@@ -1,0 +1,175 @@
+/* Backends: who registers, and what they say. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <baton/version.h>
+
+#include "base/mem.h"
+#include "handoff/packet.h"
+#include "handoff/state.h"
+
+/* How many packets of one backend are read before others have their turn. */
+#define TURN 64
+
+/* Removes what dead backends have left in the broker's folder; a process that is about to end may
+ * still listen there, and then it is tried again later. */
+static void leftovers_sweep(struct baton_broker *b)
+{
+	for (size_t i = 0; i < b->leftovers_count;)
+		if (site_sweep(b->leftovers[i]))
+			memcpy(b->leftovers[i], b->leftovers[--b->leftovers_count],
+			       sizeof b->leftovers[i]);
+		else
+			i++;
+}
+
+static void leftover_add(struct baton_broker *b, const struct channel *channel)
+{
+	size_t len = strlen(b->site.folder);
+	if (strncmp(channel->endpoint, b->site.folder, len) != 0 || channel->endpoint[len] != '/' ||
+	    strlen(channel->endpoint) > SITE_PATH_MAX || b->leftovers_count == LEFTOVERS_MAX)
+		return;
+	snprintf(b->leftovers[b->leftovers_count++], SITE_PATH_MAX + 1, "%.*s", SITE_PATH_MAX,
+	         channel->endpoint);
+}
+
+void channels_add(struct baton_broker *b, int fd)
+{
+	leftovers_sweep(b);
+	struct channel *c =
+		b->channels_count < CHANNELS_MAX ? mem_new(b->alloc, 1, sizeof *c) : NULL;
+	if (!c) {
+		close(fd);
+		return;
+	}
+	c->source = (struct source){.kind = SOURCE_CHANNEL, .fd = fd};
+	c->until = baton_mono_add(broker_now(b), b->hello);
+	links_init(&c->source.links);
+	links_init(&c->of_service);
+	b->channels_count++;
+	if (site_peer(fd, &c->who) != BATON_OK || c->who.uid != geteuid() ||
+	    !source_watch(b, &c->source, EPOLLIN)) {
+		channels_end(b, c, FALLBACK_ACK_TIMEOUT);
+		return;
+	}
+	links_append(&b->waiting, &c->source.links);
+}
+
+void channels_end(struct baton_broker *b, struct channel *channel, enum fallback_reason reason)
+{
+	if (channel->source.fd < 0)
+		return;
+	if (channel->service) {
+		passings_drop(b, channel, reason);
+		leftover_add(b, channel);
+		BATON_LOG(b->log, BATON_LOG_INFO, "backend gone",
+		          baton_field_str("service", baton_str_z(channel->service->name)),
+		          baton_field_uint("generation", channel->generation),
+		          baton_field_int("pid", channel->who.pid));
+	}
+	links_remove(&channel->of_service);
+	b->channels_count--;
+	source_end(b, &channel->source);
+}
+
+static void answer(struct baton_broker *b, struct channel *c, bool accepted, const char *detail)
+{
+	const struct wire_handoff m = {
+		.kind = WIRE_REGISTERED,
+		.is.registered = {accepted, baton_str_z(detail), c->id, baton_str_z(BATON_VERSION)},
+	};
+	if (packet_send(c->source.fd, &m, -1) != PACKET_DONE || !accepted)
+		channels_end(b, c, FALLBACK_ACK_TIMEOUT);
+}
+
+/* Whether a backend may have the service; "" or why not. */
+static const char *objection(const struct service *service, uint64_t generation, char text[128])
+{
+	const struct channel *now = services_current(service);
+	text[0] = '\0';
+	if (now && now->generation >= generation)
+		snprintf(text, 128, "%s of the service has generation %llu already",
+		         now->generation == generation ? "another backend" : "a newer backend",
+		         (unsigned long long)now->generation);
+	return text;
+}
+
+static void registration(struct baton_broker *b, struct channel *c, const struct wire_register *r)
+{
+	char why[128];
+	struct service *service;
+	if (services_make(b, r->service, &service) != BATON_OK) {
+		answer(b, c, false, baton_err_detail());
+		return;
+	}
+	if (objection(service, r->generation, why)[0] != '\0') {
+		answer(b, c, false, why);
+		return;
+	}
+	c->id = ++b->backend_ids;
+	c->service = service;
+	c->generation = r->generation;
+	c->capabilities = r->capabilities;
+	memcpy(c->endpoint, r->endpoint.ptr ? r->endpoint.ptr : "", r->endpoint.len);
+	memcpy(c->owner, r->owner.ptr ? r->owner.ptr : "", r->owner.len);
+	links_remove(&c->source.links);
+	links_append(&b->channels, &c->source.links);
+	links_append(&service->channels, &c->of_service);
+	BATON_LOG(b->log, BATON_LOG_INFO, "backend registered",
+	          baton_field_str("service", r->service),
+	          baton_field_uint("generation", r->generation),
+	          baton_field_str("endpoint", r->endpoint), baton_field_int("pid", c->who.pid));
+	answer(b, c, true, "");
+	if (c->source.fd >= 0)
+		peers_unpark(b, service);
+}
+
+static void broken(struct baton_broker *b, struct channel *c, const char *why)
+{
+	b->counts[COUNT_BROKEN]++;
+	BATON_LOG(b->log, BATON_LOG_WARN, "backend cut off", baton_field_int("pid", c->who.pid),
+	          baton_field_str("why", baton_str_z(why)));
+	channels_end(b, c, FALLBACK_INTEGRITY_MISMATCH);
+}
+
+static void packet_take(struct baton_broker *b, struct channel *c, const struct packet *packet)
+{
+	const struct wire_handoff *m = &packet->message;
+	if (packet->fd >= 0) {
+		close(packet->fd);
+		broken(b, c, "it sent a descriptor");
+	} else if (m->kind == WIRE_REGISTER && !c->service) {
+		registration(b, c, &m->is.registration);
+	} else if (m->kind == WIRE_ACK && c->service) {
+		passings_ack(b, c, &m->is.ack);
+	} else {
+		broken(b, c, "it sent a message that is not a backend's");
+	}
+}
+
+void channels_event(struct baton_broker *b, struct channel *channel)
+{
+	for (int i = 0; i < TURN && channel->source.fd >= 0; i++) {
+		struct packet packet;
+		arena_reset(&b->arena);
+		switch (packet_receive(channel->source.fd, b->room, &b->arena, &packet)) {
+		case PACKET_DONE:
+			packet_take(b, channel, &packet);
+			break;
+		case PACKET_NOT_NOW:
+			return;
+		case PACKET_STRANGE:
+			broken(b, channel, "it sent something that is no message");
+			break;
+		case PACKET_HUNG_UP:
+		case PACKET_DENIED:
+		case PACKET_FAILED:
+			channels_end(b, channel, FALLBACK_ACK_TIMEOUT);
+			break;
+		}
+	}
+}

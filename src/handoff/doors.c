@@ -1,0 +1,68 @@
+/* Who comes in, and what is done when descriptors run out. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "handoff/state.h"
+
+/* How many are accepted before others have their turn. */
+#define TURN 64
+#define PAUSE_MS 100
+
+void doors_pause(struct baton_broker *b, bool pause)
+{
+	b->paused = pause;
+	if (pause)
+		b->paused_until = baton_mono_add(broker_now(b), baton_duration_ms(PAUSE_MS));
+	source_change(b, &b->clients, pause ? 0 : EPOLLIN);
+	source_change(b, &b->backends, pause ? 0 : EPOLLIN);
+}
+
+/* Nobody can be accepted: one is told so through the descriptor that is kept for it. */
+static void refuse_one(struct baton_broker *b, int listener)
+{
+	bool refused = false;
+	if (b->reserve >= 0) {
+		close(b->reserve);
+		int fd = site_accept(listener);
+		if (fd >= 0 && listener == b->clients.fd)
+			peers_turn_away(b, fd);
+		if (fd >= 0)
+			close(fd);
+		b->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		refused = fd >= 0 && b->reserve >= 0;
+	} else {
+		b->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	}
+	pressure_failed(&b->pressure, refused);
+	if (!refused)
+		doors_pause(b, true);
+}
+
+static uint64_t fds_used(const struct baton_broker *b)
+{
+	return (uint64_t)b->peers_count + b->channels_count + b->passings_count;
+}
+
+void doors_event(struct baton_broker *b, struct source *source)
+{
+	for (int i = 0; i < TURN && !b->paused; i++) {
+		int fd = site_accept(source->fd);
+		if (fd < 0 &&
+		    (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
+			refuse_one(b, source->fd);
+			return;
+		}
+		if (fd < 0 && errno != ECONNABORTED && errno != EINTR)
+			return;
+		if (fd < 0)
+			continue;
+		pressure_accepted(&b->pressure, fds_used(b));
+		if (source->kind == SOURCE_CLIENTS)
+			peers_add(b, fd);
+		else
+			channels_add(b, fd);
+	}
+}

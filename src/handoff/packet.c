@@ -1,0 +1,200 @@
+/* Packets of a channel. */
+#include "handoff/packet.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "wire/frame.h"
+
+/* A message that should have none may have a few descriptors; they are closed. */
+#define FDS_MAX 8
+
+static enum packet_got sent(ssize_t n)
+{
+	if (n >= 0)
+		return PACKET_DONE;
+	switch (errno) {
+	case EAGAIN:
+	case ENOBUFS:
+	case ETOOMANYREFS:
+		return PACKET_NOT_NOW;
+	case EPERM:
+	case EACCES:
+		return PACKET_DENIED;
+	case ENOMEM:
+		return PACKET_FAILED;
+	default:
+		return PACKET_HUNG_UP;
+	}
+}
+
+static enum packet_got send_bytes(int channel, struct baton_str bytes, int fd)
+{
+	union {
+		char room[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {.room = ""};
+	struct iovec iov = {(void *)bytes.ptr, bytes.len};
+	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+	if (fd >= 0) {
+		m.msg_control = control.room;
+		m.msg_controllen = sizeof control.room;
+		struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof fd);
+		memcpy(CMSG_DATA(c), &fd, sizeof fd);
+	}
+	ssize_t n;
+	do
+		n = sendmsg(channel, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return sent(n);
+}
+
+static uint64_t correlation_of(const struct wire_handoff *m)
+{
+	switch (m->kind) {
+	case WIRE_OFFER:
+		return m->is.offer.correlation;
+	case WIRE_ACK:
+		return m->is.ack.correlation;
+	case WIRE_GRANT:
+		return m->is.grant.correlation;
+	case WIRE_REGISTER:
+	case WIRE_REGISTERED:
+	case WIRE_WELCOME:
+		break;
+	}
+	return 0;
+}
+
+static enum wire_kind kind_of(enum wire_handoff_kind kind)
+{
+	switch (kind) {
+	case WIRE_OFFER:
+	case WIRE_REGISTER:
+		return WIRE_REQUEST;
+	case WIRE_ACK:
+	case WIRE_REGISTERED:
+		return WIRE_RESPONSE;
+	case WIRE_GRANT:
+	case WIRE_WELCOME:
+		break;
+	}
+	return WIRE_EVENT;
+}
+
+enum packet_got packet_send(int channel, const struct wire_handoff *message, int fd)
+{
+	AUTO(buf_done) struct buf payload;
+	AUTO(buf_done) struct buf packet;
+	buf_init(&payload, baton_alloc_libc(), WIRE_PACKET_MAX);
+	buf_init(&packet, baton_alloc_libc(), WIRE_PACKET_MAX);
+	if (wire_handoff_encode(message, &payload) != BATON_OK)
+		return PACKET_FAILED;
+	struct wire_envelope envelope = {
+		.kind = kind_of(message->kind),
+		.protocol = WIRE_HANDOFF,
+		.payload = buf_str(&payload),
+		.request_id = correlation_of(message),
+	};
+	if (wire_envelope_encode(&envelope, &packet) != BATON_OK)
+		return PACKET_FAILED;
+	enum packet_got got = send_bytes(channel, buf_str(&packet), fd);
+	/* There may be a token in it. */
+	explicit_bzero(payload.data, payload.len);
+	explicit_bzero(packet.data, packet.len);
+	return got;
+}
+
+/* Takes the descriptors of a message: the only one, or none. False: there are others, or some did
+ * not get through; all are closed. */
+static bool take_fd(struct msghdr *m, int *ret_fd)
+{
+	int fds[FDS_MAX];
+	size_t count = 0;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < n && count < FDS_MAX; i++, count++)
+			memcpy(&fds[count], CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+	}
+	if (count <= 1 && !(m->msg_flags & MSG_CTRUNC)) {
+		*ret_fd = count == 1 ? fds[0] : -1;
+		return true;
+	}
+	for (size_t i = 0; i < count; i++)
+		close(fds[i]);
+	return false;
+}
+
+static ssize_t receive_bytes(int channel, struct msghdr *m)
+{
+	ssize_t n;
+	/* A side that goes with something unread says so before what it sent can be read. */
+	do
+		n = recvmsg(channel, m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	while (n < 0 && (errno == EINTR || errno == ECONNRESET));
+	return n;
+}
+
+static bool decode(struct baton_str bytes, struct arena *arena, struct packet *ret)
+{
+	struct wire_envelope envelope;
+	if (wire_envelope_decode(bytes, arena, &envelope) != BATON_OK ||
+	    envelope.protocol != WIRE_HANDOFF ||
+	    wire_handoff_decode(envelope.payload, arena, &ret->message) != BATON_OK)
+		return false;
+	ret->request_id = envelope.request_id;
+	return envelope.kind == kind_of(ret->message.kind) &&
+	       envelope.request_id == correlation_of(&ret->message);
+}
+
+enum packet_got packet_receive(int channel, char *room, struct arena *arena, struct packet *ret)
+{
+	union {
+		char room[CMSG_SPACE(FDS_MAX * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = {room, WIRE_PACKET_MAX + 1};
+	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+	m.msg_control = control.room;
+	m.msg_controllen = sizeof control.room;
+	ssize_t n = receive_bytes(channel, &m);
+	if (n < 0)
+		return errno == EAGAIN ? PACKET_NOT_NOW : PACKET_HUNG_UP;
+	struct packet got = {.fd = -1};
+	bool fair = take_fd(&m, &got.fd);
+	if (n == 0 && got.fd < 0 && fair)
+		return PACKET_HUNG_UP;
+	if (fair && n <= (ssize_t)WIRE_PACKET_MAX &&
+	    decode((struct baton_str){room, (size_t)n}, arena, &got)) {
+		*ret = got;
+		return PACKET_DONE;
+	}
+	if (got.fd >= 0)
+		close(got.fd);
+	return PACKET_STRANGE;
+}
+
+enum packet_got frame_send(int fd, const struct wire_envelope *envelope)
+{
+	AUTO(buf_done) struct buf frame;
+	ssize_t n;
+	buf_init(&frame, baton_alloc_libc(), WIRE_FRAME_MAX);
+	if (wire_frame_encode(envelope, &frame) != BATON_OK)
+		return PACKET_FAILED;
+	do
+		n = send(fd, frame.data, frame.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	explicit_bzero(frame.data, frame.len);
+	if (n >= 0 && (size_t)n < frame.len)
+		return PACKET_NOT_NOW;
+	return sent(n);
+}

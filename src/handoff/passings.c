@@ -1,0 +1,249 @@
+/* Connections on their way to a backend. */
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/fail.h"
+#include "base/mem.h"
+#include "handoff/packet.h"
+#include "handoff/state.h"
+
+enum baton_err passings_init(struct baton_broker *b, uint32_t max, int64_t ack_ms)
+{
+	const struct tokens_policy policy = {TOKENS_TTL_MS, max, TOKENS_TRIES};
+	enum baton_err e = tokens_init(&b->tokens, b->alloc, policy, token_source_system());
+	if (e == BATON_OK)
+		e = acks_init(&b->acks, b->alloc, &b->tokens, ack_ms, max);
+	if (e == BATON_OK)
+		e = chains_init(&b->by_connection, b->alloc, max);
+	if (e != BATON_OK)
+		return e;
+	b->passings = mem_new(b->alloc, max, sizeof *b->passings);
+	if (!b->passings)
+		return fail_memory(max * sizeof *b->passings, "connections");
+	b->passings_max = max;
+	for (uint32_t i = 0; i < max; i++)
+		b->passings[i] = (struct passing){.fd = -1, .next_free = i + 1};
+	return BATON_OK;
+}
+
+void passings_done(struct baton_broker *b)
+{
+	for (uint32_t i = 0; b->passings && i < b->passings_max; i++)
+		if (b->passings[i].state != 0)
+			close(b->passings[i].fd);
+	if (b->passings) {
+		explicit_bzero(b->passings, b->passings_max * sizeof *b->passings);
+		mem_free(b->alloc, b->passings, b->passings_max, sizeof *b->passings);
+	}
+	acks_done(&b->acks);
+	tokens_done(&b->tokens);
+	chains_done(&b->by_connection);
+}
+
+static struct passing *passing_find(struct baton_broker *b, uint64_t connection)
+{
+	uint32_t i = chains_first(&b->by_connection, connection);
+	while (i != CHAINS_END && b->passings[i].connection != connection)
+		i = chains_next(&b->by_connection, i);
+	return i == CHAINS_END ? NULL : &b->passings[i];
+}
+
+/* Gives the place back. The descriptor is closed: what becomes of the connection was done before. */
+static void passing_end(struct baton_broker *b, struct passing *p)
+{
+	uint32_t place = (uint32_t)(p - b->passings);
+	chains_remove(&b->by_connection, p->connection, place);
+	close(p->fd);
+	p->channel->pending--;
+	b->passings_count--;
+	explicit_bzero(p, sizeof *p);
+	*p = (struct passing){.fd = -1, .next_free = b->passings_free};
+	b->passings_free = place;
+}
+
+/* Takes it back: whoever has a copy of the descriptor finds the connection shut down. */
+static void passing_revoke(struct baton_broker *b, struct passing *p, enum passing_event event,
+                           enum fallback_reason reason)
+{
+	struct channel *channel = p->channel;
+	if (!passing_next(&p->state, event))
+		return;
+	acks_abandon(&b->acks, &p->token, NULL);
+	shutdown(p->fd, SHUT_RDWR);
+	b->reasons[reason]++;
+	channel->failed++;
+	fallback_failed(&channel->attempts, broker_now(b));
+	BATON_LOG(b->log, BATON_LOG_WARN, "connection taken back",
+	          baton_field_uint("connection", p->connection),
+	          baton_field_str("service", baton_str_z(channel->service->name)),
+	          baton_field_str("why", baton_str_z(fallback_name(reason))));
+	passing_end(b, p);
+}
+
+static void latency_keep(struct baton_broker *b, struct baton_duration took)
+{
+	b->latencies[b->latencies_count % LATENCIES] = took.ns;
+	b->latencies_count++;
+}
+
+/* The backend has it: the Grant is sent, and then the copy of the descriptor goes. */
+static void passing_grant(struct baton_broker *b, struct passing *p, struct baton_duration took)
+{
+	struct channel *channel = p->channel;
+	const struct wire_handoff grant = {
+		.kind = WIRE_GRANT,
+		.is.grant = {token_str(&p->token), p->connection},
+	};
+	if (!(channel->capabilities & WIRE_IS_REPEATABLE) &&
+	    packet_send(channel->source.fd, &grant, -1) != PACKET_DONE) {
+		passing_revoke(b, p, PASSING_BROKEN, FALLBACK_ACK_TIMEOUT);
+		return;
+	}
+	CHECK(passing_next(&p->state, PASSING_ACCEPTED));
+	b->counts[COUNT_GRANTED]++;
+	channel->granted++;
+	fallback_succeeded(&channel->attempts);
+	latency_keep(b, took);
+	passing_end(b, p);
+}
+
+static struct passing *passing_add(struct baton_broker *b, struct peer *peer,
+                                   struct channel *channel, const struct token *token)
+{
+	CHECK(b->passings_count < b->passings_max);
+	uint32_t place = b->passings_free;
+	struct passing *p = &b->passings[place];
+	b->passings_free = p->next_free;
+	*p = (struct passing){
+		.state = PASSING_OFFERED,
+		.fd = peer->source.fd,
+		.connection = peer->connection,
+		.channel = channel,
+		.token = *token,
+		.since = broker_now(b),
+	};
+	source_ignore(b, &peer->source);
+	peer->source.fd = -1;
+	chains_add(&b->by_connection, p->connection, place);
+	channel->pending++;
+	b->passings_count++;
+	return p;
+}
+
+static enum fallback_reason reason_of(enum packet_got got)
+{
+	switch (got) {
+	case PACKET_DENIED:
+		return FALLBACK_PERMISSION_DENIED;
+	case PACKET_NOT_NOW:
+	case PACKET_FAILED:
+		return FALLBACK_FD_PRESSURE;
+	case PACKET_DONE:
+	case PACKET_HUNG_UP:
+	case PACKET_STRANGE:
+		break;
+	}
+	return FALLBACK_ACK_TIMEOUT;
+}
+
+void passings_offer(struct baton_broker *b, struct peer *peer, struct channel *channel,
+                    const struct wire_hello *hello, const struct token *token)
+{
+	const struct site_peer who = peer->who;
+	struct passing *p = passing_add(b, peer, channel, token);
+	enum baton_err e = acks_register(&b->acks, token, channel->id, p->connection, p->since);
+	struct baton_mono deadline =
+		baton_mono_add(p->since, baton_duration_ms(b->acks.timeout_ms));
+	const struct wire_handoff offer = {
+		.kind = WIRE_OFFER,
+		.is.offer =
+			{
+				.token = token_str(&p->token),
+				.service = baton_str_z(channel->service->name),
+				.correlation = p->connection,
+				.hello = *hello,
+				.credentials = {(uint32_t)who.pid, who.uid, who.gid},
+				.deadline = (uint64_t)deadline.ns,
+			},
+	};
+	enum packet_got got =
+		e == BATON_OK ? packet_send(channel->source.fd, &offer, p->fd) : PACKET_FAILED;
+	if (got == PACKET_DONE)
+		b->counts[COUNT_OFFERED]++;
+	else
+		passing_revoke(b, p, PASSING_BROKEN, reason_of(got));
+}
+
+/* What the registry says to a token that was right. */
+static void ack_judge(struct baton_broker *b, struct passing *p, const struct wire_ack *ack)
+{
+	struct baton_duration took;
+	switch (acks_acknowledge(&b->acks, &p->token, p->channel->id, broker_now(b), &took)) {
+	case ACK_IN_TIME:
+		if (ack->accepted)
+			passing_grant(b, p, took);
+		else
+			passing_revoke(b, p, PASSING_REFUSED, FALLBACK_PERMISSION_DENIED);
+		break;
+	case ACK_TOO_LATE:
+		passing_revoke(b, p, PASSING_TIMEOUT, FALLBACK_ACK_TIMEOUT);
+		break;
+	case ACK_NOT_PENDING:
+		b->counts[COUNT_STRAY]++;
+		break;
+	}
+}
+
+void passings_ack(struct baton_broker *b, struct channel *channel, const struct wire_ack *ack)
+{
+	const struct token_binding binding = {baton_str_z(channel->service->name),
+	                                      channel->generation, ack->correlation};
+	struct token token;
+	/* What is not of the right length is not right. */
+	if (token_parse(ack->token, &token) != TOKEN_GOOD)
+		memset(&token, 0, sizeof token);
+	struct passing *p = passing_find(b, ack->correlation);
+	enum token_verdict verdict =
+		p && p->channel == channel
+			? tokens_consume(&b->tokens, &binding, &token, broker_now(b))
+			: TOKEN_NOT_PENDING;
+	token_wipe(&token);
+	switch (verdict) {
+	case TOKEN_ACCEPTED:
+		ack_judge(b, p, ack);
+		break;
+	case TOKEN_EXPIRED:
+		passing_revoke(b, p, PASSING_TIMEOUT, FALLBACK_ACK_TIMEOUT);
+		break;
+	case TOKEN_NOT_PENDING:
+		b->counts[COUNT_STRAY]++;
+		break;
+	case TOKEN_MISMATCH:
+		b->counts[COUNT_WRONG_TOKENS]++;
+		if (++channel->wrong >= CHANNEL_WRONG_MAX)
+			channels_end(b, channel, FALLBACK_INTEGRITY_MISMATCH);
+		break;
+	}
+}
+
+void passings_expire(struct baton_broker *b, struct baton_mono now)
+{
+	struct ack_expired expired;
+	while (acks_expire(&b->acks, now, &expired)) {
+		struct passing *p = passing_find(b, expired.tag);
+		if (p)
+			passing_revoke(b, p, PASSING_TIMEOUT, FALLBACK_ACK_TIMEOUT);
+		token_wipe(&expired.token);
+	}
+}
+
+void passings_drop(struct baton_broker *b, struct channel *channel, enum fallback_reason reason)
+{
+	for (uint32_t i = 0; channel->pending > 0 && i < b->passings_max; i++) {
+		struct passing *p = &b->passings[i];
+		if (p->state == PASSING_OFFERED && p->channel == channel)
+			passing_revoke(b, p, PASSING_BROKEN, reason);
+	}
+}

@@ -1,0 +1,270 @@
+/* Clients, until they are answered. */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "handoff/packet.h"
+#include "handoff/state.h"
+#include "wire/admin.h"
+#include "wire/envelope.h"
+
+void peers_end(struct baton_broker *b, struct peer *peer)
+{
+	wire_reader_done(&peer->reader);
+	buf_done(&peer->out);
+	b->peers_count--;
+	source_end(b, &peer->source);
+}
+
+void peers_add(struct baton_broker *b, int fd)
+{
+	struct peer *peer = mem_new(b->alloc, 1, sizeof *peer);
+	if (!peer) {
+		close(fd);
+		return;
+	}
+	peer->source = (struct source){.kind = SOURCE_PEER, .fd = fd};
+	peer->connection = ++b->connections;
+	peer->until = baton_mono_add(broker_now(b), b->hello);
+	links_init(&peer->source.links);
+	wire_reader_init(&peer->reader, b->alloc, WIRE_HELLO_MAX);
+	buf_init(&peer->out, b->alloc, WIRE_FRAME_MAX);
+	b->counts[COUNT_CLIENTS]++;
+	b->peers_count++;
+	bool known = site_peer(fd, &peer->who) == BATON_OK;
+	if (!known || peer->who.uid != geteuid()) {
+		peers_refuse(b, peer, WIRE_PEER_REJECTED, "this broker serves another user",
+		             (struct baton_duration){0});
+	} else if (b->peers_count > b->clients_max) {
+		peers_refuse(b, peer, WIRE_RATE_LIMITED, "too many clients wait for an answer",
+		             baton_duration_ms(100));
+	} else if (!source_watch(b, &peer->source, EPOLLIN)) {
+		peers_end(b, peer);
+	} else {
+		links_append(&b->waiting, &peer->source.links);
+	}
+}
+
+static void refusal_send(struct baton_broker *b, int fd, enum wire_code code, const char *reason,
+                         struct baton_duration retry_after)
+{
+	AUTO(buf_done) struct buf payload;
+	buf_init(&payload, b->alloc, WIRE_HELLO_MAX);
+	const struct wire_reply reply = {
+		.kind = WIRE_REFUSED,
+		.refused =
+			{
+				.reason = baton_str_z(reason),
+				.min_protocol = WIRE_VERSION,
+				.max_protocol = WIRE_VERSION,
+				.code = code,
+				.retry_after_ms = (uint32_t)(retry_after.ns / 1000000),
+			},
+	};
+	b->counts[COUNT_REFUSED]++;
+	if (wire_reply_encode(&reply, &payload) != BATON_OK)
+		return;
+	const struct wire_envelope envelope = {.kind = WIRE_RESPONSE,
+	                                       .protocol = WIRE_HELLO,
+	                                       .payload = buf_str(&payload)};
+	/* Who does not take it at once has no use for it. */
+	frame_send(fd, &envelope);
+}
+
+void peers_refuse(struct baton_broker *b, struct peer *peer, enum wire_code code,
+                  const char *reason, struct baton_duration retry_after)
+{
+	refusal_send(b, peer->source.fd, code, reason, retry_after);
+	peers_end(b, peer);
+}
+
+void peers_turn_away(struct baton_broker *b, int fd)
+{
+	b->counts[COUNT_CLIENTS]++;
+	refusal_send(b, fd, WIRE_FD_PRESSURE, "the broker has no descriptors left",
+	             baton_duration_ms(1000));
+}
+
+/* Sends as much of the answer as goes; the peer ends with it. */
+static void answer_go_on(struct baton_broker *b, struct peer *peer)
+{
+	ssize_t n = send(peer->source.fd, peer->out.data + peer->out_sent,
+	                 peer->out.len - peer->out_sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n > 0)
+		peer->out_sent += (size_t)n;
+	bool later = n < 0 && (errno == EAGAIN || errno == EINTR);
+	if ((n <= 0 && !later) || peer->out_sent == peer->out.len)
+		peers_end(b, peer);
+}
+
+static void answer_begin(struct baton_broker *b, struct peer *peer)
+{
+	if (!source_change(b, &peer->source, EPOLLOUT)) {
+		peers_end(b, peer);
+		return;
+	}
+	links_remove(&peer->source.links);
+	links_append(&b->writing, &peer->source.links);
+	answer_go_on(b, peer);
+}
+
+static void probed(struct baton_broker *b, struct peer *peer, uint64_t id)
+{
+	const struct wire_envelope envelope = {.kind = WIRE_RESPONSE,
+	                                       .protocol = WIRE_PROBE,
+	                                       .request_id = id};
+	if (wire_frame_encode(&envelope, &peer->out) == BATON_OK)
+		answer_begin(b, peer);
+	else
+		peers_end(b, peer);
+}
+
+static void asked(struct baton_broker *b, struct peer *peer, const struct wire_envelope *ask)
+{
+	AUTO(buf_done) struct buf payload;
+	struct wire_admin question;
+	buf_init(&payload, b->alloc, WIRE_FRAME_MAX);
+	if (wire_admin_decode(ask->payload, &b->arena, &question) != BATON_OK ||
+	    question.kind != WIRE_ASK || report_encode(b, &payload) != BATON_OK) {
+		peers_end(b, peer);
+		return;
+	}
+	const struct wire_envelope envelope = {
+		.kind = WIRE_RESPONSE,
+		.protocol = WIRE_ADMIN,
+		.payload = buf_str(&payload),
+		.request_id = ask->request_id,
+	};
+	if (wire_frame_encode(&envelope, &peer->out) == BATON_OK)
+		answer_begin(b, peer);
+	else
+		peers_end(b, peer);
+}
+
+static void nonsense(struct baton_broker *b, struct peer *peer)
+{
+	b->counts[COUNT_NONSENSE]++;
+	BATON_LOG(b->log, BATON_LOG_DEBUG, "client speaks nonsense",
+	          baton_field_int("pid", peer->who.pid),
+	          baton_field_str("why", baton_str_z(baton_err_detail())));
+	peers_end(b, peer);
+}
+
+/* Looks at the whole first frame of a client. */
+static void frame_take(struct baton_broker *b, struct peer *peer)
+{
+	struct wire_envelope envelope;
+	struct wire_hello hello;
+	arena_reset(&b->arena);
+	enum baton_err e =
+		wire_envelope_decode(wire_reader_body(&peer->reader), &b->arena, &envelope);
+	if (e != BATON_OK || envelope.kind != WIRE_REQUEST) {
+		nonsense(b, peer);
+		return;
+	}
+	switch (envelope.protocol) {
+	case WIRE_HELLO:
+		if (wire_hello_decode(envelope.payload, &b->arena, &hello) == BATON_OK)
+			routes_take(b, peer, &hello);
+		else
+			nonsense(b, peer);
+		break;
+	case WIRE_ADMIN:
+		asked(b, peer, &envelope);
+		break;
+	case WIRE_PROBE:
+		probed(b, peer, envelope.request_id);
+		break;
+	case WIRE_HANDOFF:
+		nonsense(b, peer);
+		break;
+	}
+}
+
+/* Reads what there is of the first frame, and never a byte more. */
+static void frame_read(struct baton_broker *b, struct peer *peer)
+{
+	while (!wire_reader_whole(&peer->reader)) {
+		void *place;
+		size_t want;
+		if (wire_reader_want(&peer->reader, &place, &want) != BATON_OK) {
+			peers_end(b, peer);
+			return;
+		}
+		ssize_t n = recv(peer->source.fd, place, want, MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (n <= 0) {
+			peers_end(b, peer);
+			return;
+		}
+		if (wire_reader_took(&peer->reader, (size_t)n) != BATON_OK) {
+			nonsense(b, peer);
+			return;
+		}
+	}
+	frame_take(b, peer);
+}
+
+void peers_event(struct baton_broker *b, struct peer *peer, uint32_t events)
+{
+	if (peer->out.len > 0)
+		answer_go_on(b, peer);
+	else if (!wire_reader_whole(&peer->reader))
+		frame_read(b, peer);
+	else if (events & (EPOLLHUP | EPOLLERR))
+		peers_end(b, peer);
+}
+
+/* What a peer said whose first frame is whole. */
+static bool hello_again(struct baton_broker *b, const struct peer *peer, struct wire_hello *ret)
+{
+	struct wire_envelope envelope;
+	arena_reset(&b->arena);
+	return wire_envelope_decode(wire_reader_body(&peer->reader), &b->arena, &envelope) ==
+	               BATON_OK &&
+	       wire_hello_decode(envelope.payload, &b->arena, ret) == BATON_OK;
+}
+
+void peers_unpark(struct baton_broker *b, const struct service *service)
+{
+	struct links *next;
+	for (struct links *l = b->parked.next; l != &b->parked; l = next) {
+		struct peer *peer = LINKS_OF(l, struct peer, source.links);
+		struct wire_hello hello;
+		next = l->next;
+		if (!hello_again(b, peer, &hello))
+			peers_end(b, peer);
+		else if (baton_str_equal(hello.service, baton_str_z(service->name)))
+			routes_take(b, peer, &hello);
+	}
+}
+
+static struct peer *asking_find(struct baton_broker *b, uint64_t connection)
+{
+	for (struct links *l = b->asking.next; l != &b->asking; l = l->next) {
+		struct peer *peer = LINKS_OF(l, struct peer, source.links);
+		if (peer->connection == connection)
+			return peer;
+	}
+	return NULL;
+}
+
+void peers_placed(struct baton_broker *b)
+{
+	struct locator_answer answer;
+	struct wire_hello hello;
+	while (locator_next(b->locator, &answer)) {
+		struct peer *peer = asking_find(b, answer.connection);
+		if (!peer)
+			continue;
+		if (hello_again(b, peer, &hello))
+			routes_place(b, peer, &hello, &answer);
+		else
+			peers_end(b, peer);
+	}
+}

@@ -1,0 +1,113 @@
+/* What a broker tells about itself. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <baton/version.h>
+
+#include "base/fail.h"
+#include "handoff/state.h"
+#include "wire/admin.h"
+
+static int by_value(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a;
+	int64_t y = *(const int64_t *)b;
+	return (x > y) - (x < y);
+}
+
+static void latencies_fill(const struct baton_broker *b, struct wire_answer *a)
+{
+	int64_t sorted[LATENCIES];
+	size_t n = b->latencies_count < LATENCIES ? (size_t)b->latencies_count : LATENCIES;
+	if (n == 0)
+		return;
+	memcpy(sorted, b->latencies, n * sizeof *sorted);
+	qsort(sorted, n, sizeof *sorted, by_value);
+	a->latency_p50_ns = (uint64_t)sorted[n / 2];
+	a->latency_p99_ns = (uint64_t)sorted[n * 99 / 100];
+}
+
+static struct wire_backend backend_of(const struct baton_broker *b, const struct channel *c)
+{
+	struct baton_duration wait = fallback_wait(&c->attempts, broker_now(b));
+	return (struct wire_backend){
+		.service = baton_str_z(c->service->name),
+		.generation = c->generation,
+		.pid = (uint32_t)c->who.pid,
+		.endpoint = baton_str_z(c->endpoint),
+		.owner = baton_str_z(c->owner),
+		.capabilities = c->capabilities,
+		.pending = c->pending,
+		.granted = c->granted,
+		.failed = c->failed,
+		.retry_after_ms = (uint64_t)((wait.ns + 999999) / 1000000),
+		.current = services_current(c->service) == c,
+	};
+}
+
+static int by_service(const void *x, const void *y)
+{
+	const struct wire_backend *a = x;
+	const struct wire_backend *b = y;
+	size_t len = a->service.len < b->service.len ? a->service.len : b->service.len;
+	int order = memcmp(a->service.ptr, b->service.ptr, len);
+	if (order == 0)
+		order = (a->service.len > b->service.len) - (a->service.len < b->service.len);
+	if (order == 0)
+		order = (a->generation < b->generation) - (a->generation > b->generation);
+	return order;
+}
+
+static bool backends_fill(struct baton_broker *b, struct wire_answer *a)
+{
+	struct wire_backend *all = arena_take(&b->arena, b->channels_count + 1, sizeof *all);
+	size_t n = 0;
+	if (!all)
+		return false;
+	for (struct links *l = b->channels.next; l != &b->channels; l = l->next)
+		all[n++] = backend_of(b, LINKS_OF(l, struct channel, source.links));
+	qsort(all, n, sizeof *all, by_service);
+	a->backends = all;
+	a->backends_count = n;
+	return true;
+}
+
+static bool counters_fill(struct baton_broker *b, struct wire_answer *a)
+{
+	static const char *const names[COUNTS] = {
+		[COUNT_CLIENTS] = "clients",           [COUNT_OFFERED] = "offered",
+		[COUNT_GRANTED] = "granted",           [COUNT_RECONNECTED] = "reconnected",
+		[COUNT_REFUSED] = "refused",           [COUNT_SILENT] = "silent",
+		[COUNT_NONSENSE] = "nonsense",         [COUNT_STRAY] = "stray acks",
+		[COUNT_WRONG_TOKENS] = "wrong tokens", [COUNT_BROKEN] = "broken backends",
+	};
+	size_t max = COUNTS + FALLBACK_REASONS + 2;
+	struct wire_counter *all = arena_take(&b->arena, max, sizeof *all);
+	size_t n = 0;
+	if (!all)
+		return false;
+	all[n++] = (struct wire_counter){BATON_STR("waiting clients"), b->peers_count};
+	all[n++] = (struct wire_counter){BATON_STR("pending"), b->passings_count};
+	for (int i = 0; i < COUNTS; i++)
+		all[n++] = (struct wire_counter){baton_str_z(names[i]), b->counts[i]};
+	for (int i = 1; i <= FALLBACK_REASONS; i++)
+		all[n++] =
+			(struct wire_counter){baton_str_z(fallback_name((enum fallback_reason)i)),
+		                              b->reasons[i]};
+	a->counters = all;
+	a->counters_count = n;
+	return true;
+}
+
+enum baton_err report_encode(struct baton_broker *b, struct buf *out)
+{
+	struct wire_admin m = {
+		.kind = WIRE_ANSWER,
+		.answer = {.daemon_version = baton_str_z(BATON_VERSION), .pid = (uint32_t)getpid()},
+	};
+	latencies_fill(b, &m.answer);
+	if (!backends_fill(b, &m.answer) || !counters_fill(b, &m.answer))
+		return fail_memory(b->channels_count * sizeof(struct wire_backend), "a report");
+	return wire_admin_encode(&m, &b->arena, out);
+}

@@ -1,0 +1,75 @@
+/* Who has the connections of which service. */
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "handoff/state.h"
+
+static struct service **bucket_of(struct baton_broker *b, struct baton_str name)
+{
+	return &b->services[hash_bytes(&b->seed, name.ptr, name.len) % SERVICE_BUCKETS];
+}
+
+struct service *services_find(struct baton_broker *b, struct baton_str name)
+{
+	struct service *s = *bucket_of(b, name);
+	while (s && !baton_str_equal(baton_str_z(s->name), name))
+		s = s->next;
+	return s;
+}
+
+enum baton_err services_make(struct baton_broker *b, struct baton_str name, struct service **ret)
+{
+	struct service *s = services_find(b, name);
+	if (!s) {
+		if (b->services_count == SERVICES_MAX)
+			return fail(BATON_FULL, "there are %d services, and no room for another",
+			            SERVICES_MAX);
+		s = mem_new(b->alloc, 1, sizeof *s);
+		if (!s)
+			return fail_memory(sizeof *s, "a service");
+		struct service **bucket = bucket_of(b, name);
+		memcpy(s->name, name.ptr, name.len);
+		links_init(&s->channels);
+		s->next = *bucket;
+		*bucket = s;
+		b->services_count++;
+	}
+	*ret = s;
+	return BATON_OK;
+}
+
+struct channel *services_current(const struct service *service)
+{
+	struct channel *best = NULL;
+	for (struct links *l = service->channels.next; l != &service->channels; l = l->next) {
+		struct channel *c = LINKS_OF(l, struct channel, of_service);
+		if (!best || c->generation > best->generation)
+			best = c;
+	}
+	return best;
+}
+
+struct channel *services_owned(struct baton_broker *b, const char *owner, struct baton_str service)
+{
+	struct channel *best = NULL;
+	for (struct links *l = b->channels.next; l != &b->channels; l = l->next) {
+		struct channel *c = LINKS_OF(l, struct channel, source.links);
+		if (strcmp(c->owner, owner) == 0 && (!best || c->generation > best->generation) &&
+		    (service.len == 0 || baton_str_equal(service, baton_str_z(c->service->name))))
+			best = c;
+	}
+	return best;
+}
+
+void services_done(struct baton_broker *b)
+{
+	for (int i = 0; i < SERVICE_BUCKETS; i++) {
+		while (b->services[i]) {
+			struct service *s = b->services[i];
+			b->services[i] = s->next;
+			mem_free(b->alloc, s, 1, sizeof *s);
+		}
+	}
+}

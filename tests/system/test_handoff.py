@@ -1,0 +1,967 @@
+"""baton serve, connect, services and handoff: connections that change hands, with real processes,
+and with clients and backends that do what they should not."""
+import contextlib
+import json
+import os
+import resource
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+import frames
+from frames import BOUND, Backend
+
+BATON, KEEPER = os.environ['BATON_BIN'], os.environ['BATON_KEEPER']
+SOAK = os.environ.get('BATON_SOAK') == '1'
+USAGE, UNAVAILABLE, TEMPFAIL = 64, 69, 75
+
+
+class Place:
+    """A broker, its clients and backends, in a folder with a short name."""
+
+    def __init__(self):
+        self.top = tempfile.mkdtemp(prefix='baton-')
+        self.folder = f'{self.top}/b'
+        self.env = {k: v for k, v in os.environ.items() if k != 'XDG_RUNTIME_DIR'}
+        self.env['BATON_BROKER'] = self.folder
+        self.started = []
+        self.sockets = []
+
+    def start(self, *command, **options):
+        options = {'stdin': subprocess.DEVNULL, 'stdout': subprocess.PIPE, 'text': True,
+                   'env': self.env, **options}
+        self.started.append(subprocess.Popen(command, **options))
+        return self.started[-1]
+
+    def serve(self, *arguments, **options):
+        """A broker that is ready."""
+        broker = self.start(BATON, 'serve', *arguments, stderr=subprocess.PIPE, **options)
+        assert 'msg=serving' in broker.stderr.readline()
+        return broker
+
+    def keeper(self, service='echo', *arguments):
+        keeper = self.start(KEEPER, service, *arguments)
+        first = keeper.stdout.readline().split()
+        assert first[0] == 'ready', first
+        keeper.endpoint = first[1]
+        return keeper
+
+    def connect(self, *arguments, text='hi\n', **options):
+        """baton connect with that input, to its end."""
+        return subprocess.run([BATON, 'connect', *arguments], input=text, text=True, check=False,
+                              timeout=BOUND, env=self.env, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, **options)
+
+    def way(self, service='echo', *arguments):
+        """How baton connect came to a keeper that echoed what it was sent."""
+        result = self.connect(service, '-v', *arguments)
+        assert result.returncode == 0, result
+        pid, echo = result.stdout.splitlines()
+        assert echo == 'hi' and int(pid) > 0
+        return 'handoff' if 'connected by handoff' in result.stderr else 'reconnecting'
+
+    def client(self, first=b'', timeout=BOUND):
+        """A connection to the broker of which nothing is known."""
+        connection = socket.socket(socket.AF_UNIX)
+        self.sockets.append(connection)
+        connection.settimeout(timeout)
+        connection.connect(f'{self.folder}/broker')
+        if first:
+            connection.sendall(first)
+        return connection
+
+    def backend(self, service='raw', **options):
+        backend = Backend(self.folder, service, **options)
+        self.sockets.append(backend.channel)
+        return backend
+
+    def counts(self):
+        result = subprocess.run([BATON, 'handoff', '--json'], env=self.env, check=True,
+                                timeout=BOUND, stdout=subprocess.PIPE)
+        return json.loads(result.stdout)
+
+    def count(self, name):
+        return self.counts()[name]
+
+    def await_count(self, name, value):
+        """Until a count is as high as it will certainly be."""
+        end = time.monotonic() + BOUND
+        while self.count(name) < value:
+            assert time.monotonic() < end, self.counts()
+
+    def await_no_more(self, name, value):
+        """Until a count is as low as it will certainly be."""
+        end = time.monotonic() + BOUND
+        while self.count(name) > value:
+            assert time.monotonic() < end, self.counts()
+
+    def services(self):
+        result = subprocess.run([BATON, 'services', '--json'], env=self.env, check=True,
+                                timeout=BOUND, stdout=subprocess.PIPE)
+        return [json.loads(line) for line in result.stdout.splitlines()]
+
+    def end(self):
+        for connection in self.sockets:
+            connection.close()
+        for process in self.started:
+            process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream:
+                    stream.close()
+        shutil.rmtree(self.top, ignore_errors=True)
+
+
+@pytest.fixture
+def place():
+    place = Place()
+    yield place
+    place.end()
+
+
+def fds(process):
+    return len(os.listdir(f'/proc/{process.pid}/fd'))
+
+
+def await_fds(process, number):
+    end = time.monotonic() + BOUND
+    while fds(process) > number:
+        assert time.monotonic() < end, os.listdir(f'/proc/{process.pid}/fd')
+
+
+# What it is for.
+
+def test_a_connection_reaches_the_backend_and_leaves_the_broker(place):
+    broker = place.serve()
+    keeper = place.keeper()
+    before = fds(broker)
+    clients = []
+    for number in range(50):
+        # The request is behind the Hello, and stays in the kernel until the backend reads it.
+        client = place.client(frames.hello('echo') + b'request %d\n' % number)
+        kind, reply = frames.read_reply(client)
+        assert kind == 'negotiated' and len(reply[7]) == 16
+        assert reply[3].decode() == keeper.endpoint
+        expected = b'%d\nrequest %d\n' % (keeper.pid, number)
+        assert frames.read_exactly(client, len(expected)) == expected
+        clients.append(client)
+    await_fds(broker, before)
+    assert place.count('granted') == 50
+    # They live without the broker.
+    broker.kill()
+    broker.wait()
+    for client in clients:
+        client.sendall(b'again\n')
+        assert frames.read_exactly(client, 6) == b'again\n'
+
+
+def test_connect_is_a_pipe_to_the_owner(place):
+    place.serve()
+    keeper = place.keeper()
+    text = ''.join(f'line {i}\n' for i in range(20000))
+    result = place.connect('echo', text=text)
+    assert (result.returncode, result.stderr) == (0, '')
+    assert result.stdout == f'{keeper.pid}\n{text}'
+
+
+def test_without_a_broker_or_a_service_it_says_so(place):
+    result = place.connect('echo')
+    assert result.returncode == UNAVAILABLE
+    assert result.stderr == f"baton: no broker runs here: there is no folder '{place.folder}'\n"
+    place.serve()
+    result = place.connect('echo')
+    assert result.returncode == UNAVAILABLE
+    assert result.stderr == 'baton: the broker says: there is no such service\n'
+    assert place.connect('No').returncode == USAGE
+
+
+def test_services_shows_backends(place):
+    place.serve()
+    keeper = place.keeper('echo', 'generation=7')
+    place.keeper('other', 'reconnect')
+    place.keeper('third', 'repeatable')
+    rows = place.services()
+    assert [(row['service'], row['way'], row['current']) for row in rows] == [
+        ('echo', 'handoff', True), ('other', 'reconnect', True), ('third', 'repeatable', True)]
+    assert (rows[0]['pid'], rows[0]['generation'], rows[0]['endpoint']) == (
+        keeper.pid, 7, keeper.endpoint)
+    shown = subprocess.run([BATON, 'services'], env=place.env, check=True, stdout=subprocess.PIPE,
+                           text=True).stdout.splitlines()
+    assert shown[0].split()[:3] == ['SERVICE', 'CURRENT', 'PID']
+    assert shown[1].split()[:4] == ['echo', 'yes', str(keeper.pid), '7']
+
+
+# Commands that know nothing of it.
+
+def command(place, *arguments):
+    """baton backend, registered."""
+    backend = place.start(BATON, 'backend', *arguments, stderr=subprocess.PIPE)
+    assert 'msg=backend' in backend.stderr.readline()
+    return backend
+
+
+def test_a_command_has_the_connection_as_its_input_and_output(place):
+    place.serve()
+    backend = command(place, 'upper', '--', 'tr', 'a-z', 'A-Z')
+    for text in ('one\n', 'two\n' * 50000):
+        result = place.connect('upper', '-v', text=text)
+        assert (result.returncode, result.stdout) == (0, text.upper())
+        assert 'connected by handoff' in result.stderr
+    backend.send_signal(signal.SIGTERM)
+    assert backend.wait(BOUND) == 0
+
+
+def test_a_command_is_told_whose_the_connection_is(place):
+    place.serve()
+    command(place, 'who', '--', 'sh', '-c',
+            'echo $BATON_SERVICE $BATON_CONNECTION $BATON_CLIENT_UID')
+    assert place.connect('who').stdout == f'who 1 {os.getuid()}\n'
+
+
+def test_a_command_may_have_it_as_descriptor_3(place):
+    place.serve()
+    command(place, 'three', '--fd3', '--', 'sh', '-c', 'echo $LISTEN_FDS $((LISTEN_PID == $$)) >&3')
+    assert place.connect('three').stdout == '1 1\n'
+
+
+def test_others_wait_while_there_are_too_many_commands(place):
+    place.serve('--ack-timeout', '50ms')
+    backend = command(place, 'cat', '--max', '1', '--', 'cat')
+    first = place.start(BATON, 'connect', 'cat', stdin=subprocess.PIPE)
+    first.stdin.write('first\n')
+    first.stdin.flush()
+    assert first.stdout.readline() == 'first\n'
+    second = place.start(BATON, 'connect', 'cat', stdin=subprocess.PIPE)
+    second.stdin.write('second\n')
+    second.stdin.flush()
+    place.await_count('ack_timeout', 1)
+    first.stdin.close()
+    assert second.stdout.readline() == 'second\n'
+    # What runs is waited for.
+    backend.send_signal(signal.SIGTERM)
+    second.stdin.write('third\n')
+    second.stdin.close()
+    assert second.stdout.readline() == 'third\n'
+    assert backend.wait(BOUND) == 0
+
+
+def test_a_server_that_is_there_already_is_spoken_for(place):
+    place.serve()
+    with socket.create_server(('127.0.0.1', 0)) as server:
+        server.settimeout(BOUND)
+        command(place, 'web', '--endpoint', f'tcp:127.0.0.1:{server.getsockname()[1]}')
+        client = place.start(BATON, 'connect', 'web')
+        connection, _ = server.accept()
+        connection.sendall(b'hello\n')
+        assert client.stdout.readline() == 'hello\n'
+        connection.close()
+    row, = place.services()
+    assert row['way'] == 'adopted'
+
+
+def test_a_backend_is_a_command_or_an_endpoint(place):
+    for arguments in (['x'], ['x', '--endpoint', '/e', '--', 'cat'], ['x', '--endpoint', 'nowhere']):
+        result = subprocess.run([BATON, 'backend', *arguments], env=place.env, check=False,
+                                stdin=subprocess.DEVNULL, capture_output=True, timeout=BOUND)
+        assert result.returncode == USAGE
+
+
+# The eight reasons for which a client reconnects, and does not notice.
+
+def test_a_client_that_cannot_be_handed_over_reconnects(place):
+    place.serve()
+    place.keeper()
+    assert place.way('echo', '--no-handoff') == 'reconnecting'
+    assert place.count('client_unsupported') == 1
+
+
+def test_a_service_without_handoffs_is_reconnected_to(place):
+    place.serve()
+    place.keeper('echo', 'reconnect')
+    assert place.way() == 'reconnecting'
+    assert place.count('service_policy_disabled') == 1
+
+
+def test_when_too_many_are_on_their_way_the_others_reconnect(place):
+    place.serve('--pending', '1')
+    keeper = place.keeper('echo', f'offer={signal.SIGSTOP}')
+    stuck = place.client(frames.hello('echo'))
+    assert frames.read_reply(stuck)[0] == 'negotiated'
+    other = place.client(frames.hello('echo'))
+    kind, reply = frames.read_reply(other)
+    assert (kind, reply.get(7), reply[3].decode()) == ('negotiated', None, keeper.endpoint)
+    assert frames.is_ended(other)
+    assert place.count('fd_pressure') == 1
+
+
+def test_an_adopted_backend_is_reconnected_to_as_it_is(place):
+    place.serve()
+    server = socket.socket(socket.AF_UNIX)
+    place.sockets.append(server)
+    server.bind(f'{place.top}/plain')
+    server.listen()
+    server.settimeout(BOUND)
+    place.keeper('plain', f'endpoint={place.top}/plain')
+    client = place.start(BATON, 'connect', 'plain', stdin=subprocess.PIPE)
+    connection, _ = server.accept()
+    client.stdin.write('hi\n')
+    client.stdin.flush()
+    # Not a byte of Baton's.
+    assert frames.read_exactly(connection, 3) == b'hi\n'
+    connection.sendall(b'ho\n')
+    assert client.stdout.readline() == 'ho\n'
+    connection.close()
+    assert client.wait() == 0
+    assert place.count('adopted_backend') == 1
+
+
+def test_after_eight_failures_nothing_is_offered_for_a_while(place):
+    place.serve()
+    place.keeper('echo', 'choosy')
+    for _ in range(8):
+        assert place.way() == 'reconnecting'
+    assert place.count('permission_denied') == 8
+    assert place.count('offered') == 8
+    assert place.way() == 'reconnecting'
+    counts = place.counts()
+    assert (counts['offered'], counts['failed_attempts_limited']) == (8, 1)
+    row, = place.services()
+    assert 0 < row['retry_after_ms'] <= 30000 and row['failed'] == 8
+
+
+def test_a_backend_that_speaks_nonsense_is_cut_off_and_its_clients_reconnect(place):
+    place.serve()
+    keeper = place.keeper()
+    raw = place.backend('echo', generation=1 << 62, endpoint=keeper.endpoint)
+    client = place.start(BATON, 'connect', 'echo', '-v', stderr=subprocess.PIPE)
+    offer = raw.offer()
+    raw.channel.send(b'nonsense')
+    assert client.wait(BOUND) == 0
+    assert 'reconnecting' in client.stderr.read()
+    assert raw.receive() == (None, None)
+    offer['connection'].close()
+    counts = place.counts()
+    assert (counts['integrity_mismatch'], counts['broken_backends']) == (1, 1)
+
+
+def test_a_backend_that_does_not_answer_loses_the_connection(place):
+    place.serve('--ack-timeout', '100ms')
+    keeper = place.keeper()
+    raw = place.backend('echo', generation=1 << 62, endpoint=keeper.endpoint)
+    assert place.way() == 'reconnecting'
+    assert raw.offer()[3] == b'echo'
+    assert place.count('ack_timeout') == 1
+
+
+# A backend that dies, is stopped, or wakes too late, at each step.
+
+def test_a_backend_that_wakes_after_the_revocation_has_read_nothing(place):
+    place.serve('--ack-timeout', '100ms')
+    keeper = place.keeper('echo', f'offer={signal.SIGSTOP}')
+    client = place.start(BATON, 'connect', 'echo', '-v', stdin=subprocess.PIPE,
+                         stderr=subprocess.PIPE)
+    client.stdin.write('only once\n')
+    client.stdin.close()
+    place.await_count('ack_timeout', 1)
+    os.kill(keeper.pid, signal.SIGCONT)
+    assert client.wait(BOUND) == 0
+    assert 'reconnecting' in client.stderr.read()
+    assert client.stdout.read() == f'{keeper.pid}\nonly once\n'
+    # One connection is all that it had.
+    assert keeper.stdout.readline().split()[0] == 'reconnected'
+    counts = place.counts()
+    assert (counts['granted'], counts['ack_timeout']) == (0, 1)
+
+
+def test_a_request_behind_the_hello_is_not_served_by_who_wakes_late(place):
+    broker = place.serve('--ack-timeout', '100ms')
+    keeper = place.keeper('echo', f'offer={signal.SIGSTOP}')
+    client = place.client(frames.hello('echo') + b'not for you\n')
+    assert frames.read_reply(client)[0] == 'negotiated'
+    assert frames.is_ended(client)
+    os.kill(keeper.pid, signal.SIGCONT)
+    # Whatever it has to say comes before what it says now.
+    assert place.way('echo', '--no-handoff') == 'reconnecting'
+    assert keeper.stdout.readline().split()[0] == 'reconnected'
+    assert place.count('granted') == 0
+    assert fds(broker) > 0
+
+
+def test_a_backend_killed_with_an_offer_leaves_nothing_behind(place):
+    broker = place.serve()
+    before = fds(broker)
+    for number in range(10000 if SOAK else 20):
+        keeper = place.keeper('echo', f'offer={signal.SIGKILL}')
+        client = place.client(frames.hello('echo') + b'request\n')
+        assert frames.read_reply(client)[0] == 'negotiated'
+        assert frames.is_ended(client)
+        client.close()
+        assert keeper.wait(BOUND) == -signal.SIGKILL
+        place.started.remove(keeper)
+        keeper.stdout.close()
+        place.sockets.clear()
+    await_fds(broker, before)
+    counts = place.counts()
+    assert (counts['granted'], counts['ack_timeout'], counts['pending']) == (0, number + 1, 0)
+    # The next backend finds no sockets of those before it.
+    assert len(os.listdir(place.folder)) <= 3 + 1
+    place.keeper()
+    assert len(os.listdir(place.folder)) == 3 + 1
+
+
+def test_a_backend_that_dies_after_its_ack_has_no_grant(place):
+    place.serve()
+    raw = place.backend()
+    client = place.client(frames.hello('raw') + b'request\n')
+    assert frames.read_reply(client)[0] == 'negotiated'
+    offer = raw.offer()
+    raw.channel.shutdown(socket.SHUT_RD)
+    raw.ack(offer)
+    raw.close()
+    offer['connection'].close()
+    assert frames.is_ended(client)
+    assert place.count('granted') == 0
+
+
+def test_a_backend_that_dies_after_the_grant_ends_only_its_own(place):
+    broker = place.serve()
+    raw = place.backend()
+    client = place.client(frames.hello('raw') + b'request\n')
+    assert frames.read_reply(client)[0] == 'negotiated'
+    offer = raw.offer()
+    raw.ack(offer)
+    assert raw.granted(offer)
+    raw.close()
+    # The broker does not touch it any more, whatever becomes of the channel.
+    place.await_no_more('pending', 0)
+    offer['connection'].sendall(b'served')
+    assert frames.read_exactly(client, 6) == b'served'
+    assert frames.read_exactly(offer['connection'], 8) == b'request\n'
+    offer['connection'].close()
+    assert frames.is_ended(client)
+    assert broker.poll() is None
+
+
+def test_a_stopped_broker_grants_nothing_when_it_is_too_late(place):
+    broker = place.serve('--ack-timeout', '100ms')
+    raw = place.backend()
+    client = place.client(frames.hello('raw'))
+    assert frames.read_reply(client)[0] == 'negotiated'
+    offer = raw.offer()
+    os.kill(broker.pid, signal.SIGSTOP)
+    raw.ack(offer)
+    # Past the deadline, of which the offer says when it is.
+    while time.clock_gettime_ns(time.CLOCK_BOOTTIME) <= offer[13]:
+        pass
+    os.kill(broker.pid, signal.SIGCONT)
+    assert frames.is_ended(client)
+    counts = place.counts()
+    assert (counts['granted'], counts['ack_timeout']) == (0, 1)
+
+
+# Acknowledgements that are late, repeated, forged, garbled, or somebody else's.
+
+def test_a_late_ack_changes_nothing(place):
+    place.serve('--ack-timeout', '50ms')
+    raw = place.backend()
+    client = place.client(frames.hello('raw'))
+    assert frames.read_reply(client)[0] == 'negotiated'
+    offer = raw.offer()
+    assert frames.is_ended(client)
+    raw.ack(offer)
+    place.await_count('stray_acks', 1)
+    assert place.count('granted') == 0
+
+
+def test_an_ack_counts_once(place):
+    place.serve()
+    raw = place.backend()
+    client = place.client(frames.hello('raw'))
+    assert frames.read_reply(client)[0] == 'negotiated'
+    offer = raw.offer()
+    raw.ack(offer)
+    raw.ack(offer)
+    raw.ack(offer, accepted=0)
+    assert raw.granted(offer)
+    place.await_count('stray_acks', 2)
+    assert place.count('granted') == 1
+    offer['connection'].sendall(b'mine')
+    assert frames.read_exactly(client, 4) == b'mine'
+
+
+def test_the_right_token_counts_after_two_wrong_ones(place):
+    place.serve()
+    raw = place.backend()
+    client = place.client(frames.hello('raw'))
+    assert frames.read_reply(client)[0] == 'negotiated'
+    offer = raw.offer()
+    raw.ack(offer, token=bytes(16))
+    raw.ack(offer, token=offer[2][:15])
+    raw.ack(offer)
+    assert raw.granted(offer)
+    counts = place.counts()
+    assert (counts['wrong_tokens'], counts['granted'], counts['broken_backends']) == (2, 1, 0)
+    assert client
+
+
+def test_three_wrong_tokens_end_the_channel(place):
+    place.serve()
+    raw = place.backend()
+    client = place.client(frames.hello('raw'))
+    assert frames.read_reply(client)[0] == 'negotiated'
+    offer = raw.offer()
+    for token in (bytes(16), b'', offer[2] + b'x'):
+        raw.ack(offer, token=token)
+    with contextlib.suppress(BrokenPipeError):
+        raw.ack(offer)
+    assert raw.receive() == (None, None)
+    assert frames.is_ended(client)
+    counts = place.counts()
+    assert (counts['wrong_tokens'], counts['granted'], counts['integrity_mismatch']) == (3, 0, 1)
+
+
+def test_nobody_acknowledges_for_another(place):
+    place.serve()
+    raw, other = place.backend('raw'), place.backend('other')
+    client = place.client(frames.hello('raw'))
+    assert frames.read_reply(client)[0] == 'negotiated'
+    offer = raw.offer()
+    other.ack(offer)
+    place.await_count('stray_acks', 1)
+    assert place.count('granted') == 0
+    raw.ack(offer)
+    assert raw.granted(offer)
+
+
+@pytest.mark.parametrize('strange', ['envelope', 'descriptor', 'again', 'offer', 'long', 'empty'])
+def test_a_strange_packet_ends_the_channel(place, strange):
+    place.serve()
+    raw = place.backend()
+    client = place.client(frames.hello('raw'))
+    assert frames.read_reply(client)[0] == 'negotiated'
+    offer = raw.offer()
+    body = frames.field(2, frames.field(1, offer[2]) + frames.field(2, 1)
+                        + frames.field(4, offer[4]))
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        if strange == 'envelope':
+            raw.ack(offer, request=offer[4] + 1)
+        elif strange == 'descriptor':
+            raw.send(frames.RESPONSE, body, offer[4], fds=[0, 1])
+        elif strange == 'again':
+            raw.send(frames.REQUEST, frames.field(4, frames.field(1, 'raw')))
+        elif strange == 'offer':
+            raw.send(frames.EVENT, frames.field(3, frames.field(1, offer[2])), 0)
+        elif strange == 'long':
+            raw.channel.send(bytes(100000))
+        else:
+            raw.channel.send(b'')
+    assert raw.receive() == (None, None)
+    assert frames.is_ended(client)
+    assert place.count('granted') == 0
+
+
+# Who has a service, and when nobody does.
+
+def test_the_youngest_backend_has_the_service_until_it_goes(place):
+    place.serve()
+    place.keeper('echo', 'generation=5')
+    newer = place.keeper('echo', 'generation=6')
+    for generation in (5, 6):
+        refused = place.start(KEEPER, 'echo', f'generation={generation}')
+        assert refused.stdout.readline().startswith('error BATON_STALE: the broker says: ')
+        assert refused.wait(BOUND) == 1
+    result = place.connect('echo')
+    assert result.stdout == f'{newer.pid}\nhi\n'
+    newer.kill()
+    newer.wait()
+    older = place.connect('echo')
+    assert older.returncode == 0 and older.stdout != result.stdout
+
+
+def test_clients_wait_for_a_backend_that_restarts(place):
+    place.serve()
+    first = place.keeper()
+    first.kill()
+    first.wait()
+    client = place.start(BATON, 'connect', 'echo')
+    place.await_count('waiting_clients', 2)      # and who asks
+    second = place.keeper()
+    assert client.stdout.readline() == f'{second.pid}\n'
+
+
+def test_clients_do_not_wait_for_ever(place):
+    place.serve('--park', '50ms')
+    keeper = place.keeper()
+    keeper.kill()
+    keeper.wait()
+    result = place.connect('echo', '--wait', '200ms')
+    assert result.returncode == TEMPFAIL
+    assert result.stderr == ('baton: no connection in time; in the end: the broker says: '
+                             'the service has no backend now\n')
+
+
+def test_a_backend_comes_back_to_a_broker_that_restarts(place):
+    broker = place.serve()
+    keeper = place.keeper()
+    broker.send_signal(signal.SIGTERM)
+    assert broker.wait(BOUND) == 0
+    place.serve()
+    end = time.monotonic() + BOUND
+    while not place.services():
+        assert time.monotonic() < end
+    assert place.way() == 'handoff'
+    assert place.connect('echo').stdout == f'{keeper.pid}\nhi\n'
+
+
+def test_no_connection_fails_while_backends_restart(place):
+    place.serve()
+    keeper = place.keeper()
+    served = set()
+    for _ in range(1000 if SOAK else 5):
+        clients = [place.start(BATON, 'connect', 'echo') for _ in range(4)]
+        keeper.kill()
+        keeper.wait()
+        keeper = place.keeper()
+        for client in clients:
+            first = client.stdout.readline()
+            # A client that was with the first one already has seen its end.
+            assert first.strip().isdigit(), first
+            served.add(first)
+            client.kill()
+            client.wait()
+            client.stdout.close()
+            place.started.remove(client)
+    assert f'{keeper.pid}\n' in served
+
+
+def test_what_is_on_its_way_is_finished_before_the_broker_ends(place):
+    broker = place.serve()
+    raw = place.backend()
+    client = place.client(frames.hello('raw'))
+    silent = place.client()
+    assert frames.read_reply(client)[0] == 'negotiated'
+    offer = raw.offer()
+    broker.send_signal(signal.SIGTERM)
+    kind, reply = frames.read_reply(silent)
+    assert (kind, reply[4]) == ('refused', 5)
+    with pytest.raises(OSError):
+        place.client()
+    raw.ack(offer)
+    assert raw.granted(offer)
+    assert broker.wait(BOUND) == 0
+    offer['connection'].sendall(b'mine')
+    assert frames.read_exactly(client, 4) == b'mine'
+    assert os.listdir(place.folder) == ['broker.lock']
+
+
+def test_a_client_that_has_sent_all_waits_too(place):
+    place.serve()
+    keeper = place.keeper()
+    keeper.kill()
+    keeper.wait()
+    client = place.client(frames.hello('echo') + b'all of it\n')
+    client.shutdown(socket.SHUT_WR)
+    place.await_count('waiting_clients', 2)
+    keeper = place.keeper()
+    assert frames.read_reply(client)[0] == 'negotiated'
+    expected = b'%d\nall of it\n' % keeper.pid
+    assert frames.read_exactly(client, len(expected)) == expected
+
+
+# Lanes.
+
+class Fleet:
+    """A store with the queue mail, whose shards belong to runners that do nothing."""
+
+    def __init__(self, place):
+        self.place = place
+        self.store = f'sqlite:{place.top}/store.db'
+        subprocess.run([BATON, 'queue', 'set', 'mail', 'shards=4', 'mode=runner', '--store',
+                        self.store], check=True, timeout=BOUND, stdout=subprocess.DEVNULL)
+        self.runners = {}
+
+    def enlist(self, name, first, count):
+        runner = self.place.start(os.environ['BATON_ENLIST'], self.store, name, 'attached', 'mail',
+                                  str(first), str(count), stdin=subprocess.PIPE)
+        assert int(runner.stdout.readline()) > 0
+        self.runners[name] = runner
+
+    def leave(self, name):
+        self.runners[name].stdin.close()
+        assert self.runners[name].wait(BOUND) == 0
+
+    def owner(self, lane):
+        result = subprocess.run([BATON, 'where', 'mail', lane, '--json', '--store', self.store],
+                                check=False, timeout=BOUND, stdout=subprocess.PIPE)
+        return json.loads(result.stdout)['runner']
+
+
+def test_a_lanes_connection_finds_the_owner_and_follows_it(place):
+    fleet = Fleet(place)
+    place.serve('--store', fleet.store)
+    fleet.enlist('one', 0, 2)
+    fleet.enlist('two', 2, 2)
+    keepers = {name: place.keeper(f'chat-{name}', f'owner={name}') for name in ('one', 'two')}
+    seen = set()
+    for number in range(12):
+        lane = f'room-{number}'
+        owner = fleet.owner(lane)
+        result = place.connect('-v', '--queue', 'mail', '--lane', lane)
+        assert result.stdout == f'{keepers[owner].pid}\nhi\n', result
+        assert 'connected by handoff' in result.stderr
+        seen.add(owner)
+    assert seen == {'one', 'two'}
+    # The shards of one go to the other, and so do its lanes.
+    fleet.leave('one')
+    fleet.enlist('three', 0, 2)
+    keepers['three'] = place.keeper('chat-three', 'owner=three')
+    for number in range(12):
+        result = place.connect('--queue', 'mail', '--lane', f'room-{number}')
+        assert result.stdout == f'{keepers[fleet.owner(f"room-{number}")].pid}\nhi\n'
+
+
+def test_a_lane_whose_owner_is_elsewhere_is_reconnected_to(place):
+    fleet = Fleet(place)
+    place.serve('--store', fleet.store)
+    fleet.enlist('far', 0, 4)
+
+    def lane(capabilities):
+        body = (frames.field(1, 1) + frames.field(2, 1) + frames.field(6, capabilities)
+                + frames.field(21, 'mail') + frames.field(22, 'ada'))
+        client = place.client(frames.frame(frames.envelope(0, frames.HELLO, body)))
+        return frames.read_reply(client)
+    kind, reply = lane(frames.ACCEPTS)
+    assert (kind, reply[3], reply.get(7)) == ('negotiated', b'there:1', None)
+    kind, reply = lane(frames.ACCEPTS | frames.CANNOT_RECONNECT)
+    assert (kind, reply[4]) == ('refused', 10)
+
+
+def test_a_lane_without_an_owner_or_a_store_is_refused(place):
+    fleet = Fleet(place)
+    broker = place.serve('--store', fleet.store)
+    result = place.connect('--queue', 'mail', '--lane', 'ada', '--wait', '100ms')
+    assert result.returncode == TEMPFAIL and 'nobody owns the lane now' in result.stderr
+    result = place.connect('--queue', 'none', '--lane', 'ada')
+    assert (result.returncode, result.stderr) == (
+        UNAVAILABLE, 'baton: the broker says: there is no such queue\n')
+    broker.send_signal(signal.SIGTERM)
+    assert broker.wait(BOUND) == 0
+    place.serve()
+    result = place.connect('--queue', 'mail', '--lane', 'ada')
+    assert (result.returncode, result.stderr) == (
+        UNAVAILABLE, 'baton: the broker says: this broker has no store with lanes\n')
+    assert place.connect('--queue', 'mail').returncode == USAGE
+
+
+# Where the sockets are, and who may use them.
+
+def test_the_sockets_are_this_users_alone(place):
+    place.serve()
+    assert stat.S_IMODE(os.stat(place.folder).st_mode) == 0o700
+    for name in ('broker', 'backends'):
+        assert stat.S_IMODE(os.stat(f'{place.folder}/{name}').st_mode) == 0o600
+
+
+def refusal(place, *arguments):
+    result = subprocess.run([BATON, 'serve', *arguments], env=place.env, check=False, text=True,
+                            timeout=BOUND, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert result.returncode not in (0, None), result
+    return result.stderr
+
+
+def test_there_is_one_broker_in_a_folder(place):
+    place.serve()
+    place.keeper()
+    assert refusal(place) == f"baton: another broker runs in '{place.folder}'\n"
+    assert place.way() == 'handoff'
+
+
+def test_what_a_killed_broker_left_is_replaced(place):
+    broker = place.serve()
+    broker.kill()
+    broker.wait()
+    assert os.path.exists(f'{place.folder}/broker')
+    place.serve()
+    place.keeper()
+    assert place.way() == 'handoff'
+
+
+def test_somebody_who_listens_there_is_left_alone(place):
+    os.mkdir(place.folder, 0o700)
+    squatter = socket.socket(socket.AF_UNIX)
+    place.sockets.append(squatter)
+    squatter.bind(f'{place.folder}/broker')
+    squatter.listen(0)
+    assert refusal(place) == f"baton: somebody else listens at '{place.folder}/broker'\n"
+    squatter.settimeout(BOUND)
+    squatter.accept()[0].close()
+
+
+def test_what_is_no_socket_is_left_alone(place):
+    os.mkdir(place.folder, 0o700)
+    with open(f'{place.folder}/backends', 'w', encoding='ascii') as file:
+        file.write('mine')
+    assert refusal(place) == (
+        f"baton: '{place.folder}/backends' is in the way, and is no socket\n")
+    with open(f'{place.folder}/backends', encoding='ascii') as file:
+        assert file.read() == 'mine'
+
+
+def test_a_folder_that_is_open_to_others_is_refused(place):
+    os.mkdir(place.folder, 0o755)
+    assert 'has mode 755' in refusal(place)
+    assert 'has mode 755' in place.connect('echo').stderr
+    os.rmdir(place.folder)
+    os.mkdir(f'{place.top}/real', 0o700)
+    os.symlink(f'{place.top}/real', place.folder)
+    assert 'cannot be opened' in refusal(place)
+
+
+def test_the_folder_is_that_of_the_runtime_or_one_of_this_user(place):
+    os.mkdir(f'{place.top}/run', 0o700)
+    place.env.pop('BATON_BROKER')
+    place.env['XDG_RUNTIME_DIR'] = f'{place.top}/run'
+    place.folder = f'{place.top}/run/baton'
+    place.serve()
+    place.keeper()
+    assert place.way() == 'handoff'
+    place.env['XDG_RUNTIME_DIR'] = 'run'
+    assert 'an absolute path is needed' in refusal(place)
+    place.env['XDG_RUNTIME_DIR'] = '/' + 'x' * 100
+    assert 'too long' in refusal(place)
+
+
+def test_nobody_else_is_served(place, as_other):
+    if not as_other:
+        pytest.skip('needs root, to be two users')
+    os.chmod(place.top, 0o711)
+    os.mkdir(place.folder, 0o700)
+    os.chown(place.folder, as_other['user'], as_other['group'])
+    place.serve(**as_other)
+    # Root passes by the modes of folder and socket.
+    kind, reply = frames.read_reply(place.client())
+    assert (kind, reply[4]) == ('refused', 6)
+    backend = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    place.sockets.append(backend)
+    backend.connect(f'{place.folder}/backends')
+    assert backend.recv(1) == b''
+    result = place.connect('echo')
+    assert result.returncode == USAGE
+    assert f"belongs to the user {as_other['user']}" in result.stderr
+
+
+# Clients that say nothing, nonsense, or too much.
+
+@pytest.mark.parametrize('nonsense', [
+    b'\0', b'\2\1\0\0\0x', b'GET / HTTP/1.1\r\n\r\n', b'\1\0\0\0\0', b'\1\1\0\1\0',
+    b'\1\xff\xff\xff\xff', b'\1\4\0\0\0abcd', frames.frame(frames.envelope(1, 0, b'')),
+    frames.frame(frames.envelope(0, 0xD0FF, b'')), frames.frame(frames.envelope(0, 0, b'')),
+    frames.hello('../../etc'), frames.hello('a' * 65), frames.frame(b'\x08\x02' * 30000)],
+    ids=lambda nonsense: nonsense[:12].hex())
+def test_nonsense_ends_the_connection(place, nonsense):
+    broker = place.serve()
+    before = fds(broker)
+    assert frames.is_ended(place.client(nonsense))
+    assert place.count('nonsense') == 1
+    await_fds(broker, before)
+
+
+def test_a_hello_byte_by_byte_is_a_hello(place):
+    place.serve()
+    keeper = place.keeper()
+    client = place.client()
+    for byte in frames.hello('echo') + b'slow\n':
+        client.sendall(bytes([byte]))
+    assert frames.read_reply(client)[0] == 'negotiated'
+    expected = b'%d\nslow\n' % keeper.pid
+    assert frames.read_exactly(client, len(expected)) == expected
+
+
+def test_a_protocol_that_is_not_spoken_is_refused(place):
+    place.serve()
+    place.keeper()
+    kind, reply = frames.read_reply(place.client(frames.hello('echo', low=2, high=3)))
+    assert (kind, reply[4], reply[2], reply[3]) == ('refused', 1, 1, 1)
+
+
+def test_who_says_nothing_is_not_kept(place):
+    broker = place.serve('--hello-timeout', '100ms')
+    before = fds(broker)
+    silent = [place.client(), place.client(frames.hello('echo')[:-1])]
+    backend = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    place.sockets.append(backend)
+    backend.connect(f'{place.folder}/backends')
+    for client in silent:
+        assert frames.is_ended(client)
+    assert backend.recv(1) == b''
+    assert place.count('silent') == 3
+    await_fds(broker, before)
+
+
+def test_a_thousand_silent_clients_keep_nobody_from_being_served(place):
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(limit[1], 4096), limit[1]))
+    broker = place.serve()
+    place.keeper()
+    before = fds(broker)
+    silent = [place.client() for _ in range(1000)]
+    assert place.way() == 'handoff'
+    for client in silent:
+        client.close()
+    await_fds(broker, before)
+
+
+def test_connecting_and_closing_leaves_nothing(place):
+    broker = place.serve()
+    place.keeper()
+    before = fds(broker)
+
+    def resident():
+        with open(f'/proc/{broker.pid}/statm', encoding='ascii') as file:
+            return int(file.read().split()[1])
+
+    def storm(number):
+        for _ in range(number):
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(f'{place.folder}/broker')
+        place.await_no_more('waiting_clients', 1)
+    storm(1000)
+    settled = resident()
+    storm(1000000 if SOAK else 5000)
+    # What was freed is kept for a while by a sanitizer.
+    assert os.environ['BATON_SANITIZED'] == '1' or resident() <= settled + 64
+    await_fds(broker, before)
+    assert place.way() == 'handoff'
+
+
+def test_when_descriptors_run_out_clients_are_told_and_later_served(place):
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+    broker = place.serve(preexec_fn=few)
+    keeper = place.keeper()
+    before = fds(broker)
+    silent = [place.client() for _ in range(60)]
+    # Those for whom there was no descriptor have been told.
+    told = [client for client in silent[40:] if frames.read_reply(client)[1][4] == 9]
+    assert len(told) == 20
+    for client in silent:
+        client.close()
+    await_fds(broker, before)
+    ways = [place.way() for _ in range(4)]
+    assert ways[-1] == 'handoff'
+    assert place.count('fd_pressure') == ways.count('reconnecting')
+    assert keeper.poll() is None
+
+
+def test_a_probe_is_answered(place):
+    place.serve()
+    client = place.client(frames.frame(frames.envelope(0, frames.PROBE, b'', 7)))
+    answer = frames.read_frame(client)
+    assert (answer[2], answer[3], answer[5]) == (1, frames.PROBE, 7)
+    assert frames.is_ended(client)

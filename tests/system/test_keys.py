@@ -1,0 +1,142 @@
+"""Concurrency keys, with the real program: how many handlers of a key run at once, what waits for
+them, and that a kill leaves no key held."""
+import json
+
+import pytest
+
+from handlers import PATIENCE, Pipe
+
+USAGE = 64
+
+
+@pytest.fixture
+def pipe(tmp_path):
+    return Pipe(tmp_path / 'pipe')
+
+
+def put(shop, key, text='x'):
+    return shop.put('mail', '--concurrency-key', key, text)
+
+
+def counts(shop):
+    return shop.object('queue', 'show', 'mail')
+
+
+def test_a_key_is_shown_wherever_its_job_is(shop):
+    job = put(shop, 'k')
+    assert shop.object('ls', 'mail')['concurrency_key'] == 'k'
+    assert shop.object('show', job)['concurrency_key'] == 'k'
+    assert 'key       k\n' in shop.ok('show', job)
+    assert shop.object('claim', 'mail')['concurrency_key'] == 'k'
+    assert shop.object('show', shop.put('mail', 'x'))['concurrency_key'] is None
+
+
+def test_a_shell_gets_the_key(shop):
+    put(shop, 'a key')
+    assert "BATON_KEY='a key'" in shop.ok('claim', 'mail', '--shell')
+
+
+def test_each_line_of_a_file_has_its_key(shop):
+    lines = b'{"payload": 1, "concurrency_key": "a"}\n{"payload": 2}\n'
+    shop.ok('put', 'mail', '--file', '-', input=lines)
+    assert [job['concurrency_key'] for job in shop.objects('ls', 'mail')] == ['a', None]
+
+
+@pytest.mark.parametrize('arguments, words', [
+    (['--lane', 'l', '--concurrency-key', 'k'],
+     '--lane and --concurrency-key cannot be together'),
+    (['--concurrency-key', ''], 'concurrency key'),
+    (['--concurrency-key', 'k' * 256], '255'),
+])
+def test_a_bad_key_is_refused(shop, arguments, words):
+    assert words in shop.refused(USAGE, 'put', 'mail', *arguments, 'x')
+
+
+@pytest.mark.parametrize('change', ['key-limit=0', 'key-limit=1000001', 'hold-on-retry=no'])
+def test_a_bad_policy_of_keys_is_refused(shop, change):
+    shop.refused(USAGE, 'queue', 'set', 'mail', change)
+
+
+def test_the_policy_of_keys_is_kept(shop):
+    shop.put('mail', 'x')
+    policy = shop.object('queue', 'show', 'mail')['policy']
+    assert (policy['key_limit'], policy['hold_on_retry']) == (1, 'keep')
+    shop.ok('queue', 'set', 'mail', 'key-limit=7', 'hold-on-retry=give-up')
+    policy = shop.object('queue', 'show', 'mail')['policy']
+    assert (policy['key_limit'], policy['hold_on_retry']) == (7, 'give-up')
+
+
+def test_pulled_work_waits_for_its_key_and_why_says_who_has_it(shop):
+    first, second = put(shop, 'k'), put(shop, 'k')
+    assert shop.object('why', second)['why'] == 'behind'
+    claim = shop.claim('mail')
+    assert shop.run('claim', 'mail').returncode != 0
+    why = shop.object('why', second)
+    assert (why['why'], why['ahead'], why['concurrency_key']) == ('key', first, 'k')
+    assert why['holder']['id'] == claim['claim']
+    assert f"waits for its key k, which job {first} holds, claimed by " in shop.ok('why', second)
+    shop.ok('complete', env=claim['env'])
+    assert shop.claim('mail')['jobs'][0]['id'] == second
+
+
+def test_a_failed_job_keeps_its_key_until_its_next_attempt(shop):
+    shop.ok('queue', 'set', 'mail', 'backoff=fixed', 'base=1h')
+    first, second = put(shop, 'k'), put(shop, 'k')
+    shop.ok('fail', '--error', 'e', env=shop.claim('mail')['env'])
+    assert f'job {first} holds and keeps for its next attempt until' in shop.ok('why', second)
+    shop.ok('queue', 'set', 'mail', 'hold-on-retry=give-up')
+    assert shop.run('claim', 'mail').returncode != 0
+    shop.ok('retry', first)
+    shop.ok('fail', '--error', 'e', env=shop.claim('mail')['env'])
+    assert shop.claim('mail')['jobs'][0]['id'] == second
+
+
+def test_a_killed_runner_leaves_no_key_held_and_no_two_run(shop, pipe):
+    for key in 'k', 'k', 'other':
+        put(shop, key)
+    # The lock is another proof that no two of a key run: it is not Baton's.
+    script = f'exec 9> {shop.folder}/lock-$BATON_KEY; flock -n 9 || echo two of $BATON_KEY ' \
+             f'> {pipe.path}; echo $BATON_KEY $BATON_JOB $BATON_ATTEMPT > {pipe.path}; ' \
+             '[ $BATON_JOB$BATON_ATTEMPT != 11 ] || sleep 1000'
+    first = shop.start('work', 'mail', '-j', '4', '--', 'sh', '-c', script)
+    assert sorted(pipe.line() for _ in range(2)) == ['k 1 1', 'other 3 1']
+    second = shop.start('work', 'mail', '-j', '4', '--', 'sh', '-c', script)
+    why = shop.object('why', '2')
+    assert (why['why'], why['ahead']) == ('key', '1')
+    first.kill()
+    first.wait(PATIENCE)
+    assert [pipe.line() for _ in range(2)] == ['k 1 2', 'k 2 1']
+    second.kill()
+
+
+def test_as_many_run_as_the_limit_says_and_more_when_it_is_raised(shop, pipe, tmp_path):
+    shop.ok('queue', 'set', 'mail', 'key-limit=2')
+    go = Pipe(tmp_path / 'go')
+    for _ in range(6):
+        put(shop, 'k')
+    other = put(shop, 'other')
+    script = f'echo $BATON_JOB > {pipe.path}; read x < {go.path}'
+    shop.start('work', 'mail', '-j', '8', '--', 'sh', '-c', script)
+    assert {pipe.line() for _ in range(3)} == {'1', '2', other}
+    found = counts(shop)
+    assert (found['running'], found['ready']) == (3, 4)
+    shop.ok('queue', 'set', 'mail', 'key-limit=4')
+    assert {pipe.line() for _ in range(2)} == {'3', '4'}
+    found = counts(shop)
+    assert (found['running'], found['ready']) == (5, 2)
+
+
+def test_a_worker_gets_the_key_and_emits_with_one(shop):
+    put(shop, 'k')
+    script = 'import json, socket; s = socket.socket(fileno=3).makefile("rw")\n' \
+             'claim = json.loads(s.readline())\n' \
+             'emit = {"queue": "out", "payload": claim["concurrency_key"],' \
+             ' "concurrency_key": "l"}\n' \
+             'done = {"claim": claim["claim"], "ok": True, "emit": [emit]}\n' \
+             's.write(json.dumps(done) + "\\n")\n' \
+             's.flush(); s.readline()'
+    result = shop.run('work', 'mail', '--stream', '--until-empty', '--', 'python3', '-c', script)
+    assert result.returncode == 0, result
+    job = shop.object('ls', 'out')
+    assert job['concurrency_key'] == 'l'
+    assert json.loads(shop.ok('show', job['id'], '--json'))['payload'] == 'k'
