@@ -45,15 +45,13 @@
 	"SELECT b.seq, b.queue, b.lane FROM unnest($3::bigint[]) n(id) "   \
 	"JOIN baton.batch b ON b.born = n.id"
 
-/* The rows of several batches of which one is named: the batches are `ids`. */
-#define PART_BULKS(ids)                                                                     \
-	"unnest(" ids "::bigint[]) n(id) JOIN baton.bulk b ON b.first >= n.id - n.id % 64 " \
-	"AND b.first <= n.id AND (b.has >> (n.id - b.first)::int) & 1 = 1"
+/* Behind an unnest(): rows of several batches of which one is named. */
+#define PART_BULKS                                                \
+	"n(id) JOIN baton.bulk b ON b.first >= n.id - n.id % 64 " \
+	"AND b.first <= n.id AND (b.has >> (n.id - b.first)::int) & 1 = 1 "
 
-/* The chunks of claims that are near those that are named, by numbers in steps of 64. */
-#define PART_CHUNKS(bases)                                                             \
-	"unnest(" bases "::bigint[]) n(base) JOIN baton.chunk c ON c.first >= n.base " \
-	"AND c.first < n.base + 64"
+/* Behind an unnest(): chunks of claims near those that are named, by numbers in steps of 64. */
+#define PART_CHUNKS "n(base) JOIN baton.chunk c ON c.first >= n.base AND c.first < n.base + 64 "
 
 /* The lanes of these, and those that are named: $4 the queues, $5 the lanes. */
 #define PART_LANES                                                                         \
@@ -89,451 +87,447 @@
 	"WHERE first > $1::bigint - 64 ORDER BY first LIMIT 200) x HAVING count(*) = 200)) " \
 	"AS upto)"
 
-#define SQL_TABLE(X)                                                                                                 \
-	X(BEGIN, "BEGIN ISOLATION LEVEL READ COMMITTED")                                                             \
-	X(WISHES, "SELECT set_config('search_path', 'pg_catalog', true), "                                           \
-	          "set_config('client_min_messages', 'warning', true), "                                             \
-	          "set_config('lock_timeout', $1::text, true), "                                                     \
-	          "set_config('statement_timeout', $2::text, true), "                                                \
-	          "set_config('idle_in_transaction_session_timeout', '" IDLE_MS "', true), "                         \
-	          "set_config('enable_seqscan', 'off', true), "                                                      \
-	          "set_config('enable_hashjoin', 'off', true), "                                                     \
-	          "set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)")                     \
-	X(DISCARD, "DISCARD PLANS")                                                                                  \
-	X(BEGIN_READ, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")                                             \
-	X(COMMIT, "COMMIT")                                                                                          \
-	X(ROLLBACK, "ROLLBACK")                                                                                      \
-	X(RELAX, "SET LOCAL synchronous_commit = off")                                                               \
-	X(LOCK,                                                                                                      \
-	  "SELECT pg_advisory_xact_lock(1650553967, s) FROM ("                                                       \
-	  "SELECT s FROM unnest($4::int[]) s UNION "                                                                 \
-	  "SELECT q.stripe FROM " PART_CHUNKS(                                                                       \
-		  "$5") " JOIN baton.queue q "                                                                       \
-	                "ON q.id = c.queue WHERE c.heads && $1::bigint[] UNION "                                     \
-	                "SELECT q.stripe FROM unnest($1::bigint[], $2::bigint[]) n(head, fence) "                    \
-	                "JOIN baton.claim c ON c.head = n.head AND c.fence = n.fence "                               \
-	                "JOIN baton.queue q ON q.id = c.queue WHERE n.head NOT IN (SELECT h FROM " PART_CHUNKS(      \
-				"$5") " CROSS JOIN unnest(c.heads) h) UNION "                                        \
-	                              "SELECT q.stripe FROM " PART_BULKS(                                            \
-					      "$3") " JOIN baton.queue q "                                           \
-	                                            "ON q.id = b.queue UNION "                                       \
-	                                            "SELECT q.stripe FROM (" PART_NAMED_BATCHES                      \
-	                                            ") b JOIN baton.queue q "                                        \
-	                                            "ON q.id = b.queue ORDER BY 1) x")                               \
-	X(LOCK_STRIPES, "SELECT pg_advisory_xact_lock(1650553967, s) FROM (SELECT DISTINCT s "                       \
-	                "FROM unnest($1::int[]) s ORDER BY s) x")                                                    \
-	X(LOCK_RUNNER, "SELECT pg_advisory_xact_lock(1650553967, stripe) FROM ("                                     \
-	               "SELECT q.stripe FROM baton.lease l JOIN baton.queue q "                                      \
-	               "ON q.name = split_part(l.subject, chr(1), 2) WHERE l.runner = $1::bigint "                   \
-	               "UNION SELECT q.stripe FROM baton.runner r JOIN baton.claim c "                               \
-	               "ON c.owner = r.owner AND c.expires_at = 9223372036854775807 "                                \
-	               "JOIN baton.queue q ON q.id = c.queue WHERE r.number = $1::bigint "                           \
-	               "UNION SELECT q.stripe FROM baton.runner r JOIN baton.chunk c "                               \
-	               "ON c.owner = r.owner AND c.expires_at = 9223372036854775807 "                                \
-	               "JOIN baton.queue q ON q.id = c.queue WHERE r.number = $1::bigint "                           \
-	               "ORDER BY 1) x")                                                                              \
-	X(MELT, "SELECT baton.melt(ARRAY(SELECT baton.bulk_of(n.id) FROM "                                           \
-	        "unnest($1::bigint[]) n(id) UNION SELECT c.first FROM baton.runner r "                               \
-	        "JOIN baton.chunk c ON c.owner = r.owner "                                                           \
-	        "AND c.expires_at = 9223372036854775807 WHERE r.number = $2::bigint "                                \
-	        "AND ($3::bool OR c.queue IN (SELECT q.id FROM baton.queue q "                                       \
-	        "WHERE q.name = ANY($4::text[])))))")                                                                \
-	X(CHUNKS, "SELECT c.id, c.first, c.queue, c.owner, c.granter, c.claimed_at, "                                \
-	          "c.expires_at, c.heads, c.fences, c.tokens, b.rank, b.flags, b.put_at "                            \
-	          "FROM " PART_CHUNKS("$1") " JOIN baton.bulk b ON b.first = c.first "                               \
-	                                    "WHERE c.heads && $2::bigint[]")                                         \
-	X(BULKS, "SELECT b.first, b.last, b.queue, b.pool, b.rank, b.flags, b.put_at, m.seq, "                       \
-	         "b.payload FROM (SELECT q.id, w.pool, w.few, r.rank::smallint AS rank, "                            \
-	         "(SELECT k.seq FROM baton.mark k WHERE k.queue = q.id AND k.pool = w.pool "                         \
-	         "AND k.rank = r.rank::smallint ORDER BY k.seq DESC LIMIT 1) AS seq "                                \
-	         "FROM unnest($1::text[], $2::int[], $3::int[]) w(name, pool, few) "                                 \
-	         "JOIN baton.queue q ON q.name = w.name CROSS JOIN generate_series(0, 9) "                           \
-	         "r(rank)) m CROSS JOIN LATERAL (SELECT z.first FROM (SELECT y.first, "                              \
-	         "sum(y.n) OVER (ORDER BY y.last ROWS UNBOUNDED PRECEDING) - y.n AS before "                         \
-	         "FROM (SELECT x.first, x.last, x.n FROM baton.bulk x WHERE x.queue = m.id "                         \
-	         "AND x.pool = m.pool AND x.rank = m.rank AND x.last > m.seq ORDER BY x.last "                       \
-	         "LIMIT m.few) y) z WHERE z.before < m.few + 64) s JOIN baton.bulk b "                               \
-	         "ON b.first = s.first WHERE m.seq IS NOT NULL ORDER BY b.rank, b.first")                            \
-	X(MEMBERS, "SELECT " BATCH_COLUMNS ", b.payload FROM unnest($1::bigint[]) n(id) "                            \
-	           "JOIN baton.member b ON b.first = baton.bulk_of(n.id) AND b.seq = n.id")                          \
-	X(MEMBER_CLAIMS, "SELECT " CLAIM_COLUMNS " FROM unnest($1::bigint[]) n(id) "                                 \
-	                 "JOIN baton.item c ON c.first = baton.bulk_of(n.id) "                                       \
-	                 "AND c.head = n.id")                                                                        \
-	X(BULK_ADD, "WITH n AS (SELECT u.*, q.id AS qid FROM unnest($1::bigint[], "                                  \
-	            "$2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::int[], "                              \
-	            "$7::smallint[], $8::smallint[], $9::smallint[], $10::bytea[]) u(first, "                        \
-	            "last, has, put_at, queue, pool, rank, n, flags, payload) "                                      \
-	            "JOIN baton.queue q ON q.name = u.queue), "                                                      \
-	            "m AS (INSERT INTO baton.mark(queue, pool, rank, seq) SELECT DISTINCT n.qid, "                   \
-	            "n.pool, n.rank, 0::bigint FROM n WHERE NOT EXISTS (SELECT 1 FROM baton.mark "                   \
-	            "k WHERE k.queue = n.qid AND k.pool = n.pool AND k.rank = n.rank)) "                             \
-	            "INSERT INTO baton.bulk(first, last, has, put_at, queue, pool, rank, n, "                        \
-	            "flags, payload) SELECT n.first, n.last, n.has, n.put_at, n.qid, n.pool, "                       \
-	            "n.rank, n.n, n.flags, n.payload FROM n")                                                        \
-	X(BULK_DROP, "DELETE FROM baton.bulk b WHERE b.first = ANY($1::bigint[]) "                                   \
-	             "AND NOT EXISTS (SELECT 1 FROM baton.chunk c WHERE c.first = b.first) "                         \
-	             "AND b.last <= (SELECT m.seq FROM baton.mark m WHERE m.queue = b.queue "                        \
-	             "AND m.pool = b.pool AND m.rank = b.rank ORDER BY m.seq DESC LIMIT 1)")                         \
-	X(MARK_SET, "WITH n AS (SELECT * FROM unnest($1::int[], $2::int[], $3::smallint[], "                         \
-	            "$4::bigint[], $5::bigint[]) n(queue, pool, rank, old, seq)), "                                  \
-	            "d AS (DELETE FROM baton.mark m USING n WHERE m.queue = n.queue "                                \
-	            "AND m.pool = n.pool AND m.rank = n.rank AND m.seq = n.old) "                                    \
-	            "INSERT INTO baton.mark(queue, pool, rank, seq) SELECT queue, pool, rank, "                      \
-	            "seq FROM n")                                                                                    \
-	X(CHUNK_ADD, "INSERT INTO baton.chunk(first, granter, claimed_at, expires_at, queue, "                       \
-	             "owner, heads, fences, tokens) SELECT u.first, u.granter, u.claimed_at, "                       \
-	             "u.expires_at, u.queue, u.owner, u.heads::bigint[], u.fences::bigint[], "                       \
-	             "u.tokens FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], "                               \
-	             "$4::bigint[], $5::int[], $6::text[], $7::text[], $8::text[], "                                 \
-	             "$9::bytea[]) u(first, granter, claimed_at, expires_at, queue, owner, "                         \
-	             "heads, fences, tokens)")                                                                       \
-	X(CHUNK_SET, "UPDATE baton.chunk c SET heads = u.heads::bigint[], "                                          \
-	             "fences = u.fences::bigint[], tokens = u.tokens FROM unnest($1::bigint[], "                     \
-	             "$2::bigint[], $3::text[], $4::text[], $5::bytea[]) u(first, id, heads, "                       \
-	             "fences, tokens) WHERE c.first = u.first AND c.id = u.id")                                      \
-	X(CHUNK_DROP, "DELETE FROM baton.chunk c USING unnest($1::bigint[], $2::bigint[]) "                          \
-	              "u(first, id) WHERE c.first = u.first AND c.id = u.id")                                        \
-	X(REPLY_ADD, "INSERT INTO baton.reply(base, until, state, heads, fences, tokens) "                           \
-	             "SELECT u.base, u.until, u.state, u.heads::bigint[], u.fences::bigint[], "                      \
-	             "u.tokens FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], "                             \
-	             "$4::text[], $5::text[], $6::bytea[]) u(base, until, state, heads, fences, "                    \
-	             "tokens)")                                                                                      \
-	X(START, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, s.made, "                           \
-	         "s.runner, q.last_value - CASE WHEN q.is_called THEN 0 ELSE 1 END, s.name "                         \
-	         "FROM baton.state s, baton.seq q")                                                                  \
-	X(DRAW, "SELECT nextval('baton.seq') FROM generate_series(1, $1::bigint + ("                                 \
-	        "SELECT coalesce(sum(cardinality(c.seqs)), 0) FROM "                                                 \
-	        "unnest($2::bigint[], $3::bigint[]) n(head, fence) JOIN baton.claim c "                              \
-	        "ON c.head = n.head AND c.fence = n.fence JOIN baton.queue q ON q.id = c.queue "                     \
-	        "WHERE q.hold_on_retry = 2 AND baton.is_key(c.lane)))")                                              \
-	X(DRAW_EXPECTED, "SELECT baton.draw($1::bigint, $2::bigint)")                                                \
-	X(TEND, "SELECT baton.tend(q.id, coalesce($2::bigint, "                                                      \
-	        "(extract(epoch FROM clock_timestamp()) * 1000)::bigint)) "                                          \
-	        "FROM baton.queue q WHERE q.name = ANY($1::text[]) AND NOT q.paused")                                \
-	X(QUEUES,                                                                                                    \
-	  "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES " WHERE q.id IN ("                                            \
-	  "SELECT id FROM baton.queue WHERE name = ANY($4::text[]) "                                                 \
-	  "UNION SELECT queue FROM (" PART_NAMED_CLAIMS ") c "                                                       \
-	  "UNION SELECT queue FROM (" PART_NAMED_BATCHES ") b "                                                      \
-	  "UNION SELECT b.queue FROM " PART_BULKS(                                                                   \
-		  "$3") " "                                                                                          \
-	                "UNION SELECT c.queue FROM " PART_CHUNKS(                                                    \
-				"$6") " "                                                                            \
-	                              "UNION SELECT b.queue FROM baton.source s JOIN baton.batch b "                 \
-	                              "ON b.seq = s.id OR b.born = s.id WHERE s.key = ANY($5::bytea[]))")            \
-	X(QUEUES_NAMED,                                                                                              \
-	  "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES " WHERE q.name = ANY($1::text[])")                            \
-	X(SOURCES, "SELECT key, content, id, until FROM baton.source "                                               \
-	           "WHERE key = ANY($1::bytea[])")                                                                   \
-	X(AROUND, "WITH " PART_LANES ", s AS (SELECT unnest(c.seqs) AS seq "                                         \
-	          "FROM (" PART_NAMED_CLAIMS ") c "                                                                  \
-	          "UNION SELECT seq FROM (" PART_NAMED_BATCHES ") b "                                                \
-	          "UNION SELECT b.seq FROM baton.source s JOIN baton.batch b "                                       \
-	          "ON (b.seq = s.id AND b.born IS NULL) OR b.born = s.id "                                           \
-	          "WHERE s.key = ANY($6::bytea[]) "                                                                  \
-	          "UNION SELECT unnest(c.seqs) FROM lanes l JOIN baton.claim c "                                     \
-	          "ON c.queue = l.queue AND c.lane = l.lane "                                                        \
-	          "UNION SELECT x.seq FROM lanes l CROSS JOIN LATERAL (SELECT b.seq "                                \
-	          "FROM baton.batch b WHERE b.queue = l.queue AND b.lane = l.lane AND b.line "                       \
-	          "AND b.state <> 4 ORDER BY b.seq LIMIT l.n + 1) x "                                                \
-	          "UNION SELECT x.seq FROM lanes l CROSS JOIN LATERAL (SELECT b.seq "                                \
-	          "FROM baton.batch b WHERE b.queue = l.queue AND b.lane = l.lane AND b.holds "                      \
-	          "ORDER BY b.seq LIMIT CASE WHEN baton.is_key(l.lane) THEN NULL "                                   \
-	          "ELSE l.n + 1 END) x) "                                                                            \
-	          "SELECT " BATCH_COLUMNS ", CASE WHEN $7::bool AND (b.seq = ANY($3::bigint[])"                      \
-	          " OR b.born = ANY($3::bigint[])) THEN b.payload END FROM s JOIN baton.batch b "                    \
-	          "ON b.seq = s.seq ORDER BY b.seq")                                                                 \
-	X(CLAIMS, "WITH " PART_LANES " SELECT DISTINCT ON (c.head, c.fence) " CLAIM_COLUMNS                          \
-	          " FROM (" PART_NAMED_CLAIMS " UNION ALL "                                                          \
-	          "SELECT c.* FROM lanes l JOIN baton.claim c "                                                      \
-	          "ON c.queue = l.queue AND c.lane = l.lane UNION ALL "                                              \
-	          "SELECT c.* FROM (" PART_NAMED_BATCHES ") b JOIN baton.claim c "                                   \
-	          "ON c.head = b.seq AND c.lane IS NULL) c")                                                         \
-	X(ANSWERS, "SELECT a.head, a.fence, a.token, a.state, a.until "                                              \
-	           "FROM unnest($1::bigint[], $2::bigint[]) n(head, fence) "                                         \
-	           "JOIN baton.answer a ON a.head = n.head AND a.fence = n.fence "                                   \
-	           "UNION ALL SELECT h.head, h.fence, "                                                              \
-	           "substring(r.tokens FROM (16 * h.at - 15)::int FOR 16), r.state, r.until "                        \
-	           "FROM (SELECT DISTINCT x - x % 64 AS base FROM unnest($1::bigint[]) x) n "                        \
-	           "JOIN baton.reply r ON r.base = n.base "                                                          \
-	           "CROSS JOIN LATERAL unnest(r.heads, r.fences) WITH ORDINALITY "                                   \
-	           "h(head, fence, at) WHERE (h.head, h.fence) IN "                                                  \
-	           "(SELECT * FROM unnest($1::bigint[], $2::bigint[]))")                                             \
-	X(LEASES,                                                                                                    \
-	  "SELECT l.subject, l.held, l.owner, l.token, l.nonce, l.fence, "                                           \
-	  "greatest(l.counter, (SELECT k.n FROM baton.counter k "                                                    \
-	  "WHERE k.subject = l.subject AND k.fence = l.fence ORDER BY k.n DESC LIMIT 1)), "                          \
-	  "l.claimed_at, l.expires_at, l.runner, l.counter FROM baton.lease l "                                      \
-	  "WHERE l.subject = ANY($1::text[])")                                                                       \
-	X(COUNTER_SET, "WITH n AS (SELECT * FROM unnest($1::text[], $2::bigint[], "                                  \
-	               "$3::bigint[], $4::bigint[]) n(subject, fence, old, new)), "                                  \
-	               "d AS (DELETE FROM baton.counter k USING n WHERE k.subject = n.subject "                      \
-	               "AND k.fence = n.fence AND k.n = n.old), "                                                    \
-	               "e AS (DELETE FROM baton.counter k USING n WHERE n.old = 0 "                                  \
-	               "AND k.subject = n.subject AND k.fence < n.fence) "                                           \
-	               "INSERT INTO baton.counter SELECT subject, fence, new FROM n")                                \
-	X(HEADS, "WITH " PART_HEADS ", s AS (SELECT seq FROM heads WHERE lane IS NULL "                              \
-	         "UNION SELECT x.seq FROM heads h CROSS JOIN LATERAL (SELECT b.seq "                                 \
-	         "FROM baton.batch b WHERE b.queue = h.queue AND b.lane = h.lane AND b.line "                        \
-	         "ORDER BY b.seq LIMIT CASE WHEN h.state = 4 THEN h.max + 1 + ("                                     \
-	         "SELECT sum(cardinality(c.seqs)) FROM baton.claim c WHERE c.queue = h.queue "                       \
-	         "AND c.lane = h.lane) WHEN h.flags & 4 <> 0 THEN h.max + 1 ELSE 2 END) x "                          \
-	         "WHERE NOT baton.is_key(h.lane) "                                                                   \
-	         "UNION SELECT x.seq FROM heads h JOIN baton.queue q ON q.id = h.queue "                             \
-	         "CROSS JOIN LATERAL (SELECT b.seq FROM baton.batch b WHERE b.queue = h.queue "                      \
-	         "AND b.lane = h.lane AND b.line AND b.state = 1 ORDER BY b.seq LIMIT 1 + CASE "                     \
-	         "WHEN q.key_limit = 1 AND h.flags & 4 = 0 THEN 1 "                                                  \
-	         "WHEN q.key_limit = 1 OR h.max > 16 THEN least(q.key_limit, h.few) + h.max "                        \
-	         "ELSE least(q.key_limit, h.few) * h.max END) x WHERE baton.is_key(h.lane) "                         \
-	         "UNION SELECT b.seq FROM heads h JOIN baton.batch b ON b.queue = h.queue "                          \
-	         "AND b.lane = h.lane AND b.holds WHERE baton.is_key(h.lane) "                                       \
-	         "UNION SELECT unnest(c.seqs) FROM heads h JOIN baton.claim c "                                      \
-	         "ON c.queue = h.queue AND c.lane = h.lane) "                                                        \
-	         "SELECT " BATCH_COLUMNS ", b.payload FROM s JOIN baton.batch b "                                    \
-	         "ON b.seq = s.seq ORDER BY b.seq")                                                                  \
-	X(HEAD_CLAIMS, "WITH " PART_HEADS " SELECT " CLAIM_COLUMNS " FROM heads h "                                  \
-	               "JOIN baton.claim c ON c.head = h.seq AND c.lane IS NULL "                                    \
-	               "WHERE h.lane IS NULL AND h.state = 4 UNION ALL "                                             \
-	               "SELECT " CLAIM_COLUMNS " FROM heads h "                                                      \
-	               "JOIN baton.claim c ON c.queue = h.queue AND c.lane = h.lane")                                \
-	X(HEADS_LAST, "WITH " PART_HEADS " SELECT count(*), (array_agg(rank ORDER BY rank DESC, "                    \
-	              "seq DESC))[1], (array_agg(seq ORDER BY rank DESC, seq DESC))[1] "                             \
-	              "FROM heads")                                                                                  \
-	X(LINE, "SELECT " BATCH_COLUMNS ", b.payload FROM ((SELECT b.seq FROM baton.batch b "                        \
-	        "JOIN baton.queue q ON q.id = b.queue WHERE q.name = $1::text "                                      \
-	        "AND b.lane = $2::text AND b.line ORDER BY b.seq LIMIT $3::bigint) UNION "                           \
-	        "(SELECT b.seq FROM baton.batch b JOIN baton.queue q ON q.id = b.queue "                             \
-	        "WHERE q.name = $1::text AND b.lane = $2::text AND b.line "                                          \
-	        "AND b.seq <= $4::bigint) UNION "                                                                    \
-	        "(SELECT b.seq FROM baton.batch b JOIN baton.queue q ON q.id = b.queue "                             \
-	        "WHERE q.name = $1::text AND b.lane = $2::text AND b.holds "                                         \
-	        "ORDER BY b.seq LIMIT 1) UNION "                                                                     \
-	        "(SELECT unnest(c.seqs) FROM baton.claim c JOIN baton.queue q ON q.id = c.queue "                    \
-	        "WHERE q.name = $1::text AND c.lane = $2::text)) s "                                                 \
-	        "JOIN baton.batch b ON b.seq = s.seq ORDER BY b.seq")                                                \
-	X(LINE_CLAIMS, "SELECT " CLAIM_COLUMNS " FROM baton.claim c "                                                \
-	               "JOIN baton.queue q ON q.id = c.queue "                                                       \
-	               "WHERE q.name = $1::text AND c.lane = $2::text")                                              \
-	X(GATHER, "SELECT baton.gather(q.id) FROM baton.queue q "                                                    \
-	          "WHERE q.name = ANY($1::text[]) AND q.mixed")                                                      \
-	X(QUEUE_ADD, "INSERT INTO baton.queue(name, stripe, mode, shards, paused, payload_max, "                     \
-	             "waiting_max, attempts, backoff, base, cap, lane_attempts, lane_backoff, "                      \
-	             "lane_base, lane_cap, on_retry, on_dead, dedupe, keep, ready, delayed, "                        \
-	             "retrying, claimed, dead, kept, done, failed, key_limit, hold_on_retry) "                       \
-	             "VALUES($1::text, "                                                                             \
-	             "$2::bigint::int, $3::bigint, $4::bigint, $5::bool, $6::bigint, $7::bigint, "                   \
-	             "$8::bigint, $9::bigint, $10::bigint, $11::bigint, $12::bigint, "                               \
-	             "$13::bigint, $14::bigint, $15::bigint, $16::bigint, $17::bigint, "                             \
-	             "$18::bigint, $19::bigint, $20::bigint, $21::bigint, $22::bigint, "                             \
-	             "$23::bigint, $24::bigint, $25::bigint, $26::bigint, $27::bigint, "                             \
-	             "$28::bigint, $29::bigint) "                                                                    \
-	             "RETURNING id")                                                                                 \
-	X(QUEUE_SET, "UPDATE baton.queue SET mixed = mixed OR (mode = 4) <> ($3::bigint = 4), "                      \
-	             "stripe = $2::bigint::int, shards = $4::bigint, mode = $3::bigint, "                            \
-	             "paused = $5::bool, payload_max = $6::bigint, "                                                 \
-	             "waiting_max = $7::bigint, attempts = $8::bigint, backoff = $9::bigint, "                       \
-	             "base = $10::bigint, cap = $11::bigint, lane_attempts = $12::bigint, "                          \
-	             "lane_backoff = $13::bigint, lane_base = $14::bigint, "                                         \
-	             "lane_cap = $15::bigint, on_retry = $16::bigint, on_dead = $17::bigint, "                       \
-	             "dedupe = $18::bigint, keep = $19::bigint, key_limit = $20::bigint, "                           \
-	             "hold_on_retry = $21::bigint WHERE name = $1::text")                                            \
-	X(QUEUE_COUNT, "WITH d AS (SELECT * FROM unnest($1::int[], $2::bigint[], $3::bigint[], "                     \
-	               "$4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], "                      \
-	               "$9::bigint[], $10::bigint[], $11::bigint[]) d(id, ready, delayed, "                          \
-	               "retrying, claimed, dead, kept, done, failed, top, floor)), "                                 \
-	               "o AS MATERIALIZED (SELECT y.* FROM d CROSS JOIN LATERAL (SELECT * "                          \
-	               "FROM baton.tally y WHERE y.queue = d.id ORDER BY y.n DESC LIMIT 1) y), "                     \
-	               "x AS (DELETE FROM baton.tally t USING o WHERE t.queue = o.queue "                            \
-	               "AND t.n = o.n) INSERT INTO baton.tally SELECT d.id, "                                        \
-	               "coalesce(o.n, 0) + 1, coalesce(o.ready, 0) + d.ready, "                                      \
-	               "coalesce(o.delayed, 0) + d.delayed, "                                                        \
-	               "coalesce(o.retrying, 0) + d.retrying, "                                                      \
-	               "coalesce(o.claimed, 0) + d.claimed, coalesce(o.dead, 0) + d.dead, "                          \
-	               "coalesce(o.kept, 0) + d.kept, coalesce(o.done, 0) + d.done, "                                \
-	               "coalesce(o.failed, 0) + d.failed, d.top, d.floor "                                           \
-	               "FROM d LEFT JOIN o ON o.queue = d.id")                                                       \
-	X(BATCH_ADD, "INSERT INTO baton.batch(seq, queue, lane, shard, pool, head, line, state, "                    \
-	             "rank, flags, put_at, due, grp, retry, attempts, fence, cancel, holds, "                        \
-	             "blocks, error, payload) SELECT u.seq, q.id, u.lane, u.shard, "                                 \
-	             "CASE WHEN q.mode = 4 THEN u.shard + 1 ELSE 0 END, u.head, u.line, "                            \
-	             "u.state, u.rank, u.flags, u.put_at, u.due, u.grp, u.retry, u.attempts, "                       \
-	             "u.fence, u.cancel, u.holds, u.blocks, u.error, u.payload FROM "                                \
-	             "unnest($1::bigint[], $2::text[], $3::text[], $4::int[], $5::bool[], "                          \
-	             "$6::bool[], $7::smallint[], $8::smallint[], $9::smallint[], "                                  \
-	             "$10::bigint[], $11::bigint[], $12::text[], $13::bytea[], $14::int[], "                         \
-	             "$15::bigint[], $16::bool[], $17::bool[], $18::bool[], $19::bytea[], "                          \
-	             "$20::bytea[]) u(seq, queue, lane, shard, head, line, state, rank, flags, "                     \
-	             "put_at, due, grp, retry, attempts, fence, cancel, holds, blocks, error, "                      \
-	             "payload) JOIN baton.queue q ON q.name = u.queue")                                              \
-	X(BATCH_SET, "UPDATE baton.batch b SET seq = u.new, born = CASE WHEN u.new = b.seq "                         \
-	             "THEN b.born ELSE coalesce(b.born, b.seq) END, pool = u.pool, "                                 \
-	             "head = u.head, line = u.line, state = u.state, due = u.due, "                                  \
-	             "attempts = u.attempts, fence = u.fence, cancel = u.cancel, "                                   \
-	             "holds = u.holds, blocks = u.blocks, error = u.error, result = u.result, "                      \
-	             "ended_at = u.ended_at, until = u.until FROM unnest($1::bigint[], "                             \
-	             "$2::bigint[], $3::int[], $4::bool[], $5::bool[], $6::smallint[], "                             \
-	             "$7::bigint[], $8::int[], $9::bigint[], $10::bool[], $11::bool[], "                             \
-	             "$12::bool[], $13::bytea[], $14::bytea[], $15::bigint[], $16::bigint[]) "                       \
-	             "u(old, new, pool, head, line, state, due, attempts, fence, cancel, holds, "                    \
-	             "blocks, error, result, ended_at, until) WHERE b.seq = u.old")                                  \
-	X(BATCH_DROP, "DELETE FROM baton.batch WHERE seq = ANY($1::bigint[])")                                       \
-	X(CLAIM_ADD, "INSERT INTO baton.claim(head, fence, token, owner, queue, lane, granter, "                     \
-	             "claimed_at, expires_at, offered, seqs) SELECT u.head, u.fence, u.token, "                      \
-	             "u.owner, q.id, u.lane, u.granter, u.claimed_at, u.expires_at, u.offered, "                     \
-	             "u.seqs::bigint[] FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], "                        \
-	             "$4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], "                              \
-	             "$9::bigint[], $10::bool[], $11::text[]) u(head, fence, token, owner, "                         \
-	             "queue, lane, granter, claimed_at, expires_at, offered, seqs) "                                 \
-	             "JOIN baton.queue q ON q.name = u.queue")                                                       \
-	X(CLAIM_SET, "UPDATE baton.claim c SET expires_at = u.expires_at, offered = u.offered, "                     \
-	             "seqs = u.seqs::bigint[] FROM unnest($1::bigint[], $2::bigint[], "                              \
-	             "$3::bigint[], $4::bool[], $5::text[]) "                                                        \
-	             "u(head, fence, expires_at, offered, seqs) "                                                    \
-	             "WHERE c.head = u.head AND c.fence = u.fence")                                                  \
-	X(CLAIM_DROP, "DELETE FROM baton.claim c USING unnest($1::bigint[], $2::bigint[]) "                          \
-	              "u(head, fence) WHERE c.head = u.head AND c.fence = u.fence")                                  \
-	X(SOURCE_SET, "INSERT INTO baton.source(key, content, id, until) SELECT * FROM "                             \
-	              "unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[]) "                                \
-	              "ON CONFLICT (key) DO UPDATE SET content = excluded.content, "                                 \
-	              "id = excluded.id, until = excluded.until")                                                    \
-	X(LEASE_SET, "INSERT INTO baton.lease(" LEASE_COLUMNS ") SELECT * FROM "                                     \
-	             "unnest($1::text[], $2::bool[], $3::text[], $4::bytea[], $5::bytea[], "                         \
-	             "$6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[]) "                       \
-	             "ON CONFLICT (subject) DO UPDATE SET held = excluded.held, "                                    \
-	             "owner = excluded.owner, token = excluded.token, nonce = excluded.nonce, "                      \
-	             "fence = excluded.fence, counter = excluded.counter, "                                          \
-	             "claimed_at = excluded.claimed_at, expires_at = excluded.expires_at, "                          \
-	             "runner = excluded.runner")                                                                     \
-	X(HELD_OFF, "WITH may AS MATERIALIZED (SELECT l.subject FROM baton.lease l, "                                \
-	            "(SELECT coalesce($2::bigint, "                                                                  \
-	            "(extract(epoch FROM clock_timestamp()) * 1000)::bigint) AS ms) n "                              \
-	            "WHERE l.subject = ANY($1::text[]) "                                                             \
-	            "AND ($3::bool OR NOT l.held OR l.expires_at <= n.ms)), "                                        \
-	            "locked AS (SELECT l.subject FROM baton.lease l JOIN may "                                       \
-	            "ON may.subject = l.subject FOR UPDATE OF l SKIP LOCKED) "                                       \
-	            "SELECT subject FROM may WHERE subject NOT IN (SELECT subject FROM locked)")                     \
-	X(GUARD, "SELECT baton.guard($1::text[])")                                                                   \
-	X(SETTLE, "SELECT baton.settle(q.id, w.lanes, $3::bigint) FROM (SELECT name, "                               \
-	          "array_agg(lane) AS lanes FROM unnest($1::text[], $2::text[]) u(name, lane) "                      \
-	          "GROUP BY name) w JOIN baton.queue q ON q.name = w.name")                                          \
-	X(SETTLE_LIMIT, "SELECT baton.settle_limit(q.id) FROM baton.queue q "                                        \
-	                "WHERE q.name = ANY($1::text[])")                                                            \
-	X(LEASE_LIST, "SELECT " LEASE_COLUMNS " FROM baton.lease WHERE subject > $1::text "                          \
-	              "AND subject >= $2::text AND left(subject, length($2::text)) = $2::text "                      \
-	              "AND held AND expires_at > $3::bigint ORDER BY subject LIMIT $4::bigint")                      \
-	X(QUEUE_LIST, "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES " WHERE q.name > $1::text "                       \
-	              "ORDER BY q.name LIMIT $2::bigint")                                                            \
-	X(OLDEST, "WITH " PART_OLD " SELECT " BATCH_COLUMNS ", NULL::bytea FROM old "                                \
-	          "JOIN baton.batch b ON b.seq = old.seq")                                                           \
-	X(OLDEST_BULK, "SELECT " BATCH_COLUMNS ", NULL::bytea FROM baton.queue q "                                   \
-	               "CROSS JOIN generate_series(0, q.shards) p "                                                  \
-	               "CROSS JOIN generate_series(0, 9) r CROSS JOIN LATERAL (SELECT k.seq "                        \
-	               "FROM baton.mark k WHERE k.queue = q.id AND k.pool = p "                                      \
-	               "AND k.rank = r::smallint ORDER BY k.seq DESC LIMIT 1) m "                                    \
-	               "CROSS JOIN LATERAL (SELECT x.first FROM baton.bulk x "                                       \
-	               "WHERE x.queue = q.id AND x.pool = p AND x.rank = r::smallint "                               \
-	               "AND x.last > m.seq ORDER BY x.last LIMIT 1) y CROSS JOIN LATERAL "                           \
-	               "(SELECT * FROM baton.member z WHERE z.first = y.first AND z.state = 1 "                      \
-	               "ORDER BY z.seq LIMIT 1) b WHERE q.name = ANY($1::text[])")                                   \
-	X(OLDEST_CLAIMS, "WITH " PART_OLD " SELECT " CLAIM_COLUMNS " FROM old "                                      \
-	                 "JOIN baton.claim c ON c.head = old.seq AND c.lane IS NULL "                                \
-	                 "WHERE old.lane IS NULL UNION ALL "                                                         \
-	                 "SELECT " CLAIM_COLUMNS " FROM old JOIN baton.claim c "                                     \
-	                 "ON c.queue = old.queue AND c.lane = old.lane")                                             \
-	X(LIST, "WITH " PART_LISTED " SELECT " BATCH_COLUMNS ", NULL::bytea FROM (SELECT b.* "                       \
-	        "FROM ((SELECT " BATCH_COLUMNS " FROM baton.batch b WHERE b.seq > $1::bigint "                       \
-	        "ORDER BY b.seq LIMIT 100000) UNION ALL SELECT " BATCH_COLUMNS " FROM (SELECT "                      \
-	        "x.first FROM baton.bulk x WHERE x.first > $1::bigint - 64 ORDER BY x.first "                        \
-	        "LIMIT 200) y JOIN baton.member b ON b.first = y.first "                                             \
-	        "WHERE b.seq > $1::bigint) b JOIN baton.queue q ON q.id = b.queue, listed "                          \
-	        "WHERE b.seq <= listed.upto AND ($2::text IS NULL OR q.name = $2::text) "                            \
-	        "AND ($3::text IS NULL OR b.lane = $3::text) "                                                       \
-	        "AND ($4::bigint = 0 OR b.state = $4::bigint) "                                                      \
-	        "AND (b.state <> 6 OR b.until > $6::bigint) "                                                        \
-	        "ORDER BY b.seq LIMIT $5::bigint) b "                                                                \
-	        "UNION ALL (SELECT " BATCH_COLUMNS ", NULL::bytea FROM baton.batch b "                               \
-	        "WHERE b.seq > $1::bigint ORDER BY b.seq DESC LIMIT 1) "                                             \
-	        "UNION ALL (SELECT " BATCH_COLUMNS ", NULL::bytea FROM baton.member b "                              \
-	        "WHERE b.first = (SELECT max(x.first) FROM baton.bulk x) AND b.seq > $1::bigint "                    \
-	        "ORDER BY b.seq DESC LIMIT 1)")                                                                      \
-	X(LIST_CLAIMS, "SELECT DISTINCT ON (c.head, c.fence) " CLAIM_COLUMNS                                         \
-	               " FROM unnest($1::bigint[]) n(seq) JOIN baton.batch b ON b.seq = n.seq "                      \
-	               "JOIN baton.claim c ON (b.lane IS NULL AND c.head = b.seq "                                   \
-	               "AND c.lane IS NULL) OR (c.queue = b.queue AND c.lane = b.lane) "                             \
-	               "WHERE b.state = 4 AND b.seq = ANY(c.seqs)")                                                  \
-	X(LIST_QUEUES, "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES " WHERE q.id = "                                 \
-	               "ANY($1::int[])")                                                                             \
-	X(LIST_END, "WITH " PART_LISTED " SELECT nullif(upto, 9223372036854775807) FROM listed")                     \
-	X(NEXT_DUE,                                                                                                  \
-	  "SELECT least(d.due, e.expires_at, f.expires_at) FROM baton.queue q "                                      \
-	  "LEFT JOIN LATERAL (SELECT b.due FROM baton.batch b WHERE b.queue = q.id "                                 \
-	  "AND b.state IN (2, 3) ORDER BY b.due LIMIT 1) d ON true "                                                 \
-	  "LEFT JOIN LATERAL (SELECT c.expires_at FROM baton.claim c "                                               \
-	  "WHERE c.queue = q.id AND NOT c.offered ORDER BY c.expires_at LIMIT 1) e "                                 \
-	  "ON true LEFT JOIN LATERAL (SELECT k.expires_at FROM baton.chunk k "                                       \
-	  "WHERE k.queue = q.id AND k.expires_at < 9223372036854775807 "                                             \
-	  "ORDER BY k.expires_at LIMIT 1) f ON true WHERE NOT q.paused AND ($1::text IS NULL OR q.name = $1::text) " \
-	  "AND coalesce(d.due, e.expires_at, f.expires_at) IS NOT NULL ORDER BY 1 LIMIT 1")                          \
-	X(SCHEDULES, "SELECT " SCHEDULE_COLUMNS " FROM baton.schedule "                                              \
-	             "WHERE name = ANY($1::text[])")                                                                 \
-	X(SCHEDULE_LIST, "SELECT " SCHEDULE_COLUMNS " FROM baton.schedule "                                          \
-	                 "WHERE name > $1::text ORDER BY name LIMIT $2::bigint")                                     \
-	X(SCHEDULE_SET, "INSERT INTO baton.schedule(" SCHEDULE_COLUMNS ") VALUES($1::text, "                         \
-	                "$2::text, $3::text, $4::bigint, $5::text, $6::text, $7::bigint, "                           \
-	                "$8::bytea, $9::bigint, $10::bigint) ON CONFLICT (name) DO UPDATE SET "                      \
-	                "cron = excluded.cron, zone = excluded.zone, missed = excluded.missed, "                     \
-	                "queue = excluded.queue, lane = excluded.lane, "                                             \
-	                "priority = excluded.priority, payload = excluded.payload, "                                 \
-	                "last = excluded.last, next = excluded.next")                                                \
-	X(SCHEDULE_DROP, "DELETE FROM baton.schedule WHERE name = ANY($1::text[])")                                  \
-	X(RUNNERS, "SELECT " RUNNER_COLUMNS " FROM baton.runner WHERE number > $1::bigint "                          \
-	           "ORDER BY number LIMIT $2::bigint")                                                               \
-	X(RUNNER_ADD, "INSERT INTO baton.runner(" RUNNER_COLUMNS ") VALUES($1::bigint, "                             \
-	              "$2::text, $3::bigint, $4::text, $5::text, $6::text, $7::bigint, "                             \
-	              "$8::bigint, $9::bigint, $10::bigint, $11::text, $12::text, $13::text, "                       \
-	              "$14::bigint, $15::bigint, $16::text)")                                                        \
-	X(RUNNER_MARK, "UPDATE baton.runner SET wish = coalesce($3::bigint, wish), "                                 \
-	               "state = coalesce($4::text, state) WHERE beat > 0 AND "                                       \
-	               "(number = $1::bigint OR name = $2::text) RETURNING number")                                  \
-	X(RUNNER_REPORT,                                                                                             \
-	  "WITH m AS (UPDATE baton.runner SET state = coalesce($2::text, state) WHERE beat > 0 "                     \
-	  "AND number = $1::bigint RETURNING number), w AS (INSERT INTO baton.report "                               \
-	  "SELECT number, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, $3::text "                         \
-	  "FROM m ON CONFLICT (runner) DO UPDATE SET at = excluded.at, "                                             \
-	  "report = excluded.report) SELECT number FROM m")                                                          \
-	X(RUNNER_REPORTED, "SELECT report, at FROM baton.report WHERE runner = $1::bigint")                          \
-	X(RUNNER_LAST, "UPDATE baton.state SET runner = $1::bigint")                                                 \
-	X(RUNNER_DROP, "DELETE FROM baton.runner WHERE number = ANY($1::bigint[])")                                  \
-	X(RUNNER_BEAT,                                                                                               \
-	  "UPDATE baton.runner SET beat = beat + 1 WHERE number = $1::bigint AND beat > 0 "                          \
-	  "RETURNING beat")                                                                                          \
-	X(RUNNER_STOP, "UPDATE baton.runner SET beat = 0 WHERE number = $1::bigint "                                 \
-	               "AND beat = $2::bigint RETURNING beat")                                                       \
-	X(RUNNER_LEASES, "SELECT " LEASE_COLUMNS " FROM baton.lease WHERE runner = $1::bigint")                      \
-	X(RUNNER_CLAIMS, "SELECT " CLAIM_COLUMNS " FROM baton.runner r JOIN baton.claim c "                          \
-	                 "ON c.owner = r.owner AND c.expires_at = 9223372036854775807 "                              \
-	                 "WHERE r.number = $1::bigint")                                                              \
-	X(RUNNER_BATCHES, "SELECT " BATCH_COLUMNS ", NULL::bytea FROM baton.batch b "                                \
-	                  "WHERE b.seq IN (SELECT unnest(c.seqs) FROM baton.runner r "                               \
-	                  "JOIN baton.claim c ON c.owner = r.owner "                                                 \
-	                  "AND c.expires_at = 9223372036854775807 WHERE r.number = $1::bigint)")                     \
-	X(RUNNER_QUEUES, "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES " WHERE q.id IN ("                             \
-	                 "SELECT c.queue FROM baton.runner r JOIN baton.claim c "                                    \
-	                 "ON c.owner = r.owner AND c.expires_at = 9223372036854775807 "                              \
-	                 "WHERE r.number = $1::bigint)")                                                             \
-	X(XID, "SELECT pg_current_xact_id_if_assigned()::text::bigint, "                                             \
-	       "EXISTS (SELECT 1 FROM baton.sleeper)")                                                               \
-	X(SLEEP, "INSERT INTO baton.sleeper(since) SELECT "                                                          \
-	         "(extract(epoch FROM clock_timestamp()) * 1000)::bigint "                                           \
-	         "FROM (SELECT set_config('synchronous_commit', 'off', true)) o "                                    \
-	         "WHERE NOT EXISTS (SELECT 1 FROM baton.sleeper) RETURNING since")                                   \
-	X(WAKE, "SELECT set_config('synchronous_commit', 'off', true), baton.ring($1::text)")                        \
-	X(XID_STATUS, "SELECT pg_xact_status($1::bigint::text::xid8)")                                               \
-	X(VERSION, "SELECT (SELECT coalesce(sum(hashint8(q.xmin::text::bigint) "                                     \
-	           "+ coalesce(t.n, 0)), 0)::bigint FROM " PART_QUEUES ") * 31 + (SELECT "                           \
-	           "hashint8(s.xmin::text::bigint) FROM baton.state s)")                                             \
-	X(RING, "UPDATE baton.state SET rung = rung + 1")                                                            \
-	X(TIDY, "SELECT baton.tidy($1::bigint, $2::bigint)")                                                         \
+#define SQL_TABLE(X)                                                                               \
+	X(BEGIN, "BEGIN ISOLATION LEVEL READ COMMITTED")                                           \
+	X(WISHES, "SELECT set_config('search_path', 'pg_catalog', true), "                         \
+	          "set_config('client_min_messages', 'warning', true), "                           \
+	          "set_config('lock_timeout', $1::text, true), "                                   \
+	          "set_config('statement_timeout', $2::text, true), "                              \
+	          "set_config('idle_in_transaction_session_timeout', '" IDLE_MS "', true), "       \
+	          "set_config('enable_seqscan', 'off', true), "                                    \
+	          "set_config('enable_hashjoin', 'off', true), "                                   \
+	          "set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)")   \
+	X(DISCARD, "DISCARD PLANS")                                                                \
+	X(BEGIN_READ, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")                           \
+	X(COMMIT, "COMMIT")                                                                        \
+	X(ROLLBACK, "ROLLBACK")                                                                    \
+	X(RELAX, "SET LOCAL synchronous_commit = off")                                             \
+	X(LOCK, "SELECT pg_advisory_xact_lock(1650553967, s) FROM ("                               \
+	        "SELECT s FROM unnest($4::int[]) s UNION "                                         \
+	        "SELECT q.stripe FROM unnest($5::bigint[]) " PART_CHUNKS " JOIN baton.queue q "    \
+	        "ON q.id = c.queue WHERE c.heads && $1::bigint[] UNION "                           \
+	        "SELECT q.stripe FROM unnest($1::bigint[], $2::bigint[]) n(head, fence) "          \
+	        "JOIN baton.claim c ON c.head = n.head AND c.fence = n.fence "                     \
+	        "JOIN baton.queue q ON q.id = c.queue WHERE n.head NOT IN ("                       \
+	        "SELECT h FROM unnest($5::bigint[]) " PART_CHUNKS                                  \
+	        " CROSS JOIN unnest(c.heads) h) UNION "                                            \
+	        "SELECT q.stripe FROM unnest($3::bigint[]) " PART_BULKS " JOIN baton.queue q "     \
+	        "ON q.id = b.queue UNION "                                                         \
+	        "SELECT q.stripe FROM (" PART_NAMED_BATCHES ") b JOIN baton.queue q "              \
+	        "ON q.id = b.queue ORDER BY 1) x")                                                 \
+	X(LOCK_STRIPES, "SELECT pg_advisory_xact_lock(1650553967, s) FROM (SELECT DISTINCT s "     \
+	                "FROM unnest($1::int[]) s ORDER BY s) x")                                  \
+	X(LOCK_RUNNER, "SELECT pg_advisory_xact_lock(1650553967, stripe) FROM ("                   \
+	               "SELECT q.stripe FROM baton.lease l JOIN baton.queue q "                    \
+	               "ON q.name = split_part(l.subject, chr(1), 2) WHERE l.runner = $1::bigint " \
+	               "UNION SELECT q.stripe FROM baton.runner r JOIN baton.claim c "             \
+	               "ON c.owner = r.owner AND c.expires_at = 9223372036854775807 "              \
+	               "JOIN baton.queue q ON q.id = c.queue WHERE r.number = $1::bigint "         \
+	               "UNION SELECT q.stripe FROM baton.runner r JOIN baton.chunk c "             \
+	               "ON c.owner = r.owner AND c.expires_at = 9223372036854775807 "              \
+	               "JOIN baton.queue q ON q.id = c.queue WHERE r.number = $1::bigint "         \
+	               "ORDER BY 1) x")                                                            \
+	X(MELT, "SELECT baton.melt(ARRAY(SELECT baton.bulk_of(n.id) FROM "                         \
+	        "unnest($1::bigint[]) n(id) UNION SELECT c.first FROM baton.runner r "             \
+	        "JOIN baton.chunk c ON c.owner = r.owner "                                         \
+	        "AND c.expires_at = 9223372036854775807 WHERE r.number = $2::bigint "              \
+	        "AND ($3::bool OR c.queue IN (SELECT q.id FROM baton.queue q "                     \
+	        "WHERE q.name = ANY($4::text[])))))")                                              \
+	X(CHUNKS,                                                                                  \
+	  "SELECT c.id, c.first, c.queue, c.owner, c.granter, c.claimed_at, "                      \
+	  "c.expires_at, c.heads, c.fences, c.tokens, b.rank, b.flags, b.put_at "                  \
+	  "FROM unnest($1::bigint[]) " PART_CHUNKS " JOIN baton.bulk b ON b.first = c.first "      \
+	  "WHERE c.heads && $2::bigint[]")                                                         \
+	X(BULKS, "SELECT b.first, b.last, b.queue, b.pool, b.rank, b.flags, b.put_at, m.seq, "     \
+	         "b.payload FROM (SELECT q.id, w.pool, w.few, r.rank::smallint AS rank, "          \
+	         "(SELECT k.seq FROM baton.mark k WHERE k.queue = q.id AND k.pool = w.pool "       \
+	         "AND k.rank = r.rank::smallint ORDER BY k.seq DESC LIMIT 1) AS seq "              \
+	         "FROM unnest($1::text[], $2::int[], $3::int[]) w(name, pool, few) "               \
+	         "JOIN baton.queue q ON q.name = w.name CROSS JOIN generate_series(0, 9) "         \
+	         "r(rank)) m CROSS JOIN LATERAL (SELECT z.first FROM (SELECT y.first, "            \
+	         "sum(y.n) OVER (ORDER BY y.last ROWS UNBOUNDED PRECEDING) - y.n AS before "       \
+	         "FROM (SELECT x.first, x.last, x.n FROM baton.bulk x WHERE x.queue = m.id "       \
+	         "AND x.pool = m.pool AND x.rank = m.rank AND x.last > m.seq ORDER BY x.last "     \
+	         "LIMIT m.few) y) z WHERE z.before < m.few + 64) s JOIN baton.bulk b "             \
+	         "ON b.first = s.first WHERE m.seq IS NOT NULL ORDER BY b.rank, b.first")          \
+	X(MEMBERS, "SELECT " BATCH_COLUMNS ", b.payload FROM unnest($1::bigint[]) n(id) "          \
+	           "JOIN baton.member b ON b.first = baton.bulk_of(n.id) AND b.seq = n.id")        \
+	X(MEMBER_CLAIMS, "SELECT " CLAIM_COLUMNS " FROM unnest($1::bigint[]) n(id) "               \
+	                 "JOIN baton.item c ON c.first = baton.bulk_of(n.id) "                     \
+	                 "AND c.head = n.id")                                                      \
+	X(BULK_ADD, "WITH n AS (SELECT u.*, q.id AS qid FROM unnest($1::bigint[], "                \
+	            "$2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::int[], "            \
+	            "$7::smallint[], $8::smallint[], $9::smallint[], $10::bytea[]) u(first, "      \
+	            "last, has, put_at, queue, pool, rank, n, flags, payload) "                    \
+	            "JOIN baton.queue q ON q.name = u.queue), "                                    \
+	            "m AS (INSERT INTO baton.mark(queue, pool, rank, seq) SELECT DISTINCT n.qid, " \
+	            "n.pool, n.rank, 0::bigint FROM n WHERE NOT EXISTS (SELECT 1 FROM baton.mark " \
+	            "k WHERE k.queue = n.qid AND k.pool = n.pool AND k.rank = n.rank)) "           \
+	            "INSERT INTO baton.bulk(first, last, has, put_at, queue, pool, rank, n, "      \
+	            "flags, payload) SELECT n.first, n.last, n.has, n.put_at, n.qid, n.pool, "     \
+	            "n.rank, n.n, n.flags, n.payload FROM n")                                      \
+	X(BULK_DROP, "DELETE FROM baton.bulk b WHERE b.first = ANY($1::bigint[]) "                 \
+	             "AND NOT EXISTS (SELECT 1 FROM baton.chunk c WHERE c.first = b.first) "       \
+	             "AND b.last <= (SELECT m.seq FROM baton.mark m WHERE m.queue = b.queue "      \
+	             "AND m.pool = b.pool AND m.rank = b.rank ORDER BY m.seq DESC LIMIT 1)")       \
+	X(MARK_SET, "WITH n AS (SELECT * FROM unnest($1::int[], $2::int[], $3::smallint[], "       \
+	            "$4::bigint[], $5::bigint[]) n(queue, pool, rank, old, seq)), "                \
+	            "d AS (DELETE FROM baton.mark m USING n WHERE m.queue = n.queue "              \
+	            "AND m.pool = n.pool AND m.rank = n.rank AND m.seq = n.old) "                  \
+	            "INSERT INTO baton.mark(queue, pool, rank, seq) SELECT queue, pool, rank, "    \
+	            "seq FROM n")                                                                  \
+	X(CHUNK_ADD, "INSERT INTO baton.chunk(first, granter, claimed_at, expires_at, queue, "     \
+	             "owner, heads, fences, tokens) SELECT u.first, u.granter, u.claimed_at, "     \
+	             "u.expires_at, u.queue, u.owner, u.heads::bigint[], u.fences::bigint[], "     \
+	             "u.tokens FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], "             \
+	             "$4::bigint[], $5::int[], $6::text[], $7::text[], $8::text[], "               \
+	             "$9::bytea[]) u(first, granter, claimed_at, expires_at, queue, owner, "       \
+	             "heads, fences, tokens)")                                                     \
+	X(CHUNK_SET, "UPDATE baton.chunk c SET heads = u.heads::bigint[], "                        \
+	             "fences = u.fences::bigint[], tokens = u.tokens FROM unnest($1::bigint[], "   \
+	             "$2::bigint[], $3::text[], $4::text[], $5::bytea[]) u(first, id, heads, "     \
+	             "fences, tokens) WHERE c.first = u.first AND c.id = u.id")                    \
+	X(CHUNK_DROP, "DELETE FROM baton.chunk c USING unnest($1::bigint[], $2::bigint[]) "        \
+	              "u(first, id) WHERE c.first = u.first AND c.id = u.id")                      \
+	X(REPLY_ADD, "INSERT INTO baton.reply(base, until, state, heads, fences, tokens) "         \
+	             "SELECT u.base, u.until, u.state, u.heads::bigint[], u.fences::bigint[], "    \
+	             "u.tokens FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], "           \
+	             "$4::text[], $5::text[], $6::bytea[]) u(base, until, state, heads, fences, "  \
+	             "tokens)")                                                                    \
+	X(START, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, s.made, "         \
+	         "s.runner, q.last_value - CASE WHEN q.is_called THEN 0 ELSE 1 END, s.name "       \
+	         "FROM baton.state s, baton.seq q")                                                \
+	X(DRAW, "SELECT nextval('baton.seq') FROM generate_series(1, $1::bigint + ("               \
+	        "SELECT coalesce(sum(cardinality(c.seqs)), 0) FROM "                               \
+	        "unnest($2::bigint[], $3::bigint[]) n(head, fence) JOIN baton.claim c "            \
+	        "ON c.head = n.head AND c.fence = n.fence JOIN baton.queue q ON q.id = c.queue "   \
+	        "WHERE q.hold_on_retry = 2 AND baton.is_key(c.lane)))")                            \
+	X(DRAW_EXPECTED, "SELECT baton.draw($1::bigint, $2::bigint)")                              \
+	X(TEND, "SELECT baton.tend(q.id, coalesce($2::bigint, "                                    \
+	        "(extract(epoch FROM clock_timestamp()) * 1000)::bigint)) "                        \
+	        "FROM baton.queue q WHERE q.name = ANY($1::text[]) AND NOT q.paused")              \
+	X(QUEUES, "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES " WHERE q.id IN ("                  \
+	          "SELECT id FROM baton.queue WHERE name = ANY($4::text[]) "                       \
+	          "UNION SELECT queue FROM (" PART_NAMED_CLAIMS ") c "                             \
+	          "UNION SELECT queue FROM (" PART_NAMED_BATCHES ") b "                            \
+	          "UNION SELECT b.queue FROM unnest($3::bigint[]) " PART_BULKS " "                 \
+	          "UNION SELECT c.queue FROM unnest($6::bigint[]) " PART_CHUNKS " "                \
+	          "UNION SELECT b.queue FROM baton.source s JOIN baton.batch b "                   \
+	          "ON b.seq = s.id OR b.born = s.id WHERE s.key = ANY($5::bytea[]))")              \
+	X(QUEUES_NAMED,                                                                            \
+	  "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES " WHERE q.name = ANY($1::text[])")          \
+	X(SOURCES, "SELECT key, content, id, until FROM baton.source "                             \
+	           "WHERE key = ANY($1::bytea[])")                                                 \
+	X(AROUND, "WITH " PART_LANES ", s AS (SELECT unnest(c.seqs) AS seq "                       \
+	          "FROM (" PART_NAMED_CLAIMS ") c "                                                \
+	          "UNION SELECT seq FROM (" PART_NAMED_BATCHES ") b "                              \
+	          "UNION SELECT b.seq FROM baton.source s JOIN baton.batch b "                     \
+	          "ON (b.seq = s.id AND b.born IS NULL) OR b.born = s.id "                         \
+	          "WHERE s.key = ANY($6::bytea[]) "                                                \
+	          "UNION SELECT unnest(c.seqs) FROM lanes l JOIN baton.claim c "                   \
+	          "ON c.queue = l.queue AND c.lane = l.lane "                                      \
+	          "UNION SELECT x.seq FROM lanes l CROSS JOIN LATERAL (SELECT b.seq "              \
+	          "FROM baton.batch b WHERE b.queue = l.queue AND b.lane = l.lane AND b.line "     \
+	          "AND b.state <> 4 ORDER BY b.seq LIMIT l.n + 1) x "                              \
+	          "UNION SELECT x.seq FROM lanes l CROSS JOIN LATERAL (SELECT b.seq "              \
+	          "FROM baton.batch b WHERE b.queue = l.queue AND b.lane = l.lane AND b.holds "    \
+	          "ORDER BY b.seq LIMIT CASE WHEN baton.is_key(l.lane) THEN NULL "                 \
+	          "ELSE l.n + 1 END) x) "                                                          \
+	          "SELECT " BATCH_COLUMNS ", CASE WHEN $7::bool AND (b.seq = ANY($3::bigint[])"    \
+	          " OR b.born = ANY($3::bigint[])) THEN b.payload END FROM s JOIN baton.batch b "  \
+	          "ON b.seq = s.seq ORDER BY b.seq")                                               \
+	X(CLAIMS, "WITH " PART_LANES " SELECT DISTINCT ON (c.head, c.fence) " CLAIM_COLUMNS        \
+	          " FROM (" PART_NAMED_CLAIMS " UNION ALL "                                        \
+	          "SELECT c.* FROM lanes l JOIN baton.claim c "                                    \
+	          "ON c.queue = l.queue AND c.lane = l.lane UNION ALL "                            \
+	          "SELECT c.* FROM (" PART_NAMED_BATCHES ") b JOIN baton.claim c "                 \
+	          "ON c.head = b.seq AND c.lane IS NULL) c")                                       \
+	X(ANSWERS, "SELECT a.head, a.fence, a.token, a.state, a.until "                            \
+	           "FROM unnest($1::bigint[], $2::bigint[]) n(head, fence) "                       \
+	           "JOIN baton.answer a ON a.head = n.head AND a.fence = n.fence "                 \
+	           "UNION ALL SELECT h.head, h.fence, "                                            \
+	           "substring(r.tokens FROM (16 * h.at - 15)::int FOR 16), r.state, r.until "      \
+	           "FROM (SELECT DISTINCT x - x % 64 AS base FROM unnest($1::bigint[]) x) n "      \
+	           "JOIN baton.reply r ON r.base = n.base "                                        \
+	           "CROSS JOIN LATERAL unnest(r.heads, r.fences) WITH ORDINALITY "                 \
+	           "h(head, fence, at) WHERE (h.head, h.fence) IN "                                \
+	           "(SELECT * FROM unnest($1::bigint[], $2::bigint[]))")                           \
+	X(LEASES,                                                                                  \
+	  "SELECT l.subject, l.held, l.owner, l.token, l.nonce, l.fence, "                         \
+	  "greatest(l.counter, (SELECT k.n FROM baton.counter k "                                  \
+	  "WHERE k.subject = l.subject AND k.fence = l.fence ORDER BY k.n DESC LIMIT 1)), "        \
+	  "l.claimed_at, l.expires_at, l.runner, l.counter FROM baton.lease l "                    \
+	  "WHERE l.subject = ANY($1::text[])")                                                     \
+	X(COUNTER_SET, "WITH n AS (SELECT * FROM unnest($1::text[], $2::bigint[], "                \
+	               "$3::bigint[], $4::bigint[]) n(subject, fence, old, new)), "                \
+	               "d AS (DELETE FROM baton.counter k USING n WHERE k.subject = n.subject "    \
+	               "AND k.fence = n.fence AND k.n = n.old), "                                  \
+	               "e AS (DELETE FROM baton.counter k USING n WHERE n.old = 0 "                \
+	               "AND k.subject = n.subject AND k.fence < n.fence) "                         \
+	               "INSERT INTO baton.counter SELECT subject, fence, new FROM n")              \
+	X(HEADS, "WITH " PART_HEADS ", s AS (SELECT seq FROM heads WHERE lane IS NULL "            \
+	         "UNION SELECT x.seq FROM heads h CROSS JOIN LATERAL (SELECT b.seq "               \
+	         "FROM baton.batch b WHERE b.queue = h.queue AND b.lane = h.lane AND b.line "      \
+	         "ORDER BY b.seq LIMIT CASE WHEN h.state = 4 THEN h.max + 1 + ("                   \
+	         "SELECT sum(cardinality(c.seqs)) FROM baton.claim c WHERE c.queue = h.queue "     \
+	         "AND c.lane = h.lane) WHEN h.flags & 4 <> 0 THEN h.max + 1 ELSE 2 END) x "        \
+	         "WHERE NOT baton.is_key(h.lane) "                                                 \
+	         "UNION SELECT x.seq FROM heads h JOIN baton.queue q ON q.id = h.queue "           \
+	         "CROSS JOIN LATERAL (SELECT b.seq FROM baton.batch b WHERE b.queue = h.queue "    \
+	         "AND b.lane = h.lane AND b.line AND b.state = 1 ORDER BY b.seq LIMIT 1 + CASE "   \
+	         "WHEN q.key_limit = 1 AND h.flags & 4 = 0 THEN 1 "                                \
+	         "WHEN q.key_limit = 1 OR h.max > 16 THEN least(q.key_limit, h.few) + h.max "      \
+	         "ELSE least(q.key_limit, h.few) * h.max END) x WHERE baton.is_key(h.lane) "       \
+	         "UNION SELECT b.seq FROM heads h JOIN baton.batch b ON b.queue = h.queue "        \
+	         "AND b.lane = h.lane AND b.holds WHERE baton.is_key(h.lane) "                     \
+	         "UNION SELECT unnest(c.seqs) FROM heads h JOIN baton.claim c "                    \
+	         "ON c.queue = h.queue AND c.lane = h.lane) "                                      \
+	         "SELECT " BATCH_COLUMNS ", b.payload FROM s JOIN baton.batch b "                  \
+	         "ON b.seq = s.seq ORDER BY b.seq")                                                \
+	X(HEAD_CLAIMS, "WITH " PART_HEADS " SELECT " CLAIM_COLUMNS " FROM heads h "                \
+	               "JOIN baton.claim c ON c.head = h.seq AND c.lane IS NULL "                  \
+	               "WHERE h.lane IS NULL AND h.state = 4 UNION ALL "                           \
+	               "SELECT " CLAIM_COLUMNS " FROM heads h "                                    \
+	               "JOIN baton.claim c ON c.queue = h.queue AND c.lane = h.lane")              \
+	X(HEADS_LAST, "WITH " PART_HEADS " SELECT count(*), (array_agg(rank ORDER BY rank DESC, "  \
+	              "seq DESC))[1], (array_agg(seq ORDER BY rank DESC, seq DESC))[1] "           \
+	              "FROM heads")                                                                \
+	X(LINE, "SELECT " BATCH_COLUMNS ", b.payload FROM ((SELECT b.seq FROM baton.batch b "      \
+	        "JOIN baton.queue q ON q.id = b.queue WHERE q.name = $1::text "                    \
+	        "AND b.lane = $2::text AND b.line ORDER BY b.seq LIMIT $3::bigint) UNION "         \
+	        "(SELECT b.seq FROM baton.batch b JOIN baton.queue q ON q.id = b.queue "           \
+	        "WHERE q.name = $1::text AND b.lane = $2::text AND b.line "                        \
+	        "AND b.seq <= $4::bigint) UNION "                                                  \
+	        "(SELECT b.seq FROM baton.batch b JOIN baton.queue q ON q.id = b.queue "           \
+	        "WHERE q.name = $1::text AND b.lane = $2::text AND b.holds "                       \
+	        "ORDER BY b.seq LIMIT 1) UNION "                                                   \
+	        "(SELECT unnest(c.seqs) FROM baton.claim c JOIN baton.queue q ON q.id = c.queue "  \
+	        "WHERE q.name = $1::text AND c.lane = $2::text)) s "                               \
+	        "JOIN baton.batch b ON b.seq = s.seq ORDER BY b.seq")                              \
+	X(LINE_CLAIMS, "SELECT " CLAIM_COLUMNS " FROM baton.claim c "                              \
+	               "JOIN baton.queue q ON q.id = c.queue "                                     \
+	               "WHERE q.name = $1::text AND c.lane = $2::text")                            \
+	X(GATHER, "SELECT baton.gather(q.id) FROM baton.queue q "                                  \
+	          "WHERE q.name = ANY($1::text[]) AND q.mixed")                                    \
+	X(QUEUE_ADD, "INSERT INTO baton.queue(name, stripe, mode, shards, paused, payload_max, "   \
+	             "waiting_max, attempts, backoff, base, cap, lane_attempts, lane_backoff, "    \
+	             "lane_base, lane_cap, on_retry, on_dead, dedupe, keep, ready, delayed, "      \
+	             "retrying, claimed, dead, kept, done, failed, key_limit, hold_on_retry) "     \
+	             "VALUES($1::text, "                                                           \
+	             "$2::bigint::int, $3::bigint, $4::bigint, $5::bool, $6::bigint, $7::bigint, " \
+	             "$8::bigint, $9::bigint, $10::bigint, $11::bigint, $12::bigint, "             \
+	             "$13::bigint, $14::bigint, $15::bigint, $16::bigint, $17::bigint, "           \
+	             "$18::bigint, $19::bigint, $20::bigint, $21::bigint, $22::bigint, "           \
+	             "$23::bigint, $24::bigint, $25::bigint, $26::bigint, $27::bigint, "           \
+	             "$28::bigint, $29::bigint) "                                                  \
+	             "RETURNING id")                                                               \
+	X(QUEUE_SET, "UPDATE baton.queue SET mixed = mixed OR (mode = 4) <> ($3::bigint = 4), "    \
+	             "stripe = $2::bigint::int, shards = $4::bigint, mode = $3::bigint, "          \
+	             "paused = $5::bool, payload_max = $6::bigint, "                               \
+	             "waiting_max = $7::bigint, attempts = $8::bigint, backoff = $9::bigint, "     \
+	             "base = $10::bigint, cap = $11::bigint, lane_attempts = $12::bigint, "        \
+	             "lane_backoff = $13::bigint, lane_base = $14::bigint, "                       \
+	             "lane_cap = $15::bigint, on_retry = $16::bigint, on_dead = $17::bigint, "     \
+	             "dedupe = $18::bigint, keep = $19::bigint, key_limit = $20::bigint, "         \
+	             "hold_on_retry = $21::bigint WHERE name = $1::text")                          \
+	X(QUEUE_COUNT, "WITH d AS (SELECT * FROM unnest($1::int[], $2::bigint[], $3::bigint[], "   \
+	               "$4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], "    \
+	               "$9::bigint[], $10::bigint[], $11::bigint[]) d(id, ready, delayed, "        \
+	               "retrying, claimed, dead, kept, done, failed, top, floor)), "               \
+	               "o AS MATERIALIZED (SELECT y.* FROM d CROSS JOIN LATERAL (SELECT * "        \
+	               "FROM baton.tally y WHERE y.queue = d.id ORDER BY y.n DESC LIMIT 1) y), "   \
+	               "x AS (DELETE FROM baton.tally t USING o WHERE t.queue = o.queue "          \
+	               "AND t.n = o.n) INSERT INTO baton.tally SELECT d.id, "                      \
+	               "coalesce(o.n, 0) + 1, coalesce(o.ready, 0) + d.ready, "                    \
+	               "coalesce(o.delayed, 0) + d.delayed, "                                      \
+	               "coalesce(o.retrying, 0) + d.retrying, "                                    \
+	               "coalesce(o.claimed, 0) + d.claimed, coalesce(o.dead, 0) + d.dead, "        \
+	               "coalesce(o.kept, 0) + d.kept, coalesce(o.done, 0) + d.done, "              \
+	               "coalesce(o.failed, 0) + d.failed, d.top, d.floor "                         \
+	               "FROM d LEFT JOIN o ON o.queue = d.id")                                     \
+	X(BATCH_ADD, "INSERT INTO baton.batch(seq, queue, lane, shard, pool, head, line, state, "  \
+	             "rank, flags, put_at, due, grp, retry, attempts, fence, cancel, holds, "      \
+	             "blocks, error, payload) SELECT u.seq, q.id, u.lane, u.shard, "               \
+	             "CASE WHEN q.mode = 4 THEN u.shard + 1 ELSE 0 END, u.head, u.line, "          \
+	             "u.state, u.rank, u.flags, u.put_at, u.due, u.grp, u.retry, u.attempts, "     \
+	             "u.fence, u.cancel, u.holds, u.blocks, u.error, u.payload FROM "              \
+	             "unnest($1::bigint[], $2::text[], $3::text[], $4::int[], $5::bool[], "        \
+	             "$6::bool[], $7::smallint[], $8::smallint[], $9::smallint[], "                \
+	             "$10::bigint[], $11::bigint[], $12::text[], $13::bytea[], $14::int[], "       \
+	             "$15::bigint[], $16::bool[], $17::bool[], $18::bool[], $19::bytea[], "        \
+	             "$20::bytea[]) u(seq, queue, lane, shard, head, line, state, rank, flags, "   \
+	             "put_at, due, grp, retry, attempts, fence, cancel, holds, blocks, error, "    \
+	             "payload) JOIN baton.queue q ON q.name = u.queue")                            \
+	X(BATCH_SET, "UPDATE baton.batch b SET seq = u.new, born = CASE WHEN u.new = b.seq "       \
+	             "THEN b.born ELSE coalesce(b.born, b.seq) END, pool = u.pool, "               \
+	             "head = u.head, line = u.line, state = u.state, due = u.due, "                \
+	             "attempts = u.attempts, fence = u.fence, cancel = u.cancel, "                 \
+	             "holds = u.holds, blocks = u.blocks, error = u.error, result = u.result, "    \
+	             "ended_at = u.ended_at, until = u.until FROM unnest($1::bigint[], "           \
+	             "$2::bigint[], $3::int[], $4::bool[], $5::bool[], $6::smallint[], "           \
+	             "$7::bigint[], $8::int[], $9::bigint[], $10::bool[], $11::bool[], "           \
+	             "$12::bool[], $13::bytea[], $14::bytea[], $15::bigint[], $16::bigint[]) "     \
+	             "u(old, new, pool, head, line, state, due, attempts, fence, cancel, holds, "  \
+	             "blocks, error, result, ended_at, until) WHERE b.seq = u.old")                \
+	X(BATCH_DROP, "DELETE FROM baton.batch WHERE seq = ANY($1::bigint[])")                     \
+	X(CLAIM_ADD, "INSERT INTO baton.claim(head, fence, token, owner, queue, lane, granter, "   \
+	             "claimed_at, expires_at, offered, seqs) SELECT u.head, u.fence, u.token, "    \
+	             "u.owner, q.id, u.lane, u.granter, u.claimed_at, u.expires_at, u.offered, "   \
+	             "u.seqs::bigint[] FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], "      \
+	             "$4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], "            \
+	             "$9::bigint[], $10::bool[], $11::text[]) u(head, fence, token, owner, "       \
+	             "queue, lane, granter, claimed_at, expires_at, offered, seqs) "               \
+	             "JOIN baton.queue q ON q.name = u.queue")                                     \
+	X(CLAIM_SET, "UPDATE baton.claim c SET expires_at = u.expires_at, offered = u.offered, "   \
+	             "seqs = u.seqs::bigint[] FROM unnest($1::bigint[], $2::bigint[], "            \
+	             "$3::bigint[], $4::bool[], $5::text[]) "                                      \
+	             "u(head, fence, expires_at, offered, seqs) "                                  \
+	             "WHERE c.head = u.head AND c.fence = u.fence")                                \
+	X(CLAIM_DROP, "DELETE FROM baton.claim c USING unnest($1::bigint[], $2::bigint[]) "        \
+	              "u(head, fence) WHERE c.head = u.head AND c.fence = u.fence")                \
+	X(SOURCE_SET, "INSERT INTO baton.source(key, content, id, until) SELECT * FROM "           \
+	              "unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[]) "              \
+	              "ON CONFLICT (key) DO UPDATE SET content = excluded.content, "               \
+	              "id = excluded.id, until = excluded.until")                                  \
+	X(LEASE_SET, "INSERT INTO baton.lease(" LEASE_COLUMNS ") SELECT * FROM "                   \
+	             "unnest($1::text[], $2::bool[], $3::text[], $4::bytea[], $5::bytea[], "       \
+	             "$6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[]) "     \
+	             "ON CONFLICT (subject) DO UPDATE SET held = excluded.held, "                  \
+	             "owner = excluded.owner, token = excluded.token, nonce = excluded.nonce, "    \
+	             "fence = excluded.fence, counter = excluded.counter, "                        \
+	             "claimed_at = excluded.claimed_at, expires_at = excluded.expires_at, "        \
+	             "runner = excluded.runner")                                                   \
+	X(HELD_OFF, "WITH may AS MATERIALIZED (SELECT l.subject FROM baton.lease l, "              \
+	            "(SELECT coalesce($2::bigint, "                                                \
+	            "(extract(epoch FROM clock_timestamp()) * 1000)::bigint) AS ms) n "            \
+	            "WHERE l.subject = ANY($1::text[]) "                                           \
+	            "AND ($3::bool OR NOT l.held OR l.expires_at <= n.ms)), "                      \
+	            "locked AS (SELECT l.subject FROM baton.lease l JOIN may "                     \
+	            "ON may.subject = l.subject FOR UPDATE OF l SKIP LOCKED) "                     \
+	            "SELECT subject FROM may WHERE subject NOT IN (SELECT subject FROM locked)")   \
+	X(GUARD, "SELECT baton.guard($1::text[])")                                                 \
+	X(SETTLE, "SELECT baton.settle(q.id, w.lanes, $3::bigint) FROM (SELECT name, "             \
+	          "array_agg(lane) AS lanes FROM unnest($1::text[], $2::text[]) u(name, lane) "    \
+	          "GROUP BY name) w JOIN baton.queue q ON q.name = w.name")                        \
+	X(SETTLE_LIMIT, "SELECT baton.settle_limit(q.id) FROM baton.queue q "                      \
+	                "WHERE q.name = ANY($1::text[])")                                          \
+	X(LEASE_LIST, "SELECT " LEASE_COLUMNS " FROM baton.lease WHERE subject > $1::text "        \
+	              "AND subject >= $2::text AND left(subject, length($2::text)) = $2::text "    \
+	              "AND held AND expires_at > $3::bigint ORDER BY subject LIMIT $4::bigint")    \
+	X(QUEUE_LIST, "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES " WHERE q.name > $1::text "     \
+	              "ORDER BY q.name LIMIT $2::bigint")                                          \
+	X(OLDEST, "WITH " PART_OLD " SELECT " BATCH_COLUMNS ", NULL::bytea FROM old "              \
+	          "JOIN baton.batch b ON b.seq = old.seq")                                         \
+	X(OLDEST_BULK, "SELECT " BATCH_COLUMNS ", NULL::bytea FROM baton.queue q "                 \
+	               "CROSS JOIN generate_series(0, q.shards) p "                                \
+	               "CROSS JOIN generate_series(0, 9) r CROSS JOIN LATERAL (SELECT k.seq "      \
+	               "FROM baton.mark k WHERE k.queue = q.id AND k.pool = p "                    \
+	               "AND k.rank = r::smallint ORDER BY k.seq DESC LIMIT 1) m "                  \
+	               "CROSS JOIN LATERAL (SELECT x.first FROM baton.bulk x "                     \
+	               "WHERE x.queue = q.id AND x.pool = p AND x.rank = r::smallint "             \
+	               "AND x.last > m.seq ORDER BY x.last LIMIT 1) y CROSS JOIN LATERAL "         \
+	               "(SELECT * FROM baton.member z WHERE z.first = y.first AND z.state = 1 "    \
+	               "ORDER BY z.seq LIMIT 1) b WHERE q.name = ANY($1::text[])")                 \
+	X(OLDEST_CLAIMS, "WITH " PART_OLD " SELECT " CLAIM_COLUMNS " FROM old "                    \
+	                 "JOIN baton.claim c ON c.head = old.seq AND c.lane IS NULL "              \
+	                 "WHERE old.lane IS NULL UNION ALL "                                       \
+	                 "SELECT " CLAIM_COLUMNS " FROM old JOIN baton.claim c "                   \
+	                 "ON c.queue = old.queue AND c.lane = old.lane")                           \
+	X(LIST, "WITH " PART_LISTED " SELECT " BATCH_COLUMNS ", NULL::bytea FROM (SELECT b.* "     \
+	        "FROM ((SELECT " BATCH_COLUMNS " FROM baton.batch b WHERE b.seq > $1::bigint "     \
+	        "ORDER BY b.seq LIMIT 100000) UNION ALL SELECT " BATCH_COLUMNS " FROM (SELECT "    \
+	        "x.first FROM baton.bulk x WHERE x.first > $1::bigint - 64 ORDER BY x.first "      \
+	        "LIMIT 200) y JOIN baton.member b ON b.first = y.first "                           \
+	        "WHERE b.seq > $1::bigint) b JOIN baton.queue q ON q.id = b.queue, listed "        \
+	        "WHERE b.seq <= listed.upto AND ($2::text IS NULL OR q.name = $2::text) "          \
+	        "AND ($3::text IS NULL OR b.lane = $3::text) "                                     \
+	        "AND ($4::bigint = 0 OR b.state = $4::bigint) "                                    \
+	        "AND (b.state <> 6 OR b.until > $6::bigint) "                                      \
+	        "ORDER BY b.seq LIMIT $5::bigint) b "                                              \
+	        "UNION ALL (SELECT " BATCH_COLUMNS ", NULL::bytea FROM baton.batch b "             \
+	        "WHERE b.seq > $1::bigint ORDER BY b.seq DESC LIMIT 1) "                           \
+	        "UNION ALL (SELECT " BATCH_COLUMNS ", NULL::bytea FROM baton.member b "            \
+	        "WHERE b.first = (SELECT max(x.first) FROM baton.bulk x) AND b.seq > $1::bigint "  \
+	        "ORDER BY b.seq DESC LIMIT 1)")                                                    \
+	X(LIST_CLAIMS, "SELECT DISTINCT ON (c.head, c.fence) " CLAIM_COLUMNS                       \
+	               " FROM unnest($1::bigint[]) n(seq) JOIN baton.batch b ON b.seq = n.seq "    \
+	               "JOIN baton.claim c ON (b.lane IS NULL AND c.head = b.seq "                 \
+	               "AND c.lane IS NULL) OR (c.queue = b.queue AND c.lane = b.lane) "           \
+	               "WHERE b.state = 4 AND b.seq = ANY(c.seqs)")                                \
+	X(LIST_QUEUES, "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES " WHERE q.id = "               \
+	               "ANY($1::int[])")                                                           \
+	X(LIST_END, "WITH " PART_LISTED " SELECT nullif(upto, 9223372036854775807) FROM listed")   \
+	X(NEXT_DUE,                                                                                \
+	  "SELECT least(d.due, e.expires_at, f.expires_at) FROM baton.queue q "                    \
+	  "LEFT JOIN LATERAL (SELECT b.due FROM baton.batch b WHERE b.queue = q.id "               \
+	  "AND b.state IN (2, 3) ORDER BY b.due LIMIT 1) d ON true "                               \
+	  "LEFT JOIN LATERAL (SELECT c.expires_at FROM baton.claim c "                             \
+	  "WHERE c.queue = q.id AND NOT c.offered ORDER BY c.expires_at LIMIT 1) e "               \
+	  "ON true LEFT JOIN LATERAL (SELECT k.expires_at FROM baton.chunk k "                     \
+	  "WHERE k.queue = q.id AND k.expires_at < 9223372036854775807 "                           \
+	  "ORDER BY k.expires_at LIMIT 1) f ON true WHERE NOT q.paused "                           \
+	  "AND ($1::text IS NULL OR q.name = $1::text) "                                           \
+	  "AND coalesce(d.due, e.expires_at, f.expires_at) IS NOT NULL ORDER BY 1 LIMIT 1")        \
+	X(SCHEDULES, "SELECT " SCHEDULE_COLUMNS " FROM baton.schedule "                            \
+	             "WHERE name = ANY($1::text[])")                                               \
+	X(SCHEDULE_LIST, "SELECT " SCHEDULE_COLUMNS " FROM baton.schedule "                        \
+	                 "WHERE name > $1::text ORDER BY name LIMIT $2::bigint")                   \
+	X(SCHEDULE_SET, "INSERT INTO baton.schedule(" SCHEDULE_COLUMNS ") VALUES($1::text, "       \
+	                "$2::text, $3::text, $4::bigint, $5::text, $6::text, $7::bigint, "         \
+	                "$8::bytea, $9::bigint, $10::bigint) ON CONFLICT (name) DO UPDATE SET "    \
+	                "cron = excluded.cron, zone = excluded.zone, missed = excluded.missed, "   \
+	                "queue = excluded.queue, lane = excluded.lane, "                           \
+	                "priority = excluded.priority, payload = excluded.payload, "               \
+	                "last = excluded.last, next = excluded.next")                              \
+	X(SCHEDULE_DROP, "DELETE FROM baton.schedule WHERE name = ANY($1::text[])")                \
+	X(RUNNERS, "SELECT " RUNNER_COLUMNS " FROM baton.runner WHERE number > $1::bigint "        \
+	           "ORDER BY number LIMIT $2::bigint")                                             \
+	X(RUNNER_ADD, "INSERT INTO baton.runner(" RUNNER_COLUMNS ") VALUES($1::bigint, "           \
+	              "$2::text, $3::bigint, $4::text, $5::text, $6::text, $7::bigint, "           \
+	              "$8::bigint, $9::bigint, $10::bigint, $11::text, $12::text, $13::text, "     \
+	              "$14::bigint, $15::bigint, $16::text)")                                      \
+	X(RUNNER_MARK, "UPDATE baton.runner SET wish = coalesce($3::bigint, wish), "               \
+	               "state = coalesce($4::text, state) WHERE beat > 0 AND "                     \
+	               "(number = $1::bigint OR name = $2::text) RETURNING number")                \
+	X(RUNNER_REPORT,                                                                           \
+	  "WITH m AS (UPDATE baton.runner SET state = coalesce($2::text, state) WHERE beat > 0 "   \
+	  "AND number = $1::bigint RETURNING number), w AS (INSERT INTO baton.report "             \
+	  "SELECT number, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, $3::text "       \
+	  "FROM m ON CONFLICT (runner) DO UPDATE SET at = excluded.at, "                           \
+	  "report = excluded.report) SELECT number FROM m")                                        \
+	X(RUNNER_REPORTED, "SELECT report, at FROM baton.report WHERE runner = $1::bigint")        \
+	X(RUNNER_LAST, "UPDATE baton.state SET runner = $1::bigint")                               \
+	X(RUNNER_DROP, "DELETE FROM baton.runner WHERE number = ANY($1::bigint[])")                \
+	X(RUNNER_BEAT,                                                                             \
+	  "UPDATE baton.runner SET beat = beat + 1 WHERE number = $1::bigint AND beat > 0 "        \
+	  "RETURNING beat")                                                                        \
+	X(RUNNER_STOP, "UPDATE baton.runner SET beat = 0 WHERE number = $1::bigint "               \
+	               "AND beat = $2::bigint RETURNING beat")                                     \
+	X(RUNNER_LEASES, "SELECT " LEASE_COLUMNS " FROM baton.lease WHERE runner = $1::bigint")    \
+	X(RUNNER_CLAIMS, "SELECT " CLAIM_COLUMNS " FROM baton.runner r JOIN baton.claim c "        \
+	                 "ON c.owner = r.owner AND c.expires_at = 9223372036854775807 "            \
+	                 "WHERE r.number = $1::bigint")                                            \
+	X(RUNNER_BATCHES, "SELECT " BATCH_COLUMNS ", NULL::bytea FROM baton.batch b "              \
+	                  "WHERE b.seq IN (SELECT unnest(c.seqs) FROM baton.runner r "             \
+	                  "JOIN baton.claim c ON c.owner = r.owner "                               \
+	                  "AND c.expires_at = 9223372036854775807 WHERE r.number = $1::bigint)")   \
+	X(RUNNER_QUEUES, "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES " WHERE q.id IN ("           \
+	                 "SELECT c.queue FROM baton.runner r JOIN baton.claim c "                  \
+	                 "ON c.owner = r.owner AND c.expires_at = 9223372036854775807 "            \
+	                 "WHERE r.number = $1::bigint)")                                           \
+	X(XID, "SELECT pg_current_xact_id_if_assigned()::text::bigint, "                           \
+	       "EXISTS (SELECT 1 FROM baton.sleeper)")                                             \
+	X(SLEEP, "INSERT INTO baton.sleeper(since) SELECT "                                        \
+	         "(extract(epoch FROM clock_timestamp()) * 1000)::bigint "                         \
+	         "FROM (SELECT set_config('synchronous_commit', 'off', true)) o "                  \
+	         "WHERE NOT EXISTS (SELECT 1 FROM baton.sleeper) RETURNING since")                 \
+	X(WAKE, "SELECT set_config('synchronous_commit', 'off', true), baton.ring($1::text)")      \
+	X(XID_STATUS, "SELECT pg_xact_status($1::bigint::text::xid8)")                             \
+	X(VERSION, "SELECT (SELECT coalesce(sum(hashint8(q.xmin::text::bigint) "                   \
+	           "+ coalesce(t.n, 0)), 0)::bigint FROM " PART_QUEUES ") * 31 + (SELECT "         \
+	           "hashint8(s.xmin::text::bigint) FROM baton.state s)")                           \
+	X(RING, "UPDATE baton.state SET rung = rung + 1")                                          \
+	X(TIDY, "SELECT baton.tidy($1::bigint, $2::bigint)")                                       \
 	X(CHECK, "SELECT sentence, amount FROM baton.faults()")
 
 #endif
