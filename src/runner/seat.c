@@ -159,9 +159,10 @@ void seat_ended(struct seat *s, struct baton_mono now)
 struct baton_mono seat_next(const struct seat *s, struct baton_mono now)
 {
 	struct baton_mono next = BATON_MONO_NEVER;
+	const struct baton_mono at_once = {0};
 	bool release = wants_release(s) && s->kind != SEAT_RELEASE;
 	if (!s->asked && (s->held || wants_claim(s)))
-		next = release ? (struct baton_mono){0} : s->ask_at;
+		next = release ? at_once : s->ask_at;
 	if (s->works && !s->stops)
 		next = earlier(next, seat_deadline(s));
 	if (may_start(s, now))

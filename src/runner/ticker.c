@@ -31,14 +31,14 @@ static void say(const struct ticker *t, enum baton_err e, char told[static 256])
 static struct baton_duration pause_after(const struct ticker *t, enum baton_err e, size_t count,
                                          struct baton_store_time next)
 {
-	const struct baton_duration most = baton_duration_ms(SLEEP_MAX_MS);
+	const struct baton_duration most = baton_duration_ms(SLEEP_MAX_MS), none = {0};
 	if (e != BATON_OK)
 		return baton_duration_ms(TROUBLE_MS);
 	if (next.ms == BATON_STORE_TIME_NEVER.ms)
 		return most;
 	struct baton_duration left = baton_store_time_sub(next, baton_store_now(t->store));
 	if (left.ns <= 0)
-		return count > 0 ? (struct baton_duration){0} : baton_duration_ms(AGAIN_MS);
+		return count > 0 ? none : baton_duration_ms(AGAIN_MS);
 	return left.ns < most.ns ? left : most;
 }
 
