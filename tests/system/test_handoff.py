@@ -393,6 +393,24 @@ def test_a_request_behind_the_hello_is_not_served_by_who_wakes_late(place):
     assert fds(broker) > 0
 
 
+def test_a_backend_that_gets_no_grant_has_read_nothing(place):
+    broker = place.serve('--ack-timeout', '1s')
+    keeper = place.keeper('echo', f'offer={signal.SIGSTOP}')
+    client = place.client(frames.hello('echo') + b'request\n')
+    assert frames.read_reply(client)[0] == 'negotiated'
+    # It is stopped with the offer in its hands; now it acknowledges, and nobody hears it.
+    os.waitid(os.P_PID, keeper.pid, os.WSTOPPED | os.WNOWAIT)
+    os.kill(broker.pid, signal.SIGSTOP)
+    os.kill(keeper.pid, signal.SIGCONT)
+    # It ends the connection by itself, without a byte.
+    assert frames.is_ended(client)
+    os.kill(broker.pid, signal.SIGCONT)
+    place.await_count('ack_timeout', 1)
+    assert place.way('echo', '--no-handoff') == 'reconnecting'
+    assert keeper.stdout.readline().split()[0] == 'reconnected'
+    assert place.count('granted') == 0
+
+
 def test_a_backend_killed_with_an_offer_leaves_nothing_behind(place):
     broker = place.serve()
     before = fds(broker)
