@@ -41,9 +41,17 @@ class Place:
 
     def serve(self, *arguments, **options):
         """A broker that is ready."""
-        broker = self.start(BATON, 'serve', *arguments, stderr=subprocess.PIPE, **options)
-        assert 'msg=serving' in broker.stderr.readline()
+        # Not a pipe, which would be full some day, and stop who writes to it.
+        with open(f'{self.top}/log', 'w', encoding='utf-8') as log:
+            broker = self.start(BATON, 'serve', *arguments, stderr=log, **options)
+        end = time.monotonic() + BOUND
+        while 'msg=serving' not in self.log():
+            assert broker.poll() is None and time.monotonic() < end, self.log()
         return broker
+
+    def log(self):
+        with open(f'{self.top}/log', encoding='utf-8') as log:
+            return log.read()
 
     def keeper(self, service='echo', *arguments):
         keeper = self.start(KEEPER, service, *arguments)
