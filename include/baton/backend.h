@@ -36,7 +36,7 @@ struct baton_backend_options {
 	const char *folder;       /* of the broker; NULL: as <baton/broker.h> says */
 	struct baton_str service; /* [a-z0-9-]{1,64} */
 	uint64_t generation;      /* of several backends of a service the one with the highest gets
-	                             its connections; 0: the time since boot, so the youngest does */
+	                             its connections; 0: the time since boot, so the youngest */
 	struct baton_str owner;   /* the runner that it speaks for; may be empty */
 	bool repeatable;          /* the first request may be repeated: no Grant is waited for */
 	bool reconnect_only;      /* no handoffs: clients connect to its endpoint */

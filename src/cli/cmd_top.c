@@ -172,7 +172,8 @@ static void draw_queues(struct top *t)
 /* A letter and a colour for each runner, by its place in the list. */
 static char letter_of(size_t place)
 {
-	return place < 26 ? (char)('A' + place) : place < 52 ? (char)('a' + place - 26) : '+';
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+	return place < sizeof letters - 1 ? letters[place] : '+';
 }
 
 static uint32_t shards_of(const struct runners *r, size_t runner)
@@ -226,7 +227,9 @@ static void draw_shard(struct top *t, uint64_t owner)
 {
 	const struct runners *r = &t->sight.runners;
 	size_t place = place_of(r, owner);
-	char mark[] = {place < r->count ? letter_of(place) : '-', '\0'};
+	char mark[] = "-";
+	if (place < r->count)
+		mark[0] = letter_of(place);
 	if (place < r->count)
 		terminal_colour(&t->terminal, 1 + (unsigned)(place % COLOURS), mark);
 	else
@@ -389,7 +392,7 @@ static void pause_or_resume(struct top *t)
 	char shown[TEXT_SHOWN(BATON_NAME_MAX)];
 	enum baton_err e =
 		baton_queue_pause(t->store.handle, baton_str_z(q->name), !q->policy.paused);
-	cut(q->name, 2 * NAME_WIDTH, shown);
+	cut(q->name, NAME_WIDTH, shown);
 	if (e == BATON_OK)
 		tell(t, "%s is %s", shown, q->policy.paused ? "resumed" : "paused");
 	else

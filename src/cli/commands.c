@@ -205,7 +205,7 @@ const struct command commands[] = {
 			"                    the others say\n"
 			"      --lane L      in that lane\n"
 			"      --state S     in that state, as in 'baton ls'\n"
-			"      --error P     that failed with an error like that; P may have * and ?\n"
+			"      --error P     that failed with such an error; * and ? in P are any\n"
 			"      --json        one JSON object per job\n" STORE_HELP "\n"
 			"Example: baton cancel 17 18\n",
 		.run = cmd_cancel,
@@ -220,11 +220,11 @@ const struct command commands[] = {
 			"For each job it prints what became of it: ready; unchanged, as it was\n"
 			"not waiting; or missing. The status is 1 unless all are ready.\n"
 			"\n"
-			"      --queue Q     all dead jobs of that queue, or those that are as the\n"
-			"                    others say\n"
+			"      --queue Q     all dead jobs of that queue, or those of them that\n"
+			"                    are as the others say\n"
 			"      --lane L      in that lane\n"
 			"      --state S     in that state, such as retry, instead of dead\n"
-			"      --error P     that failed with an error like that; P may have * and ?\n"
+			"      --error P     that failed with such an error; * and ? in P are any\n"
 			"      --json        one JSON object per job\n" STORE_HELP "\n"
 			"Example: baton retry 17\n",
 		.run = cmd_retry,
@@ -502,14 +502,13 @@ const struct command commands[] = {
 			"connection to the backend of that service, or tells them where to\n"
 			"reconnect. SIGTERM ends it, after what is on its way.\n"
 			"\n"
-			"      --ack-timeout D    for a backend to take a connection; 5s unless it\n"
-			"                         is said\n"
+			"      --ack-timeout D    for a backend to take a connection; 5s\n"
 			"      --hello-timeout D  for a client to say what it wants; 30s\n"
-			"      --park D           how long clients wait for a service whose backend\n"
-			"                         is gone; 5s\n"
+			"      --park D           how long clients wait for a service that has no\n"
+			"                         backend now; 5s\n"
 			"      --pending N        connections on their way at once; beyond that\n"
 			"                         clients reconnect; 1024\n"
-			"      --store S     whose runners own the lanes that clients ask for\n" BROKER_HELP
+			"      --store S     whose runners own the lanes\n" BROKER_HELP
 			"  -v, --verbose     log more on standard error\n"
 			"\n"
 			"baton-serve(1) says more.\n",
@@ -526,7 +525,7 @@ const struct command commands[] = {
 			"      --queue Q     with --lane: the backend of the runner that owns it\n"
 			"      --lane L      that lane of the queue\n"
 			"      --wait D      for the connection; 15s unless it is said\n"
-			"      --no-handoff  always connect to the backend's own endpoint\n" BROKER_HELP
+			"      --no-handoff  connect to the backend's own endpoint\n" BROKER_HELP
 			"  -v, --verbose     say on standard error how it was connected\n"
 			"\n"
 			"Example: echo hello | baton connect chat\n",
@@ -541,11 +540,11 @@ const struct command commands[] = {
 			"it, after the commands that run. BATON_SERVICE, BATON_CONNECTION,\n"
 			"BATON_CLIENT_PID and BATON_CLIENT_UID say whose it is.\n"
 			"\n"
-			"      --fd3         it is descriptor 3 instead, with LISTEN_FDS, as systemd\n"
-			"                    passes one\n"
+			"      --fd3         it is descriptor 3 instead, with LISTEN_FDS, as\n"
+			"                    systemd passes one\n"
 			"      --max N       so many commands at once, others wait; 128\n"
-			"      --endpoint E  no command: clients connect to the server that is there\n"
-			"                    already, the path of a socket or tcp:HOST:PORT\n" BROKER_HELP
+			"      --endpoint E  no command: clients connect to a server that is at\n"
+			"                    the path of a socket or tcp:HOST:PORT\n" BROKER_HELP
 			"\n"
 			"Example: baton backend date -- date\n",
 		.run = cmd_backend,
@@ -554,7 +553,7 @@ const struct command commands[] = {
 		.name = "services",
 		.usage = "[OPTION]...",
 		.summary = "show the services of a broker, and their backends",
-		.text = "Of several backends of a service the one with the highest GENERATION gets\n"
+		.text = "Of several backends of a service that of the highest GENERATION gets\n"
 			"its connections; CURRENT says so. WAY is how they get there: by handoff,\n"
 			"repeatable (without waiting for a grant), by reconnecting, or adopted:\n"
 			"somebody else speaks for it.\n"

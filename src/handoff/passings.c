@@ -50,7 +50,8 @@ static struct passing *passing_find(struct baton_broker *b, uint64_t connection)
 	return i == CHAINS_END ? NULL : &b->passings[i];
 }
 
-/* Gives the place back. The descriptor is closed: what becomes of the connection was done before. */
+/* Gives the place back. The descriptor is closed: what becomes of the connection was done
+ * before. */
 static void passing_end(struct baton_broker *b, struct passing *p)
 {
 	uint32_t place = (uint32_t)(p - b->passings);

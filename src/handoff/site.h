@@ -52,8 +52,8 @@ int site_accept(int listener);
 /* Connects to a path, and looks who is there. It waits that long if whoever listens has to accept
  * others first.
  *
- * BATON_TIMEOUT. BATON_NOT_FOUND: nobody listens. BATON_INVALID: neither this user does nor root, or the path is
- * too long. BATON_SYSTEM. */
+ * BATON_TIMEOUT. BATON_NOT_FOUND: nobody listens. BATON_INVALID: neither this user does nor root,
+ * or the path is too long. BATON_SYSTEM. */
 enum baton_err site_connect(const char *path, int type, int wait_ms, int *ret_fd);
 
 /* Who is at the other end of a connection, as the kernel says. */

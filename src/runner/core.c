@@ -391,6 +391,7 @@ void core_stop(struct core *c, struct baton_duration grace, struct baton_mono no
 	c->stopping = true;
 	c->probe_at = earlier(c->probe_at, now);
 	c->weight = 0;
+	runs_stop_new(c);
 	core_time(c, now);
 }
 

@@ -274,7 +274,8 @@ def test_a_server_that_is_there_already_is_spoken_for(place):
 
 
 def test_a_backend_is_a_command_or_an_endpoint(place):
-    for arguments in (['x'], ['x', '--endpoint', '/e', '--', 'cat'], ['x', '--endpoint', 'nowhere']):
+    for arguments in (['x'], ['x', '--endpoint', '/e', '--', 'cat'],
+                      ['x', '--endpoint', 'nowhere']):
         result = subprocess.run([BATON, 'backend', *arguments], env=place.env, check=False,
                                 stdin=subprocess.DEVNULL, capture_output=True, timeout=BOUND)
         assert result.returncode == USAGE

@@ -461,13 +461,22 @@ static void guard(struct writer *w)
 	args_done(&a);
 }
 
+/* Of one subject. Whoever else holds it has another token. */
+static bool is_same_hold(const struct lease_row *a, const struct lease_row *b)
+{
+	return a->held == b->held && a->fence == b->fence &&
+	       baton_id_equal(&a->owner.incarnation, &b->owner.incarnation) &&
+	       baton_id_equal(&a->token, &b->token) && baton_id_equal(&a->nonce, &b->nonce) &&
+	       a->claimed_at.ms == b->claimed_at.ms && a->expires_at.ms == b->expires_at.ms;
+}
+
 /* Whether nothing but the count of its claims has changed. */
 static const struct read_lease *is_only_counted(const struct desk *d, const struct lease *l)
 {
 	for (size_t i = 0; i < d->lease_count; i++) {
 		const struct read_lease *read = &d->leases[i];
 		if (read->row == l)
-			return memcmp(&read->was, &l->is.row, sizeof read->was) == 0 &&
+			return is_same_hold(&read->was, &l->is.row) &&
 			                       read->runner == l->is.runner &&
 			                       l->is.counter > read->counter
 			               ? read

@@ -274,6 +274,33 @@ static void a_handler_that_outlasts_the_time_of_a_stopped_runner_is_waited_for(v
 	actor_done(&a);
 }
 
+static void what_waited_while_it_was_suspect_is_given_back_by_who_is_stopped(void **state)
+{
+	struct world *w = *state;
+	struct actor a;
+	struct core_answer claimed = {.err = BATON_OK};
+	actor_init(w, &a, "a", 4);
+	actor_settle(w, &a);
+	world_put(w, "lane", 1);
+	core_news(a.core);
+	actor_until(w, &a, CORE_TICK);
+	core_beaten(a.core, core_number(a.core), BATON_STORAGE, "away", world_now(w), world_now(w));
+	assert_int_equal(baton_detach_state(&a.detach), BATON_SUSPECT);
+	carry_out(&a.carrier, &a.request, &claimed);
+	assert_non_null(claimed.claims);
+	claimed.sent = world_now(w);
+	core_answered(a.core, world_now(w), &claimed);
+	actor_orders(w, &a);
+	core_stop(a.core, baton_duration_s(60), world_now(w));
+	for (int i = 0; i < 30 && world_counts(w).ready == 0; i++) {
+		actor_settle(w, &a);
+		world_pass(w, 100);
+	}
+	assert_int_equal(a.starts, 0);
+	assert_int_equal(world_counts(w).ready, 1);
+	actor_done(&a);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
@@ -288,6 +315,7 @@ int main(void)
 		TEST(who_is_stopped_while_detached_by_hand_waits_no_longer_than_its_time),
 		TEST(a_handler_that_outlasts_the_time_of_a_stopped_runner_is_waited_for),
 		TEST(once_all_were_told_to_stop_it_waits_for_nothing_that_is_past),
+		TEST(what_waited_while_it_was_suspect_is_given_back_by_who_is_stopped),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

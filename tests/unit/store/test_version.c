@@ -23,8 +23,8 @@ static const char *const back[] = {
 	/* 5 to 4 */
 	"ALTER TABLE runner DROP COLUMN report; ALTER TABLE runner DROP COLUMN reported;",
 	/* 6 to 5 */
-	"DROP INDEX claim_offered; DROP TABLE kept; ALTER TABLE lane DROP COLUMN holds;"
-	"ALTER TABLE queue DROP COLUMN key_limit; ALTER TABLE queue DROP COLUMN hold_on_retry;",
+	("DROP INDEX claim_offered; DROP TABLE kept; ALTER TABLE lane DROP COLUMN holds;"
+         "ALTER TABLE queue DROP COLUMN key_limit; ALTER TABLE queue DROP COLUMN hold_on_retry;"),
 };
 #define NEWEST ((int)(sizeof back / sizeof back[0]) + 1)
 
