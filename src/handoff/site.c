@@ -66,12 +66,15 @@ enum baton_err site_check(const struct site *site, int make)
 	struct stat s;
 	if (make && mkdir(site->folder, 0700) != 0 && errno != EEXIST)
 		return fail_errno(errno, "the folder '%s' cannot be made", site->folder);
-	AUTO(fd_closep) int fd = open(site->folder, O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT)
-		return fail(BATON_NOT_FOUND, "no broker runs here: there is no folder '%s'",
+	if (lstat(site->folder, &s) != 0)
+		return errno == ENOENT
+		               ? fail(BATON_NOT_FOUND,
+		                      "no broker runs here: there is no folder '%s'", site->folder)
+		               : fail_errno(errno, "the folder '%s' cannot be looked at",
+		                            site->folder);
+	if (!S_ISDIR(s.st_mode))
+		return fail(BATON_INVALID, "'%s', where a broker should be, is no folder",
 		            site->folder);
-	if (fd < 0 || fstat(fd, &s) != 0)
-		return fail_errno(errno, "the folder '%s' cannot be opened", site->folder);
 	if (s.st_uid != geteuid())
 		return fail(BATON_INVALID, "the folder '%s' belongs to the user %u, not to %u",
 		            site->folder, (unsigned)s.st_uid, (unsigned)geteuid());

@@ -197,7 +197,8 @@ def test_signals_are_passed_on(lock, name):
     process = lock('x', sys.executable, '-c', CATCH, name, 'SIGUSR2')
     assert process.stdout.readline() == 'ready\n'
     process.send_signal(getattr(signal, name))
-    assert process.stdout.readline() == name + '\n'
+    line = process.stdout.readline()
+    assert line == name + '\n', process.communicate(timeout=BOUND)
     process.send_signal(signal.SIGUSR2)
     assert done(process) == 6
     assert (process.out, process.err) == ('SIGUSR2\n', '')
