@@ -407,9 +407,10 @@ static enum baton_err chunks_add(struct bulk_writer *w, struct args *a, struct i
 /* Nothing before the mark may be left: it would never be found again. */
 static bool is_skipped(const struct desk *d, const struct batch *b)
 {
-	const struct bulk_read *own = &d->bulks[b->row.kept & ~IN_BULK];
-	if (b->is.state != BATON_BATCH_READY)
+	size_t place = b->row.kept & ~IN_BULK;
+	if (b->is.state != BATON_BATCH_READY || place >= d->bulk_count)
 		return false;
+	const struct bulk_read *own = &d->bulks[place];
 	for (size_t i = 0; i < d->bulk_count; i++) {
 		const struct bulk_read *read = &d->bulks[i];
 		if (read->queue == own->queue && read->pool == own->pool &&
