@@ -173,8 +173,9 @@ static void draw_queues(struct top *t)
 static char letter_of(size_t place)
 {
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-	static const char other[] = "+";
-	return place < sizeof letters - 1 ? letters[place] : other[0];
+	if (place < sizeof letters - 1)
+		return letters[place];
+	return '+';
 }
 
 static uint32_t shards_of(const struct runners *r, size_t runner)

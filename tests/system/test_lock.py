@@ -178,9 +178,9 @@ def test_the_command_inherits_its_callers_descriptors_and_one_more(lock):
 
 # Writes the name of each signal that it gets, and ends with the one that it was told.
 CATCH = '''
-import signal, sys
+import os, signal, sys
 def caught(number, frame):
-    print(signal.Signals(number).name, flush=True)
+    os.write(1, (signal.Signals(number).name + '\\n').encode())    # print() may be under way
     if number == signal.SIGUSR2:
         sys.exit(6)
 for name in sys.argv[1:]:
