@@ -173,7 +173,9 @@ void routes_take(struct baton_broker *b, struct peer *peer, const struct wire_he
 	}
 	const struct service *service = services_find(b, hello->service);
 	if (!service) {
-		peers_refuse(b, peer, WIRE_SERVICE_UNKNOWN, "there is no such service", never);
+		peers_refuse(b, peer, WIRE_SERVICE_UNKNOWN,
+		             "there is no such service; 'baton services' has those there are",
+		             never);
 		return;
 	}
 	struct channel *channel = services_current(service);

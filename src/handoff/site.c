@@ -67,11 +67,12 @@ enum baton_err site_check(const struct site *site, int make)
 	if (make && mkdir(site->folder, 0700) != 0 && errno != EEXIST)
 		return fail_errno(errno, "the folder '%s' cannot be made", site->folder);
 	if (lstat(site->folder, &s) != 0)
-		return errno == ENOENT
-		               ? fail(BATON_NOT_FOUND,
-		                      "no broker runs here: there is no folder '%s'", site->folder)
-		               : fail_errno(errno, "the folder '%s' cannot be looked at",
-		                            site->folder);
+		return errno == ENOENT ? fail(BATON_NOT_FOUND,
+		                              "no broker runs here, as there is no folder '%s'; "
+		                              "'baton serve' is one",
+		                              site->folder)
+		                       : fail_errno(errno, "the folder '%s' cannot be looked at",
+		                                    site->folder);
 	if (!S_ISDIR(s.st_mode))
 		return fail(BATON_INVALID, "'%s', where a broker should be, is no folder",
 		            site->folder);

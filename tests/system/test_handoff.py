@@ -181,11 +181,13 @@ def test_connect_is_a_pipe_to_the_owner(place):
 def test_without_a_broker_or_a_service_it_says_so(place):
     result = place.connect('echo')
     assert result.returncode == UNAVAILABLE
-    assert result.stderr == f"baton: no broker runs here: there is no folder '{place.folder}'\n"
+    assert result.stderr == (f"baton: no broker runs here, as there is no folder '{place.folder}'; "
+                             "'baton serve' is one\n")
     place.serve()
     result = place.connect('echo')
     assert result.returncode == UNAVAILABLE
-    assert result.stderr == 'baton: the broker says: there is no such service\n'
+    assert result.stderr == ("baton: the broker says: there is no such service; 'baton services' "
+                             'has those there are\n')
     assert place.connect('No').returncode == USAGE
 
 
