@@ -13,7 +13,8 @@ from witness import Witness
 
 PATIENCE = 120
 TRY_AGAIN = 75
-ENDED = (0, 74)     # the latter of who was detached in that moment, and waits for nobody
+NO_STORE = 74
+ENDED = (0, NO_STORE)     # the latter of who was detached in that moment, and waits for nobody
 SOAK = os.environ.get('BATON_SOAK') == '1'
 LANES, JOBS, ACTIONS = 20, (400 if SOAK else 40), (120 if SOAK else 12)
 RUNNERS = 4
@@ -22,11 +23,11 @@ TIMES = ['--ttl', '3s', '--beat', '500ms', '--margin', '1s']
 
 
 class Crew:
-    """Runners, of which some are frozen."""
+    """Runners, and who starts one again that found no database when it was started."""
 
     def __init__(self, shop, witness, rng):
         self.shop, self.witness, self.rng = shop, witness, rng
-        self.running, self.frozen, self.names = {}, {}, 0
+        self.running, self.names = {}, 0
         for _ in range(RUNNERS):
             self.start()
 
@@ -37,6 +38,12 @@ class Crew:
                    str(self.rng.randrange(30)), *self.rng.choice([[], ['daemon']])]
         self.running[name] = self.shop.start('work', 'q', '-j', '6', '--name', name, *TIMES,
                                              '--', *command, stderr=None, stdout=None)
+        return self.running[name]
+
+    def mend(self):
+        for name in [name for name, process in self.running.items() if process.poll() is not None]:
+            assert self.running.pop(name).returncode == NO_STORE
+            self.start()
 
     def registered(self):
         return {r['runner'] for r in self.shop.objects('runner')}
@@ -83,6 +90,7 @@ class Crew:
     def done(self):
         deadline = time.monotonic() + PATIENCE
         while not set(self.running) <= self.registered():
+            self.mend()
             assert time.monotonic() < deadline, 'not all of them are attached'
         for process in self.running.values():
             process.send_signal(signal.SIGTERM)
@@ -110,8 +118,9 @@ def storm(shop, halfway=None):
     crew = Crew(shop, witness, rng)
     for action in range(ACTIONS):
         if halfway and action % HALF == HALF // 2:
-            halfway()
+            halfway(crew)
         witness.await_effects(rng.randrange(1, 2 * LANES * JOBS // ACTIONS // 3))
+        crew.mend()
         rng.choice([crew.kill, crew.kill, crew.end, crew.freeze, crew.pause])()
     done, deadline = 0, time.monotonic() + PATIENCE
     while done < sum(map(len, put.values())):
@@ -130,8 +139,9 @@ def test_whoever_is_killed_or_frozen_no_job_is_lost_or_out_of_order(shop):
 
 
 def test_nor_with_a_database_that_crashes_meanwhile(far_shop, database):
-    def crash():
+    def crash(crew):
         database.stop()
+        assert crew.start().wait(PATIENCE) == NO_STORE
         database.start()
     storm(far_shop, halfway=crash)
 
