@@ -195,7 +195,7 @@
 	             "$4::text[], $5::text[], $6::bytea[]) u(base, until, state, heads, fences, "  \
 	             "tokens)")                                                                    \
 	X(START, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, s.made, "         \
-	         "s.runner, q.last_value - CASE WHEN q.is_called THEN 0 ELSE 1 END, s.name "       \
+	         "s.runner, q.last_value - CASE WHEN q.is_called THEN 0 ELSE 1 END, s.version "    \
 	         "FROM baton.state s, baton.seq q")                                                \
 	X(DRAW, "SELECT nextval('baton.seq') FROM generate_series(1, $1::bigint + ("               \
 	        "SELECT coalesce(sum(cardinality(c.seqs)), 0) FROM "                               \
