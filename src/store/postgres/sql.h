@@ -161,8 +161,9 @@
 	            "last, has, put_at, queue, pool, rank, n, flags, payload) "                    \
 	            "JOIN baton.queue q ON q.name = u.queue), "                                    \
 	            "m AS (INSERT INTO baton.mark(queue, pool, rank, seq) SELECT DISTINCT n.qid, " \
-	            "n.pool, n.rank, 0::bigint FROM n WHERE NOT EXISTS (SELECT 1 FROM baton.mark " \
-	            "k WHERE k.queue = n.qid AND k.pool = n.pool AND k.rank = n.rank)) "           \
+	            "n.pool, n.rank, 0::bigint FROM n WHERE (SELECT k.seq FROM baton.mark k "      \
+	            "WHERE k.queue = n.qid AND k.pool = n.pool AND k.rank = n.rank "               \
+	            "ORDER BY k.seq DESC LIMIT 1) IS NULL) "                                       \
 	            "INSERT INTO baton.bulk(first, last, has, put_at, queue, pool, rank, n, "      \
 	            "flags, payload) SELECT n.first, n.last, n.has, n.put_at, n.qid, n.pool, "     \
 	            "n.rank, n.n, n.flags, n.payload FROM n")                                      \
