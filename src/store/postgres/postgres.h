@@ -32,6 +32,8 @@ struct pg_store {
 	struct listener listener;
 	uint32_t commits;         /* [by the group of adds] */
 	_Atomic uint32_t drawing; /* [atomic] so many transactions draw their numbers first */
+	_Atomic int64_t beat_ms;  /* [atomic] how long a beat, and a look, may take; 0: nobody
+	                             is registered */
 };
 
 /* A call: what it needs, and how it is done on a desk. */
@@ -40,7 +42,8 @@ struct call {
 	void (*want)(struct wants *w, const void *args);
 	enum baton_err (*run)(struct baton_store *desk, void *args);
 	void *args;
-	bool alone; /* in a transaction of its own */
+	bool alone;                /* in a transaction of its own */
+	struct baton_duration ttl; /* of what it is about; 0: none */
 
 	/* NULL, or a second part: what it needs, and how it is done after the first was written. */
 	void (*want_more)(struct wants *w, const void *args);

@@ -97,6 +97,7 @@
 	          "set_config('enable_seqscan', 'off', true), "                                    \
 	          "set_config('enable_hashjoin', 'off', true), "                                   \
 	          "set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)")   \
+	X(WITHIN, "SELECT set_config('statement_timeout', $1::text, true)")                        \
 	X(DISCARD, "DISCARD PLANS")                                                                \
 	X(BEGIN_READ, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")                           \
 	X(COMMIT, "COMMIT")                                                                        \
