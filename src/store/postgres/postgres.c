@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/digest.h"
 #include "base/fail.h"
 #include "base/mem.h"
 #include "store/postgres/address.h"
@@ -531,6 +532,22 @@ static enum baton_err show_where(struct pg_store *s)
 	return BATON_OK;
 }
 
+/* Stores that were made from one copy have the same name, but not the same place. */
+static enum baton_err read_key(struct pg_store *s)
+{
+	uint8_t digest[DIGEST_SIZE];
+	char text[128];
+	enum baton_err e = conn_ask(&s->read,
+	                            "SELECT encode(name, 'hex') || split_part(place, '/', 1) FROM "
+	                            "baton.state",
+	                            text, sizeof text);
+	if (e != BATON_OK)
+		return e;
+	digest_bytes(text, strlen(text), digest);
+	memcpy(&s->listen_key, digest, sizeof s->listen_key);
+	return BATON_OK;
+}
+
 /* Makes the tables if they are not there, and reads what never changes, on the connection that
  * looks are for later. */
 static enum baton_err prepare(struct pg_store *s, bool existing)
@@ -557,6 +574,8 @@ static enum baton_err prepare(struct pg_store *s, bool existing)
 		e = conn_ask(c, "SELECT encode(name, 'hex') FROM baton.state", text, sizeof text);
 	if (e == BATON_OK)
 		e = baton_id_parse(baton_str_z(text), &s->base.name);
+	if (e == BATON_OK)
+		e = read_key(s);
 	if (e == BATON_OK)
 		e = conn_be_quick(c);
 	c->arrived = pg_schema_arrive;

@@ -30,6 +30,7 @@ struct pg_store {
 	pthread_mutex_t read_mu;
 	struct conn read; /* [read_mu] */
 	struct listener listener;
+	uint64_t listen_key;      /* [const] what the processes of a host know this database by */
 	uint32_t commits;         /* [by the group of adds] */
 	_Atomic uint32_t drawing; /* [atomic] so many transactions draw their numbers first */
 	_Atomic int64_t beat_ms;  /* [atomic] how long a beat, and a look, may take; 0: nobody
