@@ -49,6 +49,8 @@ struct baton_broker_options {
 	                                register; 0: BATON_BROKER_HELLO_MS */
 	struct baton_duration park; /* how long clients wait for a service whose backend is gone; 0:
 	                               BATON_BROKER_PARK_MS */
+	const char *services;       /* a folder with a file NAME.conf for each service that the
+	                               broker starts itself, as baton-serve(1) says; NULL: none */
 	uint32_t pending_max;       /* connections on their way at once; beyond that clients
 	                               reconnect; 0: BATON_BROKER_PENDING_MAX */
 	uint32_t clients_max;       /* clients that have not been answered; beyond that they are
@@ -94,7 +96,16 @@ BATON_API void baton_broker_close(struct baton_broker *broker);
 /* The folder of its sockets. Lives as long as the broker. */
 BATON_API const char *baton_broker_folder(const struct baton_broker *broker);
 
-/* One backend as the broker sees it. */
+/* What has become of a service that the broker starts itself. */
+enum baton_broker_service_state {
+	BATON_SERVICE_NOT_STARTED = 0, /* the broker starts no such service */
+	BATON_SERVICE_DOWN,            /* nobody has wanted it yet, or it was idle */
+	BATON_SERVICE_STARTING,        /* it has not registered yet */
+	BATON_SERVICE_UP,
+	BATON_SERVICE_GIVEN_UP /* it did not stay; not started again before `retry_after` */
+};
+
+/* One backend as the broker sees it, or a service that has none now. */
 struct baton_broker_backend {
 	struct baton_str service;
 	struct baton_str endpoint; /* empty: clients cannot reconnect */
@@ -109,6 +120,11 @@ struct baton_broker_backend {
 	uint64_t granted;
 	uint64_t failed;
 	struct baton_duration retry_after; /* until it is offered connections again; 0: it is */
+	bool command; /* a command is run for each connection; it is no backend */
+	bool fd3;     /* which has the connection as its descriptor 3 */
+	enum baton_broker_service_state state;
+	uint64_t starts;   /* how often the broker has started the service */
+	uint64_t commands; /* that run now */
 };
 
 struct baton_broker_counter {

@@ -19,6 +19,7 @@ enum {
 	OPTION_HELLO,
 	OPTION_PARK,
 	OPTION_PENDING,
+	OPTION_SERVICES,
 	OPTION_STORE
 };
 
@@ -30,6 +31,7 @@ static const struct option options[] = {
 	{"hello-timeout", required_argument, NULL, OPTION_HELLO},
 	{"park", required_argument, NULL, OPTION_PARK},
 	{"pending", required_argument, NULL, OPTION_PENDING},
+	{"services", required_argument, NULL, OPTION_SERVICES},
 	{"store", required_argument, NULL, OPTION_STORE},
 	{"verbose", no_argument, NULL, 'v'},
 	{0},
@@ -58,6 +60,9 @@ static bool take(void *arg, int option, const char *value)
 		return span_parse("--park", value, &any, &r->options.park);
 	case OPTION_PENDING:
 		return number_parse("pending", value, PENDING_MAX, &r->options.pending_max);
+	case OPTION_SERVICES:
+		r->options.services = value;
+		return true;
 	case OPTION_STORE:
 		r->store.given = value;
 		r->lanes = true;

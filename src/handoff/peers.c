@@ -36,7 +36,7 @@ void peers_add(struct baton_broker *b, int fd)
 	b->counts[COUNT_CLIENTS]++;
 	b->peers_count++;
 	bool known = site_peer(fd, &peer->who) == BATON_OK;
-	if (!known || peer->who.uid != geteuid()) {
+	if (!known || (peers_is_stranger(peer) && !b->strangers)) {
 		peers_refuse(b, peer, WIRE_PEER_REJECTED, "this broker serves another user",
 		             (struct baton_duration){0});
 	} else if (b->peers_count > b->clients_max) {
@@ -47,6 +47,11 @@ void peers_add(struct baton_broker *b, int fd)
 	} else {
 		links_append(&b->waiting, &peer->source.links);
 	}
+}
+
+bool peers_is_stranger(const struct peer *peer)
+{
+	return peer->who.uid != geteuid();
 }
 
 static void refusal_send(struct baton_broker *b, int fd, enum wire_code code, const char *reason,
@@ -166,6 +171,11 @@ static void frame_take(struct baton_broker *b, struct peer *peer)
 		nonsense(b, peer);
 		return;
 	}
+	if (envelope.protocol != WIRE_HELLO && peers_is_stranger(peer)) {
+		peers_refuse(b, peer, WIRE_PEER_REJECTED, "this broker serves another user",
+		             (struct baton_duration){0});
+		return;
+	}
 	switch (envelope.protocol) {
 	case WIRE_HELLO:
 		if (wire_hello_decode(envelope.payload, &b->arena, &hello) == BATON_OK)
@@ -230,17 +240,40 @@ static bool hello_again(struct baton_broker *b, const struct peer *peer, struct 
 	       wire_hello_decode(envelope.payload, &b->arena, ret) == BATON_OK;
 }
 
+static struct peer *parked_find(const struct baton_broker *b, const struct service *service)
+{
+	for (struct links *l = b->parked.next; l != &b->parked; l = l->next) {
+		struct peer *peer = LINKS_OF(l, struct peer, source.links);
+		if (peer->service == service)
+			return peer;
+	}
+	return NULL;
+}
+
+bool peers_wait_for(const struct baton_broker *b, const struct service *service)
+{
+	return parked_find(b, service) != NULL;
+}
+
+void peers_disappoint(struct baton_broker *b, const struct service *service, const char *reason,
+                      struct baton_duration retry_after)
+{
+	struct peer *peer;
+	while ((peer = parked_find(b, service)) != NULL)
+		peers_refuse(b, peer, WIRE_SPAWN_FAILED, reason, retry_after);
+}
+
 void peers_unpark(struct baton_broker *b, const struct service *service)
 {
-	struct links *next;
-	for (struct links *l = b->parked.next; l != &b->parked; l = next) {
-		struct peer *peer = LINKS_OF(l, struct peer, source.links);
+	struct peer *peer;
+	/* Each round ends one of them, as it can be taken. */
+	while ((services_current(service) || children_have_room(service)) &&
+	       (peer = parked_find(b, service)) != NULL) {
 		struct wire_hello hello;
-		next = l->next;
-		if (!hello_again(b, peer, &hello))
-			peers_end(b, peer);
-		else if (baton_str_equal(hello.service, baton_str_z(service->name)))
+		if (hello_again(b, peer, &hello))
 			routes_take(b, peer, &hello);
+		else
+			peers_end(b, peer);
 	}
 }
 

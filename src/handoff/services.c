@@ -45,7 +45,7 @@ struct channel *services_current(const struct service *service)
 	struct channel *best = NULL;
 	for (struct links *l = service->channels.next; l != &service->channels; l = l->next) {
 		struct channel *c = LINKS_OF(l, struct channel, of_service);
-		if (!best || c->generation > best->generation)
+		if (!c->leaving && (!best || c->generation > best->generation))
 			best = c;
 	}
 	return best;
