@@ -40,6 +40,15 @@ struct baton_broker_place {
 	                                      backends is registered here; may be "" */
 };
 
+/* Where clients come that know nothing of Baton, as any client of TCP. */
+struct baton_broker_listener {
+	const char *address;      /* ADDRESS:PORT, [ADDRESS]:PORT; of port 0 any. Several with the
+	                             same one share it */
+	struct baton_str service; /* which they get */
+	const char *name;         /* those who ask for it: by the server name of TLS, or the Host of
+	                             HTTP; NULL: all others */
+};
+
 /* All zeros is a broker as most want it. */
 struct baton_broker_options {
 	const char *folder;          /* where its sockets are; NULL: that of $BATON_BROKER, else the
@@ -51,9 +60,11 @@ struct baton_broker_options {
 	                               BATON_BROKER_PARK_MS */
 	const char *services;       /* a folder with a file NAME.conf for each service that the
 	                               broker starts itself, as baton-serve(1) says; NULL: none */
-	uint32_t pending_max;       /* connections on their way at once; beyond that clients
+	const struct baton_broker_listener *listeners;
+	size_t listeners_count; /* 0: there are none */
+	uint32_t pending_max;   /* connections on their way at once; beyond that clients
 	                               reconnect; 0: BATON_BROKER_PENDING_MAX */
-	uint32_t clients_max;       /* clients that have not been answered; beyond that they are
+	uint32_t clients_max;   /* clients that have not been answered; beyond that they are
 	                               refused; 0: BATON_BROKER_CLIENTS_MAX */
 
 	/* Says where a lane is, for clients that ask for one instead of a service. Called by a
@@ -72,9 +83,11 @@ struct baton_broker_options {
 
 /* Opens a broker: from here on clients and backends can connect.
  *
- * BATON_BUSY:    another broker runs in that folder, or somebody else listens there.
+ * BATON_BUSY:    another broker runs in that folder, or somebody else listens there, or at an
+ *                address.
  * BATON_INVALID: the folder is no absolute path, belongs to somebody else, or is open to others; or
- *                something that is no socket is in the way.
+ *                something that is no socket is in the way; or an address, or a file of `services`,
+ *                is wrong.
  * BATON_SYSTEM, BATON_NO_MEMORY. *ret is untouched unless BATON_OK.
  * One thread at a time; not across fork(). */
 BATON_API enum baton_err baton_broker_open(const struct baton_broker_options *options,

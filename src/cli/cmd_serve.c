@@ -9,6 +9,7 @@
 
 #include "broker.h"
 #include "command.h"
+#include "listen.h"
 #include "moment.h"
 #include "number.h"
 #include "reading.h"
@@ -17,6 +18,7 @@
 enum {
 	OPTION_ACK = BROKER_NEXT,
 	OPTION_HELLO,
+	OPTION_LISTEN,
 	OPTION_PARK,
 	OPTION_PENDING,
 	OPTION_SERVICES,
@@ -29,6 +31,7 @@ static const struct option options[] = {
 	BROKER_OPTIONS,
 	{"ack-timeout", required_argument, NULL, OPTION_ACK},
 	{"hello-timeout", required_argument, NULL, OPTION_HELLO},
+	{"listen", required_argument, NULL, OPTION_LISTEN},
 	{"park", required_argument, NULL, OPTION_PARK},
 	{"pending", required_argument, NULL, OPTION_PENDING},
 	{"services", required_argument, NULL, OPTION_SERVICES},
@@ -41,6 +44,7 @@ struct request {
 	struct baton_broker_options options;
 	struct baton_log log;
 	struct store store;
+	struct listen listen;
 	bool lanes; /* of that store */
 };
 
@@ -56,6 +60,8 @@ static bool take(void *arg, int option, const char *value)
 		return span_parse("--ack-timeout", value, &any, &r->options.ack);
 	case OPTION_HELLO:
 		return span_parse("--hello-timeout", value, &any, &r->options.hello);
+	case OPTION_LISTEN:
+		return listen_add(&r->listen, value);
 	case OPTION_PARK:
 		return span_parse("--park", value, &any, &r->options.park);
 	case OPTION_PENDING:
@@ -135,6 +141,8 @@ static int run(struct request *r)
 		r->options.arg = r;
 	}
 	r->options.log = &r->log;
+	r->options.listeners = r->listen.all;
+	r->options.listeners_count = r->listen.count;
 	enum baton_err e = baton_broker_open(&r->options, &b);
 	if (e != BATON_OK)
 		return broker_fail(e);

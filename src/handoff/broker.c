@@ -192,6 +192,8 @@ enum baton_err baton_broker_open(const struct baton_broker_options *options,
 		e = lanes_open(b, options);
 	if (e == BATON_OK)
 		e = doors_open(b);
+	if (e == BATON_OK)
+		e = listeners_open(b, options->listeners, options->listeners_count);
 	if (e != BATON_OK)
 		return e;
 	*ret = TAKE(b);
@@ -216,6 +218,7 @@ void baton_broker_close(struct baton_broker *broker)
 		return;
 	door_close(b, &b->clients, SITE_CLIENTS);
 	door_close(b, &b->backends, SITE_BACKENDS);
+	listeners_close(b);
 	list_end(b, &b->waiting);
 	locator_close(b->locator);
 	list_end(b, &b->parked);
@@ -263,6 +266,7 @@ static void stop(struct baton_broker *b)
 	source_ignore(b, &b->stop);
 	door_close(b, &b->clients, SITE_CLIENTS);
 	door_close(b, &b->backends, SITE_BACKENDS);
+	listeners_close(b);
 	turn_away_all(b, &b->parked);
 	turn_away_all(b, &b->asking);
 	for (struct links *l = b->waiting.next, *next; l != &b->waiting; l = next) {
@@ -352,6 +356,7 @@ static void event_take(struct baton_broker *b, const struct epoll_event *event)
 		break;
 	case SOURCE_CLIENTS:
 	case SOURCE_BACKENDS:
+	case SOURCE_LISTENER:
 		doors_event(b, s);
 		break;
 	case SOURCE_LOCATOR:

@@ -125,19 +125,14 @@ static bool backends_fill(struct baton_broker *b, struct wire_answer *a)
 static bool counters_fill(struct baton_broker *b, struct wire_answer *a)
 {
 	static const char *const names[COUNTS] = {
-		[COUNT_CLIENTS] = "clients",
-		[COUNT_OFFERED] = "offered",
-		[COUNT_GRANTED] = "granted",
-		[COUNT_RECONNECTED] = "reconnected",
-		[COUNT_REFUSED] = "refused",
-		[COUNT_SILENT] = "silent",
-		[COUNT_NONSENSE] = "nonsense",
-		[COUNT_STRAY] = "stray acks",
-		[COUNT_WRONG_TOKENS] = "wrong tokens",
-		[COUNT_BROKEN] = "broken backends",
-		[COUNT_STARTS] = "starts",
-		[COUNT_FAILED] = "failed starts",
-		[COUNT_COMMANDS] = "commands",
+		[COUNT_CLIENTS] = "clients",         [COUNT_PLAIN] = "plain clients",
+
+		[COUNT_OFFERED] = "offered",         [COUNT_GRANTED] = "granted",
+		[COUNT_RECONNECTED] = "reconnected", [COUNT_REFUSED] = "refused",
+		[COUNT_SILENT] = "silent",           [COUNT_NONSENSE] = "nonsense",
+		[COUNT_STRAY] = "stray acks",        [COUNT_WRONG_TOKENS] = "wrong tokens",
+		[COUNT_BROKEN] = "broken backends",  [COUNT_STARTS] = "starts",
+		[COUNT_FAILED] = "failed starts",    [COUNT_COMMANDS] = "commands",
 	};
 	size_t max = COUNTS + FALLBACK_REASONS + 2;
 	struct wire_counter *all = arena_take(&b->arena, max, sizeof *all);

@@ -121,7 +121,8 @@ static void keep(struct baton_broker *b, struct peer *peer, struct links *list)
 	links_remove(&peer->source.links);
 	links_append(list, &peer->source.links);
 	peer->until = baton_mono_add(broker_now(b), b->park);
-	if (!source_change(b, &peer->source, 0))
+	/* One that could not be offered is no longer there. */
+	if (!source_change(b, &peer->source, 0) && !source_watch(b, &peer->source, 0))
 		peers_end(b, peer);
 }
 
@@ -190,6 +191,63 @@ static enum baton_err preface(struct baton_broker *b, const struct peer *peer,
 	                                       .protocol = WIRE_HANDOFF,
 	                                       .payload = buf_str(&payload)};
 	return e == BATON_OK ? wire_frame_encode(&envelope, out) : e;
+}
+
+/* Runs a command for a connection that came to a listener. */
+static void run_plain(struct baton_broker *b, struct peer *peer)
+{
+	if (children_run(b, peer->service, peer, (struct baton_str){NULL, 0}) == BATON_OK)
+		peers_end(b, peer);
+	else
+		peers_refuse(b, peer, WIRE_SPAWN_FAILED, "", (struct baton_duration){0});
+}
+
+/* Offers the connection to one backend after the other, until one may have it. False: none has. */
+static bool offer_plain(struct baton_broker *b, struct peer *peer)
+{
+	const struct wire_hello hello = {
+		.min_protocol = WIRE_VERSION,
+		.max_protocol = WIRE_VERSION,
+		.service = baton_str_z(peer->service->name),
+		.capabilities = WIRE_ACCEPTS_HANDOFF | WIRE_CANNOT_RECONNECT,
+	};
+	struct channel *channel = services_current(peer->service);
+	bool offered = false;
+	for (; channel && !offered; channel = services_older(peer->service, channel)) {
+		struct token token;
+		const struct token_binding binding = {baton_str_z(channel->service->name),
+		                                      channel->generation, peer->connection};
+		enum fallback_reason reason = reason_against(b, &hello, channel);
+		if (reason == FALLBACK_NONE &&
+		    tokens_issue(&b->tokens, &binding, broker_now(b), &token) != BATON_OK)
+			reason = FALLBACK_FD_PRESSURE;
+		if (reason != FALLBACK_NONE) {
+			b->reasons[reason]++;
+			continue;
+		}
+		offered = passings_offer(b, peer, channel, &hello, &token);
+		token_wipe(&token);
+	}
+	return offered;
+}
+
+void routes_plain(struct baton_broker *b, struct peer *peer)
+{
+	struct service *service = peer->service;
+	struct baton_duration retry_after;
+	service->used = broker_now(b);
+	if (services_current(service)) {
+		if (offer_plain(b, peer))
+			peers_end(b, peer);
+		else
+			peers_refuse(b, peer, WIRE_INTERNAL, "", (struct baton_duration){0});
+	} else if (children_have_room(service)) {
+		run_plain(b, peer);
+	} else if (children_want(b, service, &retry_after) == BATON_OK) {
+		keep(b, peer, &b->parked);
+	} else {
+		peers_refuse(b, peer, WIRE_SPAWN_FAILED, "", retry_after);
+	}
 }
 
 /* Runs a command for the connection, and leaves it alone from then on. */

@@ -104,8 +104,10 @@ static bool own_variables(const struct spawn_order *o, struct arena *arena, char
 	bool good = variable_add(end, arena, "BATON_BROKER=%s", o->broker) &&
 	            variable_add(end, arena, "BATON_SERVICE=%s", o->definition->name);
 	if (good && o->fd >= 0)
-		good = variable_add(end, arena, "BATON_CONNECTION=%" PRIu64, o->connection) &&
-		       variable_add(end, arena, "BATON_CLIENT_PID=%" PRId32, o->who.pid) &&
+		good = variable_add(end, arena, "BATON_CONNECTION=%" PRIu64, o->connection);
+	/* Nobody knows who is at a connection of TCP. */
+	if (good && o->fd >= 0 && o->who.uid != UINT32_MAX)
+		good = variable_add(end, arena, "BATON_CLIENT_PID=%" PRId32, o->who.pid) &&
 		       variable_add(end, arena, "BATON_CLIENT_UID=%" PRIu32, o->who.uid);
 	if (good && o->definition->takes == TAKES_FD3)
 		good = variable_add(end, arena, "LISTEN_FDS=1");

@@ -39,6 +39,7 @@ enum source_kind {
 	SOURCE_STOP = 1,
 	SOURCE_CLIENTS,  /* the socket at which clients arrive  */
 	SOURCE_BACKENDS, /* the socket at which backends arrive */
+	SOURCE_LISTENER, /* a socket of TCP for clients that know nothing of Baton */
 	SOURCE_LOCATOR,  /* where lanes are */
 	SOURCE_PEER,
 	SOURCE_CHANNEL,
@@ -51,6 +52,23 @@ struct source {
 	struct links links; /* in one of the broker's lists, or in that of what is to be freed */
 };
 
+#define LISTENERS_MAX 64
+#define LISTENER_NAMES_MAX 64
+
+struct listener_name {
+	const char *name;
+	struct service *service;
+};
+
+/* Where clients come that know nothing of Baton. */
+struct listener {
+	struct source source;
+	const char *address;
+	struct service *others; /* of those without one of the names; NULL: they are turned away */
+	struct listener_name names[LISTENER_NAMES_MAX];
+	size_t names_count; /* 0: nobody is asked for a name */
+};
+
 /* A client that has not been answered. */
 struct peer {
 	struct source source;
@@ -58,7 +76,8 @@ struct peer {
 	struct site_peer who;
 	struct baton_mono until;
 	uint64_t connection;
-	const struct service *service; /* of one that is parked */
+	const struct listener *listener; /* where it came; NULL: it speaks the protocol */
+	struct service *service;         /* which it wants, once that is known          */
 	struct buf out; /* what a question was answered, and how much of it is sent */
 	size_t out_sent;
 };
@@ -123,6 +142,7 @@ struct passing {
 
 enum count {
 	COUNT_CLIENTS = 0,  /* accepted                                      */
+	COUNT_PLAIN,        /* of these, those that know nothing of Baton    */
 	COUNT_OFFERED,      /* connections that were offered                 */
 	COUNT_GRANTED,      /* and are the backend's                         */
 	COUNT_RECONNECTED,  /* clients that were told to reconnect at once   */
@@ -170,6 +190,9 @@ struct baton_broker {
 	struct links dead;     /* freed once no event can lead to them */
 	uint32_t peers_count;
 	uint32_t channels_count;
+
+	struct listener *listeners;
+	size_t listeners_count;
 
 	struct arena kept; /* what lives as long as the broker */
 	struct definition *definitions;
@@ -224,8 +247,18 @@ void source_end(struct baton_broker *b, struct source *source);
 void doors_event(struct baton_broker *b, struct source *source);
 void doors_pause(struct baton_broker *b, bool pause);
 
+/* listeners.c: where clients come that know nothing of Baton. */
+enum baton_err listeners_open(struct baton_broker *b, const struct baton_broker_listener *all,
+                              size_t count);
+void listeners_close(struct baton_broker *b);
+void listeners_pause(struct baton_broker *b, bool pause);
+/* The service of those who ask for that name, which may be NULL; NULL: there is none. */
+struct service *listeners_service(const struct listener *l, const char *name);
+
 /* peers.c: what clients want. */
 void peers_add(struct baton_broker *b, int fd);
+/* One that came to a listener. */
+void peers_add_plain(struct baton_broker *b, int fd, const struct listener *listener);
 void peers_event(struct baton_broker *b, struct peer *peer, uint32_t events);
 void peers_refuse(struct baton_broker *b, struct peer *peer, enum wire_code code,
                   const char *reason, struct baton_duration retry_after);
@@ -245,6 +278,8 @@ bool peers_is_stranger(const struct peer *peer);
 
 /* routes.c: what a client is answered. */
 void routes_take(struct baton_broker *b, struct peer *peer, const struct wire_hello *hello);
+/* For one that came to a listener, and whose service is known. */
+void routes_plain(struct baton_broker *b, struct peer *peer);
 void routes_place(struct baton_broker *b, struct peer *peer, const struct wire_hello *hello,
                   const struct locator_answer *answer);
 
@@ -295,6 +330,8 @@ struct service *services_find(struct baton_broker *b, struct baton_str name);
 enum baton_err services_make(struct baton_broker *b, struct baton_str name, struct service **ret);
 /* The backend with the highest generation; NULL: there is none. */
 struct channel *services_current(const struct service *service);
+/* The next one after that one; NULL. */
+struct channel *services_older(const struct service *service, const struct channel *than);
 /* The youngest backend that speaks for the runner, of that service unless it is empty; NULL. */
 struct channel *services_owned(struct baton_broker *b, const char *owner, struct baton_str service);
 void services_done(struct baton_broker *b);
@@ -303,8 +340,9 @@ void services_done(struct baton_broker *b);
 enum baton_err passings_init(struct baton_broker *b, uint32_t max, int64_t ack_ms);
 void passings_done(struct baton_broker *b);
 /* Offers the connection of a peer to a backend, after the token was told to the client. From here
- * on it is not the peer's any more. */
-void passings_offer(struct baton_broker *b, struct peer *peer, struct channel *channel,
+ * on it is not the peer's any more. False: it is the peer's again, as it has come to a listener,
+ * and the backend has certainly not got it. */
+bool passings_offer(struct baton_broker *b, struct peer *peer, struct channel *channel,
                     const struct wire_hello *hello, const struct token *token);
 void passings_ack(struct baton_broker *b, struct channel *channel, const struct wire_ack *ack);
 /* Takes back those that were not acknowledged in time. */
