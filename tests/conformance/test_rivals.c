@@ -275,7 +275,7 @@ static void work_that_goes_back_to_its_place_is_no_newcomer(void **state)
 	assert_sound(w);
 }
 
-static void an_expired_claim_goes_on_holding_against_newcomers(void **state)
+static void work_that_was_taken_from_an_expired_claim_holds_its_key(void **state)
 {
 	struct world *w = *state;
 	policy_is(w, BATON_CONFLICT_LATEST, 1);
@@ -495,7 +495,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(who_gave_its_key_up_comes_back_as_a_newcomer),
 	WORLD_TEST(a_dead_batch_comes_back_as_a_newcomer),
 	WORLD_TEST(work_that_goes_back_to_its_place_is_no_newcomer),
-	WORLD_TEST(an_expired_claim_goes_on_holding_against_newcomers),
+	WORLD_TEST(work_that_was_taken_from_an_expired_claim_holds_its_key),
 	WORLD_TEST(what_a_completion_emits_finds_its_key_free),
 	WORLD_TEST(what_waits_is_left_alone_by_a_change),
 	WORLD_TEST(what_was_skipped_can_be_seen_for_a_while),
