@@ -14,10 +14,12 @@ static const char *const states[] = {
 };
 
 static const char *const whys[] = {
-	[BATON_WHY_NOTHING] = "claimed", [BATON_WHY_READY] = "ready", [BATON_WHY_PAUSED] = "paused",
-	[BATON_WHY_DELAYED] = "delayed", [BATON_WHY_RETRY] = "retry", [BATON_WHY_BEHIND] = "behind",
-	[BATON_WHY_LANE_HELD] = "held",  [BATON_WHY_KEY] = "key",     [BATON_WHY_DEAD] = "dead",
-	[BATON_WHY_DONE] = "done",       [BATON_WHY_SKIPPED] = "skipped",
+	[BATON_WHY_NOTHING] = "claimed", [BATON_WHY_READY] = "ready",
+	[BATON_WHY_PAUSED] = "paused",   [BATON_WHY_DELAYED] = "delayed",
+	[BATON_WHY_RETRY] = "retry",     [BATON_WHY_BEHIND] = "behind",
+	[BATON_WHY_LANE_HELD] = "held",  [BATON_WHY_KEY] = "key",
+	[BATON_WHY_DEAD] = "dead",       [BATON_WHY_DONE] = "done",
+	[BATON_WHY_SKIPPED] = "skipped",
 };
 
 const char *job_state_name(enum baton_batch_state state)

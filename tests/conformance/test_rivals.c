@@ -331,8 +331,9 @@ static void what_was_skipped_can_be_seen_for_a_while(void **state)
 	struct world *w = *state;
 	policy_is(w, BATON_CONFLICT_SKIP, 1);
 	struct baton_batch_id first = ready(w, "k"), second = skipped(w, "k");
-	const struct baton_work_filter only = {
-		.queue = BATON_STR("q"), .state = BATON_BATCH_SKIPPED, .max = 10};
+	const struct baton_work_filter only = {.queue = BATON_STR("q"),
+	                                       .state = BATON_BATCH_SKIPPED,
+	                                       .max = 10};
 	const struct baton_work_filter done = {.state = BATON_BATCH_DONE, .max = 10};
 	const struct baton_work_page *page = list(w, &only);
 	assert_int_equal(page->count, 1);

@@ -160,7 +160,8 @@ static bool is_listed(const struct tx *tx, const struct batch *b, const struct b
 {
 	return (f->queue.len == 0 || baton_str_equal(b->lane->queue->name, f->queue)) &&
 	       (f->lane.len == 0 || baton_str_equal(line_lane(b->lane->name), f->lane)) &&
-	       (f->state == 0 || batch_shown(b->is.state, b->is.by) == f->state) && memory_batch_find(tx, b->id) != NULL;
+	       (f->state == 0 || batch_shown(b->is.state, b->is.by) == f->state) &&
+	       memory_batch_find(tx, b->id) != NULL;
 }
 
 static int by_seq(const void *a, const void *b)

@@ -56,7 +56,7 @@ struct lane {
 	struct queue *queue;
 	struct baton_str name;      /* see queue/line.h         */
 	struct batch *first, *last; /* by number, in all states */
-	uint64_t unseen; /* of a key, on a desk: so many more are ready than were read */
+	uint64_t unseen;            /* of a key, on a desk: so many more are ready than were read */
 };
 
 /* A text that several batches share. */

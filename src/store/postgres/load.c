@@ -201,10 +201,9 @@ static void send_chunks(struct conn *c, const struct wants *w, bool look, struct
 	l->member_claims = conn_send(c, SQL_MEMBER_CLAIMS, &a);
 }
 
-static const struct loading nothing = {NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
-                                       NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
-                                       NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
-                                       NONE};
+static const struct loading nothing = {NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+                                       NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+                                       NONE, NONE, NONE, NONE, NONE, NONE, NONE};
 
 /* The greatest number among the ids that are asked for. */
 static uint64_t last_id(const struct baton_lane_ask *ask)

@@ -374,7 +374,7 @@
 	             "$20::bytea[], $21::bigint[], $22::bigint[], $23::bigint[]) "                 \
 	             "u(seq, queue, lane, shard, head, line, state, rank, flags, "                 \
 	             "put_at, due, grp, retry, attempts, fence, cancel, holds, blocks, error, "    \
-	             "payload, ended_at, until, rival) JOIN baton.queue q ON q.name = u.queue")                            \
+	             "payload, ended_at, until, rival) JOIN baton.queue q ON q.name = u.queue")    \
 	X(BATCH_SET, "UPDATE baton.batch b SET seq = u.new, born = CASE WHEN u.new = b.seq "       \
 	             "THEN b.born ELSE coalesce(b.born, b.seq) END, pool = u.pool, "               \
 	             "head = u.head, line = u.line, state = u.state, due = u.due, "                \

@@ -11,8 +11,8 @@ enum baton_err lane_find(struct sqlite_store *s, int64_t queue, struct baton_str
                          int64_t *ret);
 
 /* Puts a batch that is ready where it can be claimed: in the line of its lane, at the place that
- * its number gives it, or at the head of its own. `tried`: it has had trouble before. Of a key it is
- * a newcomer: it may end, and so *ret_stays (may be NULL) is false, or another one may end for it. */
+ * its number gives it, or at the head of its own. `tried`: it has had trouble before. Of a key it
+ * is a newcomer: it may end, and *ret_stays (may be NULL) is false, or another one ends for it. */
 enum baton_err lane_enter(struct sqlite_store *s, struct queue_row *q, const struct batch_row *b,
                           bool tried, bool *ret_stays);
 

@@ -199,9 +199,12 @@ static enum baton_err why_fill(const struct view *v, const struct batch_row *b,
                                const struct queue_row *row, struct baton_work_info *info)
 {
 	static const enum baton_why whys[] = {
-		[BATON_BATCH_READY] = BATON_WHY_READY, [BATON_BATCH_DELAYED] = BATON_WHY_DELAYED,
-		[BATON_BATCH_RETRY] = BATON_WHY_RETRY, [BATON_BATCH_CLAIMED] = BATON_WHY_NOTHING,
-		[BATON_BATCH_DEAD] = BATON_WHY_DEAD,   [BATON_BATCH_DONE] = BATON_WHY_DONE,
+		[BATON_BATCH_READY] = BATON_WHY_READY,
+		[BATON_BATCH_DELAYED] = BATON_WHY_DELAYED,
+		[BATON_BATCH_RETRY] = BATON_WHY_RETRY,
+		[BATON_BATCH_CLAIMED] = BATON_WHY_NOTHING,
+		[BATON_BATCH_DEAD] = BATON_WHY_DEAD,
+		[BATON_BATCH_DONE] = BATON_WHY_DONE,
 		[BATON_BATCH_SKIPPED] = BATON_WHY_SKIPPED,
 	};
 	info->why = whys[info->state];
