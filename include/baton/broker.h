@@ -77,6 +77,18 @@ struct baton_broker_options {
 	                        struct baton_broker_place *ret);
 	void *arg;
 
+	/* Called with `arg` by baton_broker_run() itself, at the latest that long after the last
+	 * time, and when it begins to end: who is told so that the broker lives learns when it
+	 * hangs. NULL: never. */
+	void (*alive)(void *arg);
+	struct baton_duration alive_every; /* 0: only when it begins to end */
+
+	/* Sockets that listen already, in its folder, such as those of a service manager: "broker"
+	 * of type stream for clients, "backends" of type seqpacket. They are the broker's from the
+	 * call on, and their files stay when it ends, for the next one. 0: it makes them. */
+	int clients_fd;
+	int backends_fd;
+
 	const struct baton_log *log;     /* borrowed; NULL: none */
 	const struct baton_alloc *alloc; /* NULL: that of the C library */
 };
@@ -86,8 +98,8 @@ struct baton_broker_options {
  * BATON_BUSY:    another broker runs in that folder, or somebody else listens there, or at an
  *                address.
  * BATON_INVALID: the folder is no absolute path, belongs to somebody else, or is open to others; or
- *                something that is no socket is in the way; or an address, or a file of `services`,
- *                is wrong.
+ *                something that is no socket is in the way; or a socket that was given is not as
+ *                it should be; or an address, or a file of `services`, is wrong.
  * BATON_SYSTEM, BATON_NO_MEMORY. *ret is untouched unless BATON_OK.
  * One thread at a time; not across fork(). */
 BATON_API enum baton_err baton_broker_open(const struct baton_broker_options *options,

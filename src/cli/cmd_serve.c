@@ -10,6 +10,7 @@
 #include "broker.h"
 #include "command.h"
 #include "listen.h"
+#include "manager.h"
 #include "moment.h"
 #include "number.h"
 #include "reading.h"
@@ -46,6 +47,7 @@ struct request {
 	struct store store;
 	struct listen listen;
 	bool lanes; /* of that store */
+	struct manager manager;
 };
 
 static bool take(void *arg, int option, const char *value)
@@ -128,17 +130,42 @@ static enum baton_err where(void *arg, struct baton_str queue, struct baton_str 
 	return e;
 }
 
+/* Called by the broker's loop. */
+static void alive(void *arg)
+{
+	struct request *r = arg;
+	if (atomic_load(&told))
+		manager_stopping(&r->manager);
+	manager_alive(&r->manager);
+}
+
+/* What a service manager wants, and what it has opened. */
+static bool managed(struct request *r)
+{
+	struct manager_sockets sockets;
+	manager_init(&r->manager);
+	if (!manager_sockets(&sockets))
+		return false;
+	r->options.clients_fd = sockets.clients;
+	r->options.backends_fd = sockets.backends;
+	r->options.alive = alive;
+	r->options.alive_every = r->manager.every;
+	return true;
+}
+
 static int run(struct request *r)
 {
 	struct baton_broker *b = NULL;
+	if (!managed(r))
+		return EX_USAGE;
 	listen_for_signals();
 	raise_limit();
+	r->options.arg = r;
 	if (r->lanes) {
 		int status = store_open(&r->store, STORE_EXISTING);
 		if (status != EX_OK)
 			return status;
 		r->options.where = where;
-		r->options.arg = r;
 	}
 	r->options.log = &r->log;
 	r->options.listeners = r->listen.all;
@@ -152,6 +179,7 @@ static int run(struct request *r)
 	atomic_store(&broker, b);
 	if (atomic_load(&told))
 		baton_broker_stop(b);
+	manager_ready(&r->manager);
 	e = baton_broker_run(b);
 	int status = e == BATON_OK ? EX_OK : broker_fail(e);
 	atomic_store(&broker, NULL);

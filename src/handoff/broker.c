@@ -63,15 +63,25 @@ static void dead_free(struct baton_broker *b)
 	}
 }
 
-static enum baton_err doors_open(struct baton_broker *b)
+/* Opens one of the sockets at which others arrive, or takes that which was given. */
+static enum baton_err door_open(struct baton_broker *b, struct source *door, const char *name,
+                                int given)
 {
 	char path[SITE_PATH_MAX + 1];
-	site_path(&b->site, SITE_CLIENTS, path);
-	enum baton_err e = site_listen(path, SOCK_STREAM, &b->clients.fd);
-	if (e != BATON_OK)
-		return e;
-	site_path(&b->site, SITE_BACKENDS, path);
-	e = site_listen(path, SOCK_SEQPACKET, &b->backends.fd);
+	int type = door->kind == SOURCE_CLIENTS ? SOCK_STREAM : SOCK_SEQPACKET;
+	site_path(&b->site, name, path);
+	if (given <= 0)
+		return site_listen(path, type, &door->fd);
+	door->fd = given;
+	door->lasting = true;
+	return site_adopt(path, type, given);
+}
+
+static enum baton_err doors_open(struct baton_broker *b, const struct baton_broker_options *o)
+{
+	enum baton_err e = door_open(b, &b->clients, SITE_CLIENTS, o->clients_fd);
+	if (e == BATON_OK)
+		e = door_open(b, &b->backends, SITE_BACKENDS, o->backends_fd);
 	if (e != BATON_OK)
 		return e;
 	if (!source_watch(b, &b->clients, EPOLLIN) || !source_watch(b, &b->backends, EPOLLIN) ||
@@ -87,7 +97,8 @@ static void door_close(struct baton_broker *b, struct source *door, const char *
 	if (door->fd < 0)
 		return;
 	site_path(&b->site, name, path);
-	unlink(path);
+	if (!door->lasting)
+		unlink(path);
 	source_ignore(b, door);
 	close(door->fd);
 	door->fd = -1;
@@ -112,6 +123,10 @@ static void settings_take(struct baton_broker *b, const struct baton_broker_opti
 	b->clock = baton_clock_boot();
 	b->hello = o->hello.ns > 0 ? o->hello : baton_duration_ms(BATON_BROKER_HELLO_MS);
 	b->park = o->park.ns > 0 ? o->park : baton_duration_ms(BATON_BROKER_PARK_MS);
+	b->alive = o->alive;
+	b->arg = o->arg;
+	b->alive_every = o->alive_every;
+	b->alive_at = o->alive && o->alive_every.ns > 0 ? broker_now(b) : BATON_MONO_NEVER;
 	b->clients_max = o->clients_max > 0 ? o->clients_max : BATON_BROKER_CLIENTS_MAX;
 }
 
@@ -191,7 +206,7 @@ enum baton_err baton_broker_open(const struct baton_broker_options *options,
 	if (e == BATON_OK && options->where)
 		e = lanes_open(b, options);
 	if (e == BATON_OK)
-		e = doors_open(b);
+		e = doors_open(b, options);
 	if (e == BATON_OK)
 		e = listeners_open(b, options->listeners, options->listeners_count);
 	if (e != BATON_OK)
@@ -260,9 +275,20 @@ static void turn_away_all(struct baton_broker *b, struct links *list)
 		             "the broker ends", baton_duration_ms(1000));
 }
 
+/* Who watches over it hears that it lives. */
+static void life_show(struct baton_broker *b)
+{
+	if (!b->alive)
+		return;
+	b->alive(b->arg);
+	if (b->alive_every.ns > 0)
+		b->alive_at = baton_mono_add(broker_now(b), b->alive_every);
+}
+
 static void stop(struct baton_broker *b)
 {
 	b->stopping = true;
+	life_show(b);
 	source_ignore(b, &b->stop);
 	door_close(b, &b->clients, SITE_CLIENTS);
 	door_close(b, &b->backends, SITE_BACKENDS);
@@ -300,6 +326,7 @@ static int patience_ms(const struct baton_broker *b)
 	until = earlier(until, first_until(&b->asking));
 	until = earlier(until, acks_next(&b->acks));
 	until = earlier(until, children_next(b));
+	until = earlier(until, b->alive_at);
 	if (b->paused)
 		until = earlier(until, b->paused_until);
 	if (until.ns == INT64_MAX)
@@ -339,6 +366,8 @@ static void timers_run(struct baton_broker *b)
 	kept_end(b, &b->parked, WIRE_SERVICE_UNKNOWN, "the service has no backend now", now);
 	kept_end(b, &b->asking, WIRE_INTERNAL, "the store does not say where the lane is", now);
 	children_timers(b, now);
+	if (!baton_mono_live(b->alive_at, now))
+		life_show(b);
 	if (b->paused && !baton_mono_live(b->paused_until, now) && !b->stopping) {
 		pressure_resume(&b->pressure);
 		doors_pause(b, false);

@@ -49,6 +49,7 @@ enum source_kind {
 struct source {
 	enum source_kind kind;
 	int fd;             /* -1: closed                                                  */
+	bool lasting;       /* somebody else has opened it, and goes on with it            */
 	struct links links; /* in one of the broker's lists, or in that of what is to be freed */
 };
 
@@ -166,6 +167,10 @@ struct baton_broker {
 	struct baton_duration hello;
 	struct baton_duration park;
 	uint32_t clients_max;
+	void (*alive)(void *arg);
+	void *arg;
+	struct baton_duration alive_every;
+	struct baton_mono alive_at; /* when that is called next */
 
 	int lock;
 	int epoll;

@@ -445,7 +445,9 @@ static void act_on_seats(struct baton_engine *e)
 static void add_report(struct baton_engine *e, struct core_request *request)
 {
 	buf_reset(&e->report);
-	if (metrics_print(&e->metrics, &e->report) == BATON_OK)
+	metrics_print(&e->metrics, &e->report);
+	handlers_progress(&e->handlers, &e->report);
+	if (e->report.err == BATON_OK)
 		request->report = buf_str(&e->report);
 }
 
@@ -458,6 +460,8 @@ static void act(struct baton_engine *e)
 	set_hard_stop(e);
 	act_on_seats(e);
 	end_if_done(e);
+	if (handlers_progressed(&e->handlers))
+		core_progressed(e->core);
 	bool asked = core_ask(e->core, now_of(e), &request);
 	set_status(e);
 	if (asked && request.kind == CORE_TELL)
