@@ -223,6 +223,8 @@ struct service *services_find(struct baton_broker *b, struct baton_str name);
 enum baton_err services_make(struct baton_broker *b, struct baton_str name, struct service **ret);
 /* The backend with the highest generation; NULL: there is none. */
 struct channel *services_current(const struct service *service);
+/* The same of those that speak for that runner, or for none if it is empty. */
+struct channel *services_newest(const struct service *service, struct baton_str owner);
 /* The youngest backend that speaks for the runner, of that service unless it is empty; NULL. */
 struct channel *services_owned(struct baton_broker *b, const char *owner, struct baton_str service);
 void services_done(struct baton_broker *b);
