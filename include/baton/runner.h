@@ -53,9 +53,15 @@ struct baton_run;
 /* The claim, with its payloads and its fence. Lives until the run ends. */
 BATON_API const struct baton_work_claim *baton_run_claim(const struct baton_run *run);
 
-/* Whether it should stop: the runner was detached, or is stopped, or its shard goes elsewhere.
- * Cheap: one atomic load. */
+/* Whether it should stop: the runner was detached, or is stopped, its shard goes elsewhere, or it
+ * has taken longer than the timeout. Cheap: one atomic load. */
 BATON_API bool baton_run_cancelled(const struct baton_run *run);
+
+/* How long it may still take: until the timeout of the handler, or until the process is aborted or
+ * somebody else may have the lane, whichever comes first. The latter moves away with every beat,
+ * for as long as the runner can prove that the lane is its own. 0: its time is over. Cheap: reads
+ * the clock. */
+BATON_API struct baton_duration baton_run_left(const struct baton_run *run);
 
 /* Ends the run, now or later, by any thread, exactly once: `end` says how, its proof and ids are
  * not looked at. What it points to is copied. Afterwards `run` is gone.
@@ -76,7 +82,7 @@ struct baton_handler {
 	 * is dead at once, anything else fails. */
 	char *const *command;
 	bool json;
-	struct baton_duration timeout; /* 0: none */
+	struct baton_duration timeout; /* 0: none. A function cannot be ended: it is told to stop */
 	struct baton_duration grace;   /* from SIGTERM to SIGKILL; 0: 5 s */
 
 	/* The command is a persistent worker instead: it gets one claim after the other, and tells

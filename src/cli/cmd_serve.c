@@ -9,6 +9,7 @@
 
 #include "broker.h"
 #include "command.h"
+#include "listen.h"
 #include "manager.h"
 #include "moment.h"
 #include "number.h"
@@ -18,8 +19,10 @@
 enum {
 	OPTION_ACK = BROKER_NEXT,
 	OPTION_HELLO,
+	OPTION_LISTEN,
 	OPTION_PARK,
 	OPTION_PENDING,
+	OPTION_SERVICES,
 	OPTION_STORE
 };
 
@@ -29,8 +32,10 @@ static const struct option options[] = {
 	BROKER_OPTIONS,
 	{"ack-timeout", required_argument, NULL, OPTION_ACK},
 	{"hello-timeout", required_argument, NULL, OPTION_HELLO},
+	{"listen", required_argument, NULL, OPTION_LISTEN},
 	{"park", required_argument, NULL, OPTION_PARK},
 	{"pending", required_argument, NULL, OPTION_PENDING},
+	{"services", required_argument, NULL, OPTION_SERVICES},
 	{"store", required_argument, NULL, OPTION_STORE},
 	{"verbose", no_argument, NULL, 'v'},
 	{0},
@@ -40,6 +45,7 @@ struct request {
 	struct baton_broker_options options;
 	struct baton_log log;
 	struct store store;
+	struct listen listen;
 	bool lanes; /* of that store */
 	struct manager manager;
 };
@@ -56,10 +62,15 @@ static bool take(void *arg, int option, const char *value)
 		return span_parse("--ack-timeout", value, &any, &r->options.ack);
 	case OPTION_HELLO:
 		return span_parse("--hello-timeout", value, &any, &r->options.hello);
+	case OPTION_LISTEN:
+		return listen_add(&r->listen, value);
 	case OPTION_PARK:
 		return span_parse("--park", value, &any, &r->options.park);
 	case OPTION_PENDING:
 		return number_parse("pending", value, PENDING_MAX, &r->options.pending_max);
+	case OPTION_SERVICES:
+		r->options.services = value;
+		return true;
 	case OPTION_STORE:
 		r->store.given = value;
 		r->lanes = true;
@@ -166,6 +177,8 @@ static int run(struct request *r)
 		r->options.where = where;
 	}
 	r->options.log = &r->log;
+	r->options.listeners = r->listen.all;
+	r->options.listeners_count = r->listen.count;
 	enum baton_err e = baton_broker_open(&r->options, &b);
 	if (e != BATON_OK)
 		return broker_fail(e);

@@ -508,10 +508,15 @@ const struct command commands[] = {
 			"\n"
 			"      --ack-timeout D    for a backend to take a connection; 5s\n"
 			"      --hello-timeout D  for a client to say what it wants; 30s\n"
+			"      --listen ADDRESS:PORT=SERVICE[@NAME]\n"
+			"                         take clients of TCP for the service; with a\n"
+			"                         NAME those who ask for it in TLS or HTTP\n"
 			"      --park D           how long clients wait for a service that has no\n"
 			"                         backend now; 5s\n"
 			"      --pending N        connections on their way at once; beyond that\n"
 			"                         clients reconnect; 1024\n"
+			"      --services DIR     start what the files NAME.conf there define,\n"
+			"                         when a client wants it\n"
 			"      --store S     whose runners own the lanes\n" BROKER_HELP
 			"  -v, --verbose     log more on standard error\n"
 			"\n"
@@ -560,7 +565,9 @@ const struct command commands[] = {
 		.text = "Of several backends of a service that of the highest GENERATION gets\n"
 			"its connections; CURRENT says so. WAY is how they get there: by handoff,\n"
 			"repeatable (without waiting for a grant), by reconnecting, or adopted:\n"
-			"somebody else speaks for it.\n"
+			"somebody else speaks for it; stdio or fd3: by a command for each.\n"
+			"Services that the broker starts itself have a STATE: down, starting,\n"
+			"up, given up.\n"
 			"\n"
 			"      --json        one JSON object per backend\n" BROKER_HELP,
 		.run = cmd_services,

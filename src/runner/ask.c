@@ -157,6 +157,8 @@ static bool ask_shards(struct core *c, enum shard_is is, enum core_kind kind)
 static bool is_report_due(const struct core *c, struct baton_mono now)
 {
 	struct baton_duration idle = {c->o.report.ns * REPORTS_IDLE};
+	if (c->o.report.ns > 0 && c->progressed && core_due(c->progress_at, now))
+		return true;
 	return c->o.report.ns > 0 && core_due(c->report_at, now) &&
 	       (core_events(c) != c->reported || core_due(baton_mono_add(c->report_at, idle), now));
 }
@@ -172,6 +174,7 @@ static bool ask_tell(struct core *c)
 	else
 		snprintf(c->request.text, sizeof c->request.text, "%s", state);
 	c->told = true;
+	c->progressed = false;
 	c->reporting = core_events(c);
 	return ask(c, CORE_TELL);
 }

@@ -284,6 +284,11 @@ void core_news(struct core *c)
 	c->hungry = true;
 }
 
+void core_progressed(struct core *c)
+{
+	c->progressed = true;
+}
+
 void core_look_around(struct core *c)
 {
 	c->survey_at = (struct baton_mono){0};
@@ -382,6 +387,8 @@ struct baton_mono core_next(const struct core *c)
 		return earlier(next, c->prove_at);
 	if (c->again_at.ns > 0)
 		return earlier(next, c->again_at);
+	if (c->progressed && c->o.report.ns > 0)
+		next = earlier(next, c->progress_at);
 	return c->stopping ? next : earlier(next, c->survey_at);
 }
 

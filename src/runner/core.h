@@ -186,6 +186,9 @@ bool core_is_stopping(struct core *core, uint64_t run);
 void core_news(struct core *core);
 void core_look_around(struct core *core);
 
+/* A handler has said how far it is: that is reported soon. */
+void core_progressed(struct core *core);
+
 /* Notices what time has done. To be called at core_next() at the latest. */
 void core_time(struct core *core, struct baton_mono now);
 struct baton_mono core_next(const struct core *core);

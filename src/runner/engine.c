@@ -493,7 +493,9 @@ static void act_on_seats(struct baton_engine *e)
 static void add_report(struct baton_engine *e, struct core_request *request)
 {
 	buf_reset(&e->report);
-	if (metrics_print(&e->metrics, &e->report) == BATON_OK)
+	metrics_print(&e->metrics, &e->report);
+	handlers_progress(&e->handlers, &e->report);
+	if (e->report.err == BATON_OK)
 		request->report = buf_str(&e->report);
 }
 
@@ -507,6 +509,8 @@ static void act(struct baton_engine *e)
 	set_hard_stop(e);
 	act_on_seats(e);
 	end_if_done(e);
+	if (handlers_progressed(&e->handlers))
+		core_progressed(e->core);
 	bool asked = core_ask(e->core, now_of(e), &request);
 	set_status(e);
 	if (asked && request.kind == CORE_TELL)

@@ -63,6 +63,11 @@ void handlers_hear(struct handlers *h, struct baton_mono now);
 void handlers_act(struct handlers *h, struct baton_mono now);
 struct baton_mono handlers_due(const struct handlers *h);
 
+/* Whether any has said how far it is since the last time; and what they have said last, a line for
+ * each that there is room for. */
+bool handlers_progressed(struct handlers *h);
+void handlers_progress(struct handlers *h, struct buf *report);
+
 /* The guardian, and the file that is locked while something of it lives; 0 and "": there is none.
  * And whether it has died, and what there was with it. */
 int32_t handlers_guardian(const struct handlers *h);

@@ -103,11 +103,13 @@ struct core {
 	bool stale;             /* of registration or runs: they are from before a detachment */
 	bool manual;            /* that was by hand: it stays registered */
 	bool told;              /* the store knows what it is at */
-	uint64_t reporting, reported; /* core_events() at the report under way, and at the last */
-	struct baton_mono report_at;  /* not before is there another one */
-	bool heard;                   /* since it is stale it has looked what is wanted of it */
-	enum baton_runner_wish want;  /* what it was asked for last */
-	bool noted;                   /* the store knows that, for this registration */
+	uint64_t reporting, reported;  /* core_events() at the report under way, and at the last */
+	struct baton_mono report_at;   /* not before is there another one */
+	bool progressed;               /* a run has come further since the last report */
+	struct baton_mono progress_at; /* not before is that reported */
+	bool heard;                    /* since it is stale it has looked what is wanted of it */
+	enum baton_runner_wish want;   /* what it was asked for last */
+	bool noted;                    /* the store knows that, for this registration */
 
 	/* Requests. */
 	bool asked; /* one is under way */

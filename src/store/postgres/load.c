@@ -6,6 +6,7 @@
 #include "queue/batch.h"
 #include "store/postgres/bulk.h"
 #include "store/postgres/postgres.h"
+#include "store/postgres/steps.h"
 
 #define HEADS_MORE 16 /* than are asked for: some may turn out to be dead */
 #define NONE (-1)
@@ -365,6 +366,12 @@ static enum baton_err open_desk(struct pg_store *s, const PGresult *r, struct de
 	if (PQntuples(r) != 1)
 		return fail(BATON_STORAGE, "store %s is damaged: its counters are gone",
 		            s->base.where);
+	if (cell_int(r, 0, 4) != pg_step_count)
+		return fail(
+			BATON_STORAGE,
+			"store %s has version %lld of its tables by now, and this program knows "
+			"version %d: it has to be a newer one",
+			s->base.where, (long long)cell_int(r, 0, 4), pg_step_count);
 	struct baton_store_time now = {cell_int(r, 0, 0)}, made = {cell_int(r, 0, 1)};
 	atomic_store(&s->ahead_ms, now.ms - s->host->now(s->host).ns / 1000000);
 	if (s->own_clock)

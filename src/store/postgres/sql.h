@@ -161,8 +161,9 @@
 	            "last, has, put_at, queue, pool, rank, n, flags, payload) "                    \
 	            "JOIN baton.queue q ON q.name = u.queue), "                                    \
 	            "m AS (INSERT INTO baton.mark(queue, pool, rank, seq) SELECT DISTINCT n.qid, " \
-	            "n.pool, n.rank, 0::bigint FROM n WHERE NOT EXISTS (SELECT 1 FROM baton.mark " \
-	            "k WHERE k.queue = n.qid AND k.pool = n.pool AND k.rank = n.rank)) "           \
+	            "n.pool, n.rank, 0::bigint FROM n WHERE (SELECT k.seq FROM baton.mark k "      \
+	            "WHERE k.queue = n.qid AND k.pool = n.pool AND k.rank = n.rank "               \
+	            "ORDER BY k.seq DESC LIMIT 1) IS NULL) "                                       \
 	            "INSERT INTO baton.bulk(first, last, has, put_at, queue, pool, rank, n, "      \
 	            "flags, payload) SELECT n.first, n.last, n.has, n.put_at, n.qid, n.pool, "     \
 	            "n.rank, n.n, n.flags, n.payload FROM n")                                      \
@@ -195,7 +196,7 @@
 	             "$4::text[], $5::text[], $6::bytea[]) u(base, until, state, heads, fences, "  \
 	             "tokens)")                                                                    \
 	X(START, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, s.made, "         \
-	         "s.runner, q.last_value - CASE WHEN q.is_called THEN 0 ELSE 1 END, s.name "       \
+	         "s.runner, q.last_value - CASE WHEN q.is_called THEN 0 ELSE 1 END, s.version "    \
 	         "FROM baton.state s, baton.seq q")                                                \
 	X(DRAW, "SELECT nextval('baton.seq') FROM generate_series(1, $1::bigint + ("               \
 	        "SELECT coalesce(sum(cardinality(c.seqs)), 0) FROM "                               \
