@@ -577,7 +577,8 @@ const struct command commands[] = {
 		.usage = "[OPTION]...",
 		.summary = "show what a broker has done so far",
 		.text = "Counts clients, connections on their way, offered and granted, and why\n"
-			"others had to reconnect; and how long it took from offer to grant.\n"
+			"others had to reconnect; how long it took from offer to grant; and which\n"
+			"descriptors it keeps for backends.\n"
 			"\n"
 			"      --json        one JSON object\n" BROKER_HELP,
 		.run = cmd_handoff,
