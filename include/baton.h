@@ -22,6 +22,7 @@
 #include <baton/metrics.h>
 #include <baton/owner.h>
 #include <baton/policy.h>
+#include <baton/progress.h>
 #include <baton/queue.h>
 #include <baton/runner.h>
 #include <baton/schedule.h>

@@ -41,8 +41,8 @@ static void *bare_begin(const char *where)
 	                                 "NULL) WITH (fillfactor = 70)")));
 	prepare(b, "put", "INSERT INTO job(payload) SELECT unnest($1::bytea[])");
 	prepare(b, "claim",
-	        "UPDATE job SET owner = 1 WHERE id IN (SELECT id FROM job WHERE owner IS NULL "
-	        "ORDER BY id LIMIT $1::int FOR UPDATE SKIP LOCKED) RETURNING id, payload");
+	        "UPDATE job SET owner = 1 WHERE id = ANY(ARRAY(SELECT id FROM job WHERE owner IS "
+	        "NULL ORDER BY id LIMIT $1::int FOR UPDATE SKIP LOCKED)) RETURNING id, payload");
 	prepare(b, "complete", "DELETE FROM job WHERE id = ANY($1::bigint[]) AND owner = 1");
 	char *to = b->payloads;
 	*to++ = '{';
@@ -57,7 +57,7 @@ static void *bare_begin(const char *where)
 }
 
 /* Returns how many it was: others may have some locked. Never more than its share, or another
- * process would wait for its own without end. */
+ * process would wait for its own without end (the array: a join may look for the rows twice). */
 static int claim_and_complete(struct bare *b, int max)
 {
 	char limit[16];

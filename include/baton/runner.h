@@ -53,9 +53,15 @@ struct baton_run;
 /* The claim, with its payloads and its fence. Lives until the run ends. */
 BATON_API const struct baton_work_claim *baton_run_claim(const struct baton_run *run);
 
-/* Whether it should stop: the runner was detached, or is stopped, or its shard goes elsewhere.
- * Cheap: one atomic load. */
+/* Whether it should stop: the runner was detached, or is stopped, its shard goes elsewhere, or it
+ * has taken longer than the timeout. Cheap: one atomic load. */
 BATON_API bool baton_run_cancelled(const struct baton_run *run);
+
+/* How long it may still take: until the timeout of the handler, or until the process is aborted or
+ * somebody else may have the lane, whichever comes first. The latter moves away with every beat,
+ * for as long as the runner can prove that the lane is its own. 0: its time is over. Cheap: reads
+ * the clock. */
+BATON_API struct baton_duration baton_run_left(const struct baton_run *run);
 
 /* Ends the run, now or later, by any thread, exactly once: `end` says how, its proof and ids are
  * not looked at. What it points to is copied. Afterwards `run` is gone.
@@ -76,7 +82,7 @@ struct baton_handler {
 	 * is dead at once, anything else fails. */
 	char *const *command;
 	bool json;
-	struct baton_duration timeout; /* 0: none */
+	struct baton_duration timeout; /* 0: none. A function cannot be ended: it is told to stop */
 	struct baton_duration grace;   /* from SIGTERM to SIGKILL; 0: 5 s */
 
 	/* The command is a persistent worker instead: it gets one claim after the other, and tells
@@ -103,6 +109,26 @@ struct baton_handler {
 	bool on_loop;
 };
 
+#define BATON_RUNNER_CONNECTIONS 256 /* at once, unless it is said */
+
+/* Connections for lanes. A client that asks a broker (<baton/client.h>) for a lane of a queue lands
+ * on the runner that has its shard; this one serves those for the queues that it serves.
+ *
+ * The command of the handler, which is no persistent worker, is executed for each connection too:
+ * it has the connection as descriptor 3, and BATON_CONNECTION, BATON_QUEUE, BATON_LANE and
+ * BATON_FENCE, that of the shard, in its environment, besides BATON_CLIENT_PID and
+ * BATON_CLIENT_UID; what it writes goes to the log. When the lane goes elsewhere, or the runner is
+ * detached, drains or is stopped, it gets SIGTERM, and after the handler's grace, or at the hard
+ * stop, it is killed: the shard goes to nobody else before it has ended, with all that it started.
+ */
+struct baton_runner_connections {
+	bool wanted;
+	const char *folder; /* of the broker, as <baton/broker.h> says; there need not be one yet */
+	uint32_t max;       /* at once; 0: BATON_RUNNER_CONNECTIONS. With the slots it is at most as
+	                       many commands as a guardian has, 1,024. Who comes then is turned
+	                       away */
+};
+
 struct baton_runner_options {
 	struct baton_store *store;   /* borrowed */
 	struct baton_runner_ask ask; /* ttl 0: the store's default; queues are those of `serves` */
@@ -117,6 +143,7 @@ struct baton_runner_options {
 	uint64_t claims;              /* ends after so many; 0: never */
 	bool until_empty;             /* ends when nothing is ready any more */
 	const struct baton_log *log;  /* NULL: none; borrowed */
+	struct baton_runner_connections connections;
 
 	/* What it offers besides; with any of these there need not be a queue, and then there is no
 	 * handler. Their leases have the ttl and the margin of the runner. A runner without weight,
@@ -135,6 +162,7 @@ struct baton_runner_status {
 	struct baton_detach_info detach;
 	uint64_t number; /* of the registration; 0: none now */
 	uint32_t running, slots, shards;
+	uint32_t connections; /* that are served */
 	uint64_t started, completed, failed, returned;
 	uint64_t refused;  /* ends that came under an old fence */
 	uint64_t detached; /* how often */

@@ -54,6 +54,20 @@ static void print_kind(struct line *line, const struct baton_work_batch *b)
 		field(line, "join", b->group.len > 0 ? b->group : BATON_STR("the default group"));
 }
 
+/* "50 %, nearly done (told at 2026-02-28 09:05:00)" */
+static void print_progress(struct line *line, const struct baton_progress *p)
+{
+	char when[WALL_TEXT];
+	line_print(line, "%-9s ", "progress");
+	if (p->percent != BATON_PROGRESS_UNSAID)
+		line_print(line, "%" PRId32 " %%", p->percent);
+	if (p->percent != BATON_PROGRESS_UNSAID && p->text[0] != '\0')
+		line_text(line, ", ");
+	line_shown(line, baton_str_z(p->text));
+	line_print(line, " (told at %s)", wall_print(p->at, when));
+	line_end(line);
+}
+
 static void print_claim(struct line *line, const struct baton_work_info *info)
 {
 	if (info->state != BATON_BATCH_CLAIMED)
@@ -65,9 +79,16 @@ static void print_claim(struct line *line, const struct baton_work_info *info)
 	field_time(line, "expires", info->expires_at);
 }
 
-static void print_text(struct out *out, const struct request *r, const struct baton_work_info *info,
-                       const struct baton_work_info *ahead)
+/* What is shown of a job. */
+struct shown {
+	const struct baton_work_info *info;
+	const struct baton_work_info *ahead;   /* that keeps it, or NULL */
+	const struct baton_progress *progress; /* or NULL */
+};
+
+static void print_text(struct out *out, const struct request *r, const struct shown *shown)
 {
+	const struct baton_work_info *info = shown->info;
 	struct line line = {.out = out};
 	field(&line, "id", baton_str_z(info->batch.id.text));
 	field(&line, "queue", info->queue);
@@ -75,7 +96,7 @@ static void print_text(struct out *out, const struct request *r, const struct ba
 	field_some(&line, "key", info->key);
 	field(&line, "state", baton_str_z(job_state_name(info->state)));
 	line_text(&line, "why       ");
-	job_why(&line, info, ahead, baton_store_now(r->store.handle));
+	job_why(&line, info, shown->ahead, baton_store_now(r->store.handle));
 	line_end(&line);
 	field_number(&line, "attempt", info->batch.attempt);
 	field_number(&line, "priority", info->batch.priority);
@@ -83,6 +104,8 @@ static void print_text(struct out *out, const struct request *r, const struct ba
 	field_time(&line, "put", info->batch.put_at);
 	field_time(&line, "due", info->due);
 	print_claim(&line, info);
+	if (shown->progress)
+		print_progress(&line, shown->progress);
 	field_time(&line, "ended", info->ended_at);
 	field_some(&line, "error", info->error);
 	field_some(&line, "result", info->result);
@@ -90,14 +113,31 @@ static void print_text(struct out *out, const struct request *r, const struct ba
 		field(&line, "payload", info->batch.payloads[i]);
 }
 
-static void print_json(struct out *out, const struct baton_work_info *info,
-                       const struct baton_work_info *ahead)
+static void progress_json(struct json *json, const struct baton_progress *p)
 {
+	if (!p) {
+		json_null(json, "progress");
+		return;
+	}
+	json_open(json, "progress");
+	if (p->percent == BATON_PROGRESS_UNSAID)
+		json_null(json, "percent");
+	else
+		json_number(json, "percent", (uint64_t)p->percent);
+	json_text(json, "text", p->text);
+	json_time(json, "told", p->at);
+	json_close(json);
+}
+
+static void print_json(struct out *out, const struct shown *shown)
+{
+	const struct baton_work_info *info = shown->info;
 	struct json json = {.line = {.out = out}};
 	json_open(&json, NULL);
 	job_json(&json, info);
 	json_text(&json, "why", job_why_name(info->why));
-	job_json_ahead(&json, info, ahead);
+	job_json_ahead(&json, info, shown->ahead);
+	progress_json(&json, shown->progress);
 	if (info->result.len > 0)
 		json_bytes(&json, "result", info->result);
 	else
@@ -117,11 +157,13 @@ static int run(struct out *out, struct request *r)
 		return status;
 	const struct baton_work_info *info = &page->infos[0];
 	struct baton_work_page *other = lookup_ahead(&r->store, info);
-	const struct baton_work_info *ahead = other ? &other->infos[0] : NULL;
+	struct baton_progress progress;
+	bool told = baton_progress_read(r->store.handle, info, &progress) == BATON_OK;
+	const struct shown shown = {info, other ? &other->infos[0] : NULL, told ? &progress : NULL};
 	if (r->store.json)
-		print_json(out, info, ahead);
+		print_json(out, &shown);
 	else if (!r->payload)
-		print_text(out, r, info, ahead);
+		print_text(out, r, &shown);
 	for (size_t i = 0; r->payload && i < info->batch.count; i++)
 		out_bytes(out, info->batch.payloads[i].ptr, info->batch.payloads[i].len);
 	baton_work_page_free(other);

@@ -1,6 +1,7 @@
 /* baton work: executes a command for each job of queues, or one that there is once. */
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 #include "command.h"
 #include "helper.h"
+#include "manager.h"
 #include "moment.h"
 #include "name.h"
 #include "number.h"
@@ -34,7 +36,10 @@ enum {
 	OPTION_MARGIN,
 	OPTION_DRAIN,
 	OPTION_HOOK,
-	OPTION_SINGLETON
+	OPTION_SINGLETON,
+	OPTION_CONN,
+	OPTION_CONN_MAX,
+	OPTION_BROKER
 };
 
 struct request {
@@ -71,6 +76,9 @@ static const struct option options[] = {
 	{"drain", required_argument, NULL, OPTION_DRAIN},
 	{"hook", required_argument, NULL, OPTION_HOOK},
 	{"singleton", required_argument, NULL, OPTION_SINGLETON},
+	{"conn", no_argument, NULL, OPTION_CONN},
+	{"conn-max", required_argument, NULL, OPTION_CONN_MAX},
+	{"broker", required_argument, NULL, OPTION_BROKER},
 	{0},
 };
 
@@ -112,6 +120,9 @@ static void take_flag(struct request *r, int option)
 	case OPTION_UNTIL_EMPTY:
 		r->options.until_empty = true;
 		break;
+	case OPTION_CONN:
+		r->options.connections.wanted = true;
+		break;
 	default:
 		r->options.ask.replace = true;
 		break;
@@ -148,10 +159,17 @@ static bool take(void *arg, int option, const char *value)
 	case OPTION_ONCE:
 	case OPTION_UNTIL_EMPTY:
 	case OPTION_REPLACE:
+	case OPTION_CONN:
 		take_flag(r, option);
 		return true;
 	case OPTION_HOOK:
 		r->hook = value;
+		return true;
+	case OPTION_CONN_MAX:
+		return number_parse("conn-max", value, BATON_RUNNER_SLOTS_MAX,
+		                    &r->options.connections.max);
+	case OPTION_BROKER:
+		r->options.connections.folder = value;
 		return true;
 	default:
 		return store_option(&r->store, option, value);
@@ -254,6 +272,34 @@ static int finish(const struct request *r, enum baton_err e)
 	return store_fail(&r->store, e);
 }
 
+/* Tells a service manager how it stands. It is ready when it is registered. */
+static void tell_manager(struct manager *m, struct baton_engine *e)
+{
+	struct baton_runner_status status;
+	if (!m->ready) {
+		baton_engine_look(e, &status);
+		if (status.number > 0)
+			manager_ready(m);
+	}
+	if (atomic_load(&told))
+		manager_stopping(m);
+	manager_alive(m);
+}
+
+/* As baton_engine_run() does, for who has a service manager to tell. */
+static enum baton_err drive(struct baton_engine *e)
+{
+	enum baton_err err;
+	struct manager manager;
+	struct pollfd p = {.fd = baton_engine_fd(e), .events = POLLIN};
+	manager_init(&manager);
+	while (baton_engine_step(e, &err)) {
+		tell_manager(&manager, e);
+		poll(&p, 1, manager_patience_ms(&manager));
+	}
+	return err;
+}
+
 static int run(struct request *r)
 {
 	struct baton_engine *e = NULL;
@@ -270,7 +316,7 @@ static int run(struct request *r)
 	atomic_store(&engine, e);
 	if (atomic_load(&told))
 		baton_engine_stop(e, r->drain);
-	err = baton_engine_run(e);
+	err = drive(e);
 	status = finish(r, err);
 	atomic_store(&engine, NULL);
 	baton_engine_close(e);
@@ -313,6 +359,7 @@ static const char *option_for_jobs(const struct request *r)
 		{"--in-flight", r->options.handler.in_flight > 0},
 		{"--once", r->once},
 		{"--until-empty", r->options.until_empty},
+		{"--conn", r->options.connections.wanted},
 	};
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
 		if (all[i].given)
@@ -337,6 +384,23 @@ static bool singleton_fits(const struct request *r, const struct operands *opera
 	return false;
 }
 
+/* Connections have a command each, for as long as they last. */
+static bool conn_fits(const struct request *r)
+{
+	const struct baton_runner_connections *c = &r->options.connections;
+	const char *against = r->options.handler.stream ? "--stream"
+	                      : r->once                 ? "--once"
+	                      : r->options.until_empty  ? "--until-empty"
+	                                                : NULL;
+	if (c->wanted && against)
+		complain("--conn and %s cannot be together", against);
+	else if (!c->wanted && (c->max > 0 || c->folder))
+		complain("--%s needs --conn", c->max > 0 ? "conn-max" : "broker");
+	else
+		return true;
+	return false;
+}
+
 static bool fits(const struct request *r, const char *const *command)
 {
 	if (!command[0])
@@ -348,7 +412,7 @@ static bool fits(const struct request *r, const char *const *command)
 	else if (r->options.handler.in_flight > 0 && !r->options.handler.stream)
 		complain("--in-flight needs --stream");
 	else
-		return true;
+		return conn_fits(r);
 	return false;
 }
 

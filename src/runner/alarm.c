@@ -82,6 +82,11 @@ void alarm_set(struct alarm *a, struct baton_mono at)
 		change(a);
 }
 
+struct baton_mono alarm_at(const struct alarm *a)
+{
+	return (struct baton_mono){atomic_load(&a->at)};
+}
+
 bool alarm_enter(struct alarm *a)
 {
 	atomic_fetch_add(&a->running, 1);

@@ -33,6 +33,9 @@ void alarm_done(struct alarm *a);
 /* From then on no function may run. At first there is no such moment. */
 void alarm_set(struct alarm *a, struct baton_mono at);
 
+/* That moment. Any thread. */
+struct baton_mono alarm_at(const struct alarm *a);
+
 /* A function is about to run; false: it is too late, and it must not. And it has ended.
  * Any thread. */
 bool alarm_enter(struct alarm *a);

@@ -78,6 +78,7 @@ static void changed(struct core *c, const struct core_answer *a, bool take)
 		s->shards[number].is = !mine      ? SHARD_NOT_MINE
 		                       : c->stale ? SHARD_DROPPED
 		                                  : SHARD_MINE;
+		s->shards[number].fence = c->answers[i].fence;
 		c->hungry = c->hungry || mine;
 	}
 }
@@ -199,6 +200,7 @@ static void told(struct core *c, bool ok, struct baton_mono now)
 		return;
 	c->reported = c->reporting;
 	c->report_at = baton_mono_add(now, c->o.report);
+	c->progress_at = baton_mono_add(now, c->o.beat);
 }
 
 static void left(struct core *c, const struct core_answer *a)

@@ -1,6 +1,8 @@
 /* Handlers that are functions of the embedder's. */
 #include "runner/calls.h"
 
+#include <inttypes.h>
+
 #include "base/fail.h"
 #include "base/mem.h"
 #include "runner/ends.h"
@@ -15,6 +17,9 @@ enum baton_err calls_init(struct calls *calls, const struct calls_options *optio
 		.call = handler->call,
 		.cancel = handler->cancel,
 		.arg = handler->arg,
+		.clock = options->clock,
+		.timeout = handler->timeout,
+		.due = BATON_MONO_NEVER,
 		.max = handler->on_loop ? 0 : options->slots,
 	};
 	pthread_mutex_init(&calls->mu, NULL);
@@ -97,6 +102,7 @@ static void drop(void *hold)
 	struct baton_run *run = hold;
 	if (run->kept.drop)
 		run->kept.drop(run->kept.hold);
+	mem_free(run->calls->alloc, run->progress, 1, sizeof *run->progress);
 	mem_free(run->calls->alloc, run, 1, sizeof *run);
 }
 
@@ -173,6 +179,17 @@ static enum baton_err begin(struct calls *calls, struct baton_run *run)
 	return e;
 }
 
+/* When the time of a run that begins now is over. */
+static struct baton_mono due_of(struct calls *calls)
+{
+	if (calls->timeout.ns == 0)
+		return BATON_MONO_NEVER;
+	struct baton_mono due = baton_mono_add(calls->clock->now(calls->clock), calls->timeout);
+	if (due.ns < calls->due.ns)
+		calls->due = due;
+	return due;
+}
+
 enum baton_err calls_start(struct calls *calls, uint64_t id, const struct baton_work_claim *claim)
 {
 	struct baton_run *run = mem_new(calls->alloc, 1, sizeof *run);
@@ -181,6 +198,7 @@ enum baton_err calls_start(struct calls *calls, uint64_t id, const struct baton_
 	run->calls = calls;
 	run->id = id;
 	run->claim = claim;
+	run->due = due_of(calls);
 	enum baton_err e = begin(calls, run);
 	if (e != BATON_OK)
 		mem_free(calls->alloc, run, 1, sizeof *run);
@@ -199,6 +217,89 @@ void calls_stop(struct calls *calls, uint64_t id)
 	pthread_mutex_unlock(&calls->mu);
 	if (run && calls->cancel)
 		calls->cancel(calls->arg, run);
+}
+
+/* Marks the next one that has taken too long; NULL: there is none, and calls->due is when the next
+ * one will have. */
+static struct baton_run *next_late(struct calls *calls, struct baton_mono now)
+{
+	struct baton_mono due = BATON_MONO_NEVER;
+	pthread_mutex_lock(&calls->mu);
+	struct baton_run *run = calls->all;
+	for (; run; run = run->later) {
+		if (run->late)
+			continue;
+		if (!baton_mono_live(run->due, now))
+			break;
+		due = run->due.ns < due.ns ? run->due : due;
+	}
+	if (run) {
+		run->late = true;
+		atomic_store_explicit(&run->cancelled, true, memory_order_relaxed);
+	} else {
+		calls->due = due;
+	}
+	pthread_mutex_unlock(&calls->mu);
+	return run;
+}
+
+void calls_act(struct calls *calls, struct baton_mono now)
+{
+	struct baton_run *run;
+	if (baton_mono_live(calls->due, now))
+		return;
+	while ((run = next_late(calls, now))) {
+		if (calls->cancel)
+			calls->cancel(calls->arg, run);
+	}
+}
+
+bool calls_progressed(struct calls *calls)
+{
+	return atomic_exchange_explicit(&calls->progressed, false, memory_order_relaxed);
+}
+
+void calls_progress(struct calls *calls, struct buf *report)
+{
+	pthread_mutex_lock(&calls->mu);
+	for (const struct baton_run *run = calls->all; run; run = run->later) {
+		if (run->progress)
+			progress_print(run->progress, run->claim->proof.id, report);
+	}
+	pthread_mutex_unlock(&calls->mu);
+}
+
+enum baton_err baton_run_progress(struct baton_run *run, int32_t percent, struct baton_str text)
+{
+	struct calls *calls = run->calls;
+	if (percent < BATON_PROGRESS_UNSAID || percent > 100)
+		return fail(BATON_INVALID,
+		            "progress is %" PRId32 " percent: 0 to 100 is allowed, or -1", percent);
+	if (!baton_str_is_utf8(text))
+		return fail(BATON_INVALID, "the text of a progress is no UTF-8");
+	pthread_mutex_lock(&calls->mu);
+	if (!run->progress)
+		run->progress = mem_new(calls->alloc, 1, sizeof *run->progress);
+	bool kept = run->progress;
+	if (kept)
+		progress_set(run->progress, percent, text);
+	pthread_mutex_unlock(&calls->mu);
+	if (!kept)
+		return fail_memory(sizeof *run->progress, "the progress of a run");
+	atomic_store_explicit(&calls->progressed, true, memory_order_relaxed);
+	return BATON_OK;
+}
+
+struct baton_duration baton_run_left(const struct baton_run *run)
+{
+	const struct baton_clock *clock = run->calls->clock;
+	struct baton_mono until = alarm_at(run->calls->alarm);
+	if (run->due.ns < until.ns)
+		until = run->due;
+	if (until.ns == BATON_MONO_NEVER.ns)
+		return BATON_DURATION_FOREVER;
+	struct baton_duration left = baton_mono_sub(until, clock->now(clock));
+	return left.ns > 0 ? left : (struct baton_duration){0};
 }
 
 const struct baton_work_claim *baton_run_claim(const struct baton_run *run)

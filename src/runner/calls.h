@@ -9,6 +9,7 @@
 
 #include "runner/alarm.h"
 #include "runner/inbox.h"
+#include "runner/progress.h"
 
 struct baton_run {
 	struct baton_run *next;               /* [mu] of those that wait for a thread */
@@ -16,7 +17,10 @@ struct baton_run {
 	struct calls *calls;                  /* [const] */
 	uint64_t id;                          /* [const] */
 	const struct baton_work_claim *claim; /* [const] */
+	struct baton_mono due;                /* [const] its time is over then */
 	_Atomic bool cancelled;               /* [atomic] */
+	bool late;                            /* [mu] its time was over, and it was told */
+	struct progress *progress;            /* [mu] or NULL */
 	struct inbox_end end;                 /* [const] once it has ended */
 	struct core_end kept;                 /* [const] then: what is dropped with it */
 };
@@ -28,6 +32,8 @@ struct calls {
 	baton_run_call call;             /* [const] */
 	baton_run_call cancel;           /* [const] or NULL */
 	void *arg;                       /* [const] */
+	const struct baton_clock *clock; /* [const] */
+	struct baton_duration timeout;   /* [const] 0: none */
 	uint32_t max;                    /* [const] threads; 0: the loop calls */
 	pthread_mutex_t mu;
 	pthread_cond_t changed;
@@ -39,6 +45,8 @@ struct calls {
 	struct baton_run *all;          /* [mu] that have not ended */
 	bool called;                    /* [mu] a thread was woken, and is not here yet */
 	bool quit;                      /* [mu] */
+	struct baton_mono due;          /* [loop] no time is over before that */
+	_Atomic bool progressed;        /* [atomic] somebody has said how far he is */
 };
 
 struct calls_options {
@@ -47,6 +55,7 @@ struct calls_options {
 	struct inbox *inbox; /* where ends are put */
 	struct alarm *alarm; /* that is told what runs */
 	uint32_t slots;
+	const struct baton_clock *clock;
 };
 
 enum baton_err calls_init(struct calls *calls, const struct calls_options *options);
@@ -57,5 +66,12 @@ void calls_done(struct calls *calls);
 /* BATON_GONE: it is too late to begin. BATON_NO_MEMORY, BATON_SYSTEM: no thread. */
 enum baton_err calls_start(struct calls *calls, uint64_t id, const struct baton_work_claim *claim);
 void calls_stop(struct calls *calls, uint64_t id);
+
+/* Tells those to stop that have taken too long. To be called at calls->due at the latest. */
+void calls_act(struct calls *calls, struct baton_mono now);
+
+/* Whether any run has said how far it is since the last time; and what they have said last. */
+bool calls_progressed(struct calls *calls);
+void calls_progress(struct calls *calls, struct buf *report);
 
 #endif

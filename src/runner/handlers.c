@@ -17,6 +17,7 @@ static enum baton_err open_commands(struct handlers *h)
 		.awake = h->o.clock == baton_clock_awake(),
 		.stopped = h->o.stopped,
 		.said = h->o.said,
+		.left = h->o.left,
 		.arg = h->o.arg,
 	};
 	return commands_init(&h->commands, &options);
@@ -52,6 +53,7 @@ static enum baton_err open_calls(struct handlers *h)
 		.inbox = h->o.inbox,
 		.alarm = &h->alarm,
 		.slots = h->o.settings->o.slots,
+		.clock = h->o.clock,
 	};
 	bool armed = handler_of(h)->overtime == BATON_OVERTIME_ABORT;
 	enum baton_err e = alarm_init(&h->alarm, h->o.clock, h->o.settings->o.log, armed);
@@ -153,13 +155,56 @@ void handlers_hear(struct handlers *h, struct baton_mono now)
 
 void handlers_act(struct handlers *h, struct baton_mono now)
 {
-	if (h->kind == HANDLERS_STREAMS)
+	switch (h->kind) {
+	case HANDLERS_CALLS:
+		calls_act(&h->calls, now);
+		break;
+	case HANDLERS_COMMANDS:
+		break;
+	case HANDLERS_STREAMS:
 		streams_act(&h->streams, now);
+		break;
+	}
 }
 
 struct baton_mono handlers_due(const struct handlers *h)
 {
-	return h->kind == HANDLERS_STREAMS ? streams_due(&h->streams) : BATON_MONO_NEVER;
+	switch (h->kind) {
+	case HANDLERS_CALLS:
+		return h->calls.due;
+	case HANDLERS_COMMANDS:
+		break;
+	case HANDLERS_STREAMS:
+		return streams_due(&h->streams);
+	}
+	return BATON_MONO_NEVER;
+}
+
+bool handlers_progressed(struct handlers *h)
+{
+	switch (h->kind) {
+	case HANDLERS_CALLS:
+		return calls_progressed(&h->calls);
+	case HANDLERS_COMMANDS:
+		break;
+	case HANDLERS_STREAMS:
+		return streams_progressed(&h->streams);
+	}
+	return false;
+}
+
+void handlers_progress(struct handlers *h, struct buf *report)
+{
+	switch (h->kind) {
+	case HANDLERS_CALLS:
+		calls_progress(&h->calls, report);
+		break;
+	case HANDLERS_COMMANDS:
+		break;
+	case HANDLERS_STREAMS:
+		streams_progress(&h->streams, report);
+		break;
+	}
 }
 
 int32_t handlers_guardian(const struct handlers *h)

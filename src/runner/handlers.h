@@ -26,6 +26,7 @@ struct handlers_options {
 	bool (*stopped)(void *arg, uint64_t run);
 	void (*said)(void *arg, uint64_t run, struct baton_str line);
 	void (*ended)(void *arg, uint64_t run, const struct baton_work_end *end);
+	void (*left)(void *arg, uint64_t visit); /* what has served a connection has ended */
 	void *arg;
 };
 
@@ -61,6 +62,11 @@ void handlers_hear(struct handlers *h, struct baton_mono now);
 /* Does what is due. To be called after each of the above, and at handlers_due() at the latest. */
 void handlers_act(struct handlers *h, struct baton_mono now);
 struct baton_mono handlers_due(const struct handlers *h);
+
+/* Whether any has said how far it is since the last time; and what they have said last, a line for
+ * each that there is room for. */
+bool handlers_progressed(struct handlers *h);
+void handlers_progress(struct handlers *h, struct buf *report);
 
 /* The guardian, and the file that is locked while something of it lives; 0 and "": there is none.
  * And whether it has died, and what there was with it. */

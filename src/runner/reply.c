@@ -125,6 +125,7 @@ static bool on_delay_ms(struct reader *r, struct baton_str value)
 static bool on_progress(struct reader *r, struct baton_str value)
 {
 	r->reply->is_progress = true;
+	r->reply->is_text = !r->copy;
 	return keep(r, value, &r->reply->progress);
 }
 

@@ -21,6 +21,7 @@ struct reply {
 	char claim[sizeof((struct baton_work_proof *)0)->id];
 	bool is_progress;          /* and no end */
 	struct baton_str progress; /* a string, or the JSON of another value */
+	bool is_text;              /* a string */
 	struct baton_work_end end; /* without its proof */
 };
 

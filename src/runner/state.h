@@ -17,6 +17,8 @@ enum shard_is {
 struct shard {
 	enum shard_is is;
 	uint32_t runs;           /* of it that the store does not know the end of */
+	uint32_t visits;         /* connections that are served under it */
+	baton_fence fence;       /* MINE */
 	struct baton_mono drain; /* LEAVING: what still runs is stopped then */
 };
 
@@ -86,6 +88,7 @@ struct core {
 	struct core_options o;
 	struct served served[CORE_QUEUES_MAX];
 	struct runs runs;
+	uint32_t visits; /* connections that are served */
 
 	struct sight *sights; /* in the order of their numbers */
 	size_t sight_count;
@@ -100,11 +103,13 @@ struct core {
 	bool stale;             /* of registration or runs: they are from before a detachment */
 	bool manual;            /* that was by hand: it stays registered */
 	bool told;              /* the store knows what it is at */
-	uint64_t reporting, reported; /* core_events() at the report under way, and at the last */
-	struct baton_mono report_at;  /* not before is there another one */
-	bool heard;                   /* since it is stale it has looked what is wanted of it */
-	enum baton_runner_wish want;  /* what it was asked for last */
-	bool noted;                   /* the store knows that, for this registration */
+	uint64_t reporting, reported;  /* core_events() at the report under way, and at the last */
+	struct baton_mono report_at;   /* not before is there another one */
+	bool progressed;               /* a run has come further since the last report */
+	struct baton_mono progress_at; /* not before is that reported */
+	bool heard;                    /* since it is stale it has looked what is wanted of it */
+	enum baton_runner_wish want;   /* what it was asked for last */
+	bool noted;                    /* the store knows that, for this registration */
 
 	/* Requests. */
 	bool asked; /* one is under way */
@@ -203,6 +208,9 @@ uint64_t core_events(const struct core *c);
 
 /* Its share as it is wanted now: 0 while it drains. */
 uint32_t core_weight(const struct core *c);
+
+/* Whether it may begin something now. */
+bool core_is_attached(const struct core *c, struct baton_mono now);
 
 /* Until when it may act under its registration. */
 struct baton_mono core_deadline(const struct core *c);

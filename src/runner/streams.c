@@ -150,9 +150,11 @@ static struct errand *find(const struct worker *w, const char *claim)
 	return errand;
 }
 
-static void progress(const struct streams *s, const struct reply *reply)
+static void progress(struct streams *s, struct errand *errand, const struct reply *reply)
 {
 	struct baton_str text = reply->progress;
+	progress_said(&errand->progress, text, reply->is_text);
+	s->progressed = true;
 	if (text.len > SHOWN_MAX)
 		text.len = utf8_cut(text.ptr, SHOWN_MAX);
 	BATON_LOG(s->o.log, BATON_LOG_INFO, "progress",
@@ -190,7 +192,7 @@ static void take_line(struct streams *s, struct worker *w, struct baton_str line
 		         reply.claim);
 		nonsense(s, w, error);
 	} else if (reply.is_progress) {
-		progress(s, &reply);
+		progress(s, errand, &reply);
 	} else {
 		answered(s, w, errand, &reply.end);
 	}
@@ -548,6 +550,22 @@ void streams_stop(struct streams *s, uint64_t run, struct baton_mono now)
 			end_as(s, &w->errands, errand, BATON_ABANDON, "");
 		else if (errand)
 			stop_given(s, w, errand, now);
+	}
+}
+
+bool streams_progressed(struct streams *s)
+{
+	bool progressed = s->progressed;
+	s->progressed = false;
+	return progressed;
+}
+
+void streams_progress(const struct streams *s, struct buf *report)
+{
+	for (uint32_t i = 0; i < s->o.processes; i++) {
+		const struct errand *errand = s->workers[i].errands.first;
+		for (; errand; errand = errand->next)
+			progress_print(&errand->progress, errand->claim->proof.id, report);
 	}
 }
 

@@ -41,6 +41,7 @@ struct streams {
 	uint32_t live;          /* processes */
 	struct baton_mono due;  /* nothing has to be done because of the time before that */
 	bool lost;              /* the guardian has died */
+	bool progressed;        /* somebody has said how far he is */
 };
 
 /* streams_done() is fine after a failure, and for zeroed ones. */
@@ -63,6 +64,10 @@ void streams_hear(struct streams *s, struct baton_mono now);
  * the above, and at streams_due() at the latest. */
 void streams_act(struct streams *s, struct baton_mono now);
 struct baton_mono streams_due(const struct streams *s);
+
+/* Whether any claim has come further since the last time; and how far each has, as it was said. */
+bool streams_progressed(struct streams *s);
+void streams_progress(const struct streams *s, struct buf *report);
 
 /* There will be no more claims: lets the workers end by themselves. s->live have not yet. */
 void streams_leave(struct streams *s);

@@ -13,6 +13,7 @@
 #include <baton/work.h>
 
 #include "base/buf.h"
+#include "runner/progress.h"
 
 #define WORKER_PAUSE_MIN_MS 100
 #define WORKER_PAUSE_MAX_MS 30000
@@ -32,6 +33,7 @@ struct errand {
 	bool cancel;           /* the worker is to be told that it should stop */
 	bool late;             /* its time was over */
 	struct baton_mono due; /* its time is over then */
+	struct progress progress;
 };
 
 /* In the order in which they came. */

@@ -6,6 +6,7 @@ import select
 import shutil
 import signal
 import sys
+import time
 
 import pytest
 
@@ -251,6 +252,47 @@ for claim in claims():
     log = result.stderr.decode()
     assert 'line="to the one side"' in log and 'line="to the other"' in log
     assert 'msg=progress' in log and 'percent' in log and 'progress=nearly' in log
+
+
+def progress_of(shop, job, wanted):
+    """What is shown of how far a job is, once it is that text."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        shown = shop.object('show', job)['progress']
+        if shown and shown['text'] == wanted:
+            return shown
+    raise AssertionError(f'nobody told {wanted} for {PATIENCE} s')
+
+
+def test_how_far_a_job_is_can_be_seen_while_it_runs(shop, worker, tmp_path):
+    go = str(tmp_path / 'go')
+    os.mkfifo(go)
+    shop.put('mail', 'x')
+    assert shop.object('show', '1')['progress'] is None
+    runner = shop.start('work', 'mail', '--stream', '-j', '1', '--once', '--beat', '100ms', '--',
+                        *worker(f'''
+claim = take()
+id = claim['claim']
+say({{'claim': id, 'progress': {{'percent': 5, 'text': 'old'}}}})
+say({{'claim': id, 'progress': {{'percent': 50, 'text': 'a\\nb'}}}})
+open({go!r}).read()
+for i in range(100):
+    say({{'claim': id, 'progress': i / 10}})
+say({{'claim': id, 'progress': 'nearly'}})
+open({go!r}).read()
+done(claim)
+take()
+'''))
+    shown = progress_of(shop, '1', 'a b')
+    assert shown['percent'] == 50 and shown['told']
+    assert 'progress  50 %, a b (told at ' in shop.run('show', '1').stdout.decode()
+    pathlib.Path(go).write_text('', encoding='ascii')
+    assert progress_of(shop, '1', 'nearly')['percent'] is None
+    pathlib.Path(go).write_text('', encoding='ascii')
+    _, log = runner.communicate(timeout=PATIENCE)
+    assert runner.returncode == OK
+    assert log.count(b'msg=progress') == 103
+    assert shop.run('show', '1').returncode == 1     # it is done, and nothing is kept of it
 
 
 NONSENSE = [

@@ -1,4 +1,5 @@
 /* A whole runner in this process: its threads, a store in memory, and functions as handlers. */
+#include <baton/progress.h>
 #include <baton/queue.h>
 #include <baton/runner.h>
 
@@ -293,6 +294,86 @@ static void detached_by_hand_it_cancels_what_runs_and_attached_it_goes_on(void *
 	assert_int_equal(status.detached, 1);
 }
 
+/* What was told of the only job; false: nothing yet. */
+static bool told(struct world *w, struct baton_progress *ret)
+{
+	const struct baton_work_filter filter = {.queue = w->queue, .max = 1};
+	struct baton_work_page *page;
+	assert_int_equal(baton_work_list(w->store, &filter, &page), BATON_OK);
+	assert_int_equal(page->count, 1);
+	enum baton_err e = baton_progress_read(w->store, &page->infos[0], ret);
+	assert_true(e == BATON_OK || e == BATON_NOT_FOUND);
+	baton_work_page_free(page);
+	return e == BATON_OK;
+}
+
+static void how_far_a_run_is_can_be_seen_while_it_runs(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner_options options = options_of(w);
+	const struct baton_work_end end = {.how = BATON_COMPLETE};
+	struct baton_progress p;
+	options.beat = baton_duration_ms(20);
+	w->diary.keep = true;
+	put(w, "x", 1);
+	assert_false(told(w, &p));
+	start(w, &options);
+	await_begun(&w->diary, 1);
+	struct baton_run *run = w->diary.kept[0];
+	assert_int_equal(baton_run_progress(run, 101, BATON_STR("")), BATON_INVALID);
+	assert_int_equal(baton_run_progress(run, -2, BATON_STR("")), BATON_INVALID);
+	assert_int_equal(baton_run_progress(run, 1, BATON_STR("\xff")), BATON_INVALID);
+	assert_int_equal(baton_run_progress(run, 10, BATON_STR("begun")), BATON_OK);
+	while (!told(w, &p))
+		sched_yield();
+	for (int i = 11; i <= 90; i++)
+		assert_int_equal(baton_run_progress(run, i, BATON_STR("goes on")), BATON_OK);
+	while (!told(w, &p) || p.percent != 90)
+		sched_yield();
+	assert_string_equal(p.text, "goes on");
+	assert_true(p.at.ms > 0);
+	baton_run_end(run, &end);
+	stop(w);
+	assert_int_equal(counts_of(w).done, 1);
+}
+
+static void a_run_knows_how_long_it_may_take_and_is_told_when_that_is_over(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner_options options = options_of(w);
+	const struct baton_work_end end = {.how = BATON_COMPLETE};
+	options.handler.timeout = baton_duration_ms(1);
+	w->diary.keep = true;
+	put(w, "", 2);
+	start(w, &options);
+	await_begun(&w->diary, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		while (!baton_run_cancelled(w->diary.kept[i]))
+			sched_yield();
+		assert_int_equal(baton_run_left(w->diary.kept[i]).ns, 0);
+		assert_int_equal(baton_run_end(w->diary.kept[i], &end), BATON_OK);
+	}
+	stop(w);
+	assert_int_equal(counts_of(w).done, 2);
+}
+
+static void without_a_timeout_it_may_take_as_long_as_the_shard_is_its_own(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner_options options = options_of(w);
+	const struct baton_work_end end = {.how = BATON_COMPLETE};
+	options.ask.ttl = baton_duration_s(3600);
+	w->diary.keep = true;
+	put(w, "", 1);
+	start(w, &options);
+	await_begun(&w->diary, 1);
+	struct baton_duration left = baton_run_left(w->diary.kept[0]);
+	assert_true(left.ns > baton_duration_s(60).ns);
+	assert_true(left.ns <= baton_duration_s(3600).ns);
+	assert_int_equal(baton_run_end(w->diary.kept[0], &end), BATON_OK);
+	stop(w);
+}
+
 static void bad_options_are_named(void **state)
 {
 	struct world *w = *state;
@@ -332,6 +413,9 @@ int main(void)
 		TEST(follow_up_work_waits_for_its_time),
 		TEST(an_end_beyond_a_limit_fails_the_run),
 		TEST(detached_by_hand_it_cancels_what_runs_and_attached_it_goes_on),
+		TEST(how_far_a_run_is_can_be_seen_while_it_runs),
+		TEST(a_run_knows_how_long_it_may_take_and_is_told_when_that_is_over),
+		TEST(without_a_timeout_it_may_take_as_long_as_the_shard_is_its_own),
 		TEST(bad_options_are_named),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
