@@ -496,6 +496,10 @@ enum baton_err pg_check(struct baton_store *store, void (*report)(void *arg, con
 	uint64_t faults = 0;
 	enum baton_err e = glance_begin(&g, store);
 	if (e == BATON_OK) {
+		struct args a; /* however much there is */
+		args_init(&a, store->alloc, 1);
+		arg_text(&a, 0, BATON_STR("0"));
+		conn_send(g.c, SQL_WITHIN, &a);
 		int list = conn_send(g.c, SQL_CHECK, NULL);
 		e = conn_round(g.c);
 		for (int i = 0; e == BATON_OK && i < PQntuples(conn_answer(g.c, list)); i++) {
