@@ -46,6 +46,7 @@ static enum baton_err row_read(const struct query *q, struct arena *a, struct cl
 		.tried = column_int(q, 8) != 0,
 		.granter = (uint64_t)column_int(q, 9),
 		.lane = column_int(q, 10),
+		.lone = column_int(q, 12),
 	};
 	column_id(q, 2, &c->token);
 	return seqs_read(q, a, c);
@@ -248,6 +249,10 @@ enum baton_err claim_add(struct sqlite_store *s, const struct claim_row *c)
 	else
 		query_null(&q);
 	enum baton_err e = bind_seqs(s, &q, c);
+	if (c->lone != 0)
+		query_int(&q, c->lone);
+	else
+		query_null(&q);
 	enum baton_err run = query_run(&q);
 	e = e == BATON_OK ? run : e;
 	if (e == BATON_OK && c->lane > 0)
@@ -260,6 +265,8 @@ enum baton_err claim_drop(struct sqlite_store *s, const struct claim_row *c)
 	enum baton_err e = RUN(&s->db, SQL_CLAIM_DROP, c->head, (int64_t)c->fence);
 	if (e == BATON_OK && c->lane > 0 && !c->offered)
 		e = RUN(&s->db, SQL_LANE_COUNT, -1, c->lane);
+	if (e == BATON_OK && c->lone != 0)
+		e = RUN(&s->db, SQL_LONE_DROP, c->lone);
 	return e == BATON_OK ? owner_count(s, c->owner, -1) : e;
 }
 

@@ -17,6 +17,7 @@ struct claim_row {
 	bool tried;       /* some of its batches have had trouble before */
 	uint64_t granter; /* the fence that it was granted under */
 	int64_t lane;     /* 0: none */
+	int64_t lone;     /* the hash of its key, which nobody else wants; 0: none */
 	int64_t *seqs;    /* its batches, in order; the scratch's */
 	size_t count;
 };

@@ -8,6 +8,7 @@
 #include "store/sqlite/claims.h"
 #include "store/sqlite/fate.h"
 #include "store/sqlite/lanes.h"
+#include "store/sqlite/lone.h"
 #include "store/sqlite/puts.h"
 
 /* The claim that the proof is about. *ret_found false: there is none any more, or never was. */
@@ -309,7 +310,10 @@ static enum baton_err end_one(struct sqlite_store *s, const struct baton_work_en
 	if (e != BATON_OK || !known)
 		return e;
 	answer->err = BATON_OK;
-	e = end_claim(s, &c, end, &parts, answer);
+	if (end->how != BATON_COMPLETE)
+		e = lone_melt_claim(s, &c);
+	if (e == BATON_OK)
+		e = end_claim(s, &c, end, &parts, answer);
 	return e == BATON_OK ? put_all(s, end->emits, end->emit_count, NULL) : e;
 }
 

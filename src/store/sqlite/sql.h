@@ -11,7 +11,7 @@
 #define SQL_BATCH_COLUMNS "seq, queue, flags, put_at, due, born, lane, grp, retry, payload"
 #define SQL_CLAIM_COLUMNS                                                                     \
 	"head, fence, token, owner, queue, claimed_at, expires_at, offered, tried, granter, " \
-	"lane, batches"
+	"lane, batches, lone"
 
 #define SQL_SCHEDULE_COLUMNS "name, cron, zone, missed, queue, lane, priority, payload, last, next"
 
@@ -132,7 +132,12 @@
 	X(OWNER_OLD, "SELECT id FROM owner WHERE claims = 0 AND seen_at < ? LIMIT ?")              \
 	X(OWNER_DROP, "DELETE FROM owner WHERE id = ?")                                            \
 	X(CLAIM_ADD, "INSERT INTO claim(" SQL_CLAIM_COLUMNS ") "                                   \
-	             "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                 \
+	             "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                              \
+	X(CLAIM_MELT, "UPDATE claim SET lane = ?, lone = NULL WHERE head = ? AND fence = ?")       \
+	X(LONE_ADD, "INSERT OR IGNORE INTO lone(hash, seq) SELECT ?1, ?2 WHERE NOT EXISTS ("       \
+	            "SELECT 1 FROM lane WHERE queue = ?3 AND name = ?4)")                          \
+	X(LONE_FIND, "SELECT seq FROM lone WHERE hash = ?")                                        \
+	X(LONE_DROP, "DELETE FROM lone WHERE hash = ?")                                            \
 	X(CLAIM_READ, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE head = ? AND fence = ?")      \
 	X(CLAIM_OF_SINGLE, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE head = ?")               \
 	X(CLAIM_OF_LANE, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE lane = ? ORDER BY head")   \
