@@ -9,6 +9,7 @@
 
 #include "broker.h"
 #include "command.h"
+#include "listen.h"
 #include "manager.h"
 #include "moment.h"
 #include "number.h"
@@ -18,8 +19,10 @@
 enum {
 	OPTION_ACK = BROKER_NEXT,
 	OPTION_HELLO,
+	OPTION_LISTEN,
 	OPTION_PARK,
 	OPTION_PENDING,
+	OPTION_SERVICES,
 	OPTION_STORE
 };
 
@@ -29,8 +32,10 @@ static const struct option options[] = {
 	BROKER_OPTIONS,
 	{"ack-timeout", required_argument, NULL, OPTION_ACK},
 	{"hello-timeout", required_argument, NULL, OPTION_HELLO},
+	{"listen", required_argument, NULL, OPTION_LISTEN},
 	{"park", required_argument, NULL, OPTION_PARK},
 	{"pending", required_argument, NULL, OPTION_PENDING},
+	{"services", required_argument, NULL, OPTION_SERVICES},
 	{"store", required_argument, NULL, OPTION_STORE},
 	{"verbose", no_argument, NULL, 'v'},
 	{0},
@@ -40,6 +45,7 @@ struct request {
 	struct baton_broker_options options;
 	struct baton_log log;
 	struct store store;
+	struct listen listen;
 	bool lanes; /* of that store */
 	struct manager manager;
 };
@@ -56,10 +62,15 @@ static bool take(void *arg, int option, const char *value)
 		return span_parse("--ack-timeout", value, &any, &r->options.ack);
 	case OPTION_HELLO:
 		return span_parse("--hello-timeout", value, &any, &r->options.hello);
+	case OPTION_LISTEN:
+		return listen_add(&r->listen, value);
 	case OPTION_PARK:
 		return span_parse("--park", value, &any, &r->options.park);
 	case OPTION_PENDING:
 		return number_parse("pending", value, PENDING_MAX, &r->options.pending_max);
+	case OPTION_SERVICES:
+		r->options.services = value;
+		return true;
 	case OPTION_STORE:
 		r->store.given = value;
 		r->lanes = true;
@@ -105,6 +116,14 @@ static void raise_limit(void)
 	}
 }
 
+/* The path of a socket leads nowhere on another host. */
+static bool is_reachable(const struct baton_runner_info *runner)
+{
+	char host[BATON_NAME_MAX + 1] = "";
+	gethostname(host, sizeof host - 1);
+	return runner->endpoint[0] != '/' || strcmp(runner->host, host) == 0;
+}
+
 /* Called by the broker's thread for lanes. */
 static enum baton_err where(void *arg, struct baton_str queue, struct baton_str lane,
                             struct baton_broker_place *ret)
@@ -114,7 +133,8 @@ static enum baton_err where(void *arg, struct baton_str queue, struct baton_str 
 	enum baton_err e = baton_lane_where(r->store.handle, queue, lane, &found);
 	if (e == BATON_OK && found.owned) {
 		memcpy(ret->owner, found.runner.name, sizeof ret->owner);
-		memcpy(ret->endpoint, found.runner.endpoint, sizeof ret->endpoint);
+		if (is_reachable(&found.runner))
+			memcpy(ret->endpoint, found.runner.endpoint, sizeof ret->endpoint);
 	}
 	return e;
 }
@@ -157,6 +177,8 @@ static int run(struct request *r)
 		r->options.where = where;
 	}
 	r->options.log = &r->log;
+	r->options.listeners = r->listen.all;
+	r->options.listeners_count = r->listen.count;
 	enum baton_err e = baton_broker_open(&r->options, &b);
 	if (e != BATON_OK)
 		return broker_fail(e);

@@ -87,6 +87,10 @@ const struct command commands[] = {
 			"                     other as lines of JSON on its descriptor 3\n"
 			"      --in-flight N  with --stream, so many claims at once for each;\n"
 			"                     1 unless it is said\n"
+			"      --conn         also for each connection for a lane of the queues\n"
+			"                     that a broker hands over, as descriptor 3\n"
+			"      --conn-max N   so many connections at once; 256\n"
+			"      --broker DIR   with --conn: the folder of the broker's sockets\n"
 			"      --once         one job, or several joined, and no more\n"
 			"      --until-empty  end when nothing is ready any more\n"
 			"      --drain D      how long commands may go on when it is to end;\n"
@@ -504,10 +508,15 @@ const struct command commands[] = {
 			"\n"
 			"      --ack-timeout D    for a backend to take a connection; 5s\n"
 			"      --hello-timeout D  for a client to say what it wants; 30s\n"
+			"      --listen ADDRESS:PORT=SERVICE[@NAME]\n"
+			"                         take clients of TCP for the service; with a\n"
+			"                         NAME those who ask for it in TLS or HTTP\n"
 			"      --park D           how long clients wait for a service that has no\n"
 			"                         backend now; 5s\n"
 			"      --pending N        connections on their way at once; beyond that\n"
 			"                         clients reconnect; 1024\n"
+			"      --services DIR     start what the files NAME.conf there define,\n"
+			"                         when a client wants it\n"
 			"      --store S     whose runners own the lanes\n" BROKER_HELP
 			"  -v, --verbose     log more on standard error\n"
 			"\n"
@@ -556,7 +565,9 @@ const struct command commands[] = {
 		.text = "Of several backends of a service that of the highest GENERATION gets\n"
 			"its connections; CURRENT says so. WAY is how they get there: by handoff,\n"
 			"repeatable (without waiting for a grant), by reconnecting, or adopted:\n"
-			"somebody else speaks for it.\n"
+			"somebody else speaks for it; stdio or fd3: by a command for each.\n"
+			"Services that the broker starts itself have a STATE: down, starting,\n"
+			"up, given up.\n"
 			"\n"
 			"      --json        one JSON object per backend\n" BROKER_HELP,
 		.run = cmd_services,
@@ -566,7 +577,8 @@ const struct command commands[] = {
 		.usage = "[OPTION]...",
 		.summary = "show what a broker has done so far",
 		.text = "Counts clients, connections on their way, offered and granted, and why\n"
-			"others had to reconnect; and how long it took from offer to grant.\n"
+			"others had to reconnect; how long it took from offer to grant; and which\n"
+			"descriptors it keeps for backends.\n"
 			"\n"
 			"      --json        one JSON object\n" BROKER_HELP,
 		.run = cmd_handoff,

@@ -35,8 +35,12 @@ void source_ignore(struct baton_broker *b, struct source *source)
 
 void source_end(struct baton_broker *b, struct source *source)
 {
-	if (source->fd >= 0)
+	if (source->fd >= 0) {
+		/* A process that is being started may have a copy for a moment, which would keep it
+		 * in epoll. */
+		source_ignore(b, source);
 		close(source->fd);
+	}
 	source->fd = -1;
 	links_remove(&source->links);
 	links_append(&b->dead, &source->links);
@@ -50,6 +54,9 @@ static void dead_free(struct baton_broker *b)
 		if (s->kind == SOURCE_PEER)
 			mem_free(b->alloc, LINKS_OF(s, struct peer, source), 1,
 			         sizeof(struct peer));
+		else if (s->kind == SOURCE_CHILD)
+			mem_free(b->alloc, LINKS_OF(s, struct child, source), 1,
+			         sizeof(struct child));
 		else
 			mem_free(b->alloc, LINKS_OF(s, struct channel, source), 1,
 			         sizeof(struct channel));
@@ -92,6 +99,7 @@ static void door_close(struct baton_broker *b, struct source *door, const char *
 	site_path(&b->site, name, path);
 	if (!door->lasting)
 		unlink(path);
+	source_ignore(b, door);
 	close(door->fd);
 	door->fd = -1;
 }
@@ -139,11 +147,16 @@ static void parts_init(struct baton_broker *b)
 	links_init(&b->asking);
 	links_init(&b->writing);
 	links_init(&b->channels);
+	links_init(&b->mains);
+	links_init(&b->commands);
+	links_init(&b->stored);
+	b->stored_until = BATON_MONO_NEVER;
 	links_init(&b->dead);
 	b->lock = -1;
 	b->epoll = -1;
 	b->reserve = -1;
 	arena_init(&b->arena, b->alloc);
+	arena_init(&b->kept, b->alloc);
 }
 
 static enum baton_err lanes_open(struct baton_broker *b, const struct baton_broker_options *o)
@@ -184,6 +197,8 @@ enum baton_err baton_broker_open(const struct baton_broker_options *options,
 		e = site_check(&b->site, true);
 	if (e == BATON_OK)
 		e = baton_id_random(&b->seed);
+	if (e == BATON_OK && options->services)
+		e = children_define(b, options->services);
 	if (e == BATON_OK)
 		e = passings_init(b, pending, ack_ms);
 	if (e == BATON_OK)
@@ -194,6 +209,8 @@ enum baton_err baton_broker_open(const struct baton_broker_options *options,
 		e = lanes_open(b, options);
 	if (e == BATON_OK)
 		e = doors_open(b, options);
+	if (e == BATON_OK)
+		e = listeners_open(b, options->listeners, options->listeners_count);
 	if (e != BATON_OK)
 		return e;
 	*ret = TAKE(b);
@@ -218,16 +235,20 @@ void baton_broker_close(struct baton_broker *broker)
 		return;
 	door_close(b, &b->clients, SITE_CLIENTS);
 	door_close(b, &b->backends, SITE_BACKENDS);
+	listeners_close(b);
 	list_end(b, &b->waiting);
 	locator_close(b->locator);
 	list_end(b, &b->parked);
 	list_end(b, &b->asking);
 	list_end(b, &b->writing);
 	list_end(b, &b->channels);
+	children_done(b);
+	stored_done(b);
 	dead_free(b);
 	passings_done(b);
 	services_done(b);
 	arena_done(&b->arena);
+	arena_done(&b->kept);
 	fd_closep(&b->stop.fd);
 	fd_closep(&b->reserve);
 	fd_closep(&b->epoll);
@@ -274,6 +295,7 @@ static void stop(struct baton_broker *b)
 	source_ignore(b, &b->stop);
 	door_close(b, &b->clients, SITE_CLIENTS);
 	door_close(b, &b->backends, SITE_BACKENDS);
+	listeners_close(b);
 	turn_away_all(b, &b->parked);
 	turn_away_all(b, &b->asking);
 	for (struct links *l = b->waiting.next, *next; l != &b->waiting; l = next) {
@@ -306,6 +328,8 @@ static int patience_ms(const struct baton_broker *b)
 	until = earlier(until, first_until(&b->writing));
 	until = earlier(until, first_until(&b->asking));
 	until = earlier(until, acks_next(&b->acks));
+	until = earlier(until, children_next(b));
+	until = earlier(until, b->stored_until);
 	until = earlier(until, b->alive_at);
 	if (b->paused)
 		until = earlier(until, b->paused_until);
@@ -345,6 +369,8 @@ static void timers_run(struct baton_broker *b)
 	silent_end(b, &b->writing, now);
 	kept_end(b, &b->parked, WIRE_SERVICE_UNKNOWN, "the service has no backend now", now);
 	kept_end(b, &b->asking, WIRE_INTERNAL, "the store does not say where the lane is", now);
+	children_timers(b, now);
+	stored_expire(b, now);
 	if (!baton_mono_live(b->alive_at, now))
 		life_show(b);
 	if (b->paused && !baton_mono_live(b->paused_until, now) && !b->stopping) {
@@ -364,6 +390,7 @@ static void event_take(struct baton_broker *b, const struct epoll_event *event)
 		break;
 	case SOURCE_CLIENTS:
 	case SOURCE_BACKENDS:
+	case SOURCE_LISTENER:
 		doors_event(b, s);
 		break;
 	case SOURCE_LOCATOR:
@@ -374,6 +401,9 @@ static void event_take(struct baton_broker *b, const struct epoll_event *event)
 		break;
 	case SOURCE_CHANNEL:
 		channels_event(b, LINKS_OF(s, struct channel, source));
+		break;
+	case SOURCE_CHILD:
+		children_event(b, LINKS_OF(s, struct child, source));
 		break;
 	}
 }

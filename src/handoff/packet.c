@@ -65,6 +65,10 @@ static uint64_t correlation_of(const struct wire_handoff *m)
 		return m->is.ack.correlation;
 	case WIRE_GRANT:
 		return m->is.grant.correlation;
+	case WIRE_KEEP:
+		return m->is.keep.correlation;
+	case WIRE_KEPT:
+		return m->is.kept.correlation;
 	case WIRE_REGISTER:
 	case WIRE_REGISTERED:
 	case WIRE_WELCOME:
@@ -78,8 +82,10 @@ static enum wire_kind kind_of(enum wire_handoff_kind kind)
 	switch (kind) {
 	case WIRE_OFFER:
 	case WIRE_REGISTER:
+	case WIRE_KEEP:
 		return WIRE_REQUEST;
 	case WIRE_ACK:
+	case WIRE_KEPT:
 	case WIRE_REGISTERED:
 		return WIRE_RESPONSE;
 	case WIRE_GRANT:
@@ -183,18 +189,24 @@ enum packet_got packet_receive(int channel, char *room, struct arena *arena, str
 	return PACKET_STRANGE;
 }
 
+enum packet_got bytes_send(int fd, struct baton_str bytes)
+{
+	ssize_t n;
+	do
+		n = send(fd, bytes.ptr, bytes.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	if (n >= 0 && (size_t)n < bytes.len)
+		return PACKET_NOT_NOW;
+	return sent(n);
+}
+
 enum packet_got frame_send(int fd, const struct wire_envelope *envelope)
 {
 	AUTO(buf_done) struct buf frame;
-	ssize_t n;
 	buf_init(&frame, baton_alloc_libc(), WIRE_FRAME_MAX);
 	if (wire_frame_encode(envelope, &frame) != BATON_OK)
 		return PACKET_FAILED;
-	do
-		n = send(fd, frame.data, frame.len, MSG_DONTWAIT | MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
+	enum packet_got got = bytes_send(fd, buf_str(&frame));
 	explicit_bzero(frame.data, frame.len);
-	if (n >= 0 && (size_t)n < frame.len)
-		return PACKET_NOT_NOW;
-	return sent(n);
+	return got;
 }

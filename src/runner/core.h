@@ -154,6 +154,7 @@ struct core_counts {
 	uint64_t claimed;
 	uint32_t running; /* now */
 	uint32_t owned;   /* shards, now */
+	uint32_t visits;  /* connections, now */
 };
 
 struct core;
@@ -227,6 +228,17 @@ bool core_is_idle(const struct core *core);
 
 /* Whether a request is under way. */
 bool core_is_asking(const struct core *core);
+
+/* A connection for a lane of the queue with that number: whether it may be served here now. Then
+ * its shard is kept until core_visit_ended() for it, and *ret_fence is the shard's. */
+bool core_visit(struct core *core, uint32_t queue, struct baton_str lane, struct baton_mono now,
+                uint32_t *ret_shard, baton_fence *ret_fence);
+
+/* Whether one that has begun may go on; false: it is to be stopped, and ends soon. */
+bool core_visit_goes_on(const struct core *core, uint32_t queue, uint32_t shard);
+
+/* Nothing serves it any more. */
+void core_visit_ended(struct core *core, uint32_t queue, uint32_t shard);
 
 /* The registration, 0: none; and when what runs under it has to be dead at the latest. */
 uint64_t core_number(const struct core *core);

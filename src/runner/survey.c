@@ -99,6 +99,8 @@ static void adopt(struct core *c, struct served *s, uint32_t n, const struct bat
 	struct shard *shard = &s->shards[n];
 	bool mine = a->runner == c->number && a->runner > 0;
 	s->owners[n] = a->runner;
+	if (mine)
+		shard->fence = a->fence;
 	if (!mine)
 		shard->is = SHARD_NOT_MINE;
 	else if (c->stale)

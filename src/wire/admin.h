@@ -11,9 +11,19 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "wire/stored.h"
 
-#define WIRE_BACKENDS_MAX 4096
+#define WIRE_BACKENDS_MAX 8192
 #define WIRE_COUNTERS_MAX 64
+
+/* Of a service that the broker starts itself. */
+enum wire_service_state {
+	WIRE_NOT_STARTED_HERE = 0,
+	WIRE_SERVICE_DOWN,
+	WIRE_SERVICE_STARTING,
+	WIRE_SERVICE_UP,
+	WIRE_SERVICE_GIVEN_UP
+};
 
 struct wire_backend {
 	struct baton_str service;
@@ -27,6 +37,9 @@ struct wire_backend {
 	uint64_t failed;
 	uint64_t retry_after_ms;
 	bool current;
+	enum wire_service_state state;
+	uint64_t starts;
+	uint64_t commands;
 };
 
 struct wire_counter {
@@ -43,6 +56,8 @@ struct wire_answer {
 	size_t counters_count;
 	uint64_t latency_p50_ns;
 	uint64_t latency_p99_ns;
+	const struct wire_stored *stored;
+	size_t stored_count;
 };
 
 enum wire_admin_kind {

@@ -54,6 +54,19 @@
 /* Behind an unnest(): chunks of claims near those that are named, by numbers in steps of 64. */
 #define PART_CHUNKS "n(base) JOIN baton.chunk c ON c.first >= n.base AND c.first < n.base + 64 "
 
+/* The stripes that are named, and those of claims, in chunks and in rows of their own: $1 the heads,
+ * $2 the fences, $3 the stripes, $4 the chunks. */
+#define PART_LOCK                                                                                \
+	"WITH k AS MATERIALIZED (SELECT c.queue, c.heads FROM unnest($4::bigint[]) " PART_CHUNKS \
+	"WHERE c.heads && $1::bigint[]) "                                                        \
+	"SELECT pg_advisory_xact_lock(1650553967, s) FROM ("                                     \
+	"SELECT s FROM unnest($3::int[]) s UNION "                                               \
+	"SELECT q.stripe FROM k JOIN baton.queue q ON q.id = k.queue UNION "                     \
+	"SELECT q.stripe FROM unnest($1::bigint[], $2::bigint[]) n(head, fence) "                \
+	"JOIN baton.claim c ON c.head = n.head AND c.fence = n.fence "                           \
+	"JOIN baton.queue q ON q.id = c.queue WHERE n.head NOT IN ("                             \
+	"SELECT unnest(k.heads) FROM k)"
+
 /* The lanes of these, and those that are named: $4 the queues, $5 the lanes. */
 #define PART_LANES                                                                         \
 	"lanes AS MATERIALIZED (SELECT queue, lane, count(*) AS n FROM ("                  \
@@ -103,19 +116,14 @@
 	X(COMMIT, "COMMIT")                                                                        \
 	X(ROLLBACK, "ROLLBACK")                                                                    \
 	X(RELAX, "SET LOCAL synchronous_commit = off")                                             \
-	X(LOCK, "SELECT pg_advisory_xact_lock(1650553967, s) FROM ("                               \
-	        "SELECT s FROM unnest($4::int[]) s UNION "                                         \
-	        "SELECT q.stripe FROM unnest($5::bigint[]) " PART_CHUNKS " JOIN baton.queue q "    \
-	        "ON q.id = c.queue WHERE c.heads && $1::bigint[] UNION "                           \
-	        "SELECT q.stripe FROM unnest($1::bigint[], $2::bigint[]) n(head, fence) "          \
-	        "JOIN baton.claim c ON c.head = n.head AND c.fence = n.fence "                     \
-	        "JOIN baton.queue q ON q.id = c.queue WHERE n.head NOT IN ("                       \
-	        "SELECT h FROM unnest($5::bigint[]) " PART_CHUNKS                                  \
-	        " CROSS JOIN unnest(c.heads) h) UNION "                                            \
-	        "SELECT q.stripe FROM unnest($3::bigint[]) " PART_BULKS " JOIN baton.queue q "     \
-	        "ON q.id = b.queue UNION "                                                         \
-	        "SELECT q.stripe FROM (" PART_NAMED_BATCHES ") b JOIN baton.queue q "              \
-	        "ON q.id = b.queue ORDER BY 1) x")                                                 \
+	X(LOCK, PART_LOCK " UNION SELECT q.stripe FROM unnest($5::bigint[]) " PART_BULKS           \
+	                  "JOIN baton.queue q ON q.id = b.queue UNION "                            \
+	                  "SELECT q.stripe FROM unnest($5::bigint[]) n(id) JOIN baton.batch b "    \
+	                  "ON b.seq = n.id AND b.born IS NULL JOIN baton.queue q "                 \
+	                  "ON q.id = b.queue UNION "                                               \
+	                  "SELECT q.stripe FROM unnest($5::bigint[]) n(id) JOIN baton.batch b "    \
+	                  "ON b.born = n.id JOIN baton.queue q ON q.id = b.queue ORDER BY 1) x")   \
+	X(LOCK_CLAIMS, PART_LOCK " ORDER BY 1) x")                                                 \
 	X(LOCK_STRIPES, "SELECT pg_advisory_xact_lock(1650553967, s) FROM (SELECT DISTINCT s "     \
 	                "FROM unnest($1::int[]) s ORDER BY s) x")                                  \
 	X(LOCK_RUNNER, "SELECT pg_advisory_xact_lock(1650553967, stripe) FROM ("                   \
@@ -205,9 +213,17 @@
 	        "ON c.head = n.head AND c.fence = n.fence JOIN baton.queue q ON q.id = c.queue "   \
 	        "WHERE q.hold_on_retry = 2 AND baton.is_key(c.lane)))")                            \
 	X(DRAW_EXPECTED, "SELECT baton.draw($1::bigint, $2::bigint)")                              \
-	X(TEND, "SELECT baton.tend(q.id, coalesce($2::bigint, "                                    \
-	        "(extract(epoch FROM clock_timestamp()) * 1000)::bigint)) "                        \
-	        "FROM baton.queue q WHERE q.name = ANY($1::text[]) AND NOT q.paused")              \
+	X(TEND, "SELECT baton.tend(q.id, t.now) FROM (SELECT coalesce($2::bigint, "                \
+	        "(extract(epoch FROM clock_timestamp()) * 1000)::bigint) AS now OFFSET 0) t, "     \
+	        "baton.queue q WHERE q.name = ANY($1::text[]) AND NOT q.paused AND ("              \
+	        "EXISTS (SELECT 1 FROM baton.chunk c WHERE c.queue = q.id "                        \
+	        "AND c.expires_at <= t.now AND c.expires_at < 9223372036854775807) OR "            \
+	        "EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = q.id AND b.state IN (2, 3) "  \
+	        "AND b.due <= t.now) OR "                                                          \
+	        "EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = q.id AND NOT c.offered "      \
+	        "AND c.expires_at <= t.now) OR "                                                   \
+	        "EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = q.id AND c.offered "          \
+	        "AND c.expires_at > t.now))")                                                      \
 	X(QUEUES, "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES " WHERE q.id IN ("                  \
 	          "SELECT id FROM baton.queue WHERE name = ANY($4::text[]) "                       \
 	          "UNION SELECT queue FROM (" PART_NAMED_CLAIMS ") c "                             \
