@@ -1,7 +1,7 @@
 /* Keys that one batch alone has: it goes the way of one without a lane.
  *
  * Such a key has a row in `lone`, with the hash of its queue and name, instead of a line. The batch
- * is ready, among the heads, or claimed. Whoever does anything else than claiming and completing it,
+ * is ready, among the heads, or claimed. Whoever does anything else than claiming or completing it,
  * or puts another one of its key, makes a line first: it is melted. */
 #ifndef SQLITE_LONE_H
 #define SQLITE_LONE_H
