@@ -158,6 +158,43 @@ enum baton_err claims_first(struct db *db, struct arena *a, int64_t lane, bool l
 	return e == BATON_OK ? bad : e;
 }
 
+enum baton_err claim_wants_cancel(struct db *db, const struct claim_row *c, bool *ret)
+{
+	enum baton_err e = BATON_OK;
+	*ret = false;
+	for (size_t i = 0; i < c->count && c->tried && e == BATON_OK && !*ret; i++) {
+		struct trouble t;
+		e = trouble_load(db, c->seqs[i], &t);
+		*ret = e == BATON_OK && t.cancel;
+	}
+	return e;
+}
+
+enum baton_err claims_to_cancel(struct db *db, uint64_t runner, struct baton_claim_id *ids,
+                                size_t max, size_t *ret_count)
+{
+	struct arena a;
+	enum baton_err bad = BATON_OK;
+	size_t count = 0;
+	arena_init(&a, baton_alloc_libc());
+	struct query q = query_begin(db, SQL_CLAIM_CANCELS);
+	query_int(&q, (int64_t)runner);
+	while (bad == BATON_OK && count < max && query_row(&q)) {
+		struct claim_row c;
+		bool cancel = false;
+		bad = row_read(&q, &a, &c);
+		if (bad == BATON_OK)
+			bad = claim_wants_cancel(db, &c, &cancel);
+		if (bad == BATON_OK && cancel)
+			claim_name_print(&(struct claim_name){(uint64_t)c.head, c.fence},
+			                 ids[count++].text);
+	}
+	enum baton_err e = query_end(&q);
+	arena_done(&a);
+	*ret_count = count;
+	return e == BATON_OK ? bad : e;
+}
+
 /* The one of a query's claims that has the batch. */
 static enum baton_err pick(struct query *q, struct arena *a, int64_t seq, struct claim_row *ret,
                            bool *ret_found)

@@ -57,6 +57,13 @@ enum baton_err claim_drop(struct sqlite_store *s, const struct claim_row *c);
 enum baton_err claims_first(struct db *db, struct arena *a, int64_t lane, bool live,
                             int64_t *ret_seq);
 
+/* Those of the runner of which something is to be cancelled, at most `max`. */
+enum baton_err claims_to_cancel(struct db *db, uint64_t runner, struct baton_claim_id *ids,
+                                size_t max, size_t *ret_count);
+
+/* Whether some of it is to be cancelled. */
+enum baton_err claim_wants_cancel(struct db *db, const struct claim_row *c, bool *ret);
+
 bool claim_row_has(const struct claim_row *c, int64_t seq);
 
 /* The number under which the owner's text is kept. */

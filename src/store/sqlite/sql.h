@@ -154,6 +154,12 @@
 	                 "AND expires_at <= ? ORDER BY expires_at, head LIMIT ?")                  \
 	X(CLAIM_BOUND, "SELECT head, fence FROM claim WHERE owner = ? "                            \
 	               "AND expires_at = 9223372036854775807")                                     \
+	X(CLAIM_CANCELS, "SELECT claim.head, claim.fence, claim.token, claim.owner, claim.queue, " \
+	                 "claim.claimed_at, claim.expires_at, claim.offered, claim.tried, "        \
+	                 "claim.granter, claim.lane, claim.batches, claim.lone FROM runner "       \
+	                 "JOIN owner ON owner.text = runner.owner JOIN claim "                     \
+	                 "ON claim.owner = owner.id AND expires_at = 9223372036854775807 "         \
+	                 "WHERE runner.number = ? AND claim.tried = 1")                            \
 	X(CLAIM_FIRST, "SELECT min(expires_at) FROM claim WHERE offered = 0 AND queue = ?")        \
 	X(SOURCE_READ, "SELECT id, content, until FROM source WHERE hash = ?")                     \
 	X(SOURCE_WRITE, "INSERT OR REPLACE INTO source(hash, id, content, until, look) "           \
