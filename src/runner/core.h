@@ -105,6 +105,8 @@ struct core_survey {
 	size_t runner_count;
 	bool dying; /* somebody is dead whose handlers are not, or that is not known yet */
 	const struct core_queue_seen *queues; /* of each that is served, in that order */
+	const struct baton_claim_id *cancels; /* claims of this runner that are to be stopped */
+	size_t cancel_count;
 };
 
 struct core_answer {

@@ -550,6 +550,10 @@
 	                  "WHERE b.seq IN (SELECT unnest(c.seqs) FROM baton.runner r "             \
 	                  "JOIN baton.claim c ON c.owner = r.owner "                               \
 	                  "AND c.expires_at = 9223372036854775807 WHERE r.number = $1::bigint)")   \
+	X(RUNNER_CANCELS, "SELECT c.head, c.fence FROM baton.runner r JOIN baton.claim c "         \
+	                  "ON c.owner = r.owner AND c.expires_at = 9223372036854775807 "           \
+	                  "WHERE r.number = $1::bigint AND EXISTS (SELECT 1 FROM baton.batch b "   \
+	                  "WHERE b.seq = ANY(c.seqs) AND b.cancel) LIMIT $2::bigint")              \
 	X(RUNNER_QUEUES, "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES " WHERE q.id IN ("           \
 	                 "SELECT c.queue FROM baton.runner r JOIN baton.claim c "                  \
 	                 "ON c.owner = r.owner AND c.expires_at = 9223372036854775807 "            \
