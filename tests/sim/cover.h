@@ -86,6 +86,10 @@
 	X(KEY, "held a key")                                                 \
 	X(KEY_SHARED, "shared a key")                                        \
 	X(JOINED, "several in one claim")                                    \
+	X(CHECKPOINT, "asked for more in the middle of a run")               \
+	X(MORE, "given more in the middle of a run")                         \
+	X(MORE_BACK, "what a run would have got went back")                  \
+	X(MORE_DONE, "completed with what it took meanwhile")                \
 	X(DEAD, "dead")                                                      \
 	X(KILL_FROZEN, "handler killed at the deadline of a frozen runner")  \
 	X(KILL_LIVE, "handler killed at the deadline of a live runner")      \

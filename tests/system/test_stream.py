@@ -299,7 +299,7 @@ NONSENSE = [
     ("b'nothing\\n'", 'it is no JSON'),
     ("b'\\xff\\n'", 'it is no JSON'),
     ("[]", 'it is no object'),
-    ("{'claim': id}", "it has to have either 'ok' or 'progress'"),
+    ("{'claim': id}", "it has to have either 'ok', 'progress' or 'checkpoint'"),
     ("{'ok': True}", "it has no 'claim'"),
     ("{'claim': 'other', 'ok': True}", "claim 'other' is not one that it has"),
     ("{'claim': id, 'ok': True, 'extra': 1}", "unknown field 'extra'"),

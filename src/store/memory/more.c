@@ -53,5 +53,5 @@ enum baton_err memory_more(struct baton_store *store, uint64_t runner,
 		const struct take take = {&r->put.owner, row, BATON_DURATION_FOREVER, parcel};
 		e = parcel ? take_more(&tx, queue, ask, &take) : BATON_NO_MEMORY;
 	}
-	return memory_take_end(&tx, e, parcel, ret_claims);
+	return memory_take_give(memory_tx_end_ring(&tx, e), parcel, ret_claims);
 }
