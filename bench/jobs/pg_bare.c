@@ -41,8 +41,8 @@ static void *bare_begin(const char *where)
 	                                 "NULL) WITH (fillfactor = 70)")));
 	prepare(b, "put", "INSERT INTO job(payload) SELECT unnest($1::bytea[])");
 	prepare(b, "claim",
-	        "UPDATE job SET owner = 1 WHERE id IN (SELECT id FROM job WHERE owner IS NULL "
-	        "ORDER BY id LIMIT 100 FOR UPDATE SKIP LOCKED) RETURNING id, payload");
+	        "UPDATE job SET owner = 1 WHERE id = ANY(ARRAY(SELECT id FROM job WHERE owner IS "
+	        "NULL ORDER BY id LIMIT $1::int FOR UPDATE SKIP LOCKED)) RETURNING id, payload");
 	prepare(b, "complete", "DELETE FROM job WHERE id = ANY($1::bigint[]) AND owner = 1");
 	char *to = b->payloads;
 	*to++ = '{';
@@ -56,10 +56,14 @@ static void *bare_begin(const char *where)
 	return b;
 }
 
-/* Returns how many it was: others may have some locked. */
-static int claim_and_complete(struct bare *b)
+/* Returns how many it was: others may have some locked. Never more than its share, or another
+ * process would wait for its own without end (the array: a join may look for the rows twice). */
+static int claim_and_complete(struct bare *b, int max)
 {
-	PGresult *r = checked(b, PQexecPrepared(b->pg, "claim", 0, NULL, NULL, NULL, 0));
+	char limit[16];
+	const char *most = limit;
+	sprintf(limit, "%d", max);
+	PGresult *r = checked(b, PQexecPrepared(b->pg, "claim", 1, &most, NULL, NULL, 0));
 	int count = PQntuples(r);
 	char *to = b->ids;
 	*to++ = '{';
@@ -78,7 +82,7 @@ static void bare_bulk(struct bare *b)
 	const char *value = b->payloads;
 	PQclear(checked(b, PQexecPrepared(b->pg, "put", 1, &value, NULL, NULL, 1)));
 	for (int left = PG_EACH; left > 0;)
-		left -= claim_and_complete(b);
+		left -= claim_and_complete(b, left);
 }
 
 static void bare_lives(void *state, uint64_t jobs)

@@ -26,7 +26,7 @@ struct baton_connection {
 	struct baton_str queue;      /* and lane: what the client asked for; may be empty */
 	struct baton_str lane;
 	struct baton_str version; /* of the client */
-	int32_t pid;              /* as the kernel says */
+	int32_t pid;              /* as the kernel says; 0 and UINT32_MAX: it came by TCP */
 	uint32_t uid;
 	uint32_t gid;
 };

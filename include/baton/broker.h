@@ -40,6 +40,15 @@ struct baton_broker_place {
 	                                      backends is registered here; may be "" */
 };
 
+/* Where clients come that know nothing of Baton, as any client of TCP. */
+struct baton_broker_listener {
+	const char *address;      /* ADDRESS:PORT, [ADDRESS]:PORT; of port 0 any. Several with the
+	                             same one share it */
+	struct baton_str service; /* which they get */
+	const char *name;         /* those who ask for it: by the server name of TLS, or the Host of
+	                             HTTP; NULL: all others */
+};
+
 /* All zeros is a broker as most want it. */
 struct baton_broker_options {
 	const char *folder;          /* where its sockets are; NULL: that of $BATON_BROKER, else the
@@ -49,9 +58,13 @@ struct baton_broker_options {
 	                                register; 0: BATON_BROKER_HELLO_MS */
 	struct baton_duration park; /* how long clients wait for a service whose backend is gone; 0:
 	                               BATON_BROKER_PARK_MS */
-	uint32_t pending_max;       /* connections on their way at once; beyond that clients
+	const char *services;       /* a folder with a file NAME.conf for each service that the
+	                               broker starts itself, as baton-serve(1) says; NULL: none */
+	const struct baton_broker_listener *listeners;
+	size_t listeners_count; /* 0: there are none */
+	uint32_t pending_max;   /* connections on their way at once; beyond that clients
 	                               reconnect; 0: BATON_BROKER_PENDING_MAX */
-	uint32_t clients_max;       /* clients that have not been answered; beyond that they are
+	uint32_t clients_max;   /* clients that have not been answered; beyond that they are
 	                               refused; 0: BATON_BROKER_CLIENTS_MAX */
 
 	/* Says where a lane is, for clients that ask for one instead of a service. Called by a
@@ -64,15 +77,29 @@ struct baton_broker_options {
 	                        struct baton_broker_place *ret);
 	void *arg;
 
+	/* Called with `arg` by baton_broker_run() itself, at the latest that long after the last
+	 * time, and when it begins to end: who is told so that the broker lives learns when it
+	 * hangs. NULL: never. */
+	void (*alive)(void *arg);
+	struct baton_duration alive_every; /* 0: only when it begins to end */
+
+	/* Sockets that listen already, in its folder, such as those of a service manager: "broker"
+	 * of type stream for clients, "backends" of type seqpacket. They are the broker's from the
+	 * call on, and their files stay when it ends, for the next one. 0: it makes them. */
+	int clients_fd;
+	int backends_fd;
+
 	const struct baton_log *log;     /* borrowed; NULL: none */
 	const struct baton_alloc *alloc; /* NULL: that of the C library */
 };
 
 /* Opens a broker: from here on clients and backends can connect.
  *
- * BATON_BUSY:    another broker runs in that folder, or somebody else listens there.
+ * BATON_BUSY:    another broker runs in that folder, or somebody else listens there, or at an
+ *                address.
  * BATON_INVALID: the folder is no absolute path, belongs to somebody else, or is open to others; or
- *                something that is no socket is in the way.
+ *                something that is no socket is in the way; or a socket that was given, an
+ *                address, or a file of `services` is wrong.
  * BATON_SYSTEM, BATON_NO_MEMORY. *ret is untouched unless BATON_OK.
  * One thread at a time; not across fork(). */
 BATON_API enum baton_err baton_broker_open(const struct baton_broker_options *options,
@@ -94,7 +121,16 @@ BATON_API void baton_broker_close(struct baton_broker *broker);
 /* The folder of its sockets. Lives as long as the broker. */
 BATON_API const char *baton_broker_folder(const struct baton_broker *broker);
 
-/* One backend as the broker sees it. */
+/* What has become of a service that the broker starts itself. */
+enum baton_broker_service_state {
+	BATON_SERVICE_NOT_STARTED = 0, /* the broker starts no such service */
+	BATON_SERVICE_DOWN,            /* nobody has wanted it yet, or it was idle */
+	BATON_SERVICE_STARTING,        /* it has not registered yet */
+	BATON_SERVICE_UP,
+	BATON_SERVICE_GIVEN_UP /* it did not stay; not started again before `retry_after` */
+};
+
+/* One backend as the broker sees it, or a service that has none now. */
 struct baton_broker_backend {
 	struct baton_str service;
 	struct baton_str endpoint; /* empty: clients cannot reconnect */
@@ -109,6 +145,11 @@ struct baton_broker_backend {
 	uint64_t granted;
 	uint64_t failed;
 	struct baton_duration retry_after; /* until it is offered connections again; 0: it is */
+	bool command; /* a command is run for each connection; it is no backend */
+	bool fd3;     /* which has the connection as its descriptor 3 */
+	enum baton_broker_service_state state;
+	uint64_t starts;   /* how often the broker has started the service */
+	uint64_t commands; /* that run now */
 };
 
 struct baton_broker_counter {

@@ -9,6 +9,8 @@
 
 #include "broker.h"
 #include "command.h"
+#include "listen.h"
+#include "manager.h"
 #include "moment.h"
 #include "number.h"
 #include "reading.h"
@@ -17,8 +19,10 @@
 enum {
 	OPTION_ACK = BROKER_NEXT,
 	OPTION_HELLO,
+	OPTION_LISTEN,
 	OPTION_PARK,
 	OPTION_PENDING,
+	OPTION_SERVICES,
 	OPTION_STORE
 };
 
@@ -28,8 +32,10 @@ static const struct option options[] = {
 	BROKER_OPTIONS,
 	{"ack-timeout", required_argument, NULL, OPTION_ACK},
 	{"hello-timeout", required_argument, NULL, OPTION_HELLO},
+	{"listen", required_argument, NULL, OPTION_LISTEN},
 	{"park", required_argument, NULL, OPTION_PARK},
 	{"pending", required_argument, NULL, OPTION_PENDING},
+	{"services", required_argument, NULL, OPTION_SERVICES},
 	{"store", required_argument, NULL, OPTION_STORE},
 	{"verbose", no_argument, NULL, 'v'},
 	{0},
@@ -39,7 +45,9 @@ struct request {
 	struct baton_broker_options options;
 	struct baton_log log;
 	struct store store;
+	struct listen listen;
 	bool lanes; /* of that store */
+	struct manager manager;
 };
 
 static bool take(void *arg, int option, const char *value)
@@ -54,10 +62,15 @@ static bool take(void *arg, int option, const char *value)
 		return span_parse("--ack-timeout", value, &any, &r->options.ack);
 	case OPTION_HELLO:
 		return span_parse("--hello-timeout", value, &any, &r->options.hello);
+	case OPTION_LISTEN:
+		return listen_add(&r->listen, value);
 	case OPTION_PARK:
 		return span_parse("--park", value, &any, &r->options.park);
 	case OPTION_PENDING:
 		return number_parse("pending", value, PENDING_MAX, &r->options.pending_max);
+	case OPTION_SERVICES:
+		r->options.services = value;
+		return true;
 	case OPTION_STORE:
 		r->store.given = value;
 		r->lanes = true;
@@ -117,19 +130,46 @@ static enum baton_err where(void *arg, struct baton_str queue, struct baton_str 
 	return e;
 }
 
+/* Called by the broker's loop. */
+static void alive(void *arg)
+{
+	struct request *r = arg;
+	if (atomic_load(&told))
+		manager_stopping(&r->manager);
+	manager_alive(&r->manager);
+}
+
+/* What a service manager wants, and what it has opened. */
+static bool managed(struct request *r)
+{
+	struct manager_sockets sockets;
+	manager_init(&r->manager);
+	if (!manager_sockets(&sockets))
+		return false;
+	r->options.clients_fd = sockets.clients;
+	r->options.backends_fd = sockets.backends;
+	r->options.alive = alive;
+	r->options.alive_every = r->manager.every;
+	return true;
+}
+
 static int run(struct request *r)
 {
 	struct baton_broker *b = NULL;
+	if (!managed(r))
+		return EX_USAGE;
 	listen_for_signals();
 	raise_limit();
+	r->options.arg = r;
 	if (r->lanes) {
 		int status = store_open(&r->store, STORE_EXISTING);
 		if (status != EX_OK)
 			return status;
 		r->options.where = where;
-		r->options.arg = r;
 	}
 	r->options.log = &r->log;
+	r->options.listeners = r->listen.all;
+	r->options.listeners_count = r->listen.count;
 	enum baton_err e = baton_broker_open(&r->options, &b);
 	if (e != BATON_OK)
 		return broker_fail(e);
@@ -139,6 +179,7 @@ static int run(struct request *r)
 	atomic_store(&broker, b);
 	if (atomic_load(&told))
 		baton_broker_stop(b);
+	manager_ready(&r->manager);
 	e = baton_broker_run(b);
 	int status = e == BATON_OK ? EX_OK : broker_fail(e);
 	atomic_store(&broker, NULL);

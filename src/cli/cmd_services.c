@@ -34,9 +34,28 @@ static const char *way_of(const struct baton_broker_backend *b)
 {
 	if (b->adopted)
 		return "adopted";
+	if (b->command)
+		return b->fd3 ? "fd3" : "stdio";
 	if (!b->takes)
 		return "reconnect";
 	return b->repeatable ? "repeatable" : "handoff";
+}
+
+static const char *state_of(const struct baton_broker_backend *b)
+{
+	switch (b->state) {
+	case BATON_SERVICE_NOT_STARTED:
+		break;
+	case BATON_SERVICE_DOWN:
+		return "down";
+	case BATON_SERVICE_STARTING:
+		return "starting";
+	case BATON_SERVICE_UP:
+		return "up";
+	case BATON_SERVICE_GIVEN_UP:
+		return "given up";
+	}
+	return "up";
 }
 
 static void show_json(struct out *out, const struct baton_broker_status *s)
@@ -56,14 +75,19 @@ static void show_json(struct out *out, const struct baton_broker_status *s)
 		json_number(&j, "granted", b->granted);
 		json_number(&j, "failed", b->failed);
 		json_span(&j, "retry_after_ms", b->retry_after);
+		json_text(&j, "state", state_of(b));
+		json_number(&j, "starts", b->starts);
+		json_number(&j, "commands", b->commands);
 		json_close(&j);
 		json_end(&j);
 	}
 }
 
+#define COLUMNS 12
+
 struct row {
-	char texts[9][BROKER_TEXT];
-	const char *cells[9];
+	char texts[COLUMNS][BROKER_TEXT];
+	const char *cells[COLUMNS];
 };
 
 static void row_fill(struct row *row, const struct baton_broker_backend *b)
@@ -75,21 +99,24 @@ static void row_fill(struct row *row, const struct baton_broker_backend *b)
 	for (int i = 0; i < 4; i++)
 		snprintf(row->texts[3 + i], BROKER_TEXT, "%" PRIu64, numbers[i]);
 	snprintf(row->texts[7], BROKER_TEXT, "%s", way_of(b));
-	broker_text(b->endpoint, row->texts[8]);
-	for (int i = 0; i < 9; i++)
+	snprintf(row->texts[8], BROKER_TEXT, "%s", state_of(b));
+	snprintf(row->texts[9], BROKER_TEXT, "%" PRIu64, b->starts);
+	snprintf(row->texts[10], BROKER_TEXT, "%" PRIu64, b->commands);
+	broker_text(b->endpoint, row->texts[11]);
+	for (int i = 0; i < COLUMNS; i++)
 		row->cells[i] = row->texts[i];
 }
 
 static void show_table(struct out *out, const struct baton_broker_status *s)
 {
-	static const struct table_column columns[] = {
-		{"SERVICE", false},   {"CURRENT", false}, {"PID", true},
-		{"GENERATION", true}, {"PENDING", true},  {"GRANTED", true},
-		{"FAILED", true},     {"WAY", false},     {"ENDPOINT", false},
+	static const struct table_column columns[COLUMNS] = {
+		{"SERVICE", false}, {"CURRENT", false}, {"PID", true},      {"GENERATION", true},
+		{"PENDING", true},  {"GRANTED", true},  {"FAILED", true},   {"WAY", false},
+		{"STATE", false},   {"STARTS", true},   {"COMMANDS", true}, {"ENDPOINT", false},
 	};
 	struct table t;
 	struct row row;
-	table_init(&t, out, columns, sizeof columns / sizeof *columns);
+	table_init(&t, out, columns, COLUMNS);
 	for (size_t i = 0; i < s->backends_count; i++) {
 		row_fill(&row, &s->backends[i]);
 		table_measure(&t, row.cells);

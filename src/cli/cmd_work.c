@@ -1,6 +1,7 @@
 /* baton work: executes a command for each job of queues, or one that there is once. */
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 #include "command.h"
 #include "helper.h"
+#include "manager.h"
 #include "moment.h"
 #include "name.h"
 #include "number.h"
@@ -254,6 +256,34 @@ static int finish(const struct request *r, enum baton_err e)
 	return store_fail(&r->store, e);
 }
 
+/* Tells a service manager how it stands. It is ready when it is registered. */
+static void tell_manager(struct manager *m, struct baton_engine *e)
+{
+	struct baton_runner_status status;
+	if (!m->ready) {
+		baton_engine_look(e, &status);
+		if (status.number > 0)
+			manager_ready(m);
+	}
+	if (atomic_load(&told))
+		manager_stopping(m);
+	manager_alive(m);
+}
+
+/* As baton_engine_run() does, for who has a service manager to tell. */
+static enum baton_err drive(struct baton_engine *e)
+{
+	enum baton_err err;
+	struct manager manager;
+	struct pollfd p = {.fd = baton_engine_fd(e), .events = POLLIN};
+	manager_init(&manager);
+	while (baton_engine_step(e, &err)) {
+		tell_manager(&manager, e);
+		poll(&p, 1, manager_patience_ms(&manager));
+	}
+	return err;
+}
+
 static int run(struct request *r)
 {
 	struct baton_engine *e = NULL;
@@ -270,7 +300,7 @@ static int run(struct request *r)
 	atomic_store(&engine, e);
 	if (atomic_load(&told))
 		baton_engine_stop(e, r->drain);
-	err = baton_engine_run(e);
+	err = drive(e);
 	status = finish(r, err);
 	atomic_store(&engine, NULL);
 	baton_engine_close(e);

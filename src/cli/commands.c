@@ -276,8 +276,8 @@ const struct command commands[] = {
 			"\n"
 			"The keys are mode, shards, payload-max, waiting-max, attempts, backoff,\n"
 			"base, cap, lane-attempts, lane-backoff, lane-base, lane-cap, on-retry,\n"
-			"on-dead, dedupe, keep, key-limit and hold-on-retry; baton-queue(1)\n"
-			"explains them.\n"
+			"on-dead, dedupe, keep, key-limit, hold-on-retry, on-conflict and\n"
+			"key-waiting-max; baton-queue(1) explains them.\n"
 			"\n"
 			"      --json        one JSON object per queue\n" STORE_HELP "\n"
 			"Example: baton queue set mail attempts=3 keep=1d\n",
@@ -504,10 +504,15 @@ const struct command commands[] = {
 			"\n"
 			"      --ack-timeout D    for a backend to take a connection; 5s\n"
 			"      --hello-timeout D  for a client to say what it wants; 30s\n"
+			"      --listen ADDRESS:PORT=SERVICE[@NAME]\n"
+			"                         take clients of TCP for the service; with a\n"
+			"                         NAME those who ask for it in TLS or HTTP\n"
 			"      --park D           how long clients wait for a service that has no\n"
 			"                         backend now; 5s\n"
 			"      --pending N        connections on their way at once; beyond that\n"
 			"                         clients reconnect; 1024\n"
+			"      --services DIR     start what the files NAME.conf there define,\n"
+			"                         when a client wants it\n"
 			"      --store S     whose runners own the lanes\n" BROKER_HELP
 			"  -v, --verbose     log more on standard error\n"
 			"\n"
@@ -556,7 +561,9 @@ const struct command commands[] = {
 		.text = "Of several backends of a service that of the highest GENERATION gets\n"
 			"its connections; CURRENT says so. WAY is how they get there: by handoff,\n"
 			"repeatable (without waiting for a grant), by reconnecting, or adopted:\n"
-			"somebody else speaks for it.\n"
+			"somebody else speaks for it; stdio or fd3: by a command for each.\n"
+			"Services that the broker starts itself have a STATE: down, starting,\n"
+			"up, given up.\n"
 			"\n"
 			"      --json        one JSON object per backend\n" BROKER_HELP,
 		.run = cmd_services,

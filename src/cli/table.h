@@ -8,7 +8,7 @@
 
 #include "line.h"
 
-#define TABLE_COLUMNS_MAX 10
+#define TABLE_COLUMNS_MAX 12
 
 struct table_column {
 	const char *title;

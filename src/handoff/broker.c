@@ -35,8 +35,12 @@ void source_ignore(struct baton_broker *b, struct source *source)
 
 void source_end(struct baton_broker *b, struct source *source)
 {
-	if (source->fd >= 0)
+	if (source->fd >= 0) {
+		/* A process that is being started may have a copy for a moment, which would keep it
+		 * in epoll. */
+		source_ignore(b, source);
 		close(source->fd);
+	}
 	source->fd = -1;
 	links_remove(&source->links);
 	links_append(&b->dead, &source->links);
@@ -50,21 +54,34 @@ static void dead_free(struct baton_broker *b)
 		if (s->kind == SOURCE_PEER)
 			mem_free(b->alloc, LINKS_OF(s, struct peer, source), 1,
 			         sizeof(struct peer));
+		else if (s->kind == SOURCE_CHILD)
+			mem_free(b->alloc, LINKS_OF(s, struct child, source), 1,
+			         sizeof(struct child));
 		else
 			mem_free(b->alloc, LINKS_OF(s, struct channel, source), 1,
 			         sizeof(struct channel));
 	}
 }
 
-static enum baton_err doors_open(struct baton_broker *b)
+/* Opens one of the sockets at which others arrive, or takes that which was given. */
+static enum baton_err door_open(struct baton_broker *b, struct source *door, const char *name,
+                                int given)
 {
 	char path[SITE_PATH_MAX + 1];
-	site_path(&b->site, SITE_CLIENTS, path);
-	enum baton_err e = site_listen(path, SOCK_STREAM, &b->clients.fd);
-	if (e != BATON_OK)
-		return e;
-	site_path(&b->site, SITE_BACKENDS, path);
-	e = site_listen(path, SOCK_SEQPACKET, &b->backends.fd);
+	int type = door->kind == SOURCE_CLIENTS ? SOCK_STREAM : SOCK_SEQPACKET;
+	site_path(&b->site, name, path);
+	if (given <= 0)
+		return site_listen(path, type, &door->fd);
+	door->fd = given;
+	door->lasting = true;
+	return site_adopt(path, type, given);
+}
+
+static enum baton_err doors_open(struct baton_broker *b, const struct baton_broker_options *o)
+{
+	enum baton_err e = door_open(b, &b->clients, SITE_CLIENTS, o->clients_fd);
+	if (e == BATON_OK)
+		e = door_open(b, &b->backends, SITE_BACKENDS, o->backends_fd);
 	if (e != BATON_OK)
 		return e;
 	if (!source_watch(b, &b->clients, EPOLLIN) || !source_watch(b, &b->backends, EPOLLIN) ||
@@ -80,7 +97,9 @@ static void door_close(struct baton_broker *b, struct source *door, const char *
 	if (door->fd < 0)
 		return;
 	site_path(&b->site, name, path);
-	unlink(path);
+	if (!door->lasting)
+		unlink(path);
+	source_ignore(b, door);
 	close(door->fd);
 	door->fd = -1;
 }
@@ -104,6 +123,10 @@ static void settings_take(struct baton_broker *b, const struct baton_broker_opti
 	b->clock = baton_clock_boot();
 	b->hello = o->hello.ns > 0 ? o->hello : baton_duration_ms(BATON_BROKER_HELLO_MS);
 	b->park = o->park.ns > 0 ? o->park : baton_duration_ms(BATON_BROKER_PARK_MS);
+	b->alive = o->alive;
+	b->arg = o->arg;
+	b->alive_every = o->alive_every;
+	b->alive_at = o->alive && o->alive_every.ns > 0 ? broker_now(b) : BATON_MONO_NEVER;
 	b->clients_max = o->clients_max > 0 ? o->clients_max : BATON_BROKER_CLIENTS_MAX;
 }
 
@@ -124,11 +147,14 @@ static void parts_init(struct baton_broker *b)
 	links_init(&b->asking);
 	links_init(&b->writing);
 	links_init(&b->channels);
+	links_init(&b->mains);
+	links_init(&b->commands);
 	links_init(&b->dead);
 	b->lock = -1;
 	b->epoll = -1;
 	b->reserve = -1;
 	arena_init(&b->arena, b->alloc);
+	arena_init(&b->kept, b->alloc);
 }
 
 static enum baton_err lanes_open(struct baton_broker *b, const struct baton_broker_options *o)
@@ -169,6 +195,8 @@ enum baton_err baton_broker_open(const struct baton_broker_options *options,
 		e = site_check(&b->site, true);
 	if (e == BATON_OK)
 		e = baton_id_random(&b->seed);
+	if (e == BATON_OK && options->services)
+		e = children_define(b, options->services);
 	if (e == BATON_OK)
 		e = passings_init(b, pending, ack_ms);
 	if (e == BATON_OK)
@@ -178,7 +206,9 @@ enum baton_err baton_broker_open(const struct baton_broker_options *options,
 	if (e == BATON_OK && options->where)
 		e = lanes_open(b, options);
 	if (e == BATON_OK)
-		e = doors_open(b);
+		e = doors_open(b, options);
+	if (e == BATON_OK)
+		e = listeners_open(b, options->listeners, options->listeners_count);
 	if (e != BATON_OK)
 		return e;
 	*ret = TAKE(b);
@@ -203,16 +233,19 @@ void baton_broker_close(struct baton_broker *broker)
 		return;
 	door_close(b, &b->clients, SITE_CLIENTS);
 	door_close(b, &b->backends, SITE_BACKENDS);
+	listeners_close(b);
 	list_end(b, &b->waiting);
 	locator_close(b->locator);
 	list_end(b, &b->parked);
 	list_end(b, &b->asking);
 	list_end(b, &b->writing);
 	list_end(b, &b->channels);
+	children_done(b);
 	dead_free(b);
 	passings_done(b);
 	services_done(b);
 	arena_done(&b->arena);
+	arena_done(&b->kept);
 	fd_closep(&b->stop.fd);
 	fd_closep(&b->reserve);
 	fd_closep(&b->epoll);
@@ -242,12 +275,24 @@ static void turn_away_all(struct baton_broker *b, struct links *list)
 		             "the broker ends", baton_duration_ms(1000));
 }
 
+/* Who watches over it hears that it lives. */
+static void life_show(struct baton_broker *b)
+{
+	if (!b->alive)
+		return;
+	b->alive(b->arg);
+	if (b->alive_every.ns > 0)
+		b->alive_at = baton_mono_add(broker_now(b), b->alive_every);
+}
+
 static void stop(struct baton_broker *b)
 {
 	b->stopping = true;
+	life_show(b);
 	source_ignore(b, &b->stop);
 	door_close(b, &b->clients, SITE_CLIENTS);
 	door_close(b, &b->backends, SITE_BACKENDS);
+	listeners_close(b);
 	turn_away_all(b, &b->parked);
 	turn_away_all(b, &b->asking);
 	for (struct links *l = b->waiting.next, *next; l != &b->waiting; l = next) {
@@ -280,6 +325,8 @@ static int patience_ms(const struct baton_broker *b)
 	until = earlier(until, first_until(&b->writing));
 	until = earlier(until, first_until(&b->asking));
 	until = earlier(until, acks_next(&b->acks));
+	until = earlier(until, b->alive_at);
+	until = earlier(until, children_next(b));
 	if (b->paused)
 		until = earlier(until, b->paused_until);
 	if (until.ns == INT64_MAX)
@@ -318,6 +365,9 @@ static void timers_run(struct baton_broker *b)
 	silent_end(b, &b->writing, now);
 	kept_end(b, &b->parked, WIRE_SERVICE_UNKNOWN, "the service has no backend now", now);
 	kept_end(b, &b->asking, WIRE_INTERNAL, "the store does not say where the lane is", now);
+	if (!baton_mono_live(b->alive_at, now))
+		life_show(b);
+	children_timers(b, now);
 	if (b->paused && !baton_mono_live(b->paused_until, now) && !b->stopping) {
 		pressure_resume(&b->pressure);
 		doors_pause(b, false);
@@ -335,6 +385,7 @@ static void event_take(struct baton_broker *b, const struct epoll_event *event)
 		break;
 	case SOURCE_CLIENTS:
 	case SOURCE_BACKENDS:
+	case SOURCE_LISTENER:
 		doors_event(b, s);
 		break;
 	case SOURCE_LOCATOR:
@@ -345,6 +396,9 @@ static void event_take(struct baton_broker *b, const struct epoll_event *event)
 		break;
 	case SOURCE_CHANNEL:
 		channels_event(b, LINKS_OF(s, struct channel, source));
+		break;
+	case SOURCE_CHILD:
+		children_event(b, LINKS_OF(s, struct child, source));
 		break;
 	}
 }

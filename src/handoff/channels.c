@@ -74,6 +74,8 @@ void channels_end(struct baton_broker *b, struct channel *channel, enum fallback
 	links_remove(&channel->of_service);
 	b->channels_count--;
 	source_end(b, &channel->source);
+	if (channel->service)
+		children_lost(b, channel->service, reason != FALLBACK_INTEGRITY_MISMATCH);
 }
 
 static void answer(struct baton_broker *b, struct channel *c, bool accepted, const char *detail)
@@ -123,6 +125,7 @@ static void registration(struct baton_broker *b, struct channel *c, const struct
 	          baton_field_str("service", r->service),
 	          baton_field_uint("generation", r->generation),
 	          baton_field_str("endpoint", r->endpoint), baton_field_int("pid", c->who.pid));
+	children_registered(b, service);
 	answer(b, c, true, "");
 	if (c->source.fd >= 0)
 		peers_unpark(b, service);

@@ -18,6 +18,7 @@ void doors_pause(struct baton_broker *b, bool pause)
 		b->paused_until = baton_mono_add(broker_now(b), baton_duration_ms(PAUSE_MS));
 	source_change(b, &b->clients, pause ? 0 : EPOLLIN);
 	source_change(b, &b->backends, pause ? 0 : EPOLLIN);
+	listeners_pause(b, pause);
 }
 
 /* Nobody can be accepted: one is told so through the descriptor that is kept for it. */
@@ -62,6 +63,8 @@ void doors_event(struct baton_broker *b, struct source *source)
 		pressure_accepted(&b->pressure, fds_used(b));
 		if (source->kind == SOURCE_CLIENTS)
 			peers_add(b, fd);
+		else if (source->kind == SOURCE_LISTENER)
+			peers_add_plain(b, fd, LINKS_OF(source, struct listener, source));
 		else
 			channels_add(b, fd);
 	}

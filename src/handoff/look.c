@@ -80,6 +80,11 @@ static struct baton_broker_backend backend_of(const struct wire_backend *w)
 		.granted = w->granted,
 		.failed = w->failed,
 		.retry_after = baton_duration_ms((int64_t)w->retry_after_ms),
+		.command = (w->capabilities & WIRE_IS_COMMAND) != 0,
+		.fd3 = (w->capabilities & WIRE_IS_FD3) != 0,
+		.state = (enum baton_broker_service_state)w->state,
+		.starts = w->starts,
+		.commands = w->commands,
 	};
 }
 

@@ -183,18 +183,24 @@ enum packet_got packet_receive(int channel, char *room, struct arena *arena, str
 	return PACKET_STRANGE;
 }
 
+enum packet_got bytes_send(int fd, struct baton_str bytes)
+{
+	ssize_t n;
+	do
+		n = send(fd, bytes.ptr, bytes.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	if (n >= 0 && (size_t)n < bytes.len)
+		return PACKET_NOT_NOW;
+	return sent(n);
+}
+
 enum packet_got frame_send(int fd, const struct wire_envelope *envelope)
 {
 	AUTO(buf_done) struct buf frame;
-	ssize_t n;
 	buf_init(&frame, baton_alloc_libc(), WIRE_FRAME_MAX);
 	if (wire_frame_encode(envelope, &frame) != BATON_OK)
 		return PACKET_FAILED;
-	do
-		n = send(fd, frame.data, frame.len, MSG_DONTWAIT | MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
+	enum packet_got got = bytes_send(fd, buf_str(&frame));
 	explicit_bzero(frame.data, frame.len);
-	if (n >= 0 && (size_t)n < frame.len)
-		return PACKET_NOT_NOW;
-	return sent(n);
+	return got;
 }

@@ -36,7 +36,9 @@ struct packet {
  * there is no descriptor to be closed. */
 enum packet_got packet_receive(int channel, char *room, struct arena *arena, struct packet *ret);
 
-/* Sends a frame on a stream. Never waits: it has to fit into what the kernel takes at once. */
+/* Sends bytes, or a frame, on a stream. Never waits: it has to fit into what the kernel takes at
+ * once. */
+enum packet_got bytes_send(int fd, struct baton_str bytes);
 enum packet_got frame_send(int fd, const struct wire_envelope *envelope);
 
 #endif

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/cleanup.h"
 #include "base/fail.h"
 #include "base/mem.h"
 #include "handoff/packet.h"
@@ -56,7 +57,8 @@ static void passing_end(struct baton_broker *b, struct passing *p)
 {
 	uint32_t place = (uint32_t)(p - b->passings);
 	chains_remove(&b->by_connection, p->connection, place);
-	close(p->fd);
+	if (p->fd >= 0)
+		close(p->fd);
 	p->channel->pending--;
 	b->passings_count--;
 	explicit_bzero(p, sizeof *p);
@@ -72,7 +74,8 @@ static void passing_revoke(struct baton_broker *b, struct passing *p, enum passi
 	if (!passing_next(&p->state, event))
 		return;
 	acks_abandon(&b->acks, &p->token, NULL);
-	shutdown(p->fd, SHUT_RDWR);
+	if (p->fd >= 0)
+		shutdown(p->fd, SHUT_RDWR);
 	b->reasons[reason]++;
 	channel->failed++;
 	fallback_failed(&channel->attempts, broker_now(b));
@@ -149,7 +152,7 @@ static enum fallback_reason reason_of(enum packet_got got)
 	return FALLBACK_ACK_TIMEOUT;
 }
 
-void passings_offer(struct baton_broker *b, struct peer *peer, struct channel *channel,
+bool passings_offer(struct baton_broker *b, struct peer *peer, struct channel *channel,
                     const struct wire_hello *hello, const struct token *token)
 {
 	const struct site_peer who = peer->who;
@@ -171,10 +174,14 @@ void passings_offer(struct baton_broker *b, struct peer *peer, struct channel *c
 	};
 	enum packet_got got =
 		e == BATON_OK ? packet_send(channel->source.fd, &offer, p->fd) : PACKET_FAILED;
-	if (got == PACKET_DONE)
+	if (got == PACKET_DONE) {
 		b->counts[COUNT_OFFERED]++;
-	else
-		passing_revoke(b, p, PASSING_BROKEN, reason_of(got));
+		return true;
+	}
+	if (peer->listener)
+		peer->source.fd = fd_take(&p->fd);
+	passing_revoke(b, p, PASSING_BROKEN, reason_of(got));
+	return !peer->listener;
 }
 
 /* What the registry says to a token that was right. */

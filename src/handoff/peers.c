@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "handoff/packet.h"
+#include "handoff/peek.h"
 #include "handoff/state.h"
 #include "wire/admin.h"
 #include "wire/envelope.h"
@@ -20,12 +21,12 @@ void peers_end(struct baton_broker *b, struct peer *peer)
 	source_end(b, &peer->source);
 }
 
-void peers_add(struct baton_broker *b, int fd)
+static struct peer *peer_new(struct baton_broker *b, int fd)
 {
 	struct peer *peer = mem_new(b->alloc, 1, sizeof *peer);
 	if (!peer) {
 		close(fd);
-		return;
+		return NULL;
 	}
 	peer->source = (struct source){.kind = SOURCE_PEER, .fd = fd};
 	peer->connection = ++b->connections;
@@ -35,8 +36,16 @@ void peers_add(struct baton_broker *b, int fd)
 	buf_init(&peer->out, b->alloc, WIRE_FRAME_MAX);
 	b->counts[COUNT_CLIENTS]++;
 	b->peers_count++;
+	return peer;
+}
+
+void peers_add(struct baton_broker *b, int fd)
+{
+	struct peer *peer = peer_new(b, fd);
+	if (!peer)
+		return;
 	bool known = site_peer(fd, &peer->who) == BATON_OK;
-	if (!known || peer->who.uid != geteuid()) {
+	if (!known || (peers_is_stranger(peer) && !b->strangers)) {
 		peers_refuse(b, peer, WIRE_PEER_REJECTED, "this broker serves another user",
 		             (struct baton_duration){0});
 	} else if (b->peers_count > b->clients_max) {
@@ -47,6 +56,33 @@ void peers_add(struct baton_broker *b, int fd)
 	} else {
 		links_append(&b->waiting, &peer->source.links);
 	}
+}
+
+void peers_add_plain(struct baton_broker *b, int fd, const struct listener *listener)
+{
+	struct peer *peer = peer_new(b, fd);
+	if (!peer)
+		return;
+	b->counts[COUNT_PLAIN]++;
+	peer->listener = listener;
+	peer->who = (struct site_peer){0, UINT32_MAX, UINT32_MAX};
+	bool asked = listener->names_count > 0;
+	uint32_t events = asked ? EPOLLIN | EPOLLRDHUP | EPOLLET : 0;
+	if (b->peers_count > b->clients_max || !source_watch(b, &peer->source, events)) {
+		b->counts[COUNT_REFUSED]++;
+		peers_end(b, peer);
+		return;
+	}
+	links_append(&b->waiting, &peer->source.links);
+	if (asked)
+		return;
+	peer->service = listener->others;
+	routes_plain(b, peer);
+}
+
+bool peers_is_stranger(const struct peer *peer)
+{
+	return !peer->listener && peer->who.uid != geteuid();
 }
 
 static void refusal_send(struct baton_broker *b, int fd, enum wire_code code, const char *reason,
@@ -78,7 +114,11 @@ static void refusal_send(struct baton_broker *b, int fd, enum wire_code code, co
 void peers_refuse(struct baton_broker *b, struct peer *peer, enum wire_code code,
                   const char *reason, struct baton_duration retry_after)
 {
-	refusal_send(b, peer->source.fd, code, reason, retry_after);
+	/* Who does not speak the protocol sees the end of the connection. */
+	if (peer->listener)
+		b->counts[COUNT_REFUSED]++;
+	else
+		refusal_send(b, peer->source.fd, code, reason, retry_after);
 	peers_end(b, peer);
 }
 
@@ -166,6 +206,11 @@ static void frame_take(struct baton_broker *b, struct peer *peer)
 		nonsense(b, peer);
 		return;
 	}
+	if (envelope.protocol != WIRE_HELLO && peers_is_stranger(peer)) {
+		peers_refuse(b, peer, WIRE_PEER_REJECTED, "this broker serves another user",
+		             (struct baton_duration){0});
+		return;
+	}
 	switch (envelope.protocol) {
 	case WIRE_HELLO:
 		if (wire_hello_decode(envelope.payload, &b->arena, &hello) == BATON_OK)
@@ -210,9 +255,40 @@ static void frame_read(struct baton_broker *b, struct peer *peer)
 	frame_take(b, peer);
 }
 
+/* Looks at what there is without taking it: whoever gets the connection finds all of it. */
+static void plain_look(struct baton_broker *b, struct peer *peer, uint32_t events)
+{
+	char name[PEEK_NAME_MAX + 1];
+	bool over = (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+	ssize_t n = recv(peer->source.fd, b->room, PEEK_MAX, MSG_PEEK | MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR) && !over)
+		return;
+	if (n <= 0) {
+		peers_end(b, peer);
+		return;
+	}
+	enum peek_verdict verdict = peek_name((struct baton_str){b->room, (size_t)n}, name);
+	if (verdict == PEEK_MORE && !over)
+		return;
+	peer->service =
+		verdict == PEEK_MORE
+			? NULL
+			: listeners_service(peer->listener, verdict == PEEK_NAME ? name : NULL);
+	if (peer->service)
+		routes_plain(b, peer);
+	else
+		nonsense(b, peer);
+}
+
 void peers_event(struct baton_broker *b, struct peer *peer, uint32_t events)
 {
-	if (peer->out.len > 0)
+	if (peer->listener && !peer->service)
+		plain_look(b, peer, events);
+	else if (peer->listener && (events & (EPOLLHUP | EPOLLERR)))
+		peers_end(b, peer);
+	else if (peer->listener)
+		return;
+	else if (peer->out.len > 0)
 		answer_go_on(b, peer);
 	else if (!wire_reader_whole(&peer->reader))
 		frame_read(b, peer);
@@ -230,17 +306,42 @@ static bool hello_again(struct baton_broker *b, const struct peer *peer, struct 
 	       wire_hello_decode(envelope.payload, &b->arena, ret) == BATON_OK;
 }
 
+static struct peer *parked_find(const struct baton_broker *b, const struct service *service)
+{
+	for (struct links *l = b->parked.next; l != &b->parked; l = l->next) {
+		struct peer *peer = LINKS_OF(l, struct peer, source.links);
+		if (peer->service == service)
+			return peer;
+	}
+	return NULL;
+}
+
+bool peers_wait_for(const struct baton_broker *b, const struct service *service)
+{
+	return parked_find(b, service) != NULL;
+}
+
+void peers_disappoint(struct baton_broker *b, const struct service *service, const char *reason,
+                      struct baton_duration retry_after)
+{
+	struct peer *peer;
+	while ((peer = parked_find(b, service)) != NULL)
+		peers_refuse(b, peer, WIRE_SPAWN_FAILED, reason, retry_after);
+}
+
 void peers_unpark(struct baton_broker *b, const struct service *service)
 {
-	struct links *next;
-	for (struct links *l = b->parked.next; l != &b->parked; l = next) {
-		struct peer *peer = LINKS_OF(l, struct peer, source.links);
+	struct peer *peer;
+	/* Each round ends one of them, as it can be taken. */
+	while ((services_current(service) || children_have_room(service)) &&
+	       (peer = parked_find(b, service)) != NULL) {
 		struct wire_hello hello;
-		next = l->next;
-		if (!hello_again(b, peer, &hello))
-			peers_end(b, peer);
-		else if (baton_str_equal(hello.service, baton_str_z(service->name)))
+		if (peer->listener)
+			routes_plain(b, peer);
+		else if (hello_again(b, peer, &hello))
 			routes_take(b, peer, &hello);
+		else
+			peers_end(b, peer);
 	}
 }
 

@@ -28,10 +28,51 @@ static void latencies_fill(const struct baton_broker *b, struct wire_answer *a)
 	a->latency_p99_ns = (uint64_t)sorted[n * 99 / 100];
 }
 
+/* What the broker has to do with the service itself. */
+static void service_fill(const struct baton_broker *b, const struct service *s,
+                         struct wire_backend *w)
+{
+	struct baton_duration wait = starts_wait(&s->starts, broker_now(b));
+	if (!s->definition)
+		return;
+	w->starts = s->starts.count;
+	w->commands = s->commands;
+	if (s->commands > 0 || services_current(s))
+		w->state = WIRE_SERVICE_UP;
+	else if (s->main)
+		w->state = WIRE_SERVICE_STARTING;
+	else
+		w->state = wait.ns > 0 ? WIRE_SERVICE_GIVEN_UP : WIRE_SERVICE_DOWN;
+	if (w->state == WIRE_SERVICE_GIVEN_UP)
+		w->retry_after_ms = (uint64_t)((wait.ns + 999999) / 1000000);
+}
+
+/* A service that has no backend now. */
+static struct wire_backend absent_of(const struct baton_broker *b, const struct service *s)
+{
+	struct wire_backend w = {
+		.service = baton_str_z(s->name),
+		.pid = s->main ? (uint32_t)s->main->pid : 0,
+	};
+	switch (s->definition->takes) {
+	case TAKES_HANDOFF:
+		w.capabilities = WIRE_TAKES_CONNECTIONS;
+		break;
+	case TAKES_FD3:
+		w.capabilities = WIRE_IS_COMMAND | WIRE_IS_FD3;
+		break;
+	case TAKES_STDIO:
+		w.capabilities = WIRE_IS_COMMAND;
+		break;
+	}
+	service_fill(b, s, &w);
+	return w;
+}
+
 static struct wire_backend backend_of(const struct baton_broker *b, const struct channel *c)
 {
 	struct baton_duration wait = fallback_wait(&c->attempts, broker_now(b));
-	return (struct wire_backend){
+	struct wire_backend w = {
 		.service = baton_str_z(c->service->name),
 		.generation = c->generation,
 		.pid = (uint32_t)c->who.pid,
@@ -44,6 +85,8 @@ static struct wire_backend backend_of(const struct baton_broker *b, const struct
 		.retry_after_ms = (uint64_t)((wait.ns + 999999) / 1000000),
 		.current = services_current(c->service) == c,
 	};
+	service_fill(b, c->service, &w);
+	return w;
 }
 
 static int by_service(const void *x, const void *y)
@@ -61,12 +104,18 @@ static int by_service(const void *x, const void *y)
 
 static bool backends_fill(struct baton_broker *b, struct wire_answer *a)
 {
-	struct wire_backend *all = arena_take(&b->arena, b->channels_count + 1, sizeof *all);
+	size_t max = b->channels_count + b->definitions_count;
+	struct wire_backend *all = arena_take(&b->arena, max + 1, sizeof *all);
 	size_t n = 0;
 	if (!all)
 		return false;
 	for (struct links *l = b->channels.next; l != &b->channels; l = l->next)
 		all[n++] = backend_of(b, LINKS_OF(l, struct channel, source.links));
+	for (size_t i = 0; i < b->definitions_count; i++) {
+		const struct service *s = services_find(b, baton_str_z(b->definitions[i].name));
+		if (s && links_empty(&s->channels))
+			all[n++] = absent_of(b, s);
+	}
 	qsort(all, n, sizeof *all, by_service);
 	a->backends = all;
 	a->backends_count = n;
@@ -76,11 +125,14 @@ static bool backends_fill(struct baton_broker *b, struct wire_answer *a)
 static bool counters_fill(struct baton_broker *b, struct wire_answer *a)
 {
 	static const char *const names[COUNTS] = {
-		[COUNT_CLIENTS] = "clients",           [COUNT_OFFERED] = "offered",
-		[COUNT_GRANTED] = "granted",           [COUNT_RECONNECTED] = "reconnected",
-		[COUNT_REFUSED] = "refused",           [COUNT_SILENT] = "silent",
-		[COUNT_NONSENSE] = "nonsense",         [COUNT_STRAY] = "stray acks",
-		[COUNT_WRONG_TOKENS] = "wrong tokens", [COUNT_BROKEN] = "broken backends",
+		[COUNT_CLIENTS] = "clients",         [COUNT_PLAIN] = "plain clients",
+
+		[COUNT_OFFERED] = "offered",         [COUNT_GRANTED] = "granted",
+		[COUNT_RECONNECTED] = "reconnected", [COUNT_REFUSED] = "refused",
+		[COUNT_SILENT] = "silent",           [COUNT_NONSENSE] = "nonsense",
+		[COUNT_STRAY] = "stray acks",        [COUNT_WRONG_TOKENS] = "wrong tokens",
+		[COUNT_BROKEN] = "broken backends",  [COUNT_STARTS] = "starts",
+		[COUNT_FAILED] = "failed starts",    [COUNT_COMMANDS] = "commands",
 	};
 	size_t max = COUNTS + FALLBACK_REASONS + 2;
 	struct wire_counter *all = arena_take(&b->arena, max, sizeof *all);

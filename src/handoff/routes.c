@@ -8,9 +8,8 @@
 #include "handoff/packet.h"
 #include "handoff/state.h"
 
-/* Tells the client where to reconnect and, with a token, that it may not have to. */
-static bool negotiated(struct baton_broker *b, const struct peer *peer, const char *endpoint,
-                       bool plain, const struct token *token)
+enum baton_err routes_negotiated(struct baton_broker *b, const struct peer *peer,
+                                 const struct route_news *news, struct buf *frame)
 {
 	AUTO(buf_done) struct buf payload;
 	buf_init(&payload, b->alloc, WIRE_HELLO_MAX);
@@ -20,20 +19,40 @@ static bool negotiated(struct baton_broker *b, const struct peer *peer, const ch
 			{
 				.protocol = WIRE_VERSION,
 				.daemon_version = baton_str_z(BATON_VERSION),
-				.backend_pipe = baton_str_z(endpoint),
-				.capabilities = (token ? WIRE_IS_HANDOFF : 0u) |
-	                                        (plain ? WIRE_PLAIN_ENDPOINT : 0u),
-				.token = token ? token_str(token) : (struct baton_str){NULL, 0},
+				.backend_pipe = baton_str_z(news->endpoint),
+				.capabilities = (news->handed ? WIRE_IS_HANDOFF : 0u) |
+	                                        (news->plain ? WIRE_PLAIN_ENDPOINT : 0u),
+				.token = news->token,
 				.connection_id = peer->connection,
 			},
 	};
-	if (wire_reply_encode(&reply, &payload) != BATON_OK)
-		return false;
+	enum baton_err e = wire_reply_encode(&reply, &payload);
+	if (e != BATON_OK)
+		return e;
 	const struct wire_envelope envelope = {.kind = WIRE_RESPONSE,
 	                                       .protocol = WIRE_HELLO,
 	                                       .payload = buf_str(&payload)};
-	bool sent = frame_send(peer->source.fd, &envelope) == PACKET_DONE;
+	e = wire_frame_encode(&envelope, frame);
 	explicit_bzero(payload.data, payload.len);
+	return e;
+}
+
+/* Tells the client where to reconnect and, with a token, that it may not have to. */
+static bool negotiated(struct baton_broker *b, const struct peer *peer, const char *endpoint,
+                       bool plain, const struct token *token)
+{
+	AUTO(buf_done) struct buf frame;
+	const struct route_news news = {
+		.endpoint = endpoint,
+		.plain = plain,
+		.handed = token != NULL,
+		.token = token ? token_str(token) : (struct baton_str){NULL, 0},
+	};
+	buf_init(&frame, b->alloc, WIRE_HELLO_MAX);
+	bool sent = routes_negotiated(b, peer, &news, &frame) == BATON_OK &&
+	            bytes_send(peer->source.fd, buf_str(&frame)) == PACKET_DONE;
+	if (frame.data)
+		explicit_bzero(frame.data, frame.len);
 	return sent;
 }
 
@@ -102,7 +121,8 @@ static void keep(struct baton_broker *b, struct peer *peer, struct links *list)
 	links_remove(&peer->source.links);
 	links_append(list, &peer->source.links);
 	peer->until = baton_mono_add(broker_now(b), b->park);
-	if (!source_change(b, &peer->source, 0))
+	/* One that could not be offered is no longer there. */
+	if (!source_change(b, &peer->source, 0) && !source_watch(b, &peer->source, 0))
 		peers_end(b, peer);
 }
 
@@ -154,12 +174,151 @@ void routes_place(struct baton_broker *b, struct peer *peer, const struct wire_h
 		send_away(b, peer, hello, answer->place.endpoint);
 }
 
-void routes_take(struct baton_broker *b, struct peer *peer, const struct wire_hello *hello)
+/* What a client gets before the connection is a command's, which knows nothing of it. */
+static enum baton_err preface(struct baton_broker *b, const struct peer *peer,
+                              const struct wire_hello *hello, struct buf *out)
+{
+	AUTO(buf_done) struct buf payload;
+	const struct route_news news = {.endpoint = "", .handed = true};
+	const struct wire_handoff welcome = {.kind = WIRE_WELCOME,
+	                                     .is.welcome = {peer->connection}};
+	buf_init(&payload, b->alloc, WIRE_HELLO_MAX);
+	enum baton_err e = routes_negotiated(b, peer, &news, out);
+	if (e != BATON_OK || !(hello->capabilities & WIRE_WANTS_WELCOME))
+		return e;
+	e = wire_handoff_encode(&welcome, &payload);
+	const struct wire_envelope envelope = {.kind = WIRE_EVENT,
+	                                       .protocol = WIRE_HANDOFF,
+	                                       .payload = buf_str(&payload)};
+	return e == BATON_OK ? wire_frame_encode(&envelope, out) : e;
+}
+
+/* Runs a command for a connection that came to a listener. */
+static void run_plain(struct baton_broker *b, struct peer *peer)
+{
+	if (children_run(b, peer->service, peer, (struct baton_str){NULL, 0}) == BATON_OK)
+		peers_end(b, peer);
+	else
+		peers_refuse(b, peer, WIRE_SPAWN_FAILED, "", (struct baton_duration){0});
+}
+
+/* Offers the connection to one backend after the other, until one may have it. False: none has. */
+static bool offer_plain(struct baton_broker *b, struct peer *peer)
+{
+	const struct wire_hello hello = {
+		.min_protocol = WIRE_VERSION,
+		.max_protocol = WIRE_VERSION,
+		.service = baton_str_z(peer->service->name),
+		.capabilities = WIRE_ACCEPTS_HANDOFF | WIRE_CANNOT_RECONNECT,
+	};
+	struct channel *channel = services_current(peer->service);
+	bool offered = false;
+	for (; channel && !offered; channel = services_older(peer->service, channel)) {
+		struct token token;
+		const struct token_binding binding = {baton_str_z(channel->service->name),
+		                                      channel->generation, peer->connection};
+		enum fallback_reason reason = reason_against(b, &hello, channel);
+		if (reason == FALLBACK_NONE &&
+		    tokens_issue(&b->tokens, &binding, broker_now(b), &token) != BATON_OK)
+			reason = FALLBACK_FD_PRESSURE;
+		if (reason != FALLBACK_NONE) {
+			b->reasons[reason]++;
+			continue;
+		}
+		offered = passings_offer(b, peer, channel, &hello, &token);
+		token_wipe(&token);
+	}
+	return offered;
+}
+
+void routes_plain(struct baton_broker *b, struct peer *peer)
+{
+	struct service *service = peer->service;
+	struct baton_duration retry_after;
+	service->used = broker_now(b);
+	if (services_current(service)) {
+		if (offer_plain(b, peer))
+			peers_end(b, peer);
+		else
+			peers_refuse(b, peer, WIRE_INTERNAL, "", (struct baton_duration){0});
+	} else if (children_have_room(service)) {
+		run_plain(b, peer);
+	} else if (children_want(b, service, &retry_after) == BATON_OK) {
+		keep(b, peer, &b->parked);
+	} else {
+		peers_refuse(b, peer, WIRE_SPAWN_FAILED, "", retry_after);
+	}
+}
+
+/* Runs a command for the connection, and leaves it alone from then on. */
+static void run_command(struct baton_broker *b, struct peer *peer, const struct wire_hello *hello,
+                        struct service *service)
+{
+	AUTO(buf_done) struct buf first;
+	buf_init(&first, b->alloc, WIRE_HELLO_MAX);
+	if (!(hello->capabilities & WIRE_ACCEPTS_HANDOFF)) {
+		b->reasons[FALLBACK_CLIENT_UNSUPPORTED]++;
+		peers_refuse(b, peer, WIRE_INTERNAL, fallback_name(FALLBACK_CLIENT_UNSUPPORTED),
+		             (struct baton_duration){0});
+		return;
+	}
+	enum baton_err e = preface(b, peer, hello, &first);
+	if (e == BATON_OK)
+		e = children_run(b, service, peer, buf_str(&first));
+	if (e == BATON_OK)
+		peers_end(b, peer);
+	else
+		peers_refuse(b, peer, WIRE_SPAWN_FAILED, baton_err_detail(),
+		             baton_duration_ms(1000));
+}
+
+/* The service has no backend now. */
+static void await_backend(struct baton_broker *b, struct peer *peer, const struct wire_hello *hello,
+                          struct service *service)
+{
+	struct baton_duration retry_after = {0};
+	if (children_have_room(service)) {
+		run_command(b, peer, hello, service);
+		return;
+	}
+	if (children_want(b, service, &retry_after) != BATON_OK) {
+		peers_refuse(b, peer, WIRE_SPAWN_FAILED, baton_err_detail(), retry_after);
+		return;
+	}
+	peer->service = service;
+	keep(b, peer, &b->parked);
+}
+
+/* Whether the client may have that service; else it is told why not. */
+static bool is_let_in(struct baton_broker *b, struct peer *peer, const struct wire_hello *hello,
+                      const struct service *service)
 {
 	const struct baton_duration never = {0};
+	const struct definition *d = service ? service->definition : NULL;
+	if (peers_is_stranger(peer) && !(d && definition_allows(d, peer->who.uid))) {
+		peers_refuse(b, peer, WIRE_PEER_REJECTED, "this broker serves another user", never);
+		return false;
+	}
+	if (!service && hello->lane.len == 0) {
+		peers_refuse(b, peer, WIRE_SERVICE_UNKNOWN,
+		             "there is no such service; 'baton services' has those there are",
+		             never);
+		return false;
+	}
+	if (d && d->version[0] != '\0' && hello->wanted_version.len > 0 &&
+	    !baton_str_equal(hello->wanted_version, baton_str_z(d->version))) {
+		peers_refuse(b, peer, WIRE_VERSION_BLOCKED,
+		             "the service has another version than the one that is wanted", never);
+		return false;
+	}
+	return true;
+}
+
+void routes_take(struct baton_broker *b, struct peer *peer, const struct wire_hello *hello)
+{
 	if (hello->min_protocol > WIRE_VERSION || hello->max_protocol < WIRE_VERSION) {
 		peers_refuse(b, peer, WIRE_VERSION_UNSUPPORTED, "this broker speaks protocol 1",
-		             never);
+		             (struct baton_duration){0});
 		return;
 	}
 	if (b->stopping) {
@@ -167,20 +326,17 @@ void routes_take(struct baton_broker *b, struct peer *peer, const struct wire_he
 		             baton_duration_ms(1000));
 		return;
 	}
+	struct service *service = hello->service.len > 0 ? services_find(b, hello->service) : NULL;
+	if (!is_let_in(b, peer, hello, service))
+		return;
 	if (hello->lane.len > 0) {
 		seek_lane(b, peer, hello);
 		return;
 	}
-	const struct service *service = services_find(b, hello->service);
-	if (!service) {
-		peers_refuse(b, peer, WIRE_SERVICE_UNKNOWN,
-		             "there is no such service; 'baton services' has those there are",
-		             never);
-		return;
-	}
 	struct channel *channel = services_current(service);
+	service->used = broker_now(b);
 	if (channel)
 		hand_over(b, peer, hello, channel);
 	else
-		keep(b, peer, &b->parked);
+		await_backend(b, peer, hello, service);
 }

@@ -40,15 +40,21 @@ enum baton_err services_make(struct baton_broker *b, struct baton_str name, stru
 	return BATON_OK;
 }
 
-struct channel *services_current(const struct service *service)
+struct channel *services_older(const struct service *service, const struct channel *than)
 {
 	struct channel *best = NULL;
 	for (struct links *l = service->channels.next; l != &service->channels; l = l->next) {
 		struct channel *c = LINKS_OF(l, struct channel, of_service);
-		if (!best || c->generation > best->generation)
+		if (!c->leaving && (!than || c->generation < than->generation) &&
+		    (!best || c->generation > best->generation))
 			best = c;
 	}
 	return best;
+}
+
+struct channel *services_current(const struct service *service)
+{
+	return services_older(service, NULL);
 }
 
 struct channel *services_owned(struct baton_broker *b, const char *owner, struct baton_str service)

@@ -182,6 +182,30 @@ enum baton_err site_listen(const char *path, int type, int *ret_fd)
 	return BATON_OK;
 }
 
+static bool socket_is(int fd, int option, int value)
+{
+	int is;
+	socklen_t len = sizeof is;
+	return getsockopt(fd, SOL_SOCKET, option, &is, &len) == 0 && is == value;
+}
+
+enum baton_err site_adopt(const char *path, int type, int fd)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNSPEC};
+	socklen_t len = sizeof address;
+	if (!socket_is(fd, SO_TYPE, type) || !socket_is(fd, SO_ACCEPTCONN, 1))
+		return fail(BATON_INVALID, "descriptor %d is no socket that listens, of type %s",
+		            fd, type == SOCK_STREAM ? "stream" : "seqpacket");
+	if (getsockname(fd, (struct sockaddr *)&address, &len) != 0)
+		return fail_errno(errno, "the kernel does not say where a socket is");
+	if (address.sun_family != AF_UNIX ||
+	    strncmp(address.sun_path, path, sizeof address.sun_path) != 0)
+		return fail(BATON_INVALID, "the socket of descriptor %d is not at '%s'", fd, path);
+	if (fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 || fcntl(fd, F_SETFL, O_NONBLOCK) != 0)
+		return fail_errno(errno, "cannot change a socket");
+	return BATON_OK;
+}
+
 int site_accept(int listener)
 {
 	struct sockaddr_un address;

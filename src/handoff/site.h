@@ -43,6 +43,11 @@ enum baton_err site_lock(const struct site *site, int *ret_fd);
  * BATON_BUSY: somebody does. BATON_INVALID: it is something else. BATON_SYSTEM. */
 enum baton_err site_listen(const char *path, int type, int *ret_fd);
 
+/* Takes a socket at that path that listens already; the caller closes it in any case.
+ *
+ * BATON_INVALID: it is none of that type, does not listen, or is somewhere else. BATON_SYSTEM. */
+enum baton_err site_adopt(const char *path, int type, int fd);
+
 /* Removes a socket at which nobody listens. False: somebody does. */
 bool site_sweep(const char *path);
 

@@ -14,12 +14,14 @@
 #include "base/buf.h"
 #include "handoff/acks.h"
 #include "handoff/chains.h"
+#include "handoff/definition.h"
 #include "handoff/fallback.h"
 #include "handoff/grant.h"
 #include "handoff/links.h"
 #include "handoff/locator.h"
 #include "handoff/pressure.h"
 #include "handoff/site.h"
+#include "handoff/starts.h"
 #include "handoff/tokens.h"
 #include "wire/frame.h"
 #include "wire/handoff.h"
@@ -37,15 +39,35 @@ enum source_kind {
 	SOURCE_STOP = 1,
 	SOURCE_CLIENTS,  /* the socket at which clients arrive  */
 	SOURCE_BACKENDS, /* the socket at which backends arrive */
+	SOURCE_LISTENER, /* a socket of TCP for clients that know nothing of Baton */
 	SOURCE_LOCATOR,  /* where lanes are */
 	SOURCE_PEER,
-	SOURCE_CHANNEL
+	SOURCE_CHANNEL,
+	SOURCE_CHILD /* a process that was started; its descriptor is a pidfd */
 };
 
 struct source {
 	enum source_kind kind;
 	int fd;             /* -1: closed                                                  */
+	bool lasting;       /* somebody else has opened it, and goes on with it            */
 	struct links links; /* in one of the broker's lists, or in that of what is to be freed */
+};
+
+#define LISTENERS_MAX 64
+#define LISTENER_NAMES_MAX 64
+
+struct listener_name {
+	const char *name;
+	struct service *service;
+};
+
+/* Where clients come that know nothing of Baton. */
+struct listener {
+	struct source source;
+	const char *address;
+	struct service *others; /* of those without one of the names; NULL: they are turned away */
+	struct listener_name names[LISTENER_NAMES_MAX];
+	size_t names_count; /* 0: nobody is asked for a name */
 };
 
 /* A client that has not been answered. */
@@ -55,6 +77,8 @@ struct peer {
 	struct site_peer who;
 	struct baton_mono until;
 	uint64_t connection;
+	const struct listener *listener; /* where it came; NULL: it speaks the protocol */
+	struct service *service;         /* which it wants, once that is known          */
 	struct buf out; /* what a question was answered, and how much of it is sent */
 	size_t out_sent;
 };
@@ -63,6 +87,27 @@ struct service {
 	struct service *next; /* in its bucket */
 	char name[BATON_SERVICE_MAX + 1];
 	struct links channels;
+	const struct definition *definition; /* NULL: its backends register by themselves */
+	struct child *main;                  /* that registers, or will; NULL: none runs  */
+	uint32_t commands;                   /* that run for a connection each            */
+	struct starts starts;
+	struct baton_mono used; /* when it was last wanted */
+};
+
+enum child_state {
+	CHILD_STARTING = 1, /* it is to register until then              */
+	CHILD_UP,           /* it has                                    */
+	CHILD_STOPPING,     /* it is to end, and is killed by then       */
+	CHILD_COMMAND       /* it has one connection                     */
+};
+
+/* A process that the broker has started for a service. */
+struct child {
+	struct source source;
+	struct service *service;
+	int32_t pid;
+	enum child_state state;
+	struct baton_mono until;
 };
 
 /* A backend. */
@@ -82,6 +127,7 @@ struct channel {
 	uint64_t pending;
 	uint64_t granted;
 	uint64_t failed;
+	bool leaving; /* its process was told to end: it gets nothing else */
 };
 
 /* A connection that is on its way to a backend. */
@@ -97,6 +143,7 @@ struct passing {
 
 enum count {
 	COUNT_CLIENTS = 0,  /* accepted                                      */
+	COUNT_PLAIN,        /* of these, those that know nothing of Baton    */
 	COUNT_OFFERED,      /* connections that were offered                 */
 	COUNT_GRANTED,      /* and are the backend's                         */
 	COUNT_RECONNECTED,  /* clients that were told to reconnect at once   */
@@ -106,6 +153,9 @@ enum count {
 	COUNT_STRAY,        /* acknowledgements of what is not on its way    */
 	COUNT_WRONG_TOKENS, /* acknowledgements with a wrong token           */
 	COUNT_BROKEN,       /* backends that were cut off for what they said */
+	COUNT_STARTS,       /* of services                                   */
+	COUNT_FAILED,       /* starts after which nobody registered          */
+	COUNT_COMMANDS,     /* that were run for a connection each           */
 	COUNTS
 };
 
@@ -117,6 +167,10 @@ struct baton_broker {
 	struct baton_duration hello;
 	struct baton_duration park;
 	uint32_t clients_max;
+	void (*alive)(void *arg);
+	void *arg;
+	struct baton_duration alive_every;
+	struct baton_mono alive_at; /* when that is called next */
 
 	int lock;
 	int epoll;
@@ -136,9 +190,19 @@ struct baton_broker {
 	struct links asking;   /* peers that want a lane, the oldest first                  */
 	struct links writing;  /* peers that have not read their answer, the oldest first   */
 	struct links channels; /* that are registered */
+	struct links mains;    /* processes that have a service, or are to have it          */
+	struct links commands; /* processes that have a connection each                     */
 	struct links dead;     /* freed once no event can lead to them */
 	uint32_t peers_count;
 	uint32_t channels_count;
+
+	struct listener *listeners;
+	size_t listeners_count;
+
+	struct arena kept; /* what lives as long as the broker */
+	struct definition *definitions;
+	size_t definitions_count;
+	bool strangers; /* some services are for other users too */
 
 	struct baton_id seed;
 	struct service *services[SERVICE_BUCKETS];
@@ -188,8 +252,18 @@ void source_end(struct baton_broker *b, struct source *source);
 void doors_event(struct baton_broker *b, struct source *source);
 void doors_pause(struct baton_broker *b, bool pause);
 
+/* listeners.c: where clients come that know nothing of Baton. */
+enum baton_err listeners_open(struct baton_broker *b, const struct baton_broker_listener *all,
+                              size_t count);
+void listeners_close(struct baton_broker *b);
+void listeners_pause(struct baton_broker *b, bool pause);
+/* The service of those who ask for that name, which may be NULL; NULL: there is none. */
+struct service *listeners_service(const struct listener *l, const char *name);
+
 /* peers.c: what clients want. */
 void peers_add(struct baton_broker *b, int fd);
+/* One that came to a listener. */
+void peers_add_plain(struct baton_broker *b, int fd, const struct listener *listener);
 void peers_event(struct baton_broker *b, struct peer *peer, uint32_t events);
 void peers_refuse(struct baton_broker *b, struct peer *peer, enum wire_code code,
                   const char *reason, struct baton_duration retry_after);
@@ -198,13 +272,56 @@ void peers_turn_away(struct baton_broker *b, int fd);
 void peers_end(struct baton_broker *b, struct peer *peer);
 /* Says where lanes are to those who asked. */
 void peers_placed(struct baton_broker *b);
-/* Answers those who wait for that service. */
+/* Answers those who wait for that service, as long as it can take them. */
 void peers_unpark(struct baton_broker *b, const struct service *service);
+/* Whether somebody waits for it, and telling all of them that it is in vain. */
+bool peers_wait_for(const struct baton_broker *b, const struct service *service);
+void peers_disappoint(struct baton_broker *b, const struct service *service, const char *reason,
+                      struct baton_duration retry_after);
+/* Whether it is another user's, who is served only where a definition says so. */
+bool peers_is_stranger(const struct peer *peer);
 
 /* routes.c: what a client is answered. */
 void routes_take(struct baton_broker *b, struct peer *peer, const struct wire_hello *hello);
+/* For one that came to a listener, and whose service is known. */
+void routes_plain(struct baton_broker *b, struct peer *peer);
 void routes_place(struct baton_broker *b, struct peer *peer, const struct wire_hello *hello,
                   const struct locator_answer *answer);
+
+/* What a client is told before its connection is another process's. Appended to `frame`. */
+struct route_news {
+	const char *endpoint; /* where to reconnect */
+	bool plain;           /* who is there knows nothing of this protocol */
+	bool handed;          /* it is on its way, or there */
+	struct baton_str token;
+};
+enum baton_err routes_negotiated(struct baton_broker *b, const struct peer *peer,
+                                 const struct route_news *news, struct buf *frame);
+
+/* children.c: processes that the broker starts. */
+
+/* Reads the definitions of that folder. */
+enum baton_err children_define(struct baton_broker *b, const char *folder);
+/* Does what it takes that the service has a backend some time. BATON_OK: somebody is on the way.
+ * BATON_BUSY: not before *ret_retry_after, as the detail says. */
+enum baton_err children_want(struct baton_broker *b, struct service *service,
+                             struct baton_duration *ret_retry_after);
+/* Whether a command may be run for one more connection. */
+bool children_have_room(const struct service *service);
+/* Runs a command for the connection, which is the command's then; the peer stays. `first` is
+ * written to it before. Errors are those of spawn(). */
+enum baton_err children_run(struct baton_broker *b, struct service *service,
+                            const struct peer *peer, struct baton_str first);
+void children_event(struct baton_broker *b, struct child *child);
+/* A backend of the service has registered. */
+void children_registered(struct baton_broker *b, struct service *service);
+/* A backend of the service is gone: it has left, and may take its time to end; or it was cut off,
+ * and has to come back in the time that it has to start. */
+void children_lost(struct baton_broker *b, struct service *service, bool left);
+void children_timers(struct baton_broker *b, struct baton_mono now);
+struct baton_mono children_next(const struct baton_broker *b);
+/* Tells all services that were started to end, and forgets them. */
+void children_done(struct baton_broker *b);
 
 /* channels.c: backends. */
 void channels_add(struct baton_broker *b, int fd);
@@ -218,6 +335,8 @@ struct service *services_find(struct baton_broker *b, struct baton_str name);
 enum baton_err services_make(struct baton_broker *b, struct baton_str name, struct service **ret);
 /* The backend with the highest generation; NULL: there is none. */
 struct channel *services_current(const struct service *service);
+/* The next one after that one; NULL. */
+struct channel *services_older(const struct service *service, const struct channel *than);
 /* The youngest backend that speaks for the runner, of that service unless it is empty; NULL. */
 struct channel *services_owned(struct baton_broker *b, const char *owner, struct baton_str service);
 void services_done(struct baton_broker *b);
@@ -226,8 +345,9 @@ void services_done(struct baton_broker *b);
 enum baton_err passings_init(struct baton_broker *b, uint32_t max, int64_t ack_ms);
 void passings_done(struct baton_broker *b);
 /* Offers the connection of a peer to a backend, after the token was told to the client. From here
- * on it is not the peer's any more. */
-void passings_offer(struct baton_broker *b, struct peer *peer, struct channel *channel,
+ * on it is not the peer's any more. False: it is the peer's again, as it has come to a listener,
+ * and the backend has certainly not got it. */
+bool passings_offer(struct baton_broker *b, struct peer *peer, struct channel *channel,
                     const struct wire_hello *hello, const struct token *token);
 void passings_ack(struct baton_broker *b, struct channel *channel, const struct wire_ack *ack);
 /* Takes back those that were not acknowledged in time. */

@@ -20,6 +20,9 @@ static Baton__Wire__Backend backend_out(const struct wire_backend *b)
 	pb.failed = b->failed;
 	pb.retry_after_ms = b->retry_after_ms;
 	pb.current = b->current;
+	pb.state = (uint32_t)b->state;
+	pb.starts = b->starts;
+	pb.commands = b->commands;
 	return pb;
 }
 
@@ -98,6 +101,11 @@ static enum baton_err backend_in(const Baton__Wire__Backend *pb, struct wire_bac
 	ret->failed = pb->failed;
 	ret->retry_after_ms = pb->retry_after_ms;
 	ret->current = pb->current;
+	ret->starts = pb->starts;
+	ret->commands = pb->commands;
+	if (pb->state > WIRE_SERVICE_GIVEN_UP)
+		return fail(BATON_INVALID, "a service in a state %u that is not known", pb->state);
+	ret->state = (enum wire_service_state)pb->state;
 	enum baton_err e = pack_text("service", pb->service, WIRE_SERVICE_MAX, &ret->service);
 	if (e == BATON_OK)
 		e = pack_text("endpoint", pb->endpoint, WIRE_ENDPOINT_MAX, &ret->endpoint);

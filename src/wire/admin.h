@@ -15,6 +15,15 @@
 #define WIRE_BACKENDS_MAX 4096
 #define WIRE_COUNTERS_MAX 64
 
+/* Of a service that the broker starts itself. */
+enum wire_service_state {
+	WIRE_NOT_STARTED_HERE = 0,
+	WIRE_SERVICE_DOWN,
+	WIRE_SERVICE_STARTING,
+	WIRE_SERVICE_UP,
+	WIRE_SERVICE_GIVEN_UP
+};
+
 struct wire_backend {
 	struct baton_str service;
 	uint64_t generation;
@@ -27,6 +36,9 @@ struct wire_backend {
 	uint64_t failed;
 	uint64_t retry_after_ms;
 	bool current;
+	enum wire_service_state state;
+	uint64_t starts;
+	uint64_t commands;
 };
 
 struct wire_counter {

@@ -52,7 +52,9 @@ enum {
 	WIRE_TAKES_CONNECTIONS = 1 << 0, /* else its service is one to reconnect to */
 	WIRE_IS_REPEATABLE = 1 << 1,     /* no Grant is waited for */
 	WIRE_IS_ADOPTED = 1 << 2,        /* somebody else speaks for it */
-	WIRE_IS_PLAIN = 1 << 3           /* its endpoint knows nothing of this protocol */
+	WIRE_IS_PLAIN = 1 << 3,          /* its endpoint knows nothing of this protocol */
+	WIRE_IS_COMMAND = 1 << 4,        /* no backend: a command for each connection */
+	WIRE_IS_FD3 = 1 << 5             /* the same, as descriptor 3 */
 };
 
 struct wire_register {

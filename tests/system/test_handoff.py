@@ -4,143 +4,21 @@ import contextlib
 import json
 import os
 import resource
-import shutil
 import signal
 import socket
 import stat
 import subprocess
-import tempfile
 import time
 
 import pytest
 
 import frames
-from frames import BOUND, Backend
+from brokers import BATON, KEEPER, await_fds, fds, place_fixture
+from frames import BOUND
 
-BATON, KEEPER = os.environ['BATON_BIN'], os.environ['BATON_KEEPER']
+place = place_fixture
 SOAK = os.environ.get('BATON_SOAK') == '1'
 USAGE, UNAVAILABLE, TEMPFAIL = 64, 69, 75
-
-
-class Place:
-    """A broker, its clients and backends, in a folder with a short name."""
-
-    def __init__(self):
-        self.top = tempfile.mkdtemp(prefix='baton-')
-        self.folder = f'{self.top}/b'
-        self.env = {k: v for k, v in os.environ.items() if k != 'XDG_RUNTIME_DIR'}
-        self.env['BATON_BROKER'] = self.folder
-        self.started = []
-        self.sockets = []
-
-    def start(self, *command, **options):
-        options = {'stdin': subprocess.DEVNULL, 'stdout': subprocess.PIPE, 'text': True,
-                   'env': self.env, **options}
-        self.started.append(subprocess.Popen(command, **options))
-        return self.started[-1]
-
-    def serve(self, *arguments, **options):
-        """A broker that is ready."""
-        # Not a pipe, which would be full some day, and stop who writes to it.
-        with open(f'{self.top}/log', 'w', encoding='utf-8') as log:
-            broker = self.start(BATON, 'serve', *arguments, stderr=log, **options)
-        end = time.monotonic() + BOUND
-        while 'msg=serving' not in self.log():
-            assert broker.poll() is None and time.monotonic() < end, self.log()
-        return broker
-
-    def log(self):
-        with open(f'{self.top}/log', encoding='utf-8') as log:
-            return log.read()
-
-    def keeper(self, service='echo', *arguments):
-        keeper = self.start(KEEPER, service, *arguments)
-        first = keeper.stdout.readline().split()
-        assert first[0] == 'ready', first
-        keeper.endpoint = first[1]
-        return keeper
-
-    def connect(self, *arguments, text='hi\n', **options):
-        """baton connect with that input, to its end."""
-        return subprocess.run([BATON, 'connect', *arguments], input=text, text=True, check=False,
-                              timeout=BOUND, env=self.env, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, **options)
-
-    def way(self, service='echo', *arguments):
-        """How baton connect came to a keeper that echoed what it was sent."""
-        result = self.connect(service, '-v', *arguments)
-        assert result.returncode == 0, result
-        pid, echo = result.stdout.splitlines()
-        assert echo == 'hi' and int(pid) > 0
-        return 'handoff' if 'connected by handoff' in result.stderr else 'reconnecting'
-
-    def client(self, first=b'', timeout=BOUND):
-        """A connection to the broker of which nothing is known."""
-        connection = socket.socket(socket.AF_UNIX)
-        self.sockets.append(connection)
-        connection.settimeout(timeout)
-        connection.connect(f'{self.folder}/broker')
-        if first:
-            connection.sendall(first)
-        return connection
-
-    def backend(self, service='raw', **options):
-        backend = Backend(self.folder, service, **options)
-        self.sockets.append(backend.channel)
-        return backend
-
-    def counts(self):
-        result = subprocess.run([BATON, 'handoff', '--json'], env=self.env, check=True,
-                                timeout=BOUND, stdout=subprocess.PIPE)
-        return json.loads(result.stdout)
-
-    def count(self, name):
-        return self.counts()[name]
-
-    def await_count(self, name, value):
-        """Until a count is as high as it will certainly be."""
-        end = time.monotonic() + BOUND
-        while self.count(name) < value:
-            assert time.monotonic() < end, self.counts()
-
-    def await_no_more(self, name, value):
-        """Until a count is as low as it will certainly be."""
-        end = time.monotonic() + BOUND
-        while self.count(name) > value:
-            assert time.monotonic() < end, self.counts()
-
-    def services(self):
-        result = subprocess.run([BATON, 'services', '--json'], env=self.env, check=True,
-                                timeout=BOUND, stdout=subprocess.PIPE)
-        return [json.loads(line) for line in result.stdout.splitlines()]
-
-    def end(self):
-        for connection in self.sockets:
-            connection.close()
-        for process in self.started:
-            process.kill()
-            process.wait()
-            for stream in (process.stdin, process.stdout, process.stderr):
-                if stream:
-                    stream.close()
-        shutil.rmtree(self.top, ignore_errors=True)
-
-
-@pytest.fixture
-def place():
-    place = Place()
-    yield place
-    place.end()
-
-
-def fds(process):
-    return len(os.listdir(f'/proc/{process.pid}/fd'))
-
-
-def await_fds(process, number):
-    end = time.monotonic() + BOUND
-    while fds(process) > number:
-        assert time.monotonic() < end, os.listdir(f'/proc/{process.pid}/fd')
 
 
 # What it is for.

@@ -10,6 +10,10 @@
 #include "base/fail.h"
 #include "store/postgres/steps.h"
 
+#define TRIES 4
+#define DEADLOCK "40P01"
+#define NO_RIGHT "42501"
+
 /* Where a store is: another one than it was after a copy was brought back, and the part before the
  * slash is the same after a standby has taken over. Behind it is the timeline, of which
  * pg_control_checkpoint() knows only some time after a promotion. */
@@ -65,16 +69,39 @@ static enum baton_err first_row(struct conn *c, int64_t now_ms)
 	return conn_exec(c, text);
 }
 
-static enum baton_err take_steps(struct conn *c, int version, int64_t now_ms)
+static enum baton_err take_steps(struct conn *c, int version)
 {
-	char text[80];
 	enum baton_err e = BATON_OK;
 	for (int i = version; i < pg_step_count && e == BATON_OK; i++)
 		e = conn_exec(c, pg_steps[i]);
-	if (e == BATON_OK && version == 0)
-		e = first_row(c, now_ms);
+	return e;
+}
+
+/* Every transaction of a store reads the version before it writes, and so keeps its row's table
+ * until it ends: whoever has this lock knows that none is under way that still counts on the
+ * version before. */
+static enum baton_err raise_version(struct conn *c, int version)
+{
+	char text[80];
+	if (version == pg_step_count)
+		return BATON_OK;
+	enum baton_err e = conn_exec(c, "LOCK TABLE baton.state IN ACCESS EXCLUSIVE MODE");
+	if (e == BATON_OK)
+		e = take_steps(c, version);
 	snprintf(text, sizeof text, "UPDATE baton.state SET version = %d", pg_step_count);
-	return e == BATON_OK && version > 0 && version < pg_step_count ? conn_exec(c, text) : e;
+	if (e == BATON_OK)
+		e = conn_exec(c, text);
+	if (e != BATON_OK && strcmp(c->state, NO_RIGHT) == 0)
+		fail_detail("store %s has version %d of its tables, and this program needs %d; its "
+		            "role may not change them: baton migrate has to be run by their owner",
+		            c->where, version, pg_step_count);
+	return e;
+}
+
+static enum baton_err make(struct conn *c, int64_t now_ms)
+{
+	enum baton_err e = take_steps(c, 0);
+	return e == BATON_OK ? first_row(c, now_ms) : e;
 }
 
 /* After a copy was brought back, or a standby has taken over, fences that were handed out may not
@@ -110,15 +137,17 @@ static enum baton_err is_moved(struct conn *c, bool *ret)
 	return e;
 }
 
-static enum baton_err change(struct conn *c, int64_t now_ms)
+/* All of it or nothing, however many steps there are, and however long they take. */
+static enum baton_err change_once(struct conn *c, int64_t now_ms)
 {
 	int version;
 	bool moved = false;
-	enum baton_err e = conn_exec(c, "BEGIN; SELECT pg_advisory_xact_lock(1650553967, -1)");
+	enum baton_err e = conn_exec(c, "BEGIN; SET LOCAL statement_timeout = 0;"
+	                                "SELECT pg_advisory_xact_lock(1650553967, -1)");
 	if (e == BATON_OK)
 		e = look(c, &version);
 	if (e == BATON_OK)
-		e = take_steps(c, version, now_ms);
+		e = version == 0 ? make(c, now_ms) : raise_version(c, version);
 	if (e == BATON_OK)
 		e = is_moved(c, &moved);
 	if (e == BATON_OK && moved)
@@ -126,6 +155,19 @@ static enum baton_err change(struct conn *c, int64_t now_ms)
 	if (e == BATON_OK)
 		return conn_exec(c, "COMMIT");
 	PQclear(PQexec(c->pg, "ROLLBACK"));
+	return e;
+}
+
+/* Those who work with the tables meanwhile lock them in other orders. */
+static enum baton_err change(struct conn *c, int64_t now_ms)
+{
+	enum baton_err e = BATON_BUSY;
+	for (int i = 0; i < TRIES; i++) {
+		c->state[0] = '\0';
+		e = change_once(c, now_ms);
+		if (e == BATON_OK || strcmp(c->state, DEADLOCK) != 0)
+			break;
+	}
 	return e;
 }
 

@@ -324,7 +324,10 @@ static void a_question_to_a_broker_and_its_answer(void **state)
 	                               2,
 	                               4,
 	                               5,
-	                               true};
+	                               true,
+	                               WIRE_NOT_STARTED_HERE,
+	                               0,
+	                               0};
 	const struct wire_counter c = {BATON_STR("granted"), 8};
 	const struct wire_admin ask = {.kind = WIRE_ASK};
 	const struct wire_admin answer = {.kind = WIRE_ANSWER,
@@ -411,6 +414,7 @@ static void what_is_wrong_is_refused_with_a_sentence(void **state)
 		{handoff_try, "2200",
 	         "a backend for a service whose name is not of 1 to 64 of [a-z0-9-]"},
 		{admin_try, "", "a message to a broker of an unknown kind"},
+		{admin_try, "12041a026005", "a service in a state 5 that is not known"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct baton_str bytes = bytes_of(w, cases[i].hex);

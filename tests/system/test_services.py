@@ -1,0 +1,391 @@
+"""baton serve --services: services that the broker starts on demand, and commands that have one
+connection each."""
+import os
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+import frames
+from brokers import BATON, KEEPER, await_fds, fds, place_fixture
+from frames import BOUND
+
+place = place_fixture
+USAGE, TEMPFAIL = 64, 75
+PATIENT = 'start-timeout = 10min'
+
+
+def row(place, name='echo'):
+    found, = [row for row in place.services() if row['service'] == name]
+    return found
+
+
+def await_state(place, state, name='echo'):
+    end = time.monotonic() + BOUND
+    while row(place, name)['state'] != state:
+        assert time.monotonic() < end, place.log()
+
+
+def await_end(pid):
+    """Until there is no such process, or only what is left of it."""
+    end = time.monotonic() + BOUND
+    while True:
+        try:
+            with open(f'/proc/{pid}/stat', encoding='ascii') as file:
+                if file.read().rsplit(')', 1)[1].split()[0] == 'Z':
+                    return
+        except (FileNotFoundError, ProcessLookupError):
+            return
+        assert time.monotonic() < end
+
+
+# Started on demand.
+
+def test_a_service_is_started_by_the_first_who_wants_it(place):
+    place.define('echo', '# An echo', '', f'command = {KEEPER} echo', PATIENT)
+    place.serve_defined()
+    assert (row(place)['state'], row(place)['starts'], row(place)['way']) == ('down', 0, 'handoff')
+    assert place.way() == 'handoff'
+    assert place.way() == 'handoff'
+    up = row(place)
+    assert (up['state'], up['starts'], up['current'], up['granted']) == ('up', 1, True, 2)
+    assert place.connect('echo').stdout.splitlines()[0] == str(up['pid'])
+    shown = subprocess.run([BATON, 'services'], env=place.env, check=True, stdout=subprocess.PIPE,
+                           text=True).stdout.splitlines()
+    assert 'STATE' in shown[0] and ' up ' in shown[1]
+
+
+def test_it_is_started_once_however_many_ask(place):
+    place.define('echo', f'command = {KEEPER} echo', PATIENT)
+    place.serve_defined()
+    clients = [place.client(frames.hello('echo')) for _ in range(50)]
+    replies = [frames.read_reply(client) for client in clients]
+    assert {kind for kind, _ in replies} == {'negotiated'}
+    pid = row(place)['pid']
+    for client in clients:
+        expected = b'%d\n' % pid
+        assert frames.read_exactly(client, len(expected)) == expected
+    assert (place.count('starts'), row(place)['starts']) == (1, 1)
+
+
+def test_one_that_died_is_started_again(place):
+    place.define('echo', f'command = {KEEPER} echo', PATIENT)
+    place.serve_defined()
+    first = int(place.connect('echo').stdout.split()[0])
+    os.kill(first, signal.SIGKILL)
+    second = int(place.connect('echo').stdout.split()[0])
+    assert second != first
+    assert row(place)['starts'] == 2
+
+
+def test_one_that_forks_is_the_service_too(place):
+    place.define('echo', f'command = sh -c "{KEEPER} echo & wait"', PATIENT)
+    place.serve_defined()
+    pid = int(place.connect('echo').stdout.split()[0])
+    assert row(place)['pid'] == pid
+    assert place.way() == 'handoff'
+    assert place.count('starts') == 1
+
+
+def test_one_that_ends_at_once_is_started_three_times(place):
+    place.define('echo', 'command = sh -c "exit 3"')
+    place.serve_defined()
+    client = place.client(frames.hello('echo'))
+    kind, reply = frames.read_reply(client)
+    assert (kind, reply[4]) == ('refused', 3)
+    assert 0 < reply[6] <= 30000
+    assert reply[1] == b'the service was started 3 times in 30 s, and did not stay'
+    given_up = row(place)
+    assert (given_up['state'], given_up['starts']) == ('given up', 3)
+    assert 0 < given_up['retry_after_ms'] <= 30000
+    log = place.log()
+    assert log.count('how="exit status 3"') == 3
+    assert log.count('msg="service given up for now"') == 1
+    # Who comes now is told at once.
+    kind, reply = frames.read_reply(place.client(frames.hello('echo')))
+    assert (kind, reply[4]) == ('refused', 3)
+    assert (place.count('starts'), place.count('failed_starts')) == (3, 3)
+    result = place.connect('echo', '--wait', '50ms')
+    assert result.returncode == TEMPFAIL
+    assert 'started 3 times in 30 s' in result.stderr
+
+
+def test_one_that_never_registers_is_ended_with_all_it_has_started(place):
+    place.define('echo', 'command = sh -c "sleep 1000 & echo here $! >&2; wait"',
+                 'start-timeout = 100ms')
+    broker = place.serve_defined()
+    before = fds(broker)
+    kind, reply = frames.read_reply(place.client(frames.hello('echo')))
+    assert (kind, reply[4]) == ('refused', 3)
+    assert place.log().count('msg="service did not register in time"') == 3
+    await_fds(broker, before)
+    for line in place.log().splitlines():
+        if line.startswith('here '):
+            await_end(int(line.split()[1]))
+
+
+def test_one_that_is_killed_before_it_registers_is_started_again(place):
+    mark = f'{place.top}/mark'
+    place.define('echo', f"command = sh -c 'test -e {mark} && exec {KEEPER} echo;"
+                 f" touch {mark}; echo waits $$ >&2; exec sleep 1000'", PATIENT)
+    place.serve_defined()
+    client = place.client(frames.hello('echo') + b'still here\n')
+    place.await_log('waits ')
+    line, = [line for line in place.log().splitlines() if line.startswith('waits ')]
+    assert row(place)['state'] == 'starting'
+    os.kill(int(line.split()[1]), signal.SIGKILL)
+    assert frames.read_reply(client)[0] == 'negotiated'
+    expected = b'%d\nstill here\n' % row(place)['pid']
+    assert frames.read_exactly(client, len(expected)) == expected
+    assert (place.count('starts'), place.count('failed_starts')) == (2, 1)
+    assert 'how="signal 9"' in place.log()
+
+
+def test_a_program_that_is_not_there_is_told_to_the_client(place):
+    place.define('none', 'command = no-such-program')
+    place.define('folder', f'command = {place.top}', 'takes = stdio')
+    place.serve_defined()
+    for name, why in (('none', b"there is no program 'no-such-program' in PATH"),
+                      ('folder', f"'{place.top}' cannot be run".encode())):
+        kind, reply = frames.read_reply(place.client(frames.hello(name)))
+        assert (kind, reply[4], reply[1]) == ('refused', 3, why)
+
+
+def test_one_that_is_idle_is_stopped_and_started_again(place):
+    place.define('echo', f'command = {KEEPER} echo', 'idle = 50ms', PATIENT)
+    place.serve_defined()
+    place.client(frames.hello('echo'))
+    place.await_log('msg="service idle"')
+    first, = place.logged_pids('service started')
+    await_end(first)
+    await_state(place, 'down')
+    place.client(frames.hello('echo'))
+    place.await_log('msg="service idle"', 2)
+    assert len(set(place.logged_pids('service started'))) == 2
+
+
+STUBBORN = f'''command = sh -c "trap '' TERM; {KEEPER} echo & wait; wait"'''
+
+
+def test_one_that_does_not_end_is_killed(place):
+    place.define('echo', STUBBORN, 'idle = 50ms', 'stop-timeout = 50ms', PATIENT)
+    place.serve_defined()
+    place.client(frames.hello('echo'))
+    place.await_log('msg="service did not end in time"')
+    for pid in place.logged_pids('service started') + place.logged_pids('backend registered'):
+        await_end(pid)
+
+
+def test_while_one_ends_the_next_is_started(place):
+    place.define('echo', STUBBORN, 'idle = 50ms', 'stop-timeout = 10min', PATIENT)
+    place.serve_defined()
+    place.client(frames.hello('echo'))
+    place.await_log('msg="service idle"')
+    # Who comes now gets another one, though the first is there and registered.
+    place.client(frames.hello('echo'))
+    place.await_log('msg="backend registered"', 2)
+    first, second = place.logged_pids('backend registered')
+    assert first != second
+    os.kill(first, 0)
+
+
+def test_services_end_with_the_broker_in_order(place):
+    place.define('echo', f'command = {KEEPER} echo', PATIENT)
+    broker = place.serve_defined()
+    pid = int(place.connect('echo').stdout.split()[0])
+    broker.send_signal(signal.SIGTERM)
+    assert broker.wait(BOUND) == 0
+    await_end(pid)
+
+
+def test_a_service_outlives_a_broker_that_is_killed_and_comes_to_the_next(place):
+    place.define('echo', f'command = {KEEPER} echo', PATIENT)
+    broker = place.serve_defined()
+    pid = int(place.connect('echo').stdout.split()[0])
+    broker.kill()
+    broker.wait()
+    place.serve_defined()
+    end = time.monotonic() + BOUND
+    while row(place)['state'] != 'up':
+        assert time.monotonic() < end
+    assert place.connect('echo').stdout == f'{pid}\nhi\n'
+    assert place.count('starts') == 0
+
+
+def test_a_command_of_baton_is_a_service_too(place):
+    place.define('upper', f'command = {BATON} backend upper -- tr a-z A-Z')
+    place.serve_defined()
+    for _ in range(2):
+        assert place.connect('upper', text='one\n').stdout == 'ONE\n'
+    assert place.count('starts') == 1
+
+
+# A command for each connection.
+
+def test_a_command_has_the_connection_as_its_input_and_output(place):
+    place.define('upper', 'command = tr a-z A-Z', 'takes = stdio')
+    broker = place.serve_defined()
+    before = fds(broker)
+    for text in ('one\n', 'two\n' * 50000):
+        result = place.connect('upper', '-v', text=text)
+        assert (result.returncode, result.stdout) == (0, text.upper())
+        assert 'connected by handoff' in result.stderr
+    await_fds(broker, before)
+    assert (place.count('commands'), row(place, 'upper')['way']) == (2, 'stdio')
+
+
+def test_a_command_may_have_it_as_descriptor_3_and_nothing_else(place):
+    place.define('three', "command = sh -c 'echo $LISTEN_FDS $((LISTEN_PID == $$)) $BATON_SERVICE"
+                 " $BATON_CLIENT_UID $COLOUR $PWD >&3; for i in $(seq 4 60); do"
+                 " test -e /proc/$$/fd/$i && echo $i >&3; done'",
+                 'takes = fd3', 'environment = COLOUR=dark blue', 'folder = /',
+                 'no-new-privileges = yes', 'open-files = 64')
+    place.serve_defined()
+    assert place.connect('three').stdout == f'1 1 three {os.getuid()} dark blue /\n'
+    assert row(place, 'three')['way'] == 'fd3'
+
+
+def test_limits_are_set_for_commands(place):
+    place.define('limits', "command = sh -c 'ulimit -n; ulimit -v; grep NoNewPrivs"
+                 " /proc/self/status'", 'takes = stdio', 'open-files = 33', 'memory-mib = 64',
+                 'no-new-privileges = yes')
+    place.serve_defined()
+    assert place.connect('limits').stdout.split() == ['33', '65536', 'NoNewPrivs:', '1']
+
+
+def test_others_wait_while_there_are_too_many_commands(place):
+    place.define('cat', 'command = cat', 'takes = stdio', 'max = 2')
+    place.serve_defined()
+    clients = [place.client(frames.hello('cat') + b'%d\n' % i) for i in range(2)]
+    for number, client in enumerate(clients):
+        assert frames.read_reply(client)[0] == 'negotiated'
+        assert frames.read_exactly(client, 2) == b'%d\n' % number
+    late = [place.client(frames.hello('cat') + b'%d\n' % i) for i in range(3)]
+    place.await_count('waiting_clients', 4)      # and who asks
+    assert row(place, 'cat')['commands'] == 2
+    for number, client in enumerate(late):
+        (clients + late)[number].close()
+        assert frames.read_reply(client)[0] == 'negotiated'
+        assert frames.read_exactly(client, 2) == b'%d\n' % number
+    assert place.count('commands') == 5
+
+
+def test_who_waits_for_too_long_is_told(place):
+    place.define('cat', 'command = cat', 'takes = stdio', 'max = 1')
+    place.serve_defined('--park', '50ms')
+    first = place.client(frames.hello('cat'))
+    assert frames.read_reply(first)[0] == 'negotiated'
+    kind, _ = frames.read_reply(place.client(frames.hello('cat')))
+    assert kind == 'refused'
+
+
+def test_commands_outlive_the_broker(place):
+    place.define('cat', 'command = cat', 'takes = stdio')
+    broker = place.serve_defined()
+    client = place.client(frames.hello('cat'))
+    assert frames.read_reply(client)[0] == 'negotiated'
+    broker.send_signal(signal.SIGTERM)
+    assert broker.wait(BOUND) == 0
+    client.sendall(b'still\n')
+    assert frames.read_exactly(client, 6) == b'still\n'
+
+
+def test_who_cannot_be_handed_over_gets_no_command(place):
+    place.define('cat', 'command = cat', 'takes = stdio')
+    place.serve_defined()
+    kind, _ = frames.read_reply(place.client(frames.hello('cat', capabilities=0)))
+    assert kind == 'refused'
+    assert (place.count('client_unsupported'), place.count('commands')) == (1, 0)
+
+
+# Who may, and what is wrong.
+
+def test_another_version_is_not_served(place):
+    place.define('cat', 'command = cat', 'takes = stdio', 'version = 2.1')
+    place.serve_defined()
+
+    def ask(version):
+        body = (frames.field(1, 1) + frames.field(2, 1) + frames.field(3, 'cat')
+                + frames.field(4, version) + frames.field(6, 1))
+        return frames.read_reply(place.client(frames.frame(frames.envelope(0, 0, body))))
+    kind, reply = ask('2.0')
+    assert (kind, reply[4]) == ('refused', 8)
+    assert ask('2.1')[0] == ask('')[0] == 'negotiated'
+
+
+def test_another_user_is_served_where_a_definition_says_so(place, as_other):
+    if not as_other:
+        pytest.skip('needs root, to be two users')
+    os.chmod(place.top, 0o711)
+    os.mkdir(place.folder, 0o700)
+    os.chown(place.folder, as_other['user'], as_other['group'])
+    place.define('open', 'command = cat', 'takes = stdio', 'allow = root 12345')
+    place.define('other', 'command = cat', 'takes = stdio', 'allow = 12345')
+    place.define('own', 'command = cat', 'takes = stdio')
+    place.serve_defined(**as_other)
+    client = place.client(frames.hello('open'))
+    assert frames.read_reply(client)[0] == 'negotiated'
+    client.sendall(b'hi\n')
+    assert frames.read_exactly(client, 3) == b'hi\n'
+    for name in ('other', 'own', 'none'):
+        kind, reply = frames.read_reply(place.client(frames.hello(name)))
+        assert (kind, reply[4]) == ('refused', 6)
+    kind, reply = frames.read_reply(
+        place.client(frames.frame(frames.envelope(0, frames.PROBE, b''))))
+    assert (kind, reply[4]) == ('refused', 6)
+
+
+def refusal(place):
+    result = subprocess.run([BATON, 'serve', '--services', f'{place.top}/services'],
+                            env=place.env, check=False, text=True, timeout=BOUND,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert result.returncode == USAGE, result
+    return result.stderr
+
+
+def test_every_wrong_line_gets_a_sentence(place):
+    path = place.define('bad', 'command = "cat', 'comand = cat', 'takes = tcp', 'max = 0',
+                        'idle = soon', 'idle = 1s', 'nothing', 'version =', 'allow = nobody-here')
+    other = place.define('worse', 'takes = stdio')
+    text = refusal(place)
+    for expected in (
+            f'{path}:1: a quotation mark is not closed', f'{path}:2: "comand" is no key of a servi',
+            f'{path}:3: "tcp" is not one of handoff, stdio and fd3',
+            f'{path}:4: "0" is no number from 1 to 65536', f'{path}:5: ',
+            f"{path}:6: 'idle' is there twice", f'{path}:7: "nothing" is not of the form KEY',
+            f"{path}:8: 'version' has no value", f"{path}:9: there is no user 'nobody-here'",
+            f"{other}:1: there is no line with 'command'"):
+        assert expected.replace('"', '\\\\\\"') in text or expected in text.replace('\\"', '"'), (
+            expected, text)
+    assert text.splitlines()[-1] == f'baton: {path}:1: a quotation mark is not closed'
+    assert text.count('msg="wrong definition of a service"') == 10
+
+
+def test_a_folder_that_others_can_write_is_refused(place):
+    path = place.define('cat', 'command = cat')
+    os.chmod(path, 0o666)
+    assert 'has mode 666; others must not be able to write it' in refusal(place)
+    os.chmod(path, 0o600)
+    os.chmod(f'{place.top}/services', 0o777)
+    assert 'has mode 777; others must not be able to write it' in refusal(place)
+    os.rename(f'{place.top}/services', f'{place.top}/elsewhere')
+    assert f"there is no folder '{place.top}/services' with services" in refusal(place)
+
+
+def test_strange_names_are_told(place):
+    place.define('Bad Name', 'command = cat')
+    assert '"Bad Name" is no name of a service' in refusal(place).replace('\\"', '"')
+
+
+def test_a_client_that_goes_while_it_waits_leaves_nothing(place):
+    place.define('echo', 'command = sleep 1000', PATIENT)
+    broker = place.serve_defined()
+    client = place.client(frames.hello('echo'))
+    place.await_log('msg="service started"')
+    before = fds(broker)
+    client.shutdown(socket.SHUT_RDWR)
+    client.close()
+    await_fds(broker, before - 1)
+    assert place.services()[0]['state'] == 'starting'
