@@ -217,7 +217,8 @@ enum baton_why {
 	BATON_WHY_LANE_HELD,   /* `ahead`, which is dead, holds its lane               */
 	BATON_WHY_KEY,         /* `ahead`, maybe with others, holds its key            */
 	BATON_WHY_DEAD,
-	BATON_WHY_DONE
+	BATON_WHY_DONE,
+	BATON_WHY_SKIPPED /* for `ahead`, which has its key, or had                    */
 };
 
 /* All about one batch. What it points to belongs to its baton_work_page. */

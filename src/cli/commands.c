@@ -280,8 +280,8 @@ const struct command commands[] = {
 			"\n"
 			"The keys are mode, shards, payload-max, waiting-max, attempts, backoff,\n"
 			"base, cap, lane-attempts, lane-backoff, lane-base, lane-cap, on-retry,\n"
-			"on-dead, dedupe, keep, key-limit and hold-on-retry; baton-queue(1)\n"
-			"explains them.\n"
+			"on-dead, dedupe, keep, key-limit, hold-on-retry, on-conflict and\n"
+			"key-waiting-max; baton-queue(1) explains them.\n"
 			"\n"
 			"      --json        one JSON object per queue\n" STORE_HELP "\n"
 			"Example: baton queue set mail attempts=3 keep=1d\n",
@@ -577,7 +577,8 @@ const struct command commands[] = {
 		.usage = "[OPTION]...",
 		.summary = "show what a broker has done so far",
 		.text = "Counts clients, connections on their way, offered and granted, and why\n"
-			"others had to reconnect; and how long it took from offer to grant.\n"
+			"others had to reconnect; how long it took from offer to grant; and which\n"
+			"descriptors it keeps for backends.\n"
 			"\n"
 			"      --json        one JSON object\n" BROKER_HELP,
 		.run = cmd_handoff,

@@ -8,6 +8,7 @@
 
 #include <baton/version.h>
 
+#include "base/cleanup.h"
 #include "base/mem.h"
 #include "handoff/packet.h"
 #include "handoff/state.h"
@@ -65,6 +66,7 @@ void channels_end(struct baton_broker *b, struct channel *channel, enum fallback
 		return;
 	if (channel->service) {
 		passings_drop(b, channel, reason);
+		stored_lost(b, channel);
 		leftover_add(b, channel);
 		BATON_LOG(b->log, BATON_LOG_INFO, "backend gone",
 		          baton_field_str("service", baton_str_z(channel->service->name)),
@@ -144,8 +146,14 @@ static void broken(struct baton_broker *b, struct channel *c, const char *why)
 static void packet_take(struct baton_broker *b, struct channel *c, const struct packet *packet)
 {
 	const struct wire_handoff *m = &packet->message;
-	if (packet->fd >= 0) {
-		close(packet->fd);
+	int fd = packet->fd;
+	if (m->kind == WIRE_KEEP && c->service && (fd >= 0) == (m->is.keep.verb == WIRE_PUT)) {
+		bool good = stored_ask(b, c, &m->is.keep, &fd);
+		fd_closep(&fd);
+		if (!good)
+			broken(b, c, "it has got a descriptor that it was not sent");
+	} else if (fd >= 0) {
+		close(fd);
 		broken(b, c, "it sent a descriptor");
 	} else if (m->kind == WIRE_REGISTER && !c->service) {
 		registration(b, c, &m->is.registration);

@@ -224,7 +224,7 @@ enum baton_err later_end(struct sqlite_store *s, struct queue_row *q, const stru
 	q->tally.ready++;
 	q->changed = true;
 	if (kind != LATER_BLOCK)
-		return lane_enter(s, q, b, tried);
+		return lane_enter(s, q, b, tried, NULL);
 	int64_t lane;
 	e = lane_find(s, q->id, batch_row_line(b), &lane);
 	if (e == BATON_OK && line_is_keyed(batch_row_line(b))) {

@@ -116,6 +116,7 @@ static enum baton_err cancel_one(struct sqlite_store *s, const struct baton_batc
 		*answer = BATON_CANCEL_TOLD;
 		return ask_cancel(s, &n);
 	case BATON_BATCH_DONE:
+	case BATON_BATCH_SKIPPED:
 	case BATON_BATCH_GONE:
 		*answer = BATON_CANCEL_MISSING;
 		return BATON_OK;
@@ -169,7 +170,7 @@ static enum baton_err revive_dead(struct sqlite_store *s, struct named *n)
 	s->books.seq = seq;
 	s->books.changed = true;
 	n->q->tally.ready++;
-	return lane_enter(s, n->q, &n->b, true);
+	return lane_enter(s, n->q, &n->b, true, NULL);
 }
 
 static enum baton_err revive_later(struct sqlite_store *s, struct named *n)
@@ -196,6 +197,7 @@ static enum baton_err revive_one(struct sqlite_store *s, const struct baton_batc
 	case BATON_BATCH_READY:
 	case BATON_BATCH_CLAIMED:
 	case BATON_BATCH_DONE:
+	case BATON_BATCH_SKIPPED:
 		*answer = BATON_INVALID;
 		return BATON_OK;
 	case BATON_BATCH_GONE:
