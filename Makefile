@@ -19,7 +19,8 @@ run:
 example-chat:
 	@tools/setup run
 	@tools/configure build examples=true
-	@ninja -C build --quiet src/cli/baton examples/example-chat-room examples/example-chat-client
+	@ninja -C build --quiet src/cli/baton examples/example-chat-room \
+		examples/example-chat-client
 	@examples/chat/demo.py build
 
 test:
