@@ -213,8 +213,8 @@ static const char about[] =
 	"One server that echoes requests of 1 KiB is at the end of all ways, one broker and one\n"
 	"proxy of each kind in the middle; all of it on unix sockets.\n"
 	"*connect to first reply*: the time of a new connection until its first request is\n"
-	"answered. *connections*: the time of one that is closed then, by one client or several at\n"
-	"once. *echo of 1 KiB*: the time of a request on a connection that is there.\n"
+	"answered. *connections*: the time of one that is closed then, by one client or several\n"
+	"at once. *echo of 1 KiB*: the time of a request on a connection that is there.\n"
 	"The goals beyond a direct connection are 25 us, and 15 us without Grant; a page that the\n"
 	"broker touches by chance is 4 bytes for each of 1,000 connections.\n";
 

@@ -86,7 +86,7 @@ static void take(const struct server *s, uint64_t what)
 
 void server_run(void *folder)
 {
-	struct server s = {.epoll = epoll_create1(EPOLL_CLOEXEC), .listener = listen_at(folder)};
+	struct server s = {.epoll = epoll_create1(EPOLL_CLOEXEC)};
 	struct epoll_event events[EVENTS];
 	for (int i = 0; i < 2; i++) {
 		const struct baton_backend_options options = {
@@ -97,6 +97,8 @@ void server_run(void *folder)
 		must(baton_backend_open(&options, &s.backends[i]));
 		watch(&s, baton_backend_fd(s.backends[i]), SOURCE_BACKEND - (uint64_t)i);
 	}
+	/* Who finds that path finds the services too. */
+	s.listener = listen_at(folder);
 	watch(&s, s.listener, SOURCE_LISTENER);
 	for (;;) {
 		int n = epoll_wait(s.epoll, events, EVENTS, -1);
