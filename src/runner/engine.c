@@ -202,9 +202,11 @@ static enum baton_err open_door(struct baton_engine *e)
 		.log = o->log,
 		.serves = o->serves,
 		.serve_count = o->serve_count,
-		.max = o->connections.max,
+		.asked = &o->connections,
 		.core = e->core,
 		.commands = &e->handlers.commands,
+		.alarm = &e->handlers.alarm,
+		.inbox = &e->inbox,
 	};
 	if (!o->connections.wanted)
 		return BATON_OK;
@@ -550,6 +552,7 @@ static void hear(struct baton_engine *e)
 {
 	struct baton_connection *connection;
 	read_inbox(e);
+	visits_hear(&e->visits);
 	while ((connection = porter_next(&e->porter)))
 		visits_take(&e->visits, connection, now_of(e));
 	if (neighbours_died(&e->neighbours)) {
