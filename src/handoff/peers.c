@@ -396,6 +396,11 @@ enum baton_err peers_adopt(struct baton_broker *b, const struct wire_item *item,
 	if (e != BATON_OK)
 		return e;
 	bool plain = item->name.len > 0;
+	/* This broker does not listen there any more. */
+	if (plain && !peer->listener) {
+		peers_end(b, peer);
+		return BATON_OK;
+	}
 	if (again && !plain && !wire_reader_whole(&peer->reader))
 		return fail(BATON_INVALID, "the broker sent a client that has not said enough");
 	uint32_t events = again ? 0 : EPOLLIN;

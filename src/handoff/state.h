@@ -191,7 +191,7 @@ struct baton_broker {
 	struct baton_duration alive_every;
 	struct baton_mono alive_at; /* when that is called next */
 
-	bool lent; /* all of it is another broker's too, which goes on with it: nothing is touched */
+	bool lent; /* all of it is another broker's too, which goes on: nothing is touched */
 	int lock;
 	int epoll;
 	int reserve; /* a descriptor for the time when there are none; -1: it is used up */
@@ -403,8 +403,8 @@ void stored_done(struct baton_broker *b);
 void upgrade_give(struct baton_broker *b, struct channel *channel, const struct wire_move *ask);
 /* Before it is closed, if it is lent: so that descriptors are closed, and nothing else is done. */
 void upgrade_forget(struct baton_broker *b);
-/* Takes over what a broker has that runs. *ret_done is false if none does. After an error `lent` may
- * be set, and the other one goes on. */
+/* Takes over what a broker has that runs. *ret_done is false if none does. After an error `lent`
+ * may be set, and the other one goes on. */
 enum baton_err inherit(struct baton_broker *b, const struct baton_broker_options *o,
                        bool *ret_done);
 /* Each takes one thing over, with its descriptor, which becomes -1 then. */

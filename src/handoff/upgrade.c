@@ -1,6 +1,7 @@
 /* Hands all that a broker has to the one that takes its place. Nothing else is done meanwhile: no
- * channel is read and nobody is accepted, so nothing changes that was sent. Until the other one says
- * that it is ready this one can go on as if nothing had been; from then on it touches nothing. */
+ * channel is read and nobody is accepted, so nothing changes that was sent. Until the other one
+ * says that it is ready this one can go on as if nothing had been; from then on it touches nothing.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
