@@ -40,6 +40,10 @@ struct baton_backend_options {
 	                             its connections; 0: the time since boot, so the youngest */
 	struct baton_str owner;   /* the runner that it speaks for; may be empty */
 	bool repeatable;          /* the first request may be repeated: no Grant is waited for */
+	bool patient;             /* no broker need be there yet, nor its folder: this one registers
+	                             when there is one */
+	bool welcomes_later;      /* baton_backend_accept() gives connections whose clients were not
+	                             told yet that they have arrived: baton_connection_welcome() */
 	bool reconnect_only;      /* no handoffs: clients connect to its endpoint */
 	const char *endpoint;     /* NULL: a socket is made beside the broker's. Else it is that of
 	                             a server which is there already and knows nothing of Baton: the
@@ -120,6 +124,11 @@ BATON_API enum baton_err baton_backend_list(struct baton_backend *backend, struc
 /* Leaves the broker. What was not granted is shut down; connections that were given out stay. NULL
  * is fine. */
 BATON_API void baton_backend_close(struct baton_backend *backend);
+
+/* With `welcomes_later`, before anything is written: tells the client that it has arrived. Who is
+ * not told and sees the end of the connection asks the broker again, and nobody has read what it
+ * sent. */
+BATON_API void baton_connection_welcome(struct baton_connection *connection);
 
 /* The descriptor, which is the caller's from now on. */
 BATON_API int baton_connection_take(struct baton_connection *connection);

@@ -40,9 +40,10 @@ enum baton_batch_state {
 	BATON_BATCH_DELAYED, /* until its time                            */
 	BATON_BATCH_RETRY,   /* waits for its next attempt                */
 	BATON_BATCH_CLAIMED,
-	BATON_BATCH_DEAD, /* failed for good                              */
-	BATON_BATCH_DONE, /* completed, and its result is kept            */
-	BATON_BATCH_GONE  /* completed or cancelled; only its source key is known still */
+	BATON_BATCH_DEAD,   /* failed for good                              */
+	BATON_BATCH_DONE,   /* completed, and its result is kept            */
+	BATON_BATCH_GONE,   /* completed or cancelled; only its source key is known still */
+	BATON_BATCH_SKIPPED /* gave way to another of its key, and is kept for a while  */
 };
 
 /* The name of a batch: short text without blanks, terminated. */

@@ -100,8 +100,8 @@ struct baton_broker_options {
  * BATON_BUSY:    another broker runs in that folder, or somebody else listens there, or at an
  *                address.
  * BATON_INVALID: the folder is no absolute path, belongs to somebody else, or is open to others; or
- *                something that is no socket is in the way; or a socket that was given is not as
- *                it should be; or an address, or a file of `services`, is wrong.
+ *                something that is no socket is in the way; or a socket that was given, an
+ *                address, or a file of `services` is wrong.
  * BATON_SYSTEM, BATON_NO_MEMORY. *ret is untouched unless BATON_OK.
  * One thread at a time; not across fork(). */
 BATON_API enum baton_err baton_broker_open(const struct baton_broker_options *options,

@@ -21,6 +21,7 @@ BATON_BEGIN
 #define BATON_QUEUE_ATTEMPTS_MAX 1000000
 #define BATON_QUEUE_WAITING_MAX UINT64_C(1000000000000)
 #define BATON_QUEUE_KEY_LIMIT_MAX 1000000
+#define BATON_QUEUE_KEY_WAITING_MAX 10000
 #define BATON_QUEUE_SPAN_MAX_MS INT64_C(31536000000) /* a year: the longest dedupe and keep */
 
 /* Who hands out a queue's work. */
@@ -68,6 +69,16 @@ enum baton_hold_on_retry {
 	BATON_HOLD_GIVE_UP   /* it is given up, and the work queues again behind the others */
 };
 
+/* What becomes of work whose key others have, as many as may, or are about to: those that are ready
+ * come first. A job is looked at once, when it becomes ready; what waited before a change of this
+ * is left alone. What gives way ends as skipped, and says for whom. */
+enum baton_on_conflict {
+	BATON_CONFLICT_WAIT = 1, /* it waits, in order                                     */
+	BATON_CONFLICT_SKIP,     /* it is skipped                                          */
+	BATON_CONFLICT_LATEST,   /* it waits, in place of the last that waited for the key */
+	BATON_CONFLICT_FIRST     /* it waits, unless another one does: then it is skipped  */
+};
+
 /* A plain record. */
 struct baton_queue_policy {
 	enum baton_queue_mode mode; /* changes only while nothing is claimed                    */
@@ -84,6 +95,9 @@ struct baton_queue_policy {
 	uint32_t key_limit; /* claims of one key at a time, 1 to BATON_QUEUE_KEY_LIMIT_MAX; can
 	                       be changed at any time                                            */
 	enum baton_hold_on_retry hold_on_retry;
+	enum baton_on_conflict on_conflict;
+	uint32_t key_waiting_max; /* ready batches of one key, to BATON_QUEUE_KEY_WAITING_MAX; a put
+	                             beyond it is refused; 0: no bound                       */
 };
 
 /* Its fields, to be named together: BATON_POLICY_KEEP | BATON_POLICY_DEDUPE. */
@@ -106,8 +120,10 @@ enum baton_policy_field {
 	BATON_POLICY_KEEP = 1 << 15,
 	BATON_POLICY_KEY_LIMIT = 1 << 16,
 	BATON_POLICY_HOLD_ON_RETRY = 1 << 17,
-	BATON_POLICY_PAUSED = 1 << 18,
-	BATON_POLICY_ALL = (1 << 19) - 1
+	BATON_POLICY_ON_CONFLICT = 1 << 18,
+	BATON_POLICY_KEY_WAITING_MAX = 1 << 19,
+	BATON_POLICY_PAUSED = 1 << 20,
+	BATON_POLICY_ALL = (1 << 21) - 1
 };
 
 /* What a queue has that nobody has said anything about. */

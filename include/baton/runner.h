@@ -109,6 +109,26 @@ struct baton_handler {
 	bool on_loop;
 };
 
+#define BATON_RUNNER_CONNECTIONS 256 /* at once, unless it is said */
+
+/* Connections for lanes. A client that asks a broker (<baton/client.h>) for a lane of a queue lands
+ * on the runner that has its shard; this one serves those for the queues that it serves.
+ *
+ * The command of the handler, which is no persistent worker, is executed for each connection too:
+ * it has the connection as descriptor 3, and BATON_CONNECTION, BATON_QUEUE, BATON_LANE and
+ * BATON_FENCE, that of the shard, in its environment, besides BATON_CLIENT_PID and
+ * BATON_CLIENT_UID; what it writes goes to the log. When the lane goes elsewhere, or the runner is
+ * detached, drains or is stopped, it gets SIGTERM, and after the handler's grace, or at the hard
+ * stop, it is killed: the shard goes to nobody else before it has ended, with all that it started.
+ */
+struct baton_runner_connections {
+	bool wanted;
+	const char *folder; /* of the broker, as <baton/broker.h> says; there need not be one yet */
+	uint32_t max;       /* at once; 0: BATON_RUNNER_CONNECTIONS. With the slots it is at most as
+	                       many commands as a guardian has, 1,024. Who comes then is turned
+	                       away */
+};
+
 struct baton_runner_options {
 	struct baton_store *store;   /* borrowed */
 	struct baton_runner_ask ask; /* ttl 0: the store's default; queues are those of `serves` */
@@ -123,6 +143,7 @@ struct baton_runner_options {
 	uint64_t claims;              /* ends after so many; 0: never */
 	bool until_empty;             /* ends when nothing is ready any more */
 	const struct baton_log *log;  /* NULL: none; borrowed */
+	struct baton_runner_connections connections;
 
 	/* What it offers besides; with any of these there need not be a queue, and then there is no
 	 * handler. Their leases have the ttl and the margin of the runner. A runner without weight,
@@ -141,6 +162,7 @@ struct baton_runner_status {
 	struct baton_detach_info detach;
 	uint64_t number; /* of the registration; 0: none now */
 	uint32_t running, slots, shards;
+	uint32_t connections; /* that are served */
 	uint64_t started, completed, failed, returned;
 	uint64_t refused;  /* ends that came under an old fence */
 	uint64_t detached; /* how often */

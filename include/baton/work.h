@@ -48,6 +48,11 @@ struct baton_work_proof {
 	struct baton_id token;
 };
 
+/* The name of a claim alone, as in baton_work_proof. */
+struct baton_claim_id {
+	char text[48];
+};
+
 /* A batch as its claimant gets it. What it points to belongs to its baton_work_claims. */
 struct baton_work_batch {
 	struct baton_batch_id id;
@@ -188,8 +193,9 @@ BATON_API enum baton_err baton_work_end(struct baton_store *store,
 
 enum baton_cancelled {
 	BATON_CANCEL_REMOVED = 1,
-	BATON_CANCEL_TOLD, /* it is claimed: its holder is told at the next renewal, and it does not
-	                        come back when that claim ends                                   */
+	BATON_CANCEL_TOLD,   /* it is claimed: its holder is told at the next renewal, or asks with
+	                        baton_runner_cancels(), and it does not come back when that claim
+	                        ends                                                             */
 	BATON_CANCEL_MISSING /* there is none                                                    */
 };
 
@@ -217,7 +223,8 @@ enum baton_why {
 	BATON_WHY_LANE_HELD,   /* `ahead`, which is dead, holds its lane               */
 	BATON_WHY_KEY,         /* `ahead`, maybe with others, holds its key            */
 	BATON_WHY_DEAD,
-	BATON_WHY_DONE
+	BATON_WHY_DONE,
+	BATON_WHY_SKIPPED /* for `ahead`, which has its key, or had                    */
 };
 
 /* All about one batch. What it points to belongs to its baton_work_page. */

@@ -87,6 +87,10 @@ const struct command commands[] = {
 			"                     other as lines of JSON on its descriptor 3\n"
 			"      --in-flight N  with --stream, so many claims at once for each;\n"
 			"                     1 unless it is said\n"
+			"      --conn         also for each connection for a lane of the queues\n"
+			"                     that a broker hands over, as descriptor 3\n"
+			"      --conn-max N   so many connections at once; 256\n"
+			"      --broker DIR   with --conn: the folder of the broker's sockets\n"
 			"      --once         one job, or several joined, and no more\n"
 			"      --until-empty  end when nothing is ready any more\n"
 			"      --drain D      how long commands may go on when it is to end;\n"
@@ -198,8 +202,9 @@ const struct command commands[] = {
 			 "       baton cancel --queue Q [OPTION]...",
 		.summary = "remove jobs",
 		.text = "For each job it prints what became of it: removed; told, if it is\n"
-			"claimed: its holder learns of it when it renews, and the job does not\n"
-			"come back; or missing, and the status is 1.\n"
+			"claimed: its holder learns of it when it renews, a runner in about a\n"
+			"second, which ends the handler, and the job does not come back; or\n"
+			"missing, and the status is 1.\n"
 			"\n"
 			"      --queue Q     all jobs of that queue, or those of them that are as\n"
 			"                    the others say\n"
@@ -276,8 +281,8 @@ const struct command commands[] = {
 			"\n"
 			"The keys are mode, shards, payload-max, waiting-max, attempts, backoff,\n"
 			"base, cap, lane-attempts, lane-backoff, lane-base, lane-cap, on-retry,\n"
-			"on-dead, dedupe, keep, key-limit and hold-on-retry; baton-queue(1)\n"
-			"explains them.\n"
+			"on-dead, dedupe, keep, key-limit, hold-on-retry, on-conflict and\n"
+			"key-waiting-max; baton-queue(1) explains them.\n"
 			"\n"
 			"      --json        one JSON object per queue\n" STORE_HELP "\n"
 			"Example: baton queue set mail attempts=3 keep=1d\n",

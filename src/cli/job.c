@@ -10,14 +10,16 @@ static const char *const states[] = {
 	[BATON_BATCH_READY] = "ready", [BATON_BATCH_DELAYED] = "delayed",
 	[BATON_BATCH_RETRY] = "retry", [BATON_BATCH_CLAIMED] = "claimed",
 	[BATON_BATCH_DEAD] = "dead",   [BATON_BATCH_DONE] = "done",
-	[BATON_BATCH_GONE] = "gone",
+	[BATON_BATCH_GONE] = "gone",   [BATON_BATCH_SKIPPED] = "skipped",
 };
 
 static const char *const whys[] = {
-	[BATON_WHY_NOTHING] = "claimed", [BATON_WHY_READY] = "ready", [BATON_WHY_PAUSED] = "paused",
-	[BATON_WHY_DELAYED] = "delayed", [BATON_WHY_RETRY] = "retry", [BATON_WHY_BEHIND] = "behind",
-	[BATON_WHY_LANE_HELD] = "held",  [BATON_WHY_KEY] = "key",     [BATON_WHY_DEAD] = "dead",
-	[BATON_WHY_DONE] = "done",
+	[BATON_WHY_NOTHING] = "claimed", [BATON_WHY_READY] = "ready",
+	[BATON_WHY_PAUSED] = "paused",   [BATON_WHY_DELAYED] = "delayed",
+	[BATON_WHY_RETRY] = "retry",     [BATON_WHY_BEHIND] = "behind",
+	[BATON_WHY_LANE_HELD] = "held",  [BATON_WHY_KEY] = "key",
+	[BATON_WHY_DEAD] = "dead",       [BATON_WHY_DONE] = "done",
+	[BATON_WHY_SKIPPED] = "skipped",
 };
 
 const char *job_state_name(enum baton_batch_state state)
@@ -34,7 +36,9 @@ bool job_state_parse(const char *text, enum baton_batch_state *ret)
 {
 	struct suggestion meant = {.typed = text};
 	char shown[SHOWN_MAX];
-	for (int i = BATON_BATCH_READY; i <= BATON_BATCH_DONE; i++) {
+	for (int i = BATON_BATCH_READY; i <= BATON_BATCH_SKIPPED; i++) {
+		if (i == BATON_BATCH_GONE)
+			continue;
 		if (strcmp(states[i], text) == 0) {
 			*ret = (enum baton_batch_state)i;
 			return true;
@@ -45,8 +49,8 @@ bool job_state_parse(const char *text, enum baton_batch_state *ret)
 	if (meant.nearest)
 		complain("unknown state '%s'; did you mean '%s'?", shown, meant.nearest);
 	else
-		complain("unknown state '%s': ready, delayed, retry, claimed, dead and done are "
-		         "known",
+		complain("unknown state '%s': ready, delayed, retry, claimed, dead, done and "
+		         "skipped are known",
 		         shown);
 	return false;
 }
@@ -255,6 +259,11 @@ void job_why(struct line *line, const struct baton_work_info *info,
 		break;
 	case BATON_WHY_DONE:
 		line_print(line, "was completed at %s", wall_print(info->ended_at, when));
+		break;
+	case BATON_WHY_SKIPPED:
+		line_print(line, "was skipped at %s, for job %s, which had its key ",
+		           wall_print(info->ended_at, when), info->ahead.text);
+		line_shown(line, info->key);
 		break;
 	}
 }

@@ -52,16 +52,19 @@ static const struct key keys[] = {
 	{"keep", KIND_SPAN, AT(keep), 0, BATON_QUEUE_SPAN_MAX_MS, {NULL}},
 	{"key-limit", KIND_32, AT(key_limit), 1, BATON_QUEUE_KEY_LIMIT_MAX, {NULL}},
 	{"hold-on-retry", KIND_WORD, AT(hold_on_retry), 0, 0, {"keep", "give-up"}},
+	{"on-conflict", KIND_WORD, AT(on_conflict), 0, 0, {"wait", "skip", "latest", "first"}},
+	{"key-waiting-max", KIND_32, AT(key_waiting_max), 0, BATON_QUEUE_KEY_WAITING_MAX, {NULL}},
 };
 #define KEYS (sizeof keys / sizeof keys[0])
-static_assert(BATON_POLICY_HOLD_ON_RETRY == 1 << (KEYS - 1), "each key has its field");
+static_assert(BATON_POLICY_KEY_WAITING_MAX == 1 << (KEYS - 1), "each key has its field");
 
 /* A word's number goes into the policy as it is. */
 static_assert(sizeof(enum baton_queue_mode) == sizeof(uint32_t) &&
                       sizeof(enum baton_backoff) == sizeof(uint32_t) &&
                       sizeof(enum baton_on_retry) == sizeof(uint32_t) &&
                       sizeof(enum baton_on_dead) == sizeof(uint32_t) &&
-                      sizeof(enum baton_hold_on_retry) == sizeof(uint32_t),
+                      sizeof(enum baton_hold_on_retry) == sizeof(uint32_t) &&
+                      sizeof(enum baton_on_conflict) == sizeof(uint32_t),
               "the kinds of a policy are as wide as a number of 32 bits");
 
 static void *place(struct baton_queue_policy *policy, const struct key *key)
@@ -149,7 +152,7 @@ static bool assign_span(struct baton_queue_policy *policy, const struct key *key
 
 static const struct key *key_find(const char *name)
 {
-	char known[256] = "";
+	char known[320] = "";
 	char shown[SHOWN_MAX];
 	struct suggestion meant = {.typed = name};
 	for (size_t i = 0; i < KEYS; i++) {

@@ -91,7 +91,8 @@ static void guest_is_ready(struct baton_backend *b, struct guest *guest)
 {
 	links_remove(&guest->links);
 	links_append(&b->ready, &guest->links);
-	guest_welcome(guest);
+	if (!b->options.welcomes_later)
+		guest_welcome(guest);
 }
 
 static bool is_wanted(const struct baton_backend *b, const struct guest *guest)
@@ -636,13 +637,17 @@ enum baton_err baton_backend_open(const struct baton_backend_options *options,
 		return fail_errno(errno, "no descriptors for a backend");
 	e = site_find(options->folder, &b->site);
 	if (e == BATON_OK)
-		e = site_check(&b->site, false);
+		e = site_check(&b->site, options->patient);
 	if (e == BATON_OK && !options->endpoint)
 		e = endpoint_open(b);
-	if (e == BATON_OK)
+	if (e == BATON_OK && !options->patient)
 		e = enlist(b);
 	if (e != BATON_OK)
 		return e;
+	/* Who is patient looks for a broker as if he had lost one. */
+	b->again_ms = AGAIN_MIN_MS;
+	if (options->patient)
+		timer_set(b);
 	*ret = TAKE(b);
 	return BATON_OK;
 }

@@ -138,10 +138,12 @@ static void answer(struct baton_broker *b, struct channel *c, bool accepted, con
 		channels_end(b, c, FALLBACK_ACK_TIMEOUT);
 }
 
-/* Whether a backend may have the service; "" or why not. */
-static const char *objection(const struct service *service, uint64_t generation, char text[128])
+/* Whether a backend may have the service, or its part of it if it speaks for a runner; "" or why
+ * not. */
+static const char *objection(const struct service *service, struct baton_str owner,
+                             uint64_t generation, char text[128])
 {
-	const struct channel *now = services_current(service);
+	const struct channel *now = services_newest(service, owner);
 	text[0] = '\0';
 	if (now && now->generation >= generation)
 		snprintf(text, 128, "%s of the service has generation %llu already",
@@ -158,7 +160,7 @@ static void registration(struct baton_broker *b, struct channel *c, const struct
 		answer(b, c, false, baton_err_detail());
 		return;
 	}
-	if (objection(service, r->generation, why)[0] != '\0') {
+	if (objection(service, r->owner, r->generation, why)[0] != '\0') {
 		answer(b, c, false, why);
 		return;
 	}

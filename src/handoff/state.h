@@ -365,6 +365,8 @@ enum baton_err services_make(struct baton_broker *b, struct baton_str name, stru
 struct channel *services_current(const struct service *service);
 /* The next one after that one; NULL. */
 struct channel *services_older(const struct service *service, const struct channel *than);
+/* The same of those that speak for that runner, or for none if it is empty. */
+struct channel *services_newest(const struct service *service, struct baton_str owner);
 /* The youngest backend that speaks for the runner, of that service unless it is empty; NULL. */
 struct channel *services_owned(struct baton_broker *b, const char *owner, struct baton_str service);
 void services_done(struct baton_broker *b);

@@ -35,6 +35,24 @@ bool key_has_room(const struct baton_queue_policy *policy, uint64_t holds)
 	return holds < policy->key_limit;
 }
 
+enum key_conflict key_conflict(const struct baton_queue_policy *policy, uint64_t holds,
+                               uint64_t waiting)
+{
+	bool full = holds + waiting >= policy->key_limit;
+	bool waits = waiting > 0 && holds + waiting > policy->key_limit;
+	switch (policy->on_conflict) {
+	case BATON_CONFLICT_WAIT:
+		break;
+	case BATON_CONFLICT_SKIP:
+		return full ? KEY_SKIPS_TO_HOLDER : KEY_NO_CONFLICT;
+	case BATON_CONFLICT_LATEST:
+		return waits ? KEY_SKIPS_WAITING : KEY_NO_CONFLICT;
+	case BATON_CONFLICT_FIRST:
+		return waits ? KEY_SKIPS_TO_WAITING : KEY_NO_CONFLICT;
+	}
+	return KEY_NO_CONFLICT;
+}
+
 enum line_retry line_on_retry(struct baton_str name, const struct baton_queue_policy *policy)
 {
 	if (name.len == 0)

@@ -26,6 +26,19 @@ struct baton_str line_key(struct baton_str name);
  * live, and by work that keeps it until its next attempt. */
 bool key_has_room(const struct baton_queue_policy *policy, uint64_t holds);
 
+/* What becomes of a batch that has just become ready, and of those of its key. */
+enum key_conflict {
+	KEY_NO_CONFLICT = 1,  /* all stay                                                       */
+	KEY_SKIPS_TO_HOLDER,  /* it is skipped, for the first that holds the key, or will        */
+	KEY_SKIPS_TO_WAITING, /* it is skipped, for the last that waits                          */
+	KEY_SKIPS_WAITING     /* the last that waits is skipped, for it                          */
+};
+
+/* `holds` as above; `waiting` others are ready, or can be taken because their claim has expired.
+ * There may be more of these than are counted, if the limit and one more are. */
+enum key_conflict key_conflict(const struct baton_queue_policy *policy, uint64_t holds,
+                               uint64_t waiting);
+
 /* Where a batch waits for its next attempt. */
 enum line_retry {
 	LINE_RETRY_KEEP = 1, /* in its place: nobody passes, or it goes on holding its key        */

@@ -9,6 +9,7 @@
 #include "base/fail.h"
 
 #define DAY_MS INT64_C(86400000)
+#define SKIPPED_KEEP_S 3600
 
 struct baton_queue_policy baton_queue_policy_default(void)
 {
@@ -25,6 +26,7 @@ struct baton_queue_policy baton_queue_policy_default(void)
 		.dedupe = baton_duration_ms(DAY_MS),
 		.key_limit = 1,
 		.hold_on_retry = BATON_HOLD_KEEP,
+		.on_conflict = BATON_CONFLICT_WAIT,
 	};
 }
 
@@ -86,6 +88,8 @@ enum baton_err baton_queue_policy_check(const struct baton_queue_policy *p)
 		{{"on_dead", BATON_ON_DEAD_CONTINUE, BATON_ON_DEAD_HOLD}, p->on_dead},
 		{{"key_limit", 1, BATON_QUEUE_KEY_LIMIT_MAX}, p->key_limit},
 		{{"hold_on_retry", BATON_HOLD_KEEP, BATON_HOLD_GIVE_UP}, p->hold_on_retry},
+		{{"on_conflict", BATON_CONFLICT_WAIT, BATON_CONFLICT_FIRST}, p->on_conflict},
+		{{"key_waiting_max", 0, BATON_QUEUE_KEY_WAITING_MAX}, p->key_waiting_max},
 	};
 	static const struct range dedupe = {"dedupe", 1, BATON_QUEUE_SPAN_MAX_MS};
 	static const struct range keep = {"keep", 0, BATON_QUEUE_SPAN_MAX_MS};
@@ -127,6 +131,8 @@ static const struct {
 	{PART(keep)},
 	{PART(key_limit)},
 	{PART(hold_on_retry)},
+	{PART(on_conflict)},
+	{PART(key_waiting_max)},
 	{PART(paused)},
 };
 #define PARTS (sizeof parts / sizeof parts[0])
@@ -148,6 +154,11 @@ enum baton_err policy_change(struct baton_queue_policy *policy,
 	if (e == BATON_OK)
 		*policy = changed;
 	return e;
+}
+
+struct baton_duration policy_skipped_keep(const struct baton_queue_policy *policy)
+{
+	return policy->keep.ns > 0 ? policy->keep : baton_duration_s(SKIPPED_KEEP_S);
 }
 
 bool policy_equal(const struct baton_queue_policy *a, const struct baton_queue_policy *b)

@@ -10,6 +10,9 @@
 enum baton_err policy_change(struct baton_queue_policy *policy,
                              const struct baton_queue_policy *changes, uint32_t fields);
 
+/* How long it can be seen that a job was skipped: as long as results are kept, or an hour. */
+struct baton_duration policy_skipped_keep(const struct baton_queue_policy *policy);
+
 bool policy_equal(const struct baton_queue_policy *a, const struct baton_queue_policy *b);
 
 #endif

@@ -15,6 +15,7 @@ static const enum baton_batch_state next[STATE_END][EVENT_END] = {
 		{
 			[EVENT_CLAIM] = BATON_BATCH_CLAIMED,
 			[EVENT_CANCEL] = BATON_BATCH_GONE,
+			[EVENT_SKIP] = BATON_BATCH_DONE,
 		},
 	[BATON_BATCH_DELAYED] =
 		{

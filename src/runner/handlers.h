@@ -26,6 +26,7 @@ struct handlers_options {
 	bool (*stopped)(void *arg, uint64_t run);
 	void (*said)(void *arg, uint64_t run, struct baton_str line);
 	void (*ended)(void *arg, uint64_t run, const struct baton_work_end *end);
+	void (*left)(void *arg, uint64_t visit); /* what has served a connection has ended */
 	void *arg;
 };
 

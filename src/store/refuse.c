@@ -15,6 +15,15 @@ enum baton_err refuse_full(struct baton_str queue, uint64_t waiting, uint64_t ma
 	            quote(queue, shown), waiting, max);
 }
 
+enum baton_err refuse_key_full(struct baton_str queue, struct baton_str key, uint32_t max)
+{
+	char shown[QUOTE_TEXT], name[QUOTE_TEXT];
+	return fail(BATON_FULL,
+	            "key %s of queue %s has as many jobs waiting as its key_waiting_max allows, "
+	            "%" PRIu32 ": put again when some are done",
+	            quote(key, name), quote(queue, shown), max);
+}
+
 enum baton_err refuse_conflict(const struct baton_batch *batch, uint64_t id)
 {
 	char source[QUOTE_TEXT], queue[QUOTE_TEXT];

@@ -12,6 +12,9 @@
 /* BATON_FULL: `waiting` are there, and `max` are allowed. */
 enum baton_err refuse_full(struct baton_str queue, uint64_t waiting, uint64_t max);
 
+/* BATON_FULL: so many of the key wait as are allowed. */
+enum baton_err refuse_key_full(struct baton_str queue, struct baton_str key, uint32_t max);
+
 /* BATON_CONFLICT: the source key is that of batch `id`. */
 enum baton_err refuse_conflict(const struct baton_batch *batch, uint64_t id);
 

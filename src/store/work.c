@@ -178,9 +178,10 @@ enum baton_err baton_work_list(struct baton_store *store, const struct baton_wor
 	if (e == BATON_OK && (filter->max == 0 || filter->max > BATON_LIST_MAX))
 		e = fail(BATON_INVALID, "a page of %zu batches: 1 to %d are allowed", filter->max,
 		         BATON_LIST_MAX);
-	if (e == BATON_OK && (unsigned)filter->state > BATON_BATCH_DONE)
-		e = fail(BATON_INVALID, "batches of state %d: 0 to %d are allowed",
-		         (int)filter->state, BATON_BATCH_DONE);
+	if (e == BATON_OK &&
+	    ((unsigned)filter->state > BATON_BATCH_SKIPPED || filter->state == BATON_BATCH_GONE))
+		e = fail(BATON_INVALID, "batches of state %d: 0 to %d and %d are allowed",
+		         (int)filter->state, BATON_BATCH_DONE, BATON_BATCH_SKIPPED);
 	return e == BATON_OK ? store->ops->list(store, filter, ret_page) : e;
 }
 

@@ -209,6 +209,34 @@ static void a_change_of_the_limit_of_keys_is_whole_or_nothing(void **state)
 	fail_each(key_claims, raise_limit);
 }
 
+/* One who has a key, and one who waits for it and will give way. */
+static void rivals(struct world *w)
+{
+	struct baton_queue_policy p = policy(w, "q");
+	struct baton_batch b = batch_of("q", "", NULL);
+	p.on_conflict = BATON_CONFLICT_LATEST;
+	p.key_waiting_max = 3;
+	set_policy(w, "q", &p);
+	b.key = BATON_STR("k");
+	put_batch(w, &b);
+	assert_non_null(claim(w, "q", 1));
+	put_batch(w, &b);
+}
+
+static enum baton_err put_rival(struct world *w)
+{
+	struct baton_batch b = batch_of("q", "", NULL);
+	struct baton_put answer;
+	b.key = BATON_STR("k");
+	return try_put(w, &b, &answer);
+}
+
+static void a_put_for_which_another_is_skipped_is_whole_or_nothing(void **state)
+{
+	(void)state;
+	fail_each(rivals, put_rival);
+}
+
 static void a_put_is_whole_or_nothing(void **state)
 {
 	(void)state;
@@ -253,6 +281,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(an_end_is_whole_or_nothing),
 	cmocka_unit_test(an_end_that_gives_up_a_key_is_whole_or_nothing),
 	cmocka_unit_test(a_change_of_the_limit_of_keys_is_whole_or_nothing),
+	cmocka_unit_test(a_put_for_which_another_is_skipped_is_whole_or_nothing),
 	cmocka_unit_test(a_lease_claim_is_whole_or_nothing),
 };
 

@@ -83,6 +83,15 @@ static void put(struct world *w, struct rng *rng)
 		put_again(w, batches, n, puts);
 }
 
+static bool is_skipped(const struct world *w, const struct job *job)
+{
+	struct baton_work_page *page = NULL;
+	enum baton_err e = baton_work_get(w->store, &job->id, &page);
+	bool skipped = e == BATON_OK && page->infos[0].state == BATON_BATCH_SKIPPED;
+	baton_work_page_free(page);
+	return skipped;
+}
+
 static void cancel(struct world *w, struct rng *rng)
 {
 	enum baton_cancelled answer;
@@ -103,7 +112,7 @@ static void cancel(struct world *w, struct rng *rng)
 	} else if (answer == BATON_CANCEL_TOLD) {
 		count(w, COVER_CANCEL_TOLD);
 		job->cancel = true;
-	} else if (!job->done && !job->removed && !job->cancel) {
+	} else if (!job->done && !job->removed && !job->cancel && !is_skipped(w, job)) {
 		wrong(w, "job %s is lost", job->text);
 	}
 }
@@ -239,8 +248,9 @@ static void wish(struct world *w, const struct action *a)
 		w->procs[i]->manual &= w->procs[i]->seat != a->seat || what == BATON_WISH_DETACH;
 }
 
-static void step(struct world *w, int64_t span)
+static void set_clock(struct world *w, int64_t span)
 {
+	find_skipped(w);
 	count(w, span < 0 ? COVER_STEP_BACK : COVER_STEP_AHEAD);
 	w->wall += span;
 	w->wall_most = w->wall > w->wall_most ? w->wall : w->wall_most;
@@ -259,7 +269,7 @@ void act(struct world *w, const struct action *a)
 	else if (a->kind == ACT_PAUSE || a->kind == ACT_RESUME)
 		pause(w, (uint32_t)(a->arg % PLAN_QUEUES), a->kind == ACT_PAUSE);
 	else if (a->kind == ACT_STEP)
-		step(w, a->span);
+		set_clock(w, a->span);
 	else if (a->kind == ACT_WISH)
 		wish(w, a);
 	else if (a->kind == ACT_JOIN)
@@ -286,6 +296,7 @@ void heal(struct world *w)
 {
 	say(w, NULL, "no more faults");
 	w->healed = true;
+	find_skipped(w);
 	w->wall = w->wall_most; /* so that what was delayed is due in time */
 	for (uint32_t i = 0; i < PLAN_QUEUES; i++)
 		pause(w, i, false);

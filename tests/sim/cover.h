@@ -85,6 +85,7 @@
 	X(REFUSED, "end refused")                                            \
 	X(KEY, "held a key")                                                 \
 	X(KEY_SHARED, "shared a key")                                        \
+	X(SKIPPED, "skipped for another of its key")                         \
 	X(JOINED, "several in one claim")                                    \
 	X(DEAD, "dead")                                                      \
 	X(KILL_FROZEN, "handler killed at the deadline of a frozen runner")  \

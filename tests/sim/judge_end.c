@@ -1,6 +1,7 @@
 /* What has to be true in the end: all work is done, and the shards are shared out. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -86,7 +87,7 @@ static void judge_job(struct world *w, uint32_t i)
 {
 	const struct job *job = &w->jobs[i];
 	struct baton_work_page *page;
-	if (!job->put || job->done || job->removed)
+	if (!job->put || job->done || job->removed || job->skipped)
 		return;
 	enum baton_err e = job->id.text[0] == '\0' ? BATON_NOT_FOUND
 	                                           : baton_work_get(w->store, &job->id, &page);
@@ -101,6 +102,41 @@ static void judge_job(struct world *w, uint32_t i)
 	else
 		wrong(w, "job %" PRIu32 " is neither done nor dead", i);
 	baton_work_page_free(page);
+}
+
+/* One that was skipped, for another of its key. */
+static void judge_skipped(struct world *w, const struct baton_batch_id *id)
+{
+	struct baton_work_page *page, *other = NULL;
+	CHECK(baton_work_get(w->store, id, &page) == BATON_OK);
+	const struct baton_work_info *info = &page->infos[0];
+	unsigned long number = strtoul(info->batch.payloads[0].ptr, NULL, 10);
+	struct job *job = &w->jobs[number];
+	if (!job->put || job->done || job->removed)
+		wrong(w, "job %lu is skipped, but it was not there", number);
+	if (info->ahead.text[0] == '\0')
+		wrong(w, "job %lu is skipped for nobody", number);
+	else if (baton_work_get(w->store, &info->ahead, &other) == BATON_OK &&
+	         !(baton_str_equal(other->infos[0].key, info->key) &&
+	           baton_str_equal(other->infos[0].queue, info->queue)))
+		wrong(w, "job %lu is skipped for one that has another key", number);
+	job->skipped = true;
+	count(w, COVER_SKIPPED);
+	baton_work_page_free(other);
+	baton_work_page_free(page);
+}
+
+void find_skipped(struct world *w)
+{
+	struct baton_work_filter f = {.state = BATON_BATCH_SKIPPED, .max = BATON_LIST_MAX};
+	do {
+		struct baton_work_page *page;
+		CHECK(baton_work_list(w->store, &f, &page) == BATON_OK);
+		for (size_t i = 0; i < page->count; i++)
+			judge_skipped(w, &page->infos[i].batch.id);
+		f.after = page->next;
+		baton_work_page_free(page);
+	} while (f.after > 0);
 }
 
 static void judge_counts(struct world *w)
@@ -126,6 +162,7 @@ static void on_fault(void *arg, const char *sentence)
 static void judge_all(struct world *w)
 {
 	uint64_t faults;
+	find_skipped(w);
 	for (uint32_t i = 0; i < w->job_count; i++)
 		judge_job(w, i);
 	judge_counts(w);

@@ -154,6 +154,7 @@ struct job {
 	bool poison;              /* its handler kills the runner */
 	bool cancel, removed;     /* somebody wants it cancelled; it was */
 	bool done, dead;
+	bool skipped; /* found so in the end */
 	uint32_t tries;
 	uint32_t emit; /* the job that it emits; 0: none */
 	struct baton_batch batch;
@@ -279,6 +280,9 @@ void judge_shards(struct world *w);
 void judge_start(struct proc *p, const struct core_order *order);
 void judge_running(struct proc *p, const struct handler *h);
 void judge_look(struct world *w);
+
+/* Notes which jobs were skipped; before the clock is set, since that is kept for some time only. */
+void find_skipped(struct world *w);
 uint32_t job_new(struct world *w, struct rng *rng); /* SIM_JOBS_MAX: there is no room */
 uint32_t judge_grant(const struct world *w, const char *id);
 

@@ -7,6 +7,7 @@ import pytest
 from handlers import PATIENCE, Pipe
 
 USAGE = 64
+UNAVAILABLE = 69
 
 
 @pytest.fixture
@@ -52,7 +53,10 @@ def test_a_bad_key_is_refused(shop, arguments, words):
     assert words in shop.refused(USAGE, 'put', 'mail', *arguments, 'x')
 
 
-@pytest.mark.parametrize('change', ['key-limit=0', 'key-limit=1000001', 'hold-on-retry=no'])
+@pytest.mark.parametrize('change', [
+    'key-limit=0', 'key-limit=1000001', 'hold-on-retry=no', 'on-conflict=no',
+    'key-waiting-max=10001',
+])
 def test_a_bad_policy_of_keys_is_refused(shop, change):
     shop.refused(USAGE, 'queue', 'set', 'mail', change)
 
@@ -77,6 +81,57 @@ def test_pulled_work_waits_for_its_key_and_why_says_who_has_it(shop):
     assert f"waits for its key k, which job {first} holds, claimed by " in shop.ok('why', second)
     shop.ok('complete', env=claim['env'])
     assert shop.claim('mail')['jobs'][0]['id'] == second
+
+
+def test_the_policy_of_conflicts_is_kept(shop):
+    shop.put('mail', 'x')
+    policy = shop.object('queue', 'show', 'mail')['policy']
+    assert (policy['on_conflict'], policy['key_waiting_max']) == ('wait', 0)
+    shop.ok('queue', 'set', 'mail', 'on-conflict=latest', 'key-waiting-max=7')
+    assert 'on-conflict=latest\nkey-waiting-max=7\n' in shop.ok('queue', 'show', 'mail')
+
+
+def test_a_skipped_job_says_for_whom(shop):
+    shop.ok('queue', 'set', 'mail', 'on-conflict=skip')
+    first = put(shop, 'k')
+    second = shop.object('put', 'mail', '--concurrency-key', 'k', 'x')
+    assert second['state'] == 'skipped'
+    claim = shop.claim('mail')
+    why = shop.object('why', second['id'])
+    assert (why['why'], why['ahead'], why['holder']['id']) == ('skipped', first, claim['claim'])
+    assert f', for job {first}, which had its key k\n' in shop.ok('why', second['id'])
+    assert shop.object('show', second['id'])['state'] == 'skipped'
+    assert shop.object('ls', 'mail', '--state', 'skipped')['id'] == second['id']
+    shop.ok('complete', env=claim['env'])
+    assert shop.object('put', 'mail', '--concurrency-key', 'k', 'x')['state'] == 'ready'
+
+
+def test_a_put_beyond_the_bound_of_a_key_is_refused(shop):
+    shop.ok('queue', 'set', 'mail', 'key-waiting-max=1')
+    put(shop, 'k')
+    put(shop, 'other')
+    line = shop.refused(UNAVAILABLE, 'put', 'mail', '--concurrency-key', 'k', 'x')
+    assert 'has as many jobs waiting as its key_waiting_max allows, 1' in line
+    assert counts(shop)['ready'] == 2
+
+
+def test_only_the_latest_waits_while_a_killed_runner_is_replaced(shop, pipe):
+    shop.ok('queue', 'set', 'mail', 'on-conflict=latest')
+    put(shop, 'k')
+    script = f'echo $BATON_JOB $BATON_ATTEMPT > {pipe.path}; ' \
+             '[ $BATON_JOB$BATON_ATTEMPT != 11 ] || sleep 1000'
+    first = shop.start('work', 'mail', '--', 'sh', '-c', script)
+    assert pipe.line() == '1 1'
+    for _ in range(3):
+        put(shop, 'k')
+    first.kill()
+    first.wait(PATIENCE)
+    assert shop.run('work', 'mail', '--until-empty', '--', 'sh', '-c',
+                    f'echo $BATON_JOB $BATON_ATTEMPT >> {shop.folder}/ran').returncode == 0
+    assert (shop.folder / 'ran').read_text() == '1 2\n4 1\n'
+    skipped = {job['id']: shop.object('show', job['id'])['ahead']
+               for job in shop.objects('ls', 'mail', '--state', 'skipped')}
+    assert skipped == {'2': '3', '3': '4'}
 
 
 def test_a_failed_job_keeps_its_key_until_its_next_attempt(shop):
@@ -105,7 +160,10 @@ def test_a_killed_runner_leaves_no_key_held_and_no_two_run(shop, pipe):
     assert (why['why'], why['ahead']) == ('key', '1')
     first.kill()
     first.wait(PATIENCE)
-    assert [pipe.line() for _ in range(2)] == ['k 1 2', 'k 2 1']
+    ran = []
+    while len(ran) < 2:
+        ran += [line for line in [pipe.line()] if line != 'other 3 2']  # its end may be lost, too
+    assert ran == ['k 1 2', 'k 2 1']
     second.kill()
 
 

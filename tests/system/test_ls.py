@@ -76,7 +76,7 @@ def test_a_reader_who_leaves_ends_the_list(shop):
 @pytest.mark.parametrize('arguments, line', [
     (['ls', '--state', 'reddy'], "unknown state 'reddy'; did you mean 'ready'?"),
     (['ls', '--state', 'x'],
-     "unknown state 'x': ready, delayed, retry, claimed, dead and done are known"),
+     "unknown state 'x': ready, delayed, retry, claimed, dead, done and skipped are known"),
     (['ls', '--state', 'gone'], "unknown state 'gone'; did you mean 'done'?"),
     (['ls', '--limit', '0'], "'--limit' takes a number from 1 to 100000000, not '0'"),
     (['ls', '--limit', '100000001'],

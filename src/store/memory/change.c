@@ -1,6 +1,8 @@
 /* What somebody else than its claimant does to a batch of a store in memory. */
 #include "store/memory/batch.h"
+#include "store/memory/due.h"
 #include "store/memory/ops.h"
+#include "store/memory/rival.h"
 
 static enum baton_err cancel_one(struct tx *tx, const struct baton_batch_id *id,
                                  enum baton_cancelled *answer)
@@ -31,12 +33,14 @@ enum baton_err memory_cancel(struct baton_store *store, const struct baton_batch
 /* To the end of its lane, as if it had never been tried. */
 static enum baton_err begin_again(struct tx *tx, struct batch *b)
 {
-	enum baton_err e = memory_text_set(tx, &b->is.error, NULL);
+	enum baton_err e = memory_batch_event(tx, b, EVENT_REVIVE);
+	if (e == BATON_OK)
+		e = memory_text_set(tx, &b->is.error, NULL);
 	if (e != BATON_OK)
 		return e;
 	b->is.attempts = 0;
 	memory_batch_last(tx, b);
-	return BATON_OK;
+	return memory_rival_enter(tx, b);
 }
 
 static enum baton_err revive_one(struct tx *tx, const struct baton_batch_id *id,
@@ -49,8 +53,7 @@ static enum baton_err revive_one(struct tx *tx, const struct baton_batch_id *id,
 	if (!dead && !waits)
 		return BATON_OK;
 	*answer = BATON_OK;
-	enum baton_err e = memory_batch_event(tx, b, EVENT_REVIVE);
-	return e == BATON_OK && dead ? begin_again(tx, b) : e;
+	return dead ? begin_again(tx, b) : memory_batch_ready(tx, b, EVENT_REVIVE);
 }
 
 enum baton_err memory_revive(struct baton_store *store, const struct baton_batch_id *ids,

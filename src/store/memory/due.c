@@ -5,6 +5,7 @@
 
 #include "queue/line.h"
 #include "store/memory/batch.h"
+#include "store/memory/rival.h"
 
 #define SEEN_MAX 1000
 
@@ -36,6 +37,13 @@ static bool is_due(const struct batch *b, struct baton_store_time now)
 	       baton_store_time_ready(b->is.due, now);
 }
 
+enum baton_err memory_batch_ready(struct tx *tx, struct batch *b, enum batch_event event)
+{
+	bool kept = b->is.holds && b->is.state == BATON_BATCH_RETRY;
+	enum baton_err e = memory_batch_event(tx, b, event);
+	return e == BATON_OK && !kept ? memory_rival_enter(tx, b) : e;
+}
+
 static enum baton_err promote(struct tx *tx, const struct queue *queue)
 {
 	size_t most = queue->is.in[BATON_BATCH_DELAYED] + queue->is.in[BATON_BATCH_RETRY];
@@ -52,7 +60,7 @@ static enum baton_err promote(struct tx *tx, const struct queue *queue)
 	qsort(due, count, sizeof(struct batch *), by_due);
 	enum baton_err e = BATON_OK;
 	for (size_t i = 0; i < count && i < SEEN_MAX && e == BATON_OK; i++)
-		e = memory_batch_event(tx, due[i], EVENT_DUE);
+		e = memory_batch_ready(tx, due[i], EVENT_DUE);
 	return e;
 }
 

@@ -9,6 +9,10 @@
  * first 1,000 of each. */
 enum baton_err memory_due_see(struct tx *tx, struct queue *queue);
 
+/* A batch that waited outside of its line is due, or revived: it becomes ready, and is looked at as
+ * a newcomer to its key, unless it has kept that. */
+enum baton_err memory_batch_ready(struct tx *tx, struct batch *b, enum batch_event event);
+
 /* Takes the work of a claim back from an owner who lost it; `why` says how. */
 enum baton_err memory_claim_recover(struct tx *tx, struct claim *claim, const char *why);
 

@@ -99,8 +99,7 @@ bool memory_claim_is_offered(const struct claim *claim, struct baton_store_time 
 	return claim->is.offered && !baton_store_time_live(claim->is.expires, now);
 }
 
-/* Whether no other batch before it is under its claim. */
-static bool counts_for_claim(const struct batch *b)
+bool memory_claim_counts(const struct batch *b)
 {
 	const struct batch *other = b->is.claim->is.count > 1 ? b->prev : NULL;
 	while (other && other->is.claim != b->is.claim)
@@ -123,7 +122,7 @@ static struct line look_at_key(const struct lane *lane, struct baton_store_time 
 			line.first = b;
 		if (!b->is.holds && (!claimed || offered))
 			continue;
-		holds += b->is.holds || counts_for_claim(b);
+		holds += b->is.holds || memory_claim_counts(b);
 		if (!line.holder)
 			line.holder = b;
 	}

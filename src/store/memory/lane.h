@@ -38,6 +38,9 @@ bool memory_line_has(const struct batch *b);
 
 struct line memory_line_look(const struct lane *lane, struct baton_store_time now);
 
+/* Whether no other batch before it in its line is under its claim: so that each counts once. */
+bool memory_claim_counts(const struct batch *b);
+
 /* Whether somebody else may take the work of the claim. */
 bool memory_claim_is_offered(const struct claim *claim, struct baton_store_time now);
 

@@ -60,7 +60,9 @@ static enum baton_err show(struct arena *a, const struct batch *b, bool whole,
                            struct baton_work_info *ret)
 {
 	memset(ret, 0, sizeof *ret);
-	ret->state = b->is.state;
+	ret->state = batch_shown(b->is.state, b->is.by);
+	if (ret->state == BATON_BATCH_SKIPPED)
+		batch_id_print(b->is.by, &ret->ahead);
 	if (waits(b))
 		ret->due = b->is.due;
 	if (b->is.state == BATON_BATCH_DEAD || b->is.state == BATON_BATCH_DONE)
@@ -110,7 +112,8 @@ static void explain(const struct tx *tx, const struct batch *b, struct baton_wor
 		break;
 	case BATON_BATCH_DONE:
 	case BATON_BATCH_GONE:
-		ret->why = BATON_WHY_DONE;
+	case BATON_BATCH_SKIPPED:
+		ret->why = b->is.by > 0 ? BATON_WHY_SKIPPED : BATON_WHY_DONE;
 		break;
 	}
 }
@@ -157,7 +160,8 @@ static bool is_listed(const struct tx *tx, const struct batch *b, const struct b
 {
 	return (f->queue.len == 0 || baton_str_equal(b->lane->queue->name, f->queue)) &&
 	       (f->lane.len == 0 || baton_str_equal(line_lane(b->lane->name), f->lane)) &&
-	       (f->state == 0 || b->is.state == f->state) && memory_batch_find(tx, b->id) != NULL;
+	       (f->state == 0 || batch_shown(b->is.state, b->is.by) == f->state) &&
+	       memory_batch_find(tx, b->id) != NULL;
 }
 
 static int by_seq(const void *a, const void *b)

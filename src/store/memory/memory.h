@@ -56,6 +56,7 @@ struct lane {
 	struct queue *queue;
 	struct baton_str name;      /* see queue/line.h         */
 	struct batch *first, *last; /* by number, in all states */
+	uint64_t unseen;            /* of a key, on a desk: so many more are ready than were read */
 };
 
 /* A text that several batches share. */
@@ -105,6 +106,7 @@ struct batch {
 		bool cancel;                      /* claimed, and asked to stop             */
 		bool holds;  /* dead, and its lane stands still; retry, and it keeps its key */
 		bool blocks; /* retry, and those behind it wait too                         */
+		uint64_t by; /* done, and it was skipped: the id of whom it gave way to */
 		struct text *error;  /* of the last attempt, or NULL           */
 		struct text *result; /* done, or NULL                          */
 	} is;

@@ -1,9 +1,12 @@
 /* Putting batches into a store in memory. */
 #include "store/memory/put.h"
 
+#include "queue/line.h"
 #include "store/memory/batch.h"
+#include "store/memory/lane.h"
 #include "store/memory/ops.h"
 #include "store/memory/queue.h"
+#include "store/memory/rival.h"
 #include "store/refuse.h"
 
 static struct source *source_find(const struct memory *m, const uint8_t key[DIGEST_SIZE])
@@ -29,7 +32,7 @@ static enum baton_err look_up(const struct tx *tx, const struct baton_batch *put
 	if (!digest_equal(source->is.content, content, DIGEST_SIZE))
 		return refuse_conflict(put, source->is.id);
 	batch_id_print(source->is.id, &ret->id);
-	ret->state = b ? b->is.state : BATON_BATCH_GONE;
+	ret->state = b ? batch_shown(b->is.state, b->is.by) : BATON_BATCH_GONE;
 	ret->existing = true;
 	return BATON_OK;
 }
@@ -60,22 +63,41 @@ static enum baton_err check_room(const struct queue *queue)
 	return max == 0 || waiting < max ? BATON_OK : refuse_full(queue->name, waiting, max);
 }
 
+/* Of its key. What is delayed does not wait for that yet. */
+static enum baton_err check_room_of_key(const struct tx *tx, const struct queue *queue,
+                                        const struct baton_batch *put)
+{
+	uint32_t max = queue->is.policy.key_waiting_max;
+	char text[LINE_NAME_MAX];
+	const struct lane *lane = NULL;
+	if (max > 0 && put->key.len > 0)
+		lane = memory_lane_find(tx->m, queue->name, line_name(put, text));
+	if (!lane || memory_rivals(lane, NULL, tx->now).waiting < max)
+		return BATON_OK;
+	return refuse_key_full(queue->name, put->key, max);
+}
+
 static enum baton_err add(struct tx *tx, struct queue *queue, const struct baton_batch *put,
                           struct baton_put *ret)
 {
+	struct baton_store_time available = batch_available(put, tx->now);
+	bool ready = baton_store_time_ready(available, tx->now);
 	enum baton_err e = check_room(queue);
+	if (e == BATON_OK && ready)
+		e = check_room_of_key(tx, queue, put);
 	if (e != BATON_OK)
 		return e;
 	struct batch *b = memory_batch_add(tx, queue, put);
 	if (!b)
 		return BATON_NO_MEMORY;
-	b->is.due = batch_available(put, tx->now);
-	bool ready = baton_store_time_ready(b->is.due, tx->now);
+	b->is.due = available;
 	e = memory_batch_event(tx, b, ready ? EVENT_PUT : EVENT_PUT_LATER);
+	if (e == BATON_OK && ready)
+		e = memory_rival_enter(tx, b);
 	if (e == BATON_OK && put->source.len > 0)
 		e = remember(tx, queue, put, b->id);
 	batch_id_print(b->id, &ret->id);
-	ret->state = b->is.state;
+	ret->state = batch_shown(b->is.state, b->is.by);
 	return e;
 }
 

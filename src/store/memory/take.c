@@ -57,7 +57,8 @@ static enum baton_err show_payloads(struct arena *a, const struct batch *b,
 /* An attempt that has not failed, or not yet, is not counted in the batch. */
 static bool is_under_way(const struct batch *b)
 {
-	return b->is.state == BATON_BATCH_CLAIMED || b->is.state == BATON_BATCH_DONE;
+	return b->is.state == BATON_BATCH_CLAIMED ||
+	       (b->is.state == BATON_BATCH_DONE && b->is.by == 0);
 }
 
 enum baton_err memory_show_batch(struct arena *a, const struct batch *b, bool payloads,

@@ -581,6 +581,7 @@ const struct store_ops postgres_ops = {
 	.runner_settle = pg_runner_settle,
 	.runner_next = pg_runner_next,
 	.runner_mark = pg_runner_mark,
+	.runner_cancels = pg_runner_cancels,
 	.runner_report = pg_runner_report,
 	.shard_change = pg_shard_change,
 	.shard_list = pg_shard_list,

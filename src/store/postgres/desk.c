@@ -213,6 +213,8 @@ static void queue_read(const PGresult *r, int row, struct queue *q)
 		.keep = {cell_int(r, row, 18)},
 		.key_limit = (uint32_t)cell_int(r, row, 30),
 		.hold_on_retry = (enum baton_hold_on_retry)cell_int(r, row, 31),
+		.on_conflict = (enum baton_on_conflict)cell_int(r, row, 32),
+		.key_waiting_max = (uint32_t)cell_int(r, row, 33),
 	};
 	for (int state = BATON_BATCH_READY; state < BATON_BATCH_GONE; state++)
 		q->is.in[state] = (uint64_t)cell_int(r, row, 18 + state);
@@ -309,9 +311,9 @@ static enum baton_err put_read(struct desk *d, const PGresult *r, int row, struc
 		                                  {(int64_t)be64toh(n[2])},
 		                                  {(int64_t)be64toh(n[3])}};
 	}
-	if (cell_is_null(r, row, 20))
+	if (cell_is_null(r, row, 21))
 		return BATON_OK;
-	return payloads_unpack(&d->arena, cell_str(r, row, 20), (flags & FLAG_MANY) != 0,
+	return payloads_unpack(&d->arena, cell_str(r, row, 21), (flags & FLAG_MANY) != 0,
 	                       &put->payloads, &put->count);
 }
 
@@ -336,6 +338,7 @@ static bool batch_read(struct tx *tx, const PGresult *r, int row, struct batch *
 	b->is.blocks = cell_bool(r, row, 15);
 	b->is.ended_at.ms = cell_int(r, row, 18);
 	b->is.until.ms = cell_int(r, row, 19);
+	b->is.by = (uint64_t)cell_int(r, row, 20);
 	return text_read(tx, r, row, 16, &b->is.error) && text_read(tx, r, row, 17, &b->is.result);
 }
 
@@ -430,6 +433,20 @@ enum baton_err desk_claims(struct desk *d, const PGresult *r)
 	for (int i = 0; i < PQntuples(r) && e == BATON_OK; i++)
 		e = claim_load(d, &tx, r, i);
 	return desk_load_end(d, &tx, e);
+}
+
+enum baton_err desk_waiting(struct desk *d, const PGresult *r)
+{
+	for (int i = 0; i < PQntuples(r); i++) {
+		const struct queue *q = desk_queue_of(d, cell_int(r, i, 0));
+		struct lane *lane = q ? memory_lane_find(d->m, q->name, cell_str(r, i, 1)) : NULL;
+		uint64_t here = 0;
+		for (const struct batch *b = lane ? lane->first : NULL; b; b = b->next)
+			here += b->is.state == BATON_BATCH_READY;
+		if (lane)
+			lane->unseen = (uint64_t)cell_int(r, i, 2) - here;
+	}
+	return BATON_OK;
 }
 
 static void digest_read(const PGresult *r, int row, int column, uint8_t digest[DIGEST_SIZE])

@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "base/mem.h"
 #include "queue/batch.h"
+#include "queue/line.h"
 #include "store/postgres/bulk.h"
 #include "store/postgres/postgres.h"
 #include "store/postgres/steps.h"
@@ -54,18 +55,21 @@ void load_lock(struct conn *c, const struct wants *first, const struct wants *se
 		lock_runner(c, first);
 		return;
 	}
-	args_init(&a, c->alloc, 5);
+	bool claims = first->ids.count + second->ids.count == 0;
+	args_init(&a, c->alloc, claims ? 4 : 5);
 	nums_arg(&a, 0, ARG_INT8, &first->heads);
-	nums_arg(&a, 1, ARG_INT8, &first->fences);
-	nums_arg(&a, 2, ARG_INT8, &first->ids);
-	nums_arg(&a, 3, ARG_INT4, &first->stripes);
 	nums_more(&a, 0, &second->heads);
+	nums_arg(&a, 1, ARG_INT8, &first->fences);
 	nums_more(&a, 1, &second->fences);
-	nums_more(&a, 2, &second->ids);
-	nums_more(&a, 3, &second->stripes);
-	nums_arg(&a, 4, ARG_INT8, &first->bases);
-	nums_more(&a, 4, &second->bases);
-	conn_send(c, SQL_LOCK, &a);
+	nums_arg(&a, 2, ARG_INT4, &first->stripes);
+	nums_more(&a, 2, &second->stripes);
+	nums_arg(&a, 3, ARG_INT8, &first->bases);
+	nums_more(&a, 3, &second->bases);
+	if (!claims) {
+		nums_arg(&a, 4, ARG_INT8, &first->ids);
+		nums_more(&a, 4, &second->ids);
+	}
+	conn_send(c, claims ? SQL_LOCK_CLAIMS : SQL_LOCK, &a);
 	lock_runner(c, first);
 }
 
@@ -95,6 +99,16 @@ static int send_number(struct conn *c, enum sql sql, int64_t number)
 	return conn_send(c, sql, &a);
 }
 
+/* Whether something may become ready that has a key. */
+static bool may_meet_rivals(const struct wants *w)
+{
+	for (size_t i = 0; i < w->lanes.count; i++) {
+		if (line_is_keyed(w->lanes.list[i]))
+			return true;
+	}
+	return w->ids.count > 0;
+}
+
 static void send_around(struct conn *c, const struct wants *w, bool payload, struct loading *l)
 {
 	struct args a;
@@ -110,6 +124,12 @@ static void send_around(struct conn *c, const struct wants *w, bool payload, str
 	strs_arg(&a, 3, ARG_TEXT, &w->lane_queues);
 	strs_arg(&a, 4, ARG_TEXT, &w->lanes);
 	l->claims = conn_send(c, SQL_CLAIMS, &a);
+	if (!payload && may_meet_rivals(w)) {
+		named_args(&a, c, 5, w);
+		strs_arg(&a, 3, ARG_TEXT, &w->lane_queues);
+		strs_arg(&a, 4, ARG_TEXT, &w->lanes);
+		l->waiting = conn_send(c, SQL_WAITING, &a);
+	}
 	if (w->rest_heads.count == 0)
 		return;
 	args_init(&a, c->alloc, 2);
@@ -184,9 +204,9 @@ static void send_chunks(struct conn *c, const struct wants *w, bool look, struct
 	l->member_claims = conn_send(c, SQL_MEMBER_CLAIMS, &a);
 }
 
-static const struct loading nothing = {NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
-                                       NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
-                                       NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE};
+static const struct loading nothing = {NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+                                       NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+                                       NONE, NONE, NONE, NONE, NONE, NONE, NONE};
 
 /* The greatest number among the ids that are asked for. */
 static uint64_t last_id(const struct baton_lane_ask *ask)
@@ -215,7 +235,8 @@ static void send_line(struct conn *c, const struct baton_lane_ask *ask, struct l
 	l->line_claims = conn_send(c, SQL_LINE_CLAIMS, &a);
 }
 
-/* What time has done to the queues comes before anything is claimed from them. */
+/* What time has done to the queues comes before anything is claimed from them; of most it has done
+ * nothing, and to look costs a third of what the function does. */
 static void send_tend(struct pg_store *s, struct conn *c, const struct wants *w)
 {
 	struct args a;
@@ -419,7 +440,7 @@ static enum baton_err take_steps(const struct conn *c, const struct loading *l, 
 		{l->answers, desk_answers},     {l->leases, desk_leases},
 		{l->bound_leases, desk_leases}, {l->runners, desk_runners},
 		{l->schedules, desk_schedules}, {l->numbers, take_numbers},
-		{l->held_off, desk_held_off},
+		{l->held_off, desk_held_off},   {l->waiting, desk_waiting},
 	};
 	enum baton_err e = BATON_OK;
 	for (size_t i = 0; i < sizeof steps / sizeof steps[0] && e == BATON_OK; i++) {

@@ -61,7 +61,7 @@ struct loading {
 	int start, queues, sources, around, claims, answers, leases, runners, schedules, numbers;
 	int heads, head_claims, heads_last, line, line_claims;
 	int bound_queues, bound_batches, bound_claims, bound_leases, held_off;
-	int chunks, members, member_claims, bulks;
+	int chunks, members, member_claims, bulks, waiting;
 };
 
 /* Sends what is wanted, and puts the answers on a desk that is opened for that; `payload`: of the

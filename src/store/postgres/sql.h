@@ -15,7 +15,8 @@
 	"q.claimed + coalesce(t.claimed, 0), q.dead + coalesce(t.dead, 0), "                   \
 	"q.kept + coalesce(t.kept, 0), q.done + coalesce(t.done, 0), "                         \
 	"q.failed + coalesce(t.failed, 0), q.mixed, coalesce(t.top, q.top), "                  \
-	"coalesce(t.floor, q.floor), q.key_limit, q.hold_on_retry"
+	"coalesce(t.floor, q.floor), q.key_limit, q.hold_on_retry, q.on_conflict, "            \
+	"q.key_waiting_max"
 
 /* Queues, and what is counted of them. */
 #define PART_QUEUES                                                     \
@@ -24,7 +25,7 @@
 #define BATCH_COLUMNS                                                                        \
 	"b.seq, b.born, b.queue, b.lane, b.state, b.rank, b.flags, b.put_at, b.due, b.grp, " \
 	"b.retry, b.attempts, b.fence, b.cancel, b.holds, b.blocks, b.error, b.result, "     \
-	"b.ended_at, b.until"
+	"b.ended_at, b.until, b.rival"
 #define CLAIM_COLUMNS                                                                   \
 	"c.head, c.fence, c.token, c.owner, c.queue, c.lane, c.granter, c.claimed_at, " \
 	"c.expires_at, c.offered, c.seqs"
@@ -52,6 +53,19 @@
 
 /* Behind an unnest(): chunks of claims near those that are named, by numbers in steps of 64. */
 #define PART_CHUNKS "n(base) JOIN baton.chunk c ON c.first >= n.base AND c.first < n.base + 64 "
+
+/* The stripes that are named, and those of claims, in chunks and in rows of their own: $1 the heads,
+ * $2 the fences, $3 the stripes, $4 the chunks. */
+#define PART_LOCK                                                                                \
+	"WITH k AS MATERIALIZED (SELECT c.queue, c.heads FROM unnest($4::bigint[]) " PART_CHUNKS \
+	"WHERE c.heads && $1::bigint[]) "                                                        \
+	"SELECT pg_advisory_xact_lock(1650553967, s) FROM ("                                     \
+	"SELECT s FROM unnest($3::int[]) s UNION "                                               \
+	"SELECT q.stripe FROM k JOIN baton.queue q ON q.id = k.queue UNION "                     \
+	"SELECT q.stripe FROM unnest($1::bigint[], $2::bigint[]) n(head, fence) "                \
+	"JOIN baton.claim c ON c.head = n.head AND c.fence = n.fence "                           \
+	"JOIN baton.queue q ON q.id = c.queue WHERE n.head NOT IN ("                             \
+	"SELECT unnest(k.heads) FROM k)"
 
 /* The lanes of these, and those that are named: $4 the queues, $5 the lanes. */
 #define PART_LANES                                                                         \
@@ -102,19 +116,14 @@
 	X(COMMIT, "COMMIT")                                                                        \
 	X(ROLLBACK, "ROLLBACK")                                                                    \
 	X(RELAX, "SET LOCAL synchronous_commit = off")                                             \
-	X(LOCK, "SELECT pg_advisory_xact_lock(1650553967, s) FROM ("                               \
-	        "SELECT s FROM unnest($4::int[]) s UNION "                                         \
-	        "SELECT q.stripe FROM unnest($5::bigint[]) " PART_CHUNKS " JOIN baton.queue q "    \
-	        "ON q.id = c.queue WHERE c.heads && $1::bigint[] UNION "                           \
-	        "SELECT q.stripe FROM unnest($1::bigint[], $2::bigint[]) n(head, fence) "          \
-	        "JOIN baton.claim c ON c.head = n.head AND c.fence = n.fence "                     \
-	        "JOIN baton.queue q ON q.id = c.queue WHERE n.head NOT IN ("                       \
-	        "SELECT h FROM unnest($5::bigint[]) " PART_CHUNKS                                  \
-	        " CROSS JOIN unnest(c.heads) h) UNION "                                            \
-	        "SELECT q.stripe FROM unnest($3::bigint[]) " PART_BULKS " JOIN baton.queue q "     \
-	        "ON q.id = b.queue UNION "                                                         \
-	        "SELECT q.stripe FROM (" PART_NAMED_BATCHES ") b JOIN baton.queue q "              \
-	        "ON q.id = b.queue ORDER BY 1) x")                                                 \
+	X(LOCK, PART_LOCK " UNION SELECT q.stripe FROM unnest($5::bigint[]) " PART_BULKS           \
+	                  "JOIN baton.queue q ON q.id = b.queue UNION "                            \
+	                  "SELECT q.stripe FROM unnest($5::bigint[]) n(id) JOIN baton.batch b "    \
+	                  "ON b.seq = n.id AND b.born IS NULL JOIN baton.queue q "                 \
+	                  "ON q.id = b.queue UNION "                                               \
+	                  "SELECT q.stripe FROM unnest($5::bigint[]) n(id) JOIN baton.batch b "    \
+	                  "ON b.born = n.id JOIN baton.queue q ON q.id = b.queue ORDER BY 1) x")   \
+	X(LOCK_CLAIMS, PART_LOCK " ORDER BY 1) x")                                                 \
 	X(LOCK_STRIPES, "SELECT pg_advisory_xact_lock(1650553967, s) FROM (SELECT DISTINCT s "     \
 	                "FROM unnest($1::int[]) s ORDER BY s) x")                                  \
 	X(LOCK_RUNNER, "SELECT pg_advisory_xact_lock(1650553967, stripe) FROM ("                   \
@@ -204,9 +213,17 @@
 	        "ON c.head = n.head AND c.fence = n.fence JOIN baton.queue q ON q.id = c.queue "   \
 	        "WHERE q.hold_on_retry = 2 AND baton.is_key(c.lane)))")                            \
 	X(DRAW_EXPECTED, "SELECT baton.draw($1::bigint, $2::bigint)")                              \
-	X(TEND, "SELECT baton.tend(q.id, coalesce($2::bigint, "                                    \
-	        "(extract(epoch FROM clock_timestamp()) * 1000)::bigint)) "                        \
-	        "FROM baton.queue q WHERE q.name = ANY($1::text[]) AND NOT q.paused")              \
+	X(TEND, "SELECT baton.tend(q.id, t.now) FROM (SELECT coalesce($2::bigint, "                \
+	        "(extract(epoch FROM clock_timestamp()) * 1000)::bigint) AS now OFFSET 0) t, "     \
+	        "baton.queue q WHERE q.name = ANY($1::text[]) AND NOT q.paused AND ("              \
+	        "EXISTS (SELECT 1 FROM baton.chunk c WHERE c.queue = q.id "                        \
+	        "AND c.expires_at <= t.now AND c.expires_at < 9223372036854775807) OR "            \
+	        "EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = q.id AND b.state IN (2, 3) "  \
+	        "AND b.due <= t.now) OR "                                                          \
+	        "EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = q.id AND NOT c.offered "      \
+	        "AND c.expires_at <= t.now) OR "                                                   \
+	        "EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = q.id AND c.offered "          \
+	        "AND c.expires_at > t.now))")                                                      \
 	X(QUEUES, "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES " WHERE q.id IN ("                  \
 	          "SELECT id FROM baton.queue WHERE name = ANY($4::text[]) "                       \
 	          "UNION SELECT queue FROM (" PART_NAMED_CLAIMS ") c "                             \
@@ -233,7 +250,11 @@
 	          "UNION SELECT x.seq FROM lanes l CROSS JOIN LATERAL (SELECT b.seq "              \
 	          "FROM baton.batch b WHERE b.queue = l.queue AND b.lane = l.lane AND b.holds "    \
 	          "ORDER BY b.seq LIMIT CASE WHEN baton.is_key(l.lane) THEN NULL "                 \
-	          "ELSE l.n + 1 END) x) "                                                          \
+	          "ELSE l.n + 1 END) x "                                                           \
+	          "UNION SELECT x.seq FROM lanes l JOIN baton.queue q ON q.id = l.queue "          \
+	          "AND q.on_conflict > 1 CROSS JOIN LATERAL (SELECT b.seq FROM baton.batch b "     \
+	          "WHERE b.queue = l.queue AND b.lane = l.lane AND b.line AND b.state = 1 "        \
+	          "ORDER BY b.seq DESC LIMIT l.n + 1) x WHERE baton.is_key(l.lane)) "              \
 	          "SELECT " BATCH_COLUMNS ", CASE WHEN $7::bool AND (b.seq = ANY($3::bigint[])"    \
 	          " OR b.born = ANY($3::bigint[])) THEN b.payload END FROM s JOIN baton.batch b "  \
 	          "ON b.seq = s.seq ORDER BY b.seq")                                               \
@@ -243,6 +264,12 @@
 	          "ON c.queue = l.queue AND c.lane = l.lane UNION ALL "                            \
 	          "SELECT c.* FROM (" PART_NAMED_BATCHES ") b JOIN baton.claim c "                 \
 	          "ON c.head = b.seq AND c.lane IS NULL) c")                                       \
+	X(WAITING, "WITH " PART_LANES " SELECT l.queue, l.lane, (SELECT count(*) FROM (SELECT 1 "  \
+	           "FROM baton.batch b WHERE b.queue = l.queue AND b.lane = l.lane AND b.line "    \
+	           "AND b.state = 1 LIMIT greatest(q.key_limit, q.key_waiting_max) + l.n + 2) x) " \
+	           "FROM lanes l JOIN baton.queue q ON q.id = l.queue "                            \
+	           "AND (q.on_conflict > 1 OR q.key_waiting_max > 0) "                             \
+	           "WHERE baton.is_key(l.lane)")                                                   \
 	X(ANSWERS, "SELECT a.head, a.fence, a.token, a.state, a.until "                            \
 	           "FROM unnest($1::bigint[], $2::bigint[]) n(head, fence) "                       \
 	           "JOIN baton.answer a ON a.head = n.head AND a.fence = n.fence "                 \
@@ -313,14 +340,15 @@
 	X(QUEUE_ADD, "INSERT INTO baton.queue(name, stripe, mode, shards, paused, payload_max, "   \
 	             "waiting_max, attempts, backoff, base, cap, lane_attempts, lane_backoff, "    \
 	             "lane_base, lane_cap, on_retry, on_dead, dedupe, keep, ready, delayed, "      \
-	             "retrying, claimed, dead, kept, done, failed, key_limit, hold_on_retry) "     \
+	             "retrying, claimed, dead, kept, done, failed, key_limit, hold_on_retry, "     \
+	             "on_conflict, key_waiting_max) "                                              \
 	             "VALUES($1::text, "                                                           \
 	             "$2::bigint::int, $3::bigint, $4::bigint, $5::bool, $6::bigint, $7::bigint, " \
 	             "$8::bigint, $9::bigint, $10::bigint, $11::bigint, $12::bigint, "             \
 	             "$13::bigint, $14::bigint, $15::bigint, $16::bigint, $17::bigint, "           \
 	             "$18::bigint, $19::bigint, $20::bigint, $21::bigint, $22::bigint, "           \
 	             "$23::bigint, $24::bigint, $25::bigint, $26::bigint, $27::bigint, "           \
-	             "$28::bigint, $29::bigint) "                                                  \
+	             "$28::bigint, $29::bigint, $30::bigint, $31::bigint) "                        \
 	             "RETURNING id")                                                               \
 	X(QUEUE_SET, "UPDATE baton.queue SET mixed = mixed OR (mode = 4) <> ($3::bigint = 4), "    \
 	             "stripe = $2::bigint::int, shards = $4::bigint, mode = $3::bigint, "          \
@@ -330,7 +358,8 @@
 	             "lane_backoff = $13::bigint, lane_base = $14::bigint, "                       \
 	             "lane_cap = $15::bigint, on_retry = $16::bigint, on_dead = $17::bigint, "     \
 	             "dedupe = $18::bigint, keep = $19::bigint, key_limit = $20::bigint, "         \
-	             "hold_on_retry = $21::bigint WHERE name = $1::text")                          \
+	             "hold_on_retry = $21::bigint, on_conflict = $22::bigint, "                    \
+	             "key_waiting_max = $23::bigint WHERE name = $1::text")                        \
 	X(QUEUE_COUNT, "WITH d AS (SELECT * FROM unnest($1::int[], $2::bigint[], $3::bigint[], "   \
 	               "$4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], "    \
 	               "$9::bigint[], $10::bigint[], $11::bigint[]) d(id, ready, delayed, "        \
@@ -348,28 +377,33 @@
 	               "FROM d LEFT JOIN o ON o.queue = d.id")                                     \
 	X(BATCH_ADD, "INSERT INTO baton.batch(seq, queue, lane, shard, pool, head, line, state, "  \
 	             "rank, flags, put_at, due, grp, retry, attempts, fence, cancel, holds, "      \
-	             "blocks, error, payload) SELECT u.seq, q.id, u.lane, u.shard, "               \
+	             "blocks, error, payload, ended_at, until, rival) "                            \
+	             "SELECT u.seq, q.id, u.lane, u.shard, "                                       \
 	             "CASE WHEN q.mode = 4 THEN u.shard + 1 ELSE 0 END, u.head, u.line, "          \
 	             "u.state, u.rank, u.flags, u.put_at, u.due, u.grp, u.retry, u.attempts, "     \
-	             "u.fence, u.cancel, u.holds, u.blocks, u.error, u.payload FROM "              \
+	             "u.fence, u.cancel, u.holds, u.blocks, u.error, u.payload, u.ended_at, "      \
+	             "u.until, u.rival FROM "                                                      \
 	             "unnest($1::bigint[], $2::text[], $3::text[], $4::int[], $5::bool[], "        \
 	             "$6::bool[], $7::smallint[], $8::smallint[], $9::smallint[], "                \
 	             "$10::bigint[], $11::bigint[], $12::text[], $13::bytea[], $14::int[], "       \
 	             "$15::bigint[], $16::bool[], $17::bool[], $18::bool[], $19::bytea[], "        \
-	             "$20::bytea[]) u(seq, queue, lane, shard, head, line, state, rank, flags, "   \
+	             "$20::bytea[], $21::bigint[], $22::bigint[], $23::bigint[]) "                 \
+	             "u(seq, queue, lane, shard, head, line, state, rank, flags, "                 \
 	             "put_at, due, grp, retry, attempts, fence, cancel, holds, blocks, error, "    \
-	             "payload) JOIN baton.queue q ON q.name = u.queue")                            \
+	             "payload, ended_at, until, rival) JOIN baton.queue q ON q.name = u.queue")    \
 	X(BATCH_SET, "UPDATE baton.batch b SET seq = u.new, born = CASE WHEN u.new = b.seq "       \
 	             "THEN b.born ELSE coalesce(b.born, b.seq) END, pool = u.pool, "               \
 	             "head = u.head, line = u.line, state = u.state, due = u.due, "                \
 	             "attempts = u.attempts, fence = u.fence, cancel = u.cancel, "                 \
 	             "holds = u.holds, blocks = u.blocks, error = u.error, result = u.result, "    \
-	             "ended_at = u.ended_at, until = u.until FROM unnest($1::bigint[], "           \
+	             "ended_at = u.ended_at, until = u.until, rival = u.rival "                    \
+	             "FROM unnest($1::bigint[], "                                                  \
 	             "$2::bigint[], $3::int[], $4::bool[], $5::bool[], $6::smallint[], "           \
 	             "$7::bigint[], $8::int[], $9::bigint[], $10::bool[], $11::bool[], "           \
-	             "$12::bool[], $13::bytea[], $14::bytea[], $15::bigint[], $16::bigint[]) "     \
+	             "$12::bool[], $13::bytea[], $14::bytea[], $15::bigint[], $16::bigint[], "     \
+	             "$17::bigint[]) "                                                             \
 	             "u(old, new, pool, head, line, state, due, attempts, fence, cancel, holds, "  \
-	             "blocks, error, result, ended_at, until) WHERE b.seq = u.old")                \
+	             "blocks, error, result, ended_at, until, rival) WHERE b.seq = u.old")         \
 	X(BATCH_DROP, "DELETE FROM baton.batch WHERE seq = ANY($1::bigint[])")                     \
 	X(CLAIM_ADD, "INSERT INTO baton.claim(head, fence, token, owner, queue, lane, granter, "   \
 	             "claimed_at, expires_at, offered, seqs) SELECT u.head, u.fence, u.token, "    \
@@ -442,7 +476,8 @@
 	        "WHERE b.seq > $1::bigint) b JOIN baton.queue q ON q.id = b.queue, listed "        \
 	        "WHERE b.seq <= listed.upto AND ($2::text IS NULL OR q.name = $2::text) "          \
 	        "AND ($3::text IS NULL OR b.lane = $3::text) "                                     \
-	        "AND ($4::bigint = 0 OR b.state = $4::bigint) "                                    \
+	        "AND ($4::bigint = 0 OR $4::bigint = "                                             \
+	        "CASE WHEN b.state = 6 AND b.rival IS NOT NULL THEN 8 ELSE b.state END) "          \
 	        "AND (b.state <> 6 OR b.until > $6::bigint) "                                      \
 	        "ORDER BY b.seq LIMIT $5::bigint) b "                                              \
 	        "UNION ALL (SELECT " BATCH_COLUMNS ", NULL::bytea FROM baton.batch b "             \
@@ -512,6 +547,10 @@
 	                  "WHERE b.seq IN (SELECT unnest(c.seqs) FROM baton.runner r "             \
 	                  "JOIN baton.claim c ON c.owner = r.owner "                               \
 	                  "AND c.expires_at = 9223372036854775807 WHERE r.number = $1::bigint)")   \
+	X(RUNNER_CANCELS, "SELECT c.head, c.fence FROM baton.runner r JOIN baton.claim c "         \
+	                  "ON c.owner = r.owner AND c.expires_at = 9223372036854775807 "           \
+	                  "WHERE r.number = $1::bigint AND EXISTS (SELECT 1 FROM baton.batch b "   \
+	                  "WHERE b.seq = ANY(c.seqs) AND b.cancel) LIMIT $2::bigint")              \
 	X(RUNNER_QUEUES, "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES " WHERE q.id IN ("           \
 	                 "SELECT c.queue FROM baton.runner r JOIN baton.claim c "                  \
 	                 "ON c.owner = r.owner AND c.expires_at = 9223372036854775807 "            \

@@ -65,7 +65,7 @@ static void policy_args(struct args *a, struct baton_str name, const struct bato
 static enum baton_err queue_add(struct writer *w, const struct queue *q)
 {
 	struct args a;
-	args_new(w, &a, 29);
+	args_new(w, &a, 31);
 	policy_args(&a, q->name, &q->is.policy);
 	for (int state = BATON_BATCH_READY; state < BATON_BATCH_GONE; state++)
 		arg_int(&a, 18 + state, (int64_t)q->is.in[state]);
@@ -73,6 +73,8 @@ static enum baton_err queue_add(struct writer *w, const struct queue *q)
 	arg_int(&a, 26, (int64_t)q->is.failed);
 	arg_int(&a, 27, q->is.policy.key_limit);
 	arg_int(&a, 28, q->is.policy.hold_on_retry);
+	arg_int(&a, 29, q->is.policy.on_conflict);
+	arg_int(&a, 30, q->is.policy.key_waiting_max);
 	send(w, SQL_QUEUE_ADD, &a);
 	return w->c->sent > SENT_ENOUGH ? conn_round(w->c) : BATON_OK;
 }
@@ -96,10 +98,12 @@ static enum baton_err policies_set(struct writer *w)
 		struct args a;
 		if (!q->row.noted || policy_equal(&read->policy, &q->is.policy))
 			continue;
-		args_new(w, &a, 21);
+		args_new(w, &a, 23);
 		policy_args(&a, q->name, &q->is.policy);
 		arg_int(&a, 19, q->is.policy.key_limit);
 		arg_int(&a, 20, q->is.policy.hold_on_retry);
+		arg_int(&a, 21, q->is.policy.on_conflict);
+		arg_int(&a, 22, q->is.policy.key_waiting_max);
 		send(w, SQL_QUEUE_SET, &a);
 		e = w->c->sent > SENT_ENOUGH ? conn_round(w->c) : BATON_OK;
 	}
@@ -232,6 +236,14 @@ static void add_time(struct args *a, int at, struct baton_store_time t)
 		add_null(a, at);
 }
 
+static void add_rival(struct args *a, int at, const struct batch *b)
+{
+	if (b->is.by > 0)
+		add_int(a, at, (int64_t)b->is.by);
+	else
+		add_null(a, at);
+}
+
 static enum baton_err batch_add(struct writer *w, struct args *a, const struct batch *b)
 {
 	add_int(a, 0, (int64_t)b->is.seq);
@@ -256,6 +268,9 @@ static enum baton_err batch_add(struct writer *w, struct args *a, const struct b
 	add_bool(a, 16, b->is.holds);
 	add_bool(a, 17, b->is.blocks);
 	add_text(a, 18, b->is.error);
+	add_time(a, 20, b->is.ended_at);
+	add_time(a, 21, b->is.until);
+	add_rival(a, 22, b);
 	return add_payload(w, a, 19, &b->put);
 }
 
@@ -278,6 +293,7 @@ static void batch_set(const struct desk *d, struct args *a, const struct batch *
 	add_text(a, 13, b->is.result);
 	add_time(a, 14, b->is.ended_at);
 	add_time(a, 15, b->is.until);
+	add_rival(a, 16, b);
 }
 
 static enum baton_err batches_write(struct writer *w)
@@ -286,15 +302,17 @@ static enum baton_err batches_write(struct writer *w)
 	                                          ARG_BOOL,  ARG_BOOL, ARG_INT2,  ARG_INT2,
 	                                          ARG_INT2,  ARG_INT8, ARG_INT8,  ARG_TEXT,
 	                                          ARG_BYTES, ARG_INT4, ARG_INT8,  ARG_BOOL,
-	                                          ARG_BOOL,  ARG_BOOL, ARG_BYTES, ARG_BYTES};
+	                                          ARG_BOOL,  ARG_BOOL, ARG_BYTES, ARG_BYTES,
+	                                          ARG_INT8,  ARG_INT8, ARG_INT8};
 	static const enum arg_type old_types[] = {ARG_INT8,  ARG_INT8,  ARG_INT4, ARG_BOOL,
 	                                          ARG_BOOL,  ARG_INT2,  ARG_INT8, ARG_INT4,
 	                                          ARG_INT8,  ARG_BOOL,  ARG_BOOL, ARG_BOOL,
-	                                          ARG_BYTES, ARG_BYTES, ARG_INT8, ARG_INT8};
+	                                          ARG_BYTES, ARG_BYTES, ARG_INT8, ARG_INT8,
+	                                          ARG_INT8};
 	struct args new, old;
 	enum baton_err e = BATON_OK;
-	args_new(w, &new, 20);
-	args_new(w, &old, 16);
+	args_new(w, &new, 23);
+	args_new(w, &old, 17);
 	arrays(&new, new_types);
 	arrays(&old, old_types);
 	for (struct row *row = w->d->m->batches.oldest; row && e == BATON_OK; row = row->newer) {

@@ -259,10 +259,23 @@ static enum baton_err waits(struct db *db, const struct batch_row *b, bool *ret_
 	return query_end(&q);
 }
 
+/* How long what has ended is kept, 0 without that; and for whom it was skipped. */
+static enum baton_err done_until(struct db *db, int64_t seq, struct baton_store_time *ret_until,
+                                 int64_t *ret_rival)
+{
+	struct query q = query_begin(db, SQL_DONE_UNTIL);
+	query_int(&q, seq);
+	if (query_row(&q)) {
+		ret_until->ms = column_int(&q, 0);
+		*ret_rival = column_int(&q, 1);
+	}
+	return query_end(&q);
+}
+
 enum baton_err batch_state(struct db *db, const struct batch_row *b, struct baton_store_time now,
                            enum baton_batch_state *ret, struct baton_store_time *ret_due)
 {
-	int64_t at = 0;
+	int64_t at = 0, rival = 0;
 	struct baton_store_time until = {0};
 	bool waiting = false, retry = false;
 	enum baton_err e = FIND(db, SQL_DEAD_HAS, &at, b->queue, b->seq);
@@ -270,9 +283,11 @@ enum baton_err batch_state(struct db *db, const struct batch_row *b, struct bato
 		*ret = BATON_BATCH_DEAD;
 		return e;
 	}
-	e = FIND(db, SQL_DONE_UNTIL, &until.ms, b->seq);
+	e = done_until(db, b->seq, &until, &rival);
 	if (e != BATON_OK || until.ms > 0) {
-		*ret = baton_store_time_live(until, now) ? BATON_BATCH_DONE : BATON_BATCH_GONE;
+		*ret = baton_store_time_live(until, now)
+		               ? batch_shown(BATON_BATCH_DONE, (uint64_t)rival)
+		               : BATON_BATCH_GONE;
 		return e;
 	}
 	e = waits(db, b, &waiting, &retry, ret_due);

@@ -179,6 +179,8 @@ void queue_row_read(const struct query *q, struct queue_row *ret)
 				.keep = {column_int(q, 18)},
 				.key_limit = (uint32_t)column_int(q, 30),
 				.hold_on_retry = (enum baton_hold_on_retry)column_int(q, 31),
+				.on_conflict = (enum baton_on_conflict)column_int(q, 32),
+				.key_waiting_max = (uint32_t)column_int(q, 33),
 			},
 		.pulled = {(uint64_t)column_int(q, 19), (uint64_t)column_int(q, 20)},
 		.tally = {column_int(q, 21), column_int(q, 22), column_int(q, 23),
@@ -217,6 +219,8 @@ enum baton_err books_queue_write(struct db *db, const struct queue_row *row)
 	counts_bind(&q, row);
 	query_int(&q, p->key_limit);
 	query_int(&q, p->hold_on_retry);
+	query_int(&q, p->on_conflict);
+	query_int(&q, p->key_waiting_max);
 	return query_run(&q);
 }
 

@@ -1,7 +1,10 @@
 /* Lanes, their lines, and where claims begin. */
 #include "store/sqlite/lanes.h"
 
+#include "base/check.h"
 #include "base/fail.h"
+#include "queue/policy.h"
+#include "store/sqlite/lone.h"
 
 enum baton_err head_add(struct sqlite_store *s, const struct queue_row *q,
                         const struct batch_row *b, int64_t lane, bool tried)
@@ -95,7 +98,7 @@ enum baton_err lane_find(struct sqlite_store *s, int64_t queue, struct baton_str
 	return query_end(&q);
 }
 
-static enum baton_err lane_make(struct sqlite_store *s, const struct batch_row *b, int64_t *ret)
+enum baton_err lane_make(struct sqlite_store *s, const struct batch_row *b, int64_t *ret)
 {
 	struct query q = query_begin(&s->db, SQL_LANE_ADD);
 	query_int(&q, s->books.lane + 1);
@@ -208,18 +211,112 @@ enum baton_err lane_settle(struct sqlite_store *s, struct queue_row *q, int64_t 
 	return e;
 }
 
-enum baton_err lane_enter(struct sqlite_store *s, struct queue_row *q, const struct batch_row *b,
-                          bool tried)
+enum baton_err key_holder(struct db *db, struct arena *a, int64_t lane, int64_t *ret_seq)
+{
+	int64_t kept = 0;
+	enum baton_err e = claims_first(db, a, lane, true, ret_seq);
+	if (e == BATON_OK)
+		e = FIND(db, SQL_KEPT_FIRST, &kept, lane);
+	if (kept > 0 && (*ret_seq == 0 || kept < *ret_seq))
+		*ret_seq = kept;
+	return e;
+}
+
+/* A batch that is ready, and in no line, ends: it gives way to the other. */
+static enum baton_err skip(struct sqlite_store *s, struct queue_row *q, int64_t seq, int64_t other)
+{
+	struct batch_row rival;
+	enum baton_err e = batch_need(&s->db, other, &rival);
+	if (e != BATON_OK)
+		return e;
+	CHECK(batch_next(BATON_BATCH_READY, EVENT_SKIP) == BATON_BATCH_DONE);
+	q->tally.ready--;
+	q->changed = true;
+	struct baton_store_time until =
+		baton_store_time_add(s->now, policy_skipped_keep(&q->policy));
+	return RUN(&s->db, SQL_DONE_SKIP, seq, s->now.ms, until.ms, rival.id);
+}
+
+/* Skips the newcomer for the first that holds the key, or the first of the line. */
+static enum baton_err skip_to_holder(struct sqlite_store *s, struct queue_row *q,
+                                     const struct batch_row *b, int64_t lane)
+{
+	int64_t other = 0;
+	bool tried;
+	enum baton_err e = key_holder(&s->db, &s->scratch, lane, &other);
+	if (e == BATON_OK && other == 0)
+		e = first_of_line(s, lane, &other, &tried);
+	return e == BATON_OK ? skip(s, q, b->seq, other) : e;
+}
+
+/* Skips the last of the line for the newcomer, unless somebody had claimed it: its claim has
+ * expired, but may still be renewed. */
+static enum baton_err skip_last(struct sqlite_store *s, struct queue_row *q,
+                                const struct batch_row *b, int64_t lane, int64_t last)
+{
+	struct batch_row row;
+	bool claimed = false;
+	enum baton_err e = batch_need(&s->db, last, &row);
+	if (e == BATON_OK)
+		e = claim_has(&s->db, &row, &claimed);
+	if (e != BATON_OK || claimed)
+		return e;
+	e = RUN(&s->db, SQL_LINE_DROP, lane, last);
+	return e == BATON_OK ? skip(s, q, last, b->seq) : e;
+}
+
+/* What the queue's policy says about a newcomer to a key. *ret_stays false: it was skipped. */
+static enum baton_err rival_enter(struct sqlite_store *s, struct queue_row *q,
+                                  const struct batch_row *b, int64_t lane, bool *ret_stays)
+{
+	struct lane_row row;
+	int64_t waiting = 0, last = 0;
+	*ret_stays = true;
+	enum baton_err e = lane_read(&s->db, lane, &row);
+	if (e == BATON_OK)
+		e = FIND(&s->db, SQL_LINE_COUNT, &waiting, lane, (int64_t)q->policy.key_limit + 1);
+	if (e == BATON_OK)
+		e = FIND(&s->db, SQL_LINE_LAST, &last, lane);
+	if (e != BATON_OK)
+		return e;
+	switch (key_conflict(&q->policy, (uint64_t)row.holds, (uint64_t)waiting)) {
+	case KEY_NO_CONFLICT:
+		break;
+	case KEY_SKIPS_TO_HOLDER:
+		*ret_stays = false;
+		return skip_to_holder(s, q, b, lane);
+	case KEY_SKIPS_TO_WAITING:
+		*ret_stays = false;
+		return skip(s, q, b->seq, last);
+	case KEY_SKIPS_WAITING:
+		return skip_last(s, q, b, lane, last);
+	}
+	return BATON_OK;
+}
+
+enum baton_err key_waits(struct sqlite_store *s, const struct queue_row *q, struct baton_str line,
+                         int64_t most, int64_t *ret)
 {
 	int64_t lane;
-	if (b->lane_len == 0)
-		return head_add(s, q, b, 0, tried);
-	enum baton_err e = lane_find(s, q->id, batch_row_line(b), &lane);
-	bool made = e == BATON_OK && lane == 0;
-	if (made)
-		e = lane_make(s, b, &lane);
-	if (e == BATON_OK)
-		e = RUN(&s->db, SQL_LINE_ADD, lane, b->seq, tried);
+	enum baton_err e = lane_find(s, q->id, line, &lane);
+	*ret = 0;
+	if (e != BATON_OK || lane > 0)
+		return e == BATON_OK ? FIND(&s->db, SQL_LINE_COUNT, ret, lane, most) : e;
+	struct claim_row c;
+	int64_t seq;
+	bool claimed = true;
+	e = lone_find(s, q->id, line, &seq);
+	if (e == BATON_OK && seq > 0)
+		e = claim_of_single(s, seq, &c, &claimed);
+	*ret = !claimed;
+	return e;
+}
+
+/* Puts a batch into its lane's line; `made`: that is new. */
+static enum baton_err line_enter(struct sqlite_store *s, struct queue_row *q,
+                                 const struct batch_row *b, int64_t lane, bool tried, bool made)
+{
+	enum baton_err e = RUN(&s->db, SQL_LINE_ADD, lane, b->seq, tried);
 	if (e != BATON_OK)
 		return e;
 	/* What is put last changes nothing about who is first, if those before it are there. */
@@ -227,6 +324,42 @@ enum baton_err lane_enter(struct sqlite_store *s, struct queue_row *q, const str
 	if (!made && !keyed && b->seq == s->books.seq)
 		return BATON_OK;
 	return lane_settle(s, q, lane);
+}
+
+static enum baton_err key_enter(struct sqlite_store *s, struct queue_row *q,
+                                const struct batch_row *b, bool tried, bool *ret_stays)
+{
+	int64_t lane = 0;
+	bool alone;
+	enum baton_err e = lone_enter(s, q, b, tried, &alone);
+	if (e == BATON_OK && !alone)
+		e = lane_find(s, q->id, batch_row_line(b), &lane);
+	if (e != BATON_OK || alone)
+		return e;
+	bool made = lane == 0;
+	if (made)
+		e = lane_make(s, b, &lane);
+	else if (q->policy.on_conflict != BATON_CONFLICT_WAIT)
+		e = rival_enter(s, q, b, lane, ret_stays);
+	return e == BATON_OK && *ret_stays ? line_enter(s, q, b, lane, tried, made) : e;
+}
+
+enum baton_err lane_enter(struct sqlite_store *s, struct queue_row *q, const struct batch_row *b,
+                          bool tried, bool *ret_stays)
+{
+	int64_t lane;
+	bool stays = true;
+	if (ret_stays)
+		*ret_stays = true;
+	if (b->lane_len == 0)
+		return head_add(s, q, b, 0, tried);
+	if (line_is_keyed(batch_row_line(b)))
+		return key_enter(s, q, b, tried, ret_stays ? ret_stays : &stays);
+	enum baton_err e = lane_find(s, q->id, batch_row_line(b), &lane);
+	bool made = e == BATON_OK && lane == 0;
+	if (made)
+		e = lane_make(s, b, &lane);
+	return e == BATON_OK ? line_enter(s, q, b, lane, tried, made) : e;
 }
 
 enum baton_err lane_leave(struct sqlite_store *s, struct queue_row *q, const struct batch_row *b)

@@ -10,10 +10,14 @@
 enum baton_err lane_find(struct sqlite_store *s, int64_t queue, struct baton_str name,
                          int64_t *ret);
 
+/* Makes a lane for the batch, which is not put into it. */
+enum baton_err lane_make(struct sqlite_store *s, const struct batch_row *b, int64_t *ret);
+
 /* Puts a batch that is ready where it can be claimed: in the line of its lane, at the place that
- * its number gives it, or at the head of its own. `tried`: it has had trouble before. */
+ * its number gives it, or at the head of its own. `tried`: it has had trouble before. Of a key it
+ * is a newcomer: it may end, and *ret_stays (may be NULL) is false, or another one ends for it. */
 enum baton_err lane_enter(struct sqlite_store *s, struct queue_row *q, const struct batch_row *b,
-                          bool tried);
+                          bool tried, bool *ret_stays);
 
 /* Takes a batch that is ready out again. */
 enum baton_err lane_leave(struct sqlite_store *s, struct queue_row *q, const struct batch_row *b);
@@ -36,6 +40,13 @@ enum baton_err lane_next(struct sqlite_store *s, int64_t lane, int64_t *ret_rank
 /* The work of a claim of the lane can be taken from now on, or no more. What is claimed is not in
  * the line of a key, and holds it. The lane is settled by the caller, here and below. */
 enum baton_err lane_offer(struct sqlite_store *s, const struct claim_row *c, bool offer);
+
+/* The first that holds a key: a claim that is live, or work that keeps it. 0: nobody does. */
+enum baton_err key_holder(struct db *db, struct arena *a, int64_t lane, int64_t *ret_seq);
+
+/* How many wait in the line of a key; at most `most` are counted. */
+enum baton_err key_waits(struct sqlite_store *s, const struct queue_row *q, struct baton_str line,
+                         int64_t most, int64_t *ret);
 
 /* A batch keeps its key until its next attempt, and no more. */
 enum baton_err key_keep(struct sqlite_store *s, int64_t lane, int64_t seq);

@@ -103,6 +103,8 @@ static enum baton_err done_fill(const struct view *v, int64_t seq, struct baton_
 	query_int(&q, seq);
 	if (query_row(&q)) {
 		info->ended_at.ms = column_int(&q, 0);
+		if (!column_is_null(&q, 3))
+			batch_id_print((uint64_t)column_int(&q, 3), &info->ahead);
 		memory = !v->whole || arena_copy(v->a, column_str(&q, 2), &info->result);
 	}
 	enum baton_err e = query_end(&q);
@@ -122,7 +124,8 @@ static enum baton_err state_fill(const struct view *v, const struct batch_row *b
 		return claim_fill(v, b, info);
 	if (info->state == BATON_BATCH_DEAD)
 		return FIND(v->db, SQL_DEAD_AT, &info->ended_at.ms, b->queue, b->seq);
-	return info->state == BATON_BATCH_DONE ? done_fill(v, b->seq, info) : BATON_OK;
+	bool ended = info->state == BATON_BATCH_DONE || info->state == BATON_BATCH_SKIPPED;
+	return ended ? done_fill(v, b->seq, info) : BATON_OK;
 }
 
 static enum baton_err info_fill(const struct view *v, const struct batch_row *b,
@@ -134,18 +137,6 @@ static enum baton_err info_fill(const struct view *v, const struct batch_row *b,
 	if (e == BATON_OK)
 		e = state_fill(v, b, info);
 	return e == BATON_OK ? trouble_fill(v, b->seq, info) : e;
-}
-
-/* The first that holds a key: a claim that is live, or work that keeps it. */
-static enum baton_err key_holder(const struct view *v, int64_t lane, int64_t *ret_seq)
-{
-	int64_t kept = 0;
-	enum baton_err e = claims_first(v->db, v->a, lane, true, ret_seq);
-	if (e == BATON_OK)
-		e = FIND(v->db, SQL_KEPT_FIRST, &kept, lane);
-	if (kept > 0 && (*ret_seq == 0 || kept < *ret_seq))
-		*ret_seq = kept;
-	return e;
 }
 
 /* What stands before a ready batch that has a key. */
@@ -166,7 +157,7 @@ static enum baton_err why_with_key(const struct view *v, const struct batch_row 
 	e = query_end(&q);
 	bool room = key_has_room(&row->policy, (uint64_t)holds);
 	if (e == BATON_OK && !room)
-		e = key_holder(v, lane, &ahead);
+		e = key_holder(v->db, v->a, lane, &ahead);
 	else if (first != b->seq)
 		ahead = first;
 	if (e != BATON_OK || ahead == 0)
@@ -208,9 +199,13 @@ static enum baton_err why_fill(const struct view *v, const struct batch_row *b,
                                const struct queue_row *row, struct baton_work_info *info)
 {
 	static const enum baton_why whys[] = {
-		[BATON_BATCH_READY] = BATON_WHY_READY, [BATON_BATCH_DELAYED] = BATON_WHY_DELAYED,
-		[BATON_BATCH_RETRY] = BATON_WHY_RETRY, [BATON_BATCH_CLAIMED] = BATON_WHY_NOTHING,
-		[BATON_BATCH_DEAD] = BATON_WHY_DEAD,   [BATON_BATCH_DONE] = BATON_WHY_DONE,
+		[BATON_BATCH_READY] = BATON_WHY_READY,
+		[BATON_BATCH_DELAYED] = BATON_WHY_DELAYED,
+		[BATON_BATCH_RETRY] = BATON_WHY_RETRY,
+		[BATON_BATCH_CLAIMED] = BATON_WHY_NOTHING,
+		[BATON_BATCH_DEAD] = BATON_WHY_DEAD,
+		[BATON_BATCH_DONE] = BATON_WHY_DONE,
+		[BATON_BATCH_SKIPPED] = BATON_WHY_SKIPPED,
 	};
 	info->why = whys[info->state];
 	if (info->why != BATON_WHY_READY)

@@ -3,6 +3,7 @@
 #include "store/sqlite/claims.h"
 #include "store/sqlite/fate.h"
 #include "store/sqlite/lanes.h"
+#include "store/sqlite/lone.h"
 
 /* A batch that somebody names. */
 struct named {
@@ -26,6 +27,8 @@ static enum baton_err named_load(struct sqlite_store *s, const struct baton_batc
 	e = batch_need(&s->db, seq, &ret->b);
 	if (e == BATON_OK)
 		e = books_queue_by_id(&s->books, &s->db, ret->b.queue, &ret->q);
+	if (e == BATON_OK)
+		e = lone_melt(s, ret->q, &ret->b);
 	if (e == BATON_OK)
 		e = batch_state(&s->db, &ret->b, s->now, &ret->state, &ret->due);
 	return e;
@@ -116,6 +119,7 @@ static enum baton_err cancel_one(struct sqlite_store *s, const struct baton_batc
 		*answer = BATON_CANCEL_TOLD;
 		return ask_cancel(s, &n);
 	case BATON_BATCH_DONE:
+	case BATON_BATCH_SKIPPED:
 	case BATON_BATCH_GONE:
 		*answer = BATON_CANCEL_MISSING;
 		return BATON_OK;
@@ -169,7 +173,7 @@ static enum baton_err revive_dead(struct sqlite_store *s, struct named *n)
 	s->books.seq = seq;
 	s->books.changed = true;
 	n->q->tally.ready++;
-	return lane_enter(s, n->q, &n->b, true);
+	return lane_enter(s, n->q, &n->b, true, NULL);
 }
 
 static enum baton_err revive_later(struct sqlite_store *s, struct named *n)
@@ -196,6 +200,7 @@ static enum baton_err revive_one(struct sqlite_store *s, const struct baton_batc
 	case BATON_BATCH_READY:
 	case BATON_BATCH_CLAIMED:
 	case BATON_BATCH_DONE:
+	case BATON_BATCH_SKIPPED:
 		*answer = BATON_INVALID;
 		return BATON_OK;
 	case BATON_BATCH_GONE:

@@ -76,6 +76,22 @@ static enum baton_err check_room(const struct queue_row *q)
 	return max == 0 || waiting < max ? BATON_OK : refuse_full(queue_row_name(q), waiting, max);
 }
 
+/* Of its key. What is delayed does not wait for that yet. */
+static enum baton_err check_room_of_key(struct sqlite_store *s, const struct queue_row *q,
+                                        const struct baton_batch *b)
+{
+	uint32_t max = q->policy.key_waiting_max;
+	char text[LINE_NAME_MAX];
+	int64_t waiting = 0;
+	if (max == 0 || b->key.len == 0 ||
+	    !baton_store_time_ready(batch_available(b, s->now), s->now))
+		return BATON_OK;
+	enum baton_err e = key_waits(s, q, line_name(b, text), max, &waiting);
+	if (e == BATON_OK && waiting >= max)
+		e = refuse_key_full(queue_row_name(q), b->key, max);
+	return e;
+}
+
 /* Work without a lane goes to one shard after the other, a whole transaction to the same. */
 static uint32_t shard_of(const struct sqlite_store *s, const struct baton_batch *b, uint32_t shards)
 {
@@ -120,6 +136,7 @@ static enum baton_err store_new(struct sqlite_store *s, struct queue_row *q,
                                 const struct baton_batch *b, struct baton_put *put)
 {
 	struct batch_row row;
+	bool stays = true;
 	row_make(s, q, b, &row);
 	enum baton_err e = batch_store(&s->db, &row, b->payloads, b->count, s->base.alloc);
 	if (e != BATON_OK)
@@ -135,7 +152,9 @@ static enum baton_err store_new(struct sqlite_store *s, struct queue_row *q,
 		return RUN(&s->db, SQL_LATER_ADD, q->id, row.due.ms, row.seq, LATER_DELAY);
 	}
 	q->tally.ready++;
-	return lane_enter(s, q, &row, false);
+	e = lane_enter(s, q, &row, false, &stays);
+	put->state = stays ? BATON_BATCH_READY : BATON_BATCH_SKIPPED;
+	return e;
 }
 
 /* Looks before it writes: on BATON_INVALID, BATON_CONFLICT and BATON_FULL nothing is written. */
@@ -165,6 +184,8 @@ static enum baton_err put_one(struct sqlite_store *s, const struct baton_batch *
 		return BATON_OK;
 	}
 	e = q ? check_room(q) : books_queue_make(&s->books, &s->db, b->queue, &policy, &q);
+	if (e == BATON_OK)
+		e = check_room_of_key(s, q, b);
 	if (e == BATON_OK)
 		e = store_new(s, q, b, put);
 	if (e == BATON_OK && b->source.len > 0)

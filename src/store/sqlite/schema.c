@@ -149,6 +149,14 @@ static const char *const steps[] = {
 	"CREATE TABLE kept("                         /* keep their key until the next attempt */
 	" lane INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY(lane, seq)) WITHOUT ROWID;"
 	"CREATE INDEX claim_offered ON claim(lane) WHERE offered = 1 AND lane IS NOT NULL;",
+
+	/* What becomes of work whose key others have. */
+	"ALTER TABLE queue ADD COLUMN on_conflict INTEGER NOT NULL DEFAULT 1;"
+	"ALTER TABLE queue ADD COLUMN key_waiting_max INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE done ADD COLUMN rival INTEGER;" /* the id of whom it was skipped for */
+	/* Keys that one batch alone has, by their hashes: there is no line of such a key. */
+	"CREATE TABLE lone(hash INTEGER PRIMARY KEY, seq INTEGER NOT NULL);"
+	"ALTER TABLE claim ADD COLUMN lone INTEGER;", /* the hash of such a key */
 };
 #define VERSION ((int64_t)(sizeof steps / sizeof steps[0]))
 

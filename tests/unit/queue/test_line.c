@@ -73,6 +73,43 @@ static void a_key_has_room_below_its_limit(void **state)
 	}
 }
 
+static void who_gives_way_is_what_the_policy_says(void **state)
+{
+	(void)state;
+	static const struct {
+		enum baton_on_conflict policy;
+		uint32_t limit;
+		uint64_t holds, waiting;
+		enum key_conflict expected;
+	} cases[] = {
+		{BATON_CONFLICT_WAIT, 1, 5, 5, KEY_NO_CONFLICT},
+		{BATON_CONFLICT_SKIP, 1, 0, 0, KEY_NO_CONFLICT},
+		{BATON_CONFLICT_SKIP, 1, 1, 0, KEY_SKIPS_TO_HOLDER},
+		{BATON_CONFLICT_SKIP, 1, 0, 1, KEY_SKIPS_TO_HOLDER},
+		{BATON_CONFLICT_SKIP, 3, 1, 1, KEY_NO_CONFLICT},
+		{BATON_CONFLICT_SKIP, 3, 2, 1, KEY_SKIPS_TO_HOLDER},
+		{BATON_CONFLICT_LATEST, 1, 0, 0, KEY_NO_CONFLICT},
+		{BATON_CONFLICT_LATEST, 1, 1, 0, KEY_NO_CONFLICT},
+		{BATON_CONFLICT_LATEST, 1, 0, 1, KEY_NO_CONFLICT},
+		{BATON_CONFLICT_LATEST, 1, 1, 1, KEY_SKIPS_WAITING},
+		{BATON_CONFLICT_LATEST, 1, 0, 2, KEY_SKIPS_WAITING},
+		{BATON_CONFLICT_LATEST, 1, 2, 0, KEY_NO_CONFLICT}, /* the limit was higher */
+		{BATON_CONFLICT_LATEST, 3, 2, 1, KEY_NO_CONFLICT},
+		{BATON_CONFLICT_LATEST, 3, 2, 2, KEY_SKIPS_WAITING},
+		{BATON_CONFLICT_FIRST, 1, 1, 0, KEY_NO_CONFLICT},
+		{BATON_CONFLICT_FIRST, 1, 1, 1, KEY_SKIPS_TO_WAITING},
+		{BATON_CONFLICT_FIRST, 2, 1, 1, KEY_NO_CONFLICT},
+		{BATON_CONFLICT_FIRST, 2, 1, 2, KEY_SKIPS_TO_WAITING},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct baton_queue_policy p = baton_queue_policy_default();
+		p.on_conflict = cases[i].policy;
+		p.key_limit = cases[i].limit;
+		if (key_conflict(&p, cases[i].holds, cases[i].waiting) != cases[i].expected)
+			fail_msg("case %zu", i);
+	}
+}
+
 static void a_retry_waits_where_its_queue_says(void **state)
 {
 	(void)state;
@@ -117,6 +154,7 @@ int main(void)
 		cmocka_unit_test(the_longest_key_has_a_name),
 		cmocka_unit_test(a_key_has_the_place_that_a_lane_of_its_name_has),
 		cmocka_unit_test(a_key_has_room_below_its_limit),
+		cmocka_unit_test(who_gives_way_is_what_the_policy_says),
 		cmocka_unit_test(a_retry_waits_where_its_queue_says),
 		cmocka_unit_test(
 			only_lanes_are_held_by_the_dead_and_have_a_retry_policy_of_their_own),

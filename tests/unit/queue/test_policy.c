@@ -135,6 +135,8 @@ static void each_field_is_changed_alone(void **state)
 		.keep = baton_duration_ms(12),
 		.key_limit = 13,
 		.hold_on_retry = BATON_HOLD_GIVE_UP,
+		.on_conflict = BATON_CONFLICT_FIRST,
+		.key_waiting_max = 7,
 		.paused = true,
 	};
 	struct baton_queue_policy p = baton_queue_policy_default(), one = p;
@@ -151,6 +153,10 @@ static void each_field_is_changed_alone(void **state)
 		assert_int_equal(one.key_limit == other.key_limit, field == BATON_POLICY_KEY_LIMIT);
 		assert_int_equal(one.hold_on_retry == other.hold_on_retry,
 		                 field == BATON_POLICY_HOLD_ON_RETRY);
+		assert_int_equal(one.on_conflict == other.on_conflict,
+		                 field == BATON_POLICY_ON_CONFLICT);
+		assert_int_equal(one.key_waiting_max == other.key_waiting_max,
+		                 field == BATON_POLICY_KEY_WAITING_MAX);
 		assert_int_equal(one.paused == other.paused, field == BATON_POLICY_PAUSED);
 		assert_int_equal(policy_change(&p, &other, field), BATON_OK);
 	}

@@ -13,15 +13,15 @@ enum {
 };
 
 /* Rows: the state before. Columns: put, put later, due, claim, complete, keep, fail, die, abandon,
- * snooze, cancel, abandon what was cancelled, revive, forget. 0: it cannot happen. */
-static const int table[][14] = {
-	/* ready   */ {0, 0, 0, C, 0, 0, 0, 0, 0, 0, G, 0, 0, 0},
-	/* delayed */ {0, 0, R, 0, 0, 0, 0, 0, 0, 0, G, 0, R, 0},
-	/* retry   */ {0, 0, R, 0, 0, 0, 0, 0, 0, 0, G, 0, R, 0},
-	/* claimed */ {0, 0, 0, C, G, K, T, X, R, D, C, G, 0, 0},
-	/* dead    */ {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, G, 0, R, 0},
-	/* done    */ {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, G},
-	/* gone    */ {R, D, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+ * snooze, cancel, abandon what was cancelled, revive, forget, skip. 0: it cannot happen. */
+static const int table[][15] = {
+	/* ready   */ {0, 0, 0, C, 0, 0, 0, 0, 0, 0, G, 0, 0, 0, K},
+	/* delayed */ {0, 0, R, 0, 0, 0, 0, 0, 0, 0, G, 0, R, 0, 0},
+	/* retry   */ {0, 0, R, 0, 0, 0, 0, 0, 0, 0, G, 0, R, 0, 0},
+	/* claimed */ {0, 0, 0, C, G, K, T, X, R, D, C, G, 0, 0, 0},
+	/* dead    */ {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, G, 0, R, 0, 0},
+	/* done    */ {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, G, 0},
+	/* gone    */ {R, D, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
 };
 
 static void every_event_leads_where_it_should(void **state)
@@ -43,9 +43,18 @@ static void the_table_has_all_states_and_events(void **state)
 	assert_int_equal(sizeof table[0] / sizeof table[0][0], EVENT_END - 1);
 }
 
+static void what_gave_way_is_shown_as_skipped(void **state)
+{
+	(void)state;
+	assert_int_equal(batch_shown(BATON_BATCH_DONE, 0), BATON_BATCH_DONE);
+	assert_int_equal(batch_shown(BATON_BATCH_DONE, 7), BATON_BATCH_SKIPPED);
+	assert_int_equal(batch_shown(BATON_BATCH_READY, 7), BATON_BATCH_READY);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_gave_way_is_shown_as_skipped),
 		cmocka_unit_test(every_event_leads_where_it_should),
 		cmocka_unit_test(the_table_has_all_states_and_events),
 	};

@@ -149,6 +149,75 @@ static void what_was_put_before_there_were_keys_is_there(void **state)
 	cluster_drop(served_cluster(), old.where);
 }
 
+/* One as the version before work could give way to others of its key made it. */
+static void what_was_put_before_there_were_conflicts_is_there(void **state)
+{
+	(void)state;
+	struct bench old = {.store = NULL};
+	struct baton_queue_info info;
+	uint64_t faults = 1;
+	cluster_database(served_cluster(), old.where, sizeof old.where);
+	cluster_run(old.where, "DROP SCHEMA IF EXISTS baton CASCADE");
+	for (int step = 1; step <= 6; step++)
+		cluster_run(old.where, baton_store_tables(step));
+	cluster_run(old.where, "INSERT INTO baton.state(one, version, name, made, runner, place) "
+	                       "VALUES(1, 6, decode(md5('x'), 'hex'), 0, 0, '')");
+	cluster_run(old.where, "SELECT baton.put('q', '1', NULL, '{\"key\": \"k\"}')");
+	cluster_run(old.where, "SELECT baton.put('q', '2', NULL, '{\"key\": \"k\"}')");
+	old.store = open_as(old.where);
+	assert_int_equal(baton_queue_get(old.store, BATON_STR("q"), &info), BATON_OK);
+	assert_int_equal(info.policy.on_conflict, BATON_CONFLICT_WAIT);
+	assert_int_equal(info.policy.key_waiting_max, 0);
+	assert_next(&old, "1");
+	assert_next(&old, "2");
+	assert_int_equal(baton_store_check(old.store, NULL, NULL, &faults), BATON_OK);
+	assert_int_equal(faults, 0);
+	baton_store_close(old.store);
+	cluster_drop(served_cluster(), old.where);
+}
+
+static void conflict_is(struct baton_store *store, enum baton_on_conflict on_conflict,
+                        uint32_t waiting_max)
+{
+	const struct baton_queue_policy p = {.on_conflict = on_conflict,
+	                                     .key_waiting_max = waiting_max};
+	assert_int_equal(baton_queue_change(store, BATON_STR("q"), &p,
+	                                    BATON_POLICY_ON_CONFLICT |
+	                                            BATON_POLICY_KEY_WAITING_MAX),
+	                 BATON_OK);
+}
+
+static void what_a_user_puts_gives_way_to_others_of_its_key(void **state)
+{
+	struct bench *b = *state;
+	const char *put = "SELECT baton.put('q', 'x', NULL, '{\"key\": \"k\"}')";
+	const char *waiting = "SELECT count(*) FROM baton.jobs WHERE state = 'ready'";
+	const char *given = "SELECT count(*) FROM baton.jobs WHERE state = 'skipped' "
+			    "AND skipped_for = 1";
+	PGconn *user = user_of(b);
+	conflict_is(b->store, BATON_CONFLICT_SKIP, 0);
+	assert_true(does(user, "SELECT baton.put('q', 'x', NULL, '{\"key\": \"k\"}'), "
+	                       "baton.put('q', 'x', NULL, '{\"key\": \"k\"}')"));
+	assert_true(does(user, put));
+	assert_int_equal(cluster_number(b->where, waiting), 1);
+	assert_int_equal(cluster_number(b->where, given), 2);
+	conflict_is(b->store, BATON_CONFLICT_LATEST, 0);
+	assert_true(does(user, put));
+	assert_true(does(user, put));
+	assert_true(does(user, "SELECT baton.put('q', 'x', NULL, '{\"key\": \"l\"}')"));
+	assert_true(does(user, "SELECT baton.put('q', 'x')"));
+	assert_int_equal(cluster_number(b->where, waiting), 4);
+	assert_int_equal(cluster_number(b->where, "SELECT count(*) FROM baton.jobs "
+	                                          "WHERE state = 'skipped'"),
+	                 3);
+	conflict_is(b->store, BATON_CONFLICT_WAIT, 2);
+	assert_false(does(user, put));
+	assert_non_null(strstr(PQerrorMessage(user), "key 'k' of queue 'q' has as many jobs "
+	                                             "waiting as its key_waiting_max allows, 2"));
+	assert_true(does(user, "SELECT baton.put('q', 'x', NULL, '{\"key\": \"l\"}')"));
+	PQfinish(user);
+}
+
 /* Threads that put into a few lanes, each through a store of its own. */
 #define WRITERS 4
 #define PUTS 150 /* of each, in a long run */
@@ -604,6 +673,8 @@ int main(void)
 		SERVED_TEST(a_queue_that_a_user_makes_is_as_any_other),
 		SERVED_TEST(a_user_puts_with_a_key),
 		SERVED_TEST(what_was_put_before_there_were_keys_is_there),
+		SERVED_TEST(what_was_put_before_there_were_conflicts_is_there),
+		SERVED_TEST(what_a_user_puts_gives_way_to_others_of_its_key),
 		SERVED_TEST(concurrent_writers_lose_nothing_and_keep_the_order_of_their_lanes),
 		SERVED_TEST(
 			a_completion_in_a_users_transaction_is_refused_once_another_has_the_work),

@@ -1,0 +1,23 @@
+/* Those who have a key in a store in memory, or will, and who gives way to whom. */
+#ifndef STORE_MEMORY_RIVAL_H
+#define STORE_MEMORY_RIVAL_H
+
+#include "store/memory/tx.h"
+
+/* The line of a key. `waits`: ready, or to be taken because its claim has expired. */
+struct rivals {
+	uint64_t holds, waiting;
+	struct batch *holder; /* the first that holds it, or NULL */
+	struct batch *first;  /* that waits, or NULL              */
+	struct batch *last;   /* that waits, or NULL              */
+};
+
+/* All but `but`, which may be NULL. */
+struct rivals memory_rivals(const struct lane *lane, const struct batch *but,
+                            struct baton_store_time now);
+
+/* A batch has just become ready: does to it, or to another of its key, what the queue's policy says
+ * about conflicts. */
+enum baton_err memory_rival_enter(struct tx *tx, struct batch *b);
+
+#endif
