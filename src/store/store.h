@@ -190,6 +190,11 @@ struct store_ops {
 	                       const struct baton_tick *tick,
 	                       struct baton_work_claims **ret_claims);
 
+	/* Of one lane, for a claim that the runner has there. */
+	enum baton_err (*more)(struct baton_store *store, uint64_t runner,
+	                       const struct baton_more_ask *ask,
+	                       struct baton_work_claims **ret_claims);
+
 	/* How runners of many hosts beat. NULL, both: in memory that the processes of a host share.
 	 * The second takes the runner's beat away, if it is as it was seen. BATON_NOT_HELD: the
 	 * runner, or that beat, is not there any more. */
@@ -247,6 +252,10 @@ struct baton_lease store_lease(const struct lease_row *row);
 
 /* Whether ends of claims are within their limits. */
 enum baton_err store_check_ends(const struct baton_work_end *ends, size_t count);
+
+/* Whether the end at `i` cannot be, because it is tied to one that was not: its answer is set. */
+bool store_end_is_void(const struct baton_work_end *ends, size_t i,
+                       struct baton_work_ended *answers);
 
 /* How many claims a tick may make in all. */
 size_t store_tick_claims(const struct baton_tick *tick);

@@ -571,6 +571,46 @@ static enum baton_err pg_tick(struct baton_store *store, uint64_t runner,
 	return give_claims(pg_do(&of(store)->takes, &call), &args, ret_claims);
 }
 
+struct more_args {
+	struct take_args take; /* comes first */
+	struct baton_lane_ask line;
+};
+
+static void more_want(struct wants *w, const void *args)
+{
+	const struct more_args *a = args;
+	const struct baton_more_ask *ask = a->take.ask;
+	want_runner(w, a->take.runner);
+	want_shard(w, ask->queue, ask->shard);
+	w->lane_ask = &a->line;
+}
+
+static enum baton_err more_run(struct baton_store *desk, void *args)
+{
+	struct take_args *a = &((struct more_args *)args)->take;
+	forget_claims(a);
+	enum baton_err e = runner_acts(desk, a->runner);
+	return e == BATON_OK ? memory_more(desk, a->runner, a->ask, &a->claims) : e;
+}
+
+static enum baton_err pg_more(struct baton_store *store, uint64_t runner,
+                              const struct baton_more_ask *ask,
+                              struct baton_work_claims **ret_claims)
+{
+	struct more_args args = {
+		.take = {.ask = ask, .runner = runner},
+		.line = {.queue = ask->queue,
+	                 .lane = ask->lane,
+	                 .at = BATON_CHECKPOINT,
+	                 .max = ask->max},
+	};
+	struct call call = {.want_more = more_want,
+	                    .run_more = more_run,
+	                    .args = &args,
+	                    .alone = true};
+	return give_claims(pg_do(&of(store)->takes, &call), &args.take, ret_claims);
+}
+
 const struct store_ops postgres_ops = {
 	.close = postgres_close,
 	.lease_claim = pg_lease_claim,
@@ -606,6 +646,7 @@ const struct store_ops postgres_ops = {
 	.shard_change = pg_shard_change,
 	.shard_list = pg_shard_list,
 	.tick = pg_tick,
+	.more = pg_more,
 	.beat = pg_beat,
 	.beat_stop = pg_beat_stop,
 	.backup = pg_backup,

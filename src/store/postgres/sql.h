@@ -328,7 +328,10 @@
 	              "FROM heads")                                                                \
 	X(LINE, "SELECT " BATCH_COLUMNS ", b.payload FROM ((SELECT b.seq FROM baton.batch b "      \
 	        "JOIN baton.queue q ON q.id = b.queue WHERE q.name = $1::text "                    \
-	        "AND b.lane = $2::text AND b.line ORDER BY b.seq LIMIT $3::bigint) UNION "         \
+	        "AND b.lane = $2::text AND b.line ORDER BY b.seq LIMIT $3::bigint + "              \
+	        "(SELECT coalesce(sum(cardinality(c.seqs)), 0) FROM baton.claim c "                \
+	        "JOIN baton.queue q ON q.id = c.queue WHERE q.name = $1::text "                    \
+	        "AND c.lane = $2::text)) UNION "                                                   \
 	        "(SELECT b.seq FROM baton.batch b JOIN baton.queue q ON q.id = b.queue "           \
 	        "WHERE q.name = $1::text AND b.lane = $2::text AND b.line "                        \
 	        "AND b.seq <= $4::bigint) UNION "                                                  \
