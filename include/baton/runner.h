@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include <baton/api.h>
+#include <baton/backend.h>
 #include <baton/clock.h>
 #include <baton/detach.h>
 #include <baton/err.h>
@@ -62,6 +63,24 @@ BATON_API bool baton_run_cancelled(const struct baton_run *run);
  * for as long as the runner can prove that the lane is its own. 0: its time is over. Cheap: reads
  * the clock. */
 BATON_API struct baton_duration baton_run_left(const struct baton_run *run);
+
+/* Takes what has come to the lane of the run meanwhile, and may join it: what is next there, and
+ * was put to be joined, up to `max` batches. It is a claim of its own, *ret_claim, with a higher
+ * fence, which goes with all effects from then on; NULL: there is nothing now. It lives as long as
+ * the run does, and ends with it: how the run ends holds for all of it, in one transaction. What is
+ * to run alone is not given, nor passed by. A run may do that up to 31 times with success.
+ *
+ * Waits for the answer of the store, on a thread of the runner's: BATON_INVALID with `on_loop`, or
+ * beyond BATON_JOIN_MAX. BATON_BUSY: another thread asks for the same run. */
+BATON_API enum baton_err baton_run_more(struct baton_run *run, uint32_t max,
+                                        const struct baton_work_claim **ret_claim);
+
+/* The same without waiting: `got` is called by the loop with what there is, or NULL, and returns
+ * soon. Until then the run is not ended. Any thread. */
+typedef void (*baton_run_got)(void *arg, struct baton_run *run,
+                              const struct baton_work_claim *claim);
+BATON_API enum baton_err baton_run_ask(struct baton_run *run, uint32_t max, baton_run_got got,
+                                       void *arg);
 
 /* Ends the run, now or later, by any thread, exactly once: `end` says how, its proof and ids are
  * not looked at. What it points to is copied. Afterwards `run` is gone.
@@ -110,12 +129,30 @@ struct baton_handler {
 };
 
 #define BATON_RUNNER_CONNECTIONS 256 /* at once, unless it is said */
+#define BATON_RUNNER_CONNECTIONS_MAX 65536
+
+/* One connection for a lane, for as long as a function serves it. */
+struct baton_visit;
+
+/* Who it is, which lane it wants (<baton/backend.h>), and its descriptor, which stays the visit's.
+ * Lives until the visit ends. */
+BATON_API const struct baton_connection *baton_visit_connection(const struct baton_visit *visit);
+
+/* That of its lane's shard. */
+BATON_API baton_fence baton_visit_fence(const struct baton_visit *visit);
+
+/* Closes the connection, which nothing of this process uses any more. By any thread, exactly once.
+ * Afterwards `visit` is gone. */
+BATON_API void baton_visit_end(struct baton_visit *visit);
+
+/* Called by the loop; returns soon. */
+typedef void (*baton_visit_call)(void *arg, struct baton_visit *visit);
 
 /* Connections for lanes. A client that asks a broker (<baton/client.h>) for a lane of a queue lands
  * on the runner that has its shard; this one serves those for the queues that it serves.
  *
- * The command of the handler, which is no persistent worker, is executed for each connection too:
- * it has the connection as descriptor 3, and BATON_CONNECTION, BATON_QUEUE, BATON_LANE and
+ * If the handler is a command, and no persistent worker, it is executed for each connection too: it
+ * has the connection as descriptor 3, and BATON_CONNECTION, BATON_QUEUE, BATON_LANE and
  * BATON_FENCE, that of the shard, in its environment, besides BATON_CLIENT_PID and
  * BATON_CLIENT_UID; what it writes goes to the log. When the lane goes elsewhere, or the runner is
  * detached, drains or is stopped, it gets SIGTERM, and after the handler's grace, or at the hard
@@ -124,9 +161,17 @@ struct baton_handler {
 struct baton_runner_connections {
 	bool wanted;
 	const char *folder; /* of the broker, as <baton/broker.h> says; there need not be one yet */
-	uint32_t max;       /* at once; 0: BATON_RUNNER_CONNECTIONS. With the slots it is at most as
-	                       many commands as a guardian has, 1,024. Who comes then is turned
-	                       away */
+	uint32_t max;       /* at once, to BATON_RUNNER_CONNECTIONS_MAX; 0:
+	                       BATON_RUNNER_CONNECTIONS. With the slots it is at most as many
+	                       commands as a guardian has, 1,024. Who comes then is turned away */
+
+	/* With a handler that is a function, these serve connections: somebody is here; and, once
+	 * for each that has not ended yet, he has to be sent away, because the lane goes elsewhere
+	 * or the runner does no longer own it. He may be within these calls, or later: but the
+	 * shard goes nowhere before that, and at the hard stop the process is aborted, unless the
+	 * handler's overtime says that effects are fenced. */
+	baton_visit_call connected, leave;
+	void *arg;
 };
 
 struct baton_runner_options {

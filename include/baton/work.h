@@ -172,6 +172,8 @@ struct baton_work_end {
 	size_t emit_count;
 	struct baton_str error; /* FAIL, REJECT: why; the first BATON_ERROR_MAX bytes are kept */
 	struct baton_duration delay; /* SNOOZE; FAIL: instead of the policy's, if not 0          */
+	bool tied; /* it ends only if the one before it in the list has; else its answer is the
+	              same as that one's, and nothing has changed                        */
 };
 
 struct baton_work_ended {

@@ -596,3 +596,21 @@ enum baton_err baton_runner_tick(struct baton_runner *runner, const struct baton
 	               ? runner->store->ops->tick(runner->store, runner->number, tick, ret_claims)
 	               : e;
 }
+
+enum baton_err baton_runner_more(struct baton_runner *runner, const struct baton_more_ask *ask,
+                                 struct baton_work_claims **ret_claims)
+{
+	const struct baton_shard shard = {.queue = ask->queue};
+	enum baton_err e = enter_as(runner);
+	if (e == BATON_OK)
+		e = check_shards(&shard, 1);
+	if (e == BATON_OK && (ask->max == 0 || ask->max > BATON_JOIN_MAX))
+		e = fail(BATON_INVALID, "%" PRIu32 " batches in one claim: 1 to %d are allowed",
+		         ask->max, BATON_JOIN_MAX);
+	if (e != BATON_OK)
+		return e;
+	*ret_claims = NULL;
+	return ask->lane.len == 0
+	               ? BATON_OK
+	               : runner->store->ops->more(runner->store, runner->number, ask, ret_claims);
+}

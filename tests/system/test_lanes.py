@@ -8,12 +8,15 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
 import pytest
 
 BATON, VISITOR = os.environ['BATON_BIN'], os.environ['BATON_VISITOR']
+BUILD = os.environ['BATON_BUILD']
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / 'examples'
 SOAK = os.environ.get('BATON_SOAK') == '1'
 PATIENCE = 120
 WAIT = '100s'       # of a client, for something that is certain to happen
@@ -391,6 +394,68 @@ def test_what_does_not_go_with_connections_is_refused(house, options, said):
 def test_what_is_for_connections_needs_them(house, option):
     result = house.run('work', QUEUE, option, '1', '--', 'true', status=USAGE)
     assert result.stderr == f'baton: {option} needs --conn\n'
+
+
+# Functions instead of commands: the example.
+
+def test_the_example_of_a_chat_goes_on_when_its_process_is_killed():
+    result = subprocess.run([sys.executable, EXAMPLES / 'chat/demo.py', BUILD], check=False,
+                            text=True, timeout=PATIENCE, stdout=subprocess.PIPE)
+    assert result.returncode == 0, result.stdout
+    assert result.stdout.splitlines()[-1] == 'each has heard all 48 messages once, in one order'
+
+
+class Chat:
+    """Two processes with rooms, and somebody in one of these."""
+
+    def __init__(self, house):
+        self.house = house
+        (house.top / 'rooms').mkdir()
+        house.serve()
+        self.rooms = {name: self.start('room', name, str(house.top / 'rooms'))
+                      for name in ('left', 'right')}
+        house.settle(*self.rooms)
+        self.ada = self.start('client', 'room-1', 'ada', stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True)
+
+    def start(self, what, *arguments, **options):
+        command = [f'{BUILD}/examples/example-chat-{what}', *arguments]
+        self.house.started.append(subprocess.Popen(command, env=self.house.env, **options))
+        return self.house.started[-1]
+
+    def says(self, text):
+        self.ada.stdin.write(f'{text}\n')
+        self.ada.stdin.flush()
+        return self.ada.stdout.readline().split(maxsplit=2)[2] == f'{text}\n'
+
+
+def test_functions_are_told_when_their_lane_goes(house):
+    chat = Chat(house)
+    assert chat.says('one') and chat.says('two')
+    name, fence = house.owner('room-1')
+    house.run('runner', 'detach', name)
+    house.wait(lambda: house.where('room-1')['runner'] not in (name, None))
+    assert chat.says('three')
+    assert house.owner('room-1')[1] > fence
+    house.run('runner', 'attach', name)
+    house.settle(*chat.rooms)
+    name, _ = house.owner('room-1')
+    chat.rooms[name].send_signal(signal.SIGTERM)
+    assert chat.rooms[name].wait(PATIENCE) == 0
+    assert chat.says('four')
+
+
+def test_functions_serve_nobody_who_speaks_nonsense(house):
+    chat = Chat(house)
+    for nonsense in ('nonsense\n', 'SAY x y\n', 'HELLO 1\nHELLO 1\n', 'HELLO 0\nSAY x\n',
+                     'x' * 5000):
+        result = house.run('connect', '--queue', QUEUE, '--lane', 'room-1', '--wait', WAIT,
+                           input=nonsense, status=None)
+        assert result.stdout == ''
+    assert chat.says('still here')
+    # Who goes in the middle of something leaves nothing behind.
+    house.run('connect', '--queue', QUEUE, '--lane', 'room-1', '--wait', WAIT, input='HEL')
+    assert chat.says('me too')
 
 
 def test_whoever_is_killed_no_lane_is_served_twice(house):

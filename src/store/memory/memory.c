@@ -105,6 +105,7 @@ static const struct store_ops ops = {
 	.shard_change = memory_shard_change,
 	.shard_list = memory_shard_list,
 	.tick = memory_tick,
+	.more = memory_more,
 	.backup = memory_backup,
 	.check = memory_check,
 	.tidy = memory_tidy,

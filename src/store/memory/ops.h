@@ -72,5 +72,7 @@ enum baton_err memory_shard_list(struct baton_store *store, struct baton_str que
                                  struct baton_shard_answer *answers, size_t count);
 enum baton_err memory_tick(struct baton_store *store, uint64_t runner,
                            const struct baton_tick *tick, struct baton_work_claims **ret_claims);
+enum baton_err memory_more(struct baton_store *store, uint64_t runner,
+                           const struct baton_more_ask *ask, struct baton_work_claims **ret_claims);
 
 #endif

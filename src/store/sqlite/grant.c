@@ -298,7 +298,9 @@ static enum baton_err pick_from(struct sqlite_store *s, const struct candidates 
 	size_t n = 0;
 	if (c->count == 0)
 		return BATON_OK;
-	if (!scan->wanted)
+	if (scan->more)
+		n = select_more(c->items, c->count, scan->max);
+	else if (!scan->wanted)
 		n = select_prefix(c->items, c->count, scan->at, scan->max);
 	else if (select_exact(c->items, c->count, scan->wanted, scan->wanted_count, scan->at,
 	                      scan->pass))

@@ -343,6 +343,7 @@ static const struct store_ops ops = {
 	.shard_change = sqlite_shard_change,
 	.shard_list = sqlite_shard_list,
 	.tick = sqlite_tick,
+	.more = sqlite_more,
 	.backup = sqlite_backup,
 	.check = sqlite_check,
 	.tidy = sqlite_tidy,
