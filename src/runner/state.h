@@ -88,7 +88,6 @@ struct core {
 	struct core_options o;
 	struct served served[CORE_QUEUES_MAX];
 	struct runs runs;
-	uint32_t visits; /* connections that are served */
 
 	struct sight *sights; /* in the order of their numbers */
 	size_t sight_count;
@@ -112,7 +111,8 @@ struct core {
 	bool noted;                    /* the store knows that, for this registration */
 
 	/* Requests. */
-	bool asked; /* one is under way */
+	bool asked;      /* one is under way */
+	uint32_t visits; /* connections that are served */
 	struct core_request request;
 	struct baton_shard *shards;
 	struct baton_shard_answer *answers;
