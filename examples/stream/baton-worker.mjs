@@ -9,7 +9,8 @@
 //
 // What the function returns is the result: text, or anything that JSON can hold. An error fails the
 // claim, which is tried again later; Reject says that it can never succeed, and Retry when to try
-// again. The function is called for as many claims at once as `--in-flight` allows.
+// again. The function is called for as many claims at once as `--in-flight` allows. claim.more()
+// takes what has come to its lane meanwhile.
 import { Buffer } from 'node:buffer';
 import { Socket } from 'node:net';
 import process from 'node:process';
@@ -32,8 +33,16 @@ export class Retry extends Error {
 const payloadOf = (fields) =>
   'payload_base64' in fields ? Buffer.from(fields.payload_base64, 'base64') : fields.payload;
 
+// Of all of these jobs, in order.
+function * payloadsOf(jobs) {
+  for (const job of jobs) {
+    for (const fields of job.payloads ?? [job]) yield payloadOf(fields);
+  }
+}
+
 class Claim {
   #say;
+  #got;
   #controller = new AbortController();
 
   constructor(fields, say) {
@@ -49,10 +58,24 @@ class Claim {
   }
 
   // Of all of its jobs, in order.
-  * payloads() {
-    for (const job of this.jobs) {
-      for (const fields of job.payloads ?? [job]) yield payloadOf(fields);
-    }
+  payloads() {
+    return payloadsOf(this.jobs);
+  }
+
+  // Takes what has come to the lane meanwhile to be joined, at most so many jobs, and gives their
+  // payloads, an empty list if there are none. They end with this claim.
+  async more(jobs = 100) {
+    const answer = await new Promise((resolve) => {
+      this.#got = resolve;
+      this.#say({ claim: this.id, checkpoint: jobs });
+    });
+    this.jobs.push(...answer.more);
+    this.fence = answer.fence ?? this.fence;
+    return [...payloadsOf(answer.more)];
+  }
+
+  got(answer) {
+    this.#got(answer);
   }
 
   // Puts follow-up work, in the moment in which this claim is completed.
@@ -93,6 +116,10 @@ export function serve(handle) {
     const fields = JSON.parse(line);
     if ('cancel' in fields) {
       claims.get(fields.cancel)?.cancel();
+      return;
+    }
+    if ('more' in fields) {
+      claims.get(fields.claim).got(fields);
       return;
     }
     const claim = new Claim(fields, say);

@@ -10,7 +10,7 @@
 //
 // What the function returns is the result: text, or anything that JSON can hold. An exception fails
 // the claim, which is tried again later; BatonReject says that it can never succeed, and BatonRetry
-// when to try again.
+// when to try again. $claim->more() takes what has come to its lane meanwhile.
 declare(strict_types=1);
 
 // It can never succeed: dead at once.
@@ -32,6 +32,7 @@ class BatonChannel
     private array $lines = [];
     private string $rest = '';
     private array $cancelled = [];
+    private array $answers = [];
 
     public function __construct()
     {
@@ -70,6 +71,8 @@ class BatonChannel
             $fields = json_decode($line, true, 512, JSON_THROW_ON_ERROR);
             if (isset($fields['cancel'])) {
                 $this->cancelled[$fields['cancel']] = true;
+            } elseif (isset($fields['more'])) {
+                $this->answers[] = $fields;
             } else {
                 $this->lines[] = $fields;
             }
@@ -86,6 +89,17 @@ class BatonChannel
             }
         }
         return array_shift($this->lines);
+    }
+
+    // The answer to a checkpoint.
+    public function answer(): array
+    {
+        while (!$this->answers) {
+            if (!$this->read()) {
+                throw new RuntimeException('the runner has gone');
+            }
+        }
+        return array_shift($this->answers);
     }
 
     public function isCancelled(string $claim): bool
@@ -107,11 +121,11 @@ class BatonChannel
 class BatonClaim
 {
     public readonly string $id;
-    public readonly int $fence;
+    public int $fence;
     public readonly string $queue;
     public readonly ?string $lane;
     public readonly int $attempt;
-    public readonly array $jobs;
+    public array $jobs;
     public array $emitted = [];
 
     public function __construct(array $fields, private BatonChannel $channel)
@@ -127,7 +141,23 @@ class BatonClaim
     // Of all of its jobs, in order: strings of any bytes.
     public function payloads(): iterable
     {
-        foreach ($this->jobs as $job) {
+        return $this->payloadsOf($this->jobs);
+    }
+
+    // Takes what has come to the lane meanwhile to be joined, at most so many jobs, and returns
+    // their payloads, an empty list if there are none. They end with this claim.
+    public function more(int $jobs = 100): array
+    {
+        $this->channel->say(['claim' => $this->id, 'checkpoint' => $jobs]);
+        $answer = $this->channel->answer();
+        $this->jobs = array_merge($this->jobs, $answer['more']);
+        $this->fence = $answer['fence'] ?? $this->fence;
+        return iterator_to_array($this->payloadsOf($answer['more']), false);
+    }
+
+    private function payloadsOf(array $jobs): iterable
+    {
+        foreach ($jobs as $job) {
             foreach ($job['payloads'] ?? [$job] as $fields) {
                 yield $fields['payload'] ?? base64_decode($fields['payload_base64'], true);
             }

@@ -12,11 +12,12 @@
 What handle() returns is the result: text, or anything that JSON can hold. An exception fails the
 claim, which is tried again later; baton_worker.Reject says that it can never succeed, and
 baton_worker.Retry when to try again. With `threads` above 1 handle() is called for several claims
-at once, as many as `--in-flight` allows.
+at once, as many as `--in-flight` allows. claim.more() takes what has come to its lane meanwhile.
 """
 import base64
 import json
 import os
+import queue
 import socket
 import sys
 import threading
@@ -37,6 +38,13 @@ class Retry(Exception):
         self.delay_ms = delay_ms
 
 
+def payloads_of(jobs):
+    """Of all of these jobs, in order."""
+    for job in jobs:
+        for fields in job.get('payloads', [job]):
+            yield payload_of(fields)
+
+
 def payload_of(fields):
     """Text as str, other bytes as bytes."""
     if 'payload_base64' in fields:
@@ -55,12 +63,22 @@ class Claim:
         self.emitted = []
         self.cancelled = threading.Event()  # the runner wants it to stop
         self._say = say
+        self._answers = queue.Queue()
 
     def payloads(self):
         """Of all of its jobs, in order."""
-        for job in self.jobs:
-            for fields in job.get('payloads', [job]):
-                yield payload_of(fields)
+        return payloads_of(self.jobs)
+
+    def more(self, jobs=100):
+        """Takes what has come to the lane meanwhile to be joined, at most so many jobs, and
+        returns their payloads, an empty list if there are none. They end with this claim."""
+        self._say({'claim': self.id, 'checkpoint': jobs})
+        answer = self._answers.get()
+        if answer is None:
+            raise ConnectionError('the runner has gone')
+        self.jobs += answer['more']
+        self.fence = answer.get('fence', self.fence)
+        return list(payloads_of(answer['more']))
 
     def emit(self, queue, payload, **fields):
         """Puts follow-up work, in the moment in which this claim is completed."""
@@ -117,9 +135,14 @@ def serve(handle, threads=1):
                 if claim:
                     claim.cancelled.set()
                 continue
+            if 'more' in fields:
+                claims[fields['claim']]._answers.put(fields)    # pylint: disable=protected-access
+                continue
             claim = Claim(fields, say)
             claims[claim.id] = claim
             pool.submit(work, claim)
+        for claim in list(claims.values()):
+            claim._answers.put(None)    # pylint: disable=protected-access
 
 
 def _example(claim):

@@ -64,6 +64,24 @@ BATON_API bool baton_run_cancelled(const struct baton_run *run);
  * the clock. */
 BATON_API struct baton_duration baton_run_left(const struct baton_run *run);
 
+/* Takes what has come to the lane of the run meanwhile, and may join it: what is next there, and
+ * was put to be joined, up to `max` batches. It is a claim of its own, *ret_claim, with a higher
+ * fence, which goes with all effects from then on; NULL: there is nothing now. It lives as long as
+ * the run does, and ends with it: how the run ends holds for all of it, in one transaction. What is
+ * to run alone is not given, nor passed by. A run may do that up to 31 times with success.
+ *
+ * Waits for the answer of the store, on a thread of the runner's: BATON_INVALID with `on_loop`, or
+ * beyond BATON_JOIN_MAX. BATON_BUSY: another thread asks for the same run. */
+BATON_API enum baton_err baton_run_more(struct baton_run *run, uint32_t max,
+                                        const struct baton_work_claim **ret_claim);
+
+/* The same without waiting: `got` is called by the loop with what there is, or NULL, and returns
+ * soon. Until then the run is not ended. Any thread. */
+typedef void (*baton_run_got)(void *arg, struct baton_run *run,
+                              const struct baton_work_claim *claim);
+BATON_API enum baton_err baton_run_ask(struct baton_run *run, uint32_t max, baton_run_got got,
+                                       void *arg);
+
 /* Ends the run, now or later, by any thread, exactly once: `end` says how, its proof and ids are
  * not looked at. What it points to is copied. Afterwards `run` is gone.
  *

@@ -137,6 +137,14 @@ BATON_API enum baton_err baton_runner_reported(struct baton_store *store, uint64
                                                char *text, struct baton_str *ret_report,
                                                struct baton_store_time *ret_at);
 
+/* Which of the runner's claims somebody wants cancelled, in whole or in part: who has such a one ends
+ * its handler, and abandons it. At most `max`.
+ *
+ * BATON_OK: ids[0..*ret_count), in no order. BATON_STORAGE. Any thread. */
+BATON_API enum baton_err baton_runner_cancels(struct baton_runner *runner,
+                                              struct baton_claim_id *ids, size_t max,
+                                              size_t *ret_count);
+
 /* Asks the runner of that name for something. What is asked of it is forgotten when it leaves, or
  * is taken over: the next one of that name works.
  *
@@ -251,6 +259,26 @@ struct baton_tick {
  * baton_work_claim(). Any thread. */
 BATON_API enum baton_err baton_runner_tick(struct baton_runner *runner,
                                            const struct baton_tick *tick,
+                                           struct baton_work_claims **ret_claims);
+
+/* More work for a claim that is being handled. */
+struct baton_more_ask {
+	struct baton_str queue, lane; /* as the claim has them     */
+	uint32_t shard;
+	struct baton_work_proof proof; /* of the claim            */
+	uint32_t max;                  /* batches, 1 to BATON_JOIN_MAX */
+};
+
+/* Claims what comes next in the lane of a claim that is being handled, for the same run: the first
+ * batch that is ready there and those that join it, if it is work that joins, of delivery
+ * `earliest`. What is to be alone, or waits for its next attempt, is not passed by. It is a claim
+ * of its own, with a higher fence, and lasts as long as the first one may.
+ *
+ * BATON_OK: *ret_claims has that one claim; or NULL: there is nothing, or the claim is not the
+ * runner's any more, or its queue is paused.
+ * BATON_NOT_HELD: the runner was taken over. Others as for baton_runner_tick(). Any thread. */
+BATON_API enum baton_err baton_runner_more(struct baton_runner *runner,
+                                           const struct baton_more_ask *ask,
                                            struct baton_work_claims **ret_claims);
 
 BATON_END

@@ -48,6 +48,11 @@ struct baton_work_proof {
 	struct baton_id token;
 };
 
+/* The name of a claim alone, as in baton_work_proof. */
+struct baton_claim_id {
+	char text[48];
+};
+
 /* A batch as its claimant gets it. What it points to belongs to its baton_work_claims. */
 struct baton_work_batch {
 	struct baton_batch_id id;
@@ -167,6 +172,8 @@ struct baton_work_end {
 	size_t emit_count;
 	struct baton_str error; /* FAIL, REJECT: why; the first BATON_ERROR_MAX bytes are kept */
 	struct baton_duration delay; /* SNOOZE; FAIL: instead of the policy's, if not 0          */
+	bool tied; /* it ends only if the one before it in the list has; else its answer is the
+	              same as that one's, and nothing has changed                        */
 };
 
 struct baton_work_ended {
@@ -188,8 +195,9 @@ BATON_API enum baton_err baton_work_end(struct baton_store *store,
 
 enum baton_cancelled {
 	BATON_CANCEL_REMOVED = 1,
-	BATON_CANCEL_TOLD, /* it is claimed: its holder is told at the next renewal, and it does not
-	                        come back when that claim ends                                   */
+	BATON_CANCEL_TOLD,   /* it is claimed: its holder is told at the next renewal, or asks with
+	                        baton_runner_cancels(), and it does not come back when that claim
+	                        ends                                                             */
 	BATON_CANCEL_MISSING /* there is none                                                    */
 };
 

@@ -202,8 +202,9 @@ const struct command commands[] = {
 			 "       baton cancel --queue Q [OPTION]...",
 		.summary = "remove jobs",
 		.text = "For each job it prints what became of it: removed; told, if it is\n"
-			"claimed: its holder learns of it when it renews, and the job does not\n"
-			"come back; or missing, and the status is 1.\n"
+			"claimed: its holder learns of it when it renews, a runner in about a\n"
+			"second, which ends the handler, and the job does not come back; or\n"
+			"missing, and the status is 1.\n"
 			"\n"
 			"      --queue Q     all jobs of that queue, or those of them that are as\n"
 			"                    the others say\n"

@@ -23,6 +23,13 @@ size_t select_prefix(const struct candidate *c, size_t count, enum baton_boundar
 	return n;
 }
 
+size_t select_more(const struct candidate *c, size_t count, size_t max)
+{
+	if (count == 0 || !select_joins(&c[0], &c[0]))
+		return 0;
+	return select_prefix(c, count, BATON_CHECKPOINT, max);
+}
+
 /* Whether the wanted ones may pass by `c`. */
 static bool may_pass(const struct candidate *c, const struct candidate *head, bool pass)
 {

@@ -25,6 +25,10 @@ struct candidate {
  * the same delivery and group. No more than `max`. */
 size_t select_prefix(const struct candidate *c, size_t count, enum baton_boundary at, size_t max);
 
+/* The same for a run that is under way and asks for more at a checkpoint: only a head that is work
+ * which joins is given; what is to be alone waits for a run of its own. */
+size_t select_more(const struct candidate *c, size_t count, size_t max);
+
 /* Whether `b` may be in the claim that `a` is the head of. */
 bool select_joins(const struct candidate *a, const struct candidate *b);
 

@@ -130,10 +130,21 @@ static void count_refused(struct core *c, const struct run *r)
 	c->served[r->queue].metrics.refused++;
 }
 
+/* What a run took while it was under way. If the run failed instead, this does so with it. */
+static void extra_answered(struct core *c, struct run *r)
+{
+	if (r->is == RUN_SENT)
+		run_drop(c, r);
+}
+
 static void end_answered(struct core *c, size_t i)
 {
 	struct run *r = &c->runs.all[c->end_runs[i]];
 	enum baton_err e = c->ended[i].err;
+	if (c->ends[i].tied) {
+		extra_answered(c, r);
+		return;
+	}
 	if (e != BATON_OK && e != BATON_NOT_HELD) {
 		fail_instead(c, r, e);
 		return;
@@ -150,13 +161,15 @@ static void ends_refused(struct core *c, bool invalid)
 {
 	for (size_t i = 0; i < c->request.end_count; i++) {
 		struct run *r = &c->runs.all[c->end_runs[i]];
-		if (invalid && c->request.end_count == 1)
+		if (c->ends[i].tied)
+			continue;
+		if (invalid && c->groups == 1)
 			fail_instead(c, r, BATON_INVALID);
 		else
 			run_again(c, r);
 	}
-	if (invalid && c->request.end_count > 1)
-		c->singly = (uint32_t)c->request.end_count;
+	if (invalid && c->groups > 1)
+		c->singly = c->groups;
 }
 
 /* Without an answer it is sent again: the store says the same as it has said, or would have. */
@@ -242,6 +255,9 @@ static void apply(struct core *c, struct core_answer *a, struct baton_mono now)
 		break;
 	case CORE_TICK:
 		ticked(c, a);
+		break;
+	case CORE_MORE:
+		more_answered(c, a);
 		break;
 	case CORE_WISH:
 		wished(c, a);

@@ -33,7 +33,7 @@ static bool probe(struct core *c, enum core_kind kind, struct baton_mono now)
 	return ask(c, kind);
 }
 
-static void add_end(struct core *c, struct run *r)
+static void add_end(struct core *c, struct run *r, bool tied)
 {
 	size_t n = c->request.end_count++;
 	c->ends[n] = (struct baton_work_end){
@@ -44,6 +44,7 @@ static void add_end(struct core *c, struct run *r)
 		.emit_count = r->end.emit_count,
 		.error = r->end.error,
 		.delay = r->end.delay,
+		.tied = tied,
 	};
 	c->end_runs[n] = (uint32_t)(r - c->runs.all);
 	r->is = RUN_SENT;
@@ -51,10 +52,15 @@ static void add_end(struct core *c, struct run *r)
 
 static void add_ends(struct core *c)
 {
-	size_t max = c->singly > 0 ? 1 : BATON_CLAIMS_MAX;
+	size_t max = c->singly > 0 ? 1 : BATON_CLAIMS_MAX - CORE_EXTRAS_OF_RUN;
 	struct run *r;
-	while (c->request.end_count < max && (r = runs_over(c)))
-		add_end(c, r);
+	c->groups = 0;
+	while (c->request.end_count < max && (r = runs_over(c))) {
+		add_end(c, r, false);
+		for (struct run *x = run_next(c, r); x; x = run_next(c, x))
+			add_end(c, x, true);
+		c->groups++;
+	}
 	c->request.ends = c->ends;
 	c->request.ended = c->ended;
 }
@@ -243,8 +249,12 @@ static bool ask_attached(struct core *c, struct baton_mono now)
 		return ask(c, CORE_SURVEY);
 	if (!c->noted)
 		return ask_note(c);
+	if (!c->mored && more_ask(c))
+		return ask(c, CORE_MORE);
 	if (ask_tick(c) || ask_shards(c, SHARD_LEAVING, CORE_GIVE))
 		return true;
+	if (more_ask(c))
+		return ask(c, CORE_MORE);
 	if (!c->stopping && ask_shards(c, SHARD_WANTED, CORE_TAKE))
 		return true;
 	if (c->stopping && c->runs.running == 0 && c->runs.unsent == 0 && c->visits == 0)

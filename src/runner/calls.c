@@ -219,6 +219,85 @@ void calls_stop(struct calls *calls, uint64_t id)
 		calls->cancel(calls->arg, run);
 }
 
+/* The run is not freed before this loop has heard of its end; it may have ended already. */
+bool calls_more(struct calls *calls, uint64_t id, const struct baton_work_claim *claim)
+{
+	baton_run_got got = NULL;
+	void *arg = NULL;
+	pthread_mutex_lock(&calls->mu);
+	struct baton_run *run = calls->all;
+	while (run && run->id != id)
+		run = run->later;
+	if (run) {
+		got = run->got;
+		arg = run->got_arg;
+		run->got = NULL;
+	}
+	pthread_mutex_unlock(&calls->mu);
+	if (got)
+		got(arg, run, claim);
+	return got;
+}
+
+enum baton_err baton_run_ask(struct baton_run *run, uint32_t max, baton_run_got got, void *arg)
+{
+	struct calls *calls = run->calls;
+	if (max == 0 || max > BATON_JOIN_MAX || !got)
+		return fail(BATON_INVALID, "%" PRIu32 " jobs at once: 1 to %d are allowed", max,
+		            BATON_JOIN_MAX);
+	pthread_mutex_lock(&calls->mu);
+	bool asks = run->got;
+	if (!asks) {
+		run->got = got;
+		run->got_arg = arg;
+	}
+	pthread_mutex_unlock(&calls->mu);
+	if (asks)
+		return fail(BATON_BUSY, "the run has asked for more already, and has no answer");
+	run->more.run = run->id;
+	run->more.max = max;
+	inbox_more(calls->inbox, &run->more);
+	return BATON_OK;
+}
+
+/* Somebody who waits for more. */
+struct waiting {
+	struct calls *calls;
+	pthread_cond_t changed;
+	bool answered;                        /* [mu] */
+	const struct baton_work_claim *claim; /* [mu] */
+};
+
+static void answered(void *arg, struct baton_run *run, const struct baton_work_claim *claim)
+{
+	struct waiting *w = arg;
+	(void)run;
+	pthread_mutex_lock(&w->calls->mu);
+	w->claim = claim;
+	w->answered = true;
+	pthread_cond_signal(&w->changed);
+	pthread_mutex_unlock(&w->calls->mu);
+}
+
+enum baton_err baton_run_more(struct baton_run *run, uint32_t max,
+                              const struct baton_work_claim **ret_claim)
+{
+	struct calls *calls = run->calls;
+	struct waiting w = {.calls = calls};
+	if (calls->max == 0)
+		return fail(BATON_INVALID, "a function that the loop calls cannot wait for it");
+	pthread_cond_init(&w.changed, NULL);
+	enum baton_err e = baton_run_ask(run, max, answered, &w);
+	pthread_mutex_lock(&calls->mu);
+	while (e == BATON_OK && !w.answered)
+		pthread_cond_wait(&w.changed, &calls->mu);
+	pthread_mutex_unlock(&calls->mu);
+	pthread_cond_destroy(&w.changed);
+	if (e == BATON_OK)
+		*ret_claim = w.claim;
+	return e;
+}
+
 /* Marks the next one that has taken too long; NULL: there is none, and calls->due is when the next
  * one will have. */
 static struct baton_run *next_late(struct calls *calls, struct baton_mono now)

@@ -21,6 +21,9 @@ struct baton_run {
 	_Atomic bool cancelled;               /* [atomic] */
 	bool late;                            /* [mu] its time was over, and it was told */
 	struct progress *progress;            /* [mu] or NULL */
+	struct inbox_more more;               /* [loop] while it asks */
+	baton_run_got got;                    /* [mu] it has asked for more; NULL: it has not */
+	void *got_arg;                        /* [mu] then */
 	struct inbox_end end;                 /* [const] once it has ended */
 	struct core_end kept;                 /* [const] then: what is dropped with it */
 };
@@ -66,6 +69,9 @@ void calls_done(struct calls *calls);
 /* BATON_GONE: it is too late to begin. BATON_NO_MEMORY, BATON_SYSTEM: no thread. */
 enum baton_err calls_start(struct calls *calls, uint64_t id, const struct baton_work_claim *claim);
 void calls_stop(struct calls *calls, uint64_t id);
+
+/* What came of it that the run has asked for more. False: it has ended meanwhile. */
+bool calls_more(struct calls *calls, uint64_t id, const struct baton_work_claim *claim);
 
 /* Tells those to stop that have taken too long. To be called at calls->due at the latest. */
 void calls_act(struct calls *calls, struct baton_mono now);

@@ -99,6 +99,10 @@ static enum baton_err do_survey(struct carrier *c, struct core_answer *ret)
 	}
 	for (size_t i = 0; i < c->o.serve_count && e == BATON_OK; i++)
 		e = look_at_queue(c, i);
+	c->survey.cancels = c->cancels;
+	if (e == BATON_OK && c->runner)
+		e = baton_runner_cancels(c->runner, c->cancels, CARRY_CANCELS,
+		                         &c->survey.cancel_count);
 	ret->survey = &c->survey;
 	return e;
 }
@@ -142,6 +146,8 @@ static enum baton_err do_registered(struct carrier *c, const struct core_request
 		return baton_shard_give(c->runner, r->shards, r->shard_count, r->answers);
 	case CORE_TICK:
 		return do_tick(c, r, ret);
+	case CORE_MORE:
+		return baton_runner_more(c->runner, r->more, &ret->claims);
 	case CORE_SETTLE:
 		return baton_runner_settle(c->runner, r->proofs, r->proof_count);
 	case CORE_PROVE:
@@ -181,6 +187,7 @@ static enum baton_err carry(struct carrier *c, const struct core_request *r,
 	case CORE_TAKE:
 	case CORE_GIVE:
 	case CORE_TICK:
+	case CORE_MORE:
 	case CORE_SETTLE:
 	case CORE_PROVE:
 	case CORE_TELL:

@@ -106,6 +106,8 @@ static void drop_all(struct core *c, struct baton_mono now)
 static void refuse_unsent(struct core *c)
 {
 	for (uint32_t i = 0; i < c->runs.max && c->runs.unsent > 0; i++) {
+		if (c->runs.all[i].is == RUN_TIED)
+			run_drop(c, &c->runs.all[i]);
 		if (c->runs.all[i].is == RUN_ENDED) {
 			c->counts.refused++;
 			c->served[c->runs.all[i].queue].metrics.refused++;
@@ -218,6 +220,7 @@ bool core_ask(struct core *c, struct baton_mono now, struct core_request *ret)
 	if (!ask_next(c, now))
 		return false;
 	c->looked = c->request.kind == CORE_SURVEY;
+	c->mored = c->request.kind == CORE_MORE;
 	*ret = c->request;
 	return true;
 }
@@ -243,6 +246,8 @@ bool core_order(struct core *c, struct baton_mono now, struct core_order *ret)
 	core_time(c, now);
 	enum core_order_kind kind = CORE_STOP;
 	struct run *r = runs_halt(c);
+	if (!r && more_order(c, ret))
+		return true;
 	if (!r && core_is_attached(c, now)) {
 		kind = CORE_START;
 		r = runs_fresh(c);

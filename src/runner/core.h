@@ -55,6 +55,7 @@ enum core_kind {
 	CORE_TAKE,      /* `shards` */
 	CORE_GIVE,      /* `shards` */
 	CORE_TICK,      /* `ends`, `shards`, `claims` */
+	CORE_MORE,      /* `more` */
 	CORE_SETTLE,    /* give back what is claimed and not in `proofs` */
 	CORE_PROVE,     /* that the registration holds and the store can be written */
 	CORE_TELL,      /* `text`, and `report`, which whoever does it fills in */
@@ -74,6 +75,7 @@ struct core_request {
 	size_t end_count;
 	struct baton_work_ended *ended; /* room for end_count */
 	uint32_t claims;
+	const struct baton_more_ask *more;
 	const struct baton_work_proof *proofs;
 	size_t proof_count;
 	char text[BATON_NAME_MAX + 1];
@@ -105,6 +107,8 @@ struct core_survey {
 	size_t runner_count;
 	bool dying; /* somebody is dead whose handlers are not, or that is not known yet */
 	const struct core_queue_seen *queues; /* of each that is served, in that order */
+	const struct baton_claim_id *cancels; /* claims of this runner that are to be stopped */
+	size_t cancel_count;
 };
 
 struct core_answer {
@@ -115,7 +119,7 @@ struct core_answer {
 	struct baton_runner_info other;   /* REGISTER, BATON_YIELD: who has the name */
 	enum core_fate fate;              /* and how it stands with him */
 	const struct core_survey *survey; /* SURVEY */
-	struct baton_work_claims *claims; /* TICK: the core's from now on; or NULL */
+	struct baton_work_claims *claims; /* TICK, MORE: the core's from now on; or NULL */
 };
 
 /* How a handler ended. */
@@ -132,7 +136,8 @@ struct core_end {
 
 enum core_order_kind {
 	CORE_START = 1, /* a handler for `claim` */
-	CORE_STOP       /* it; it ends soon, or is killed */
+	CORE_STOP,      /* it; it ends soon, or is killed */
+	CORE_MORE_GIVEN /* `claim`, or NULL: nothing, to the handler that asked */
 };
 
 struct core_order {
@@ -178,6 +183,13 @@ bool core_order(struct core *core, struct baton_mono now, struct core_order *ret
 
 /* The handler of a run, which was started, has ended. */
 void core_ended(struct core *core, uint64_t run, const struct core_end *end, struct baton_mono now);
+
+/* Its handler asks for more work of its lane: at most so many batches. Unless it ends before, there
+ * is one order for it. False: it has asked already, or is not there. */
+bool core_more(struct core *core, uint64_t run, uint32_t max);
+
+/* What the last order gave it does not reach its handler, which has ended: it goes back. */
+void core_more_lost(struct core *core, uint64_t run);
 
 /* Whether that run was told to stop. */
 bool core_is_stopping(struct core *core, uint64_t run);

@@ -112,6 +112,12 @@ static void on_left(void *arg, uint64_t visit)
 	visits_ended(&e->visits, visit);
 }
 
+static void on_more(void *arg, uint64_t run, uint32_t max)
+{
+	struct baton_engine *e = arg;
+	core_more(e->core, run, max);
+}
+
 static void on_ended(void *arg, uint64_t run, const struct baton_work_end *end)
 {
 	struct baton_engine *e = arg;
@@ -161,6 +167,7 @@ static enum baton_err open_handlers(struct baton_engine *e)
 		.clock = e->clock,
 		.stopped = on_stopped,
 		.said = on_said,
+		.more = on_more,
 		.ended = on_ended,
 		.left = on_left,
 		.arg = e,
@@ -331,10 +338,18 @@ static void give_orders(struct baton_engine *e)
 {
 	struct core_order order;
 	while (core_order(e->core, now_of(e), &order)) {
-		if (order.kind == CORE_START)
+		switch (order.kind) {
+		case CORE_START:
 			handlers_start(&e->handlers, order.run, order.claim);
-		else
+			break;
+		case CORE_STOP:
 			handlers_stop(&e->handlers, order.run, now_of(e));
+			break;
+		case CORE_MORE_GIVEN:
+			if (!handlers_more(&e->handlers, order.run, order.claim) && order.claim)
+				core_more_lost(e->core, order.run);
+			break;
+		}
 	}
 	handlers_act(&e->handlers, now_of(e));
 }
@@ -378,11 +393,17 @@ static void read_inbox(struct baton_engine *e)
 {
 	struct inbox_mail mail;
 	struct inbox_end *next;
+	struct inbox_more *next_more;
 	inbox_take(&e->inbox, &mail);
 	struct baton_mono now = now_of(e);
 	if (mail.beat.number > 0)
 		core_beaten(e->core, mail.beat.number, mail.beat.err, mail.beat.why, mail.beat.sent,
 		            now);
+	for (struct inbox_more *more = mail.mores; more; more = next_more) {
+		next_more = more->next;
+		if (!core_more(e->core, more->run, more->max))
+			handlers_more(&e->handlers, more->run, NULL);
+	}
 	for (struct inbox_end *end = mail.ends; end; end = next) {
 		next = end->next;
 		core_ended(e->core, end->run, &end->end, now);

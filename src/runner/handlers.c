@@ -33,6 +33,7 @@ static enum baton_err open_streams(struct handlers *h)
 		.in_flight = handler_of(h)->in_flight,
 		.log = h->o.settings->o.log,
 		.stopped = h->o.stopped,
+		.more = h->o.more,
 		.ended = h->o.ended,
 		.arg = h->o.arg,
 	};
@@ -117,6 +118,19 @@ void handlers_stop(struct handlers *h, uint64_t run, struct baton_mono now)
 		streams_stop(&h->streams, run, now);
 		break;
 	}
+}
+
+bool handlers_more(struct handlers *h, uint64_t run, const struct baton_work_claim *claim)
+{
+	switch (h->kind) {
+	case HANDLERS_CALLS:
+		return calls_more(&h->calls, run, claim);
+	case HANDLERS_COMMANDS:
+		break;
+	case HANDLERS_STREAMS:
+		return streams_more(&h->streams, run, claim);
+	}
+	return false;
 }
 
 int handlers_fd(const struct handlers *h)

@@ -25,6 +25,7 @@ struct handlers_options {
 	 * it has ended, and how. What it gets lasts for the call, which calls nothing in here. */
 	bool (*stopped)(void *arg, uint64_t run);
 	void (*said)(void *arg, uint64_t run, struct baton_str line);
+	void (*more)(void *arg, uint64_t run, uint32_t max); /* it asks for more work */
 	void (*ended)(void *arg, uint64_t run, const struct baton_work_end *end);
 	void (*left)(void *arg, uint64_t visit); /* what has served a connection has ended */
 	void *arg;
@@ -52,6 +53,10 @@ void handlers_start(struct handlers *h, uint64_t run, const struct baton_work_cl
 
 /* Asks that it stop; it ends then. */
 void handlers_stop(struct handlers *h, uint64_t run, struct baton_mono now);
+
+/* What came of it that the handler of the run has asked for more: a claim, or NULL. False: it has
+ * ended, and does not get it. */
+bool handlers_more(struct handlers *h, uint64_t run, const struct baton_work_claim *claim);
 
 /* Readable when there is something to be heard; -1: there never is. */
 int handlers_fd(const struct handlers *h);

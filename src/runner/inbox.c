@@ -89,6 +89,15 @@ void inbox_end(struct inbox *inbox, struct inbox_end *end)
 		inbox_wake(inbox);
 }
 
+void inbox_more(struct inbox *inbox, struct inbox_more *more)
+{
+	pthread_mutex_lock(&inbox->mu);
+	more->next = inbox->mail.mores;
+	inbox->mail.mores = more;
+	pthread_mutex_unlock(&inbox->mu);
+	inbox_wake(inbox);
+}
+
 void inbox_stop(struct inbox *inbox, struct baton_duration grace)
 {
 	/* Pairs with inbox_take(): who sees the stop sees its grace. */

@@ -16,6 +16,13 @@ struct inbox_end {
 	struct core_end end;
 };
 
+/* A run that asks for more work. */
+struct inbox_more {
+	struct inbox_more *next;
+	uint64_t run;
+	uint32_t max;
+};
+
 struct inbox_beat {
 	uint64_t number; /* of the registration; 0: none has come */
 	enum baton_err err;
@@ -32,6 +39,7 @@ struct inbox_mail {
 	struct baton_duration grace; /* of the stop */
 	struct inbox_beat beat;
 	struct inbox_end *ends; /* in the order in which they came */
+	struct inbox_more *mores;
 };
 
 struct inbox {
@@ -57,6 +65,8 @@ void inbox_beat(struct inbox *inbox, const struct inbox_beat *beat);
 bool inbox_is_heard(struct inbox *inbox, struct baton_mono then);
 
 void inbox_end(struct inbox *inbox, struct inbox_end *end);
+
+void inbox_more(struct inbox *inbox, struct inbox_more *more);
 
 /* Wakes the loop, which has something to look at elsewhere. */
 void inbox_wake(struct inbox *inbox);

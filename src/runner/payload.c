@@ -80,6 +80,17 @@ static void add_job(struct buf *buf, yajl_gen gen, const struct baton_work_batch
 	buf_append_str(buf, BATON_STR("}"));
 }
 
+/* The rest of a line: a list of jobs, whose bracket is open. */
+static void add_jobs(struct buf *buf, yajl_gen gen, const struct baton_work_claim *claim)
+{
+	for (size_t i = 0; i < claim->count; i++) {
+		if (i > 0)
+			buf_append_str(buf, BATON_STR(","));
+		add_job(buf, gen, &claim->batches[i]);
+	}
+	buf_append_str(buf, BATON_STR("]}\n"));
+}
+
 static void add_optional(struct buf *buf, yajl_gen gen, struct baton_str text)
 {
 	if (text.len > 0)
@@ -102,12 +113,23 @@ enum baton_err payload_claim(struct buf *buf, const struct baton_work_claim *cla
 	buf_append_str(buf, BATON_STR(",\"concurrency_key\":"));
 	add_optional(buf, gen, claim->key);
 	buf_printf(buf, ",\"attempt\":%" PRIu32 ",\"jobs\":[", claim->batches[0].attempt);
-	for (size_t i = 0; i < claim->count; i++) {
-		if (i > 0)
-			buf_append_str(buf, BATON_STR(","));
-		add_job(buf, gen, &claim->batches[i]);
-	}
-	buf_append_str(buf, BATON_STR("]}\n"));
+	add_jobs(buf, gen, claim);
+	yajl_gen_free(gen);
+	return buf->err;
+}
+
+enum baton_err payload_more(struct buf *buf, const struct baton_work_claim *claim,
+                            const struct baton_work_claim *more)
+{
+	yajl_gen gen;
+	if (!more)
+		return buf_printf(buf, "{\"claim\":\"%s\",\"more\":[]}\n", claim->proof.id);
+	enum baton_err e = writer(buf, &gen);
+	if (e != BATON_OK)
+		return e;
+	buf_printf(buf, "{\"claim\":\"%s\",\"fence\":%" PRIu64 ",\"more\":[", claim->proof.id,
+	           more->fence.v);
+	add_jobs(buf, gen, more);
 	yajl_gen_free(gen);
 	return buf->err;
 }

@@ -16,4 +16,9 @@ enum baton_err payload_lines(struct buf *buf, const struct baton_work_claim *cla
  * list of objects with one each. */
 enum baton_err payload_claim(struct buf *buf, const struct baton_work_claim *claim);
 
+/* The answer to a worker that asked for more for a claim: {"claim":ID,"fence":N,"more":[JOB]}, with
+ * jobs as above and the fence that holds from then on. `more` NULL: there is nothing. */
+enum baton_err payload_more(struct buf *buf, const struct baton_work_claim *claim,
+                            const struct baton_work_claim *more);
+
 #endif

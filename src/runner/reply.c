@@ -129,6 +129,21 @@ static bool on_progress(struct reader *r, struct baton_str value)
 	return keep(r, value, &r->reply->progress);
 }
 
+static bool on_checkpoint(struct reader *r, bool value)
+{
+	r->reply->checkpoint = REPLY_CHECKPOINT;
+	return value || bad_value(r);
+}
+
+static bool on_checkpoint_number(struct reader *r, struct baton_str value)
+{
+	uint64_t number;
+	if (!number_parse(value, BATON_JOIN_MAX, &number) || number == 0)
+		return bad_value(r);
+	r->reply->checkpoint = (uint32_t)number;
+	return true;
+}
+
 enum {
 	CLAIM,
 	OK,
@@ -137,7 +152,8 @@ enum {
 	ERROR,
 	RETRY,
 	DELAY,
-	PROGRESS
+	PROGRESS,
+	CHECKPOINT
 };
 
 static const struct field fields[] = {
@@ -151,6 +167,10 @@ static const struct field fields[] = {
                    .takes = "milliseconds, at most a year",
                    .number = on_delay_ms},
 	[PROGRESS] = {.name = "progress", .takes = "any value", .string = on_progress, .any = true},
+	[CHECKPOINT] = {.name = "checkpoint",
+                        .takes = "true, or a number from 1 to 10000",
+                        .number = on_checkpoint_number,
+                        .boolean = on_checkpoint},
 };
 #define FIELDS (sizeof fields / sizeof fields[0])
 
@@ -291,6 +311,7 @@ static const struct field emit_fields[] = {
 	{.name = "attempts", .takes = "a number from 1 to 1000000", .number = on_attempts},
 };
 #define EMIT_FIELDS (sizeof emit_fields / sizeof emit_fields[0])
+_Static_assert(BATON_JOIN_MAX == 10000, "the limit is the one that the table of fields states");
 _Static_assert(BATON_PRIORITY_MAX == 9 && BATON_QUEUE_ATTEMPTS_MAX == 1000000,
                "the limits are those that the table of fields states");
 
@@ -557,8 +578,8 @@ static bool is_whole(struct reader *r)
 {
 	if (r->reply->claim[0] == '\0')
 		return wrong(r, "it has no 'claim'");
-	if (has(r, OK) == r->reply->is_progress)
-		return wrong(r, "it has to have either 'ok' or 'progress'");
+	if (has(r, OK) + r->reply->is_progress + has(r, CHECKPOINT) != 1)
+		return wrong(r, "it has to have either 'ok', 'progress' or 'checkpoint'");
 	if (!(has(r, OK) && r->ok) && (has(r, RESULT) || r->emits > 0))
 		return wrong(r, "only what is ok has a 'result' or an 'emit'");
 	if (!(has(r, OK) && !r->ok) && (has(r, ERROR) || has(r, RETRY) || has(r, DELAY)))

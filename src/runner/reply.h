@@ -3,7 +3,8 @@
  *
  * {"claim":ID,"ok":true,"result":VALUE,"emit":[{"queue":NAME,"payload":VALUE}]}
  * {"claim":ID,"ok":false,"error":TEXT,"retry":BOOLEAN,"delay_ms":N}
- * {"claim":ID,"progress":VALUE} */
+ * {"claim":ID,"progress":VALUE}
+ * {"claim":ID,"checkpoint":true} */
 #ifndef RUNNER_REPLY_H
 #define RUNNER_REPLY_H
 
@@ -16,12 +17,14 @@
 
 #define REPLY_LINE_MAX ((size_t)BATON_QUEUE_PAYLOAD_LIMIT) /* bytes of a line */
 #define REPLY_ERROR 256
+#define REPLY_CHECKPOINT 100 /* jobs at most that "checkpoint":true asks for */
 
 struct reply {
 	char claim[sizeof((struct baton_work_proof *)0)->id];
 	bool is_progress;          /* and no end */
 	struct baton_str progress; /* a string, or the JSON of another value */
 	bool is_text;              /* a string */
+	uint32_t checkpoint;       /* it asks for so many more jobs; 0: it does not */
 	struct baton_work_end end; /* without its proof */
 };
 

@@ -40,7 +40,7 @@ static bool fifo_next(struct fifo *f, uint32_t *ret)
  * slots run, and no more than two ticks' worth are on their way to the store. */
 enum baton_err runs_init(struct runs *runs, const struct baton_alloc *alloc, uint32_t slots)
 {
-	uint32_t max = slots + 2 * BATON_CLAIMS_MAX;
+	uint32_t max = slots + 2 * BATON_CLAIMS_MAX + CORE_EXTRAS_MAX;
 	*runs = (struct runs){.max = max};
 	runs->all = mem_new(alloc, max, sizeof *runs->all);
 	runs->blocks = mem_new(alloc, max, sizeof *runs->blocks);
@@ -112,7 +112,7 @@ static struct shard *shard_of(struct core *c, const struct run *r)
 	return &s->shards[r->shard];
 }
 
-static void run_add(struct core *c, const struct baton_work_claim *claim, uint32_t block)
+static struct run *run_make(struct core *c, const struct baton_work_claim *claim, uint32_t block)
 {
 	uint32_t number;
 	CHECK(fifo_next(&c->runs.spare, &number));
@@ -125,22 +125,43 @@ static void run_add(struct core *c, const struct baton_work_claim *claim, uint32
 		.shard = claim->shard,
 		.claim = claim,
 	};
-	struct served *s = &c->served[r->queue];
 	shard_of(c, r)->runs++;
+	return r;
+}
+
+static void run_add(struct core *c, const struct baton_work_claim *claim, uint32_t block)
+{
+	struct run *r = run_make(c, claim, block);
+	struct served *s = &c->served[r->queue];
 	s->pass += 1.0 / s->serve->weight;
 	s->turn = (claim->shard + 1) % s->count;
 	c->runs.running++;
 	c->counts.claimed++;
-	fifo_add(&c->runs.fresh, number);
+	fifo_add(&c->runs.fresh, number_of(c, r));
+}
+
+static uint32_t block_add(struct core *c, struct baton_work_claims *claims)
+{
+	uint32_t block;
+	CHECK(claims->count > 0 && fifo_next(&c->runs.spare_blocks, &block));
+	c->runs.blocks[block] = (struct block){claims, (uint32_t)claims->count};
+	return block;
+}
+
+struct run *run_extra(struct core *c, struct baton_work_claims *claims)
+{
+	struct run *r = run_make(c, &claims->claims[0], block_add(c, claims));
+	r->is = RUN_EXTRA;
+	r->extra = true;
+	c->runs.extras++;
+	return r;
 }
 
 void runs_add(struct core *c, struct baton_work_claims *claims)
 {
-	uint32_t block;
 	if (!claims)
 		return;
-	CHECK(claims->count > 0 && fifo_next(&c->runs.spare_blocks, &block));
-	c->runs.blocks[block] = (struct block){claims, (uint32_t)claims->count};
+	uint32_t block = block_add(c, claims);
 	for (size_t i = 0; i < claims->count; i++)
 		run_add(c, &claims->claims[i], block);
 }
@@ -149,9 +170,10 @@ void run_drop(struct core *c, struct run *r)
 {
 	struct block *block = &c->runs.blocks[r->block];
 	uint32_t number = r->block;
-	CHECK(r->is == RUN_ENDED || r->is == RUN_SENT);
+	CHECK(r->is == RUN_ENDED || r->is == RUN_SENT || r->is == RUN_TIED);
 	shard_of(c, r)->runs--;
 	c->runs.unsent--;
+	c->runs.extras -= r->extra;
 	if (r->end.drop)
 		r->end.drop(r->end.hold);
 	*r = (struct run){.is = RUN_NONE};
@@ -163,13 +185,34 @@ void run_drop(struct core *c, struct run *r)
 	fifo_add(&c->runs.spare_blocks, number);
 }
 
+struct run *run_next(struct core *c, const struct run *r)
+{
+	return r->more > 0 ? &c->runs.all[r->more - 1] : NULL;
+}
+
+/* What it took ends as it does; follow-up work is put once, and what both point to is its own. */
+static void run_tie(struct core *c, const struct run *r)
+{
+	for (struct run *x = run_next(c, r); x; x = run_next(c, x)) {
+		x->is = RUN_TIED;
+		x->end = r->end;
+		x->end.emits = NULL;
+		x->end.emit_count = 0;
+		x->end.drop = NULL;
+	}
+}
+
 void run_end(struct core *c, struct run *r, const struct core_end *end)
 {
-	CHECK(r->is == RUN_NEW || r->is == RUN_ON || r->is == RUN_STOPPING);
+	CHECK(r->is == RUN_NEW || r->is == RUN_ON || r->is == RUN_STOPPING || r->is == RUN_EXTRA);
+	c->runs.running -= r->is != RUN_EXTRA;
+	more_forget(c, r);
 	r->is = RUN_ENDED;
 	r->end = *end;
-	c->runs.running--;
 	c->runs.unsent++;
+	for (struct run *x = run_next(c, r); x; x = run_next(c, x))
+		c->runs.unsent++;
+	run_tie(c, r);
 	fifo_add(&c->runs.over, number_of(c, r));
 }
 
@@ -177,6 +220,7 @@ void run_again(struct core *c, struct run *r)
 {
 	CHECK(r->is == RUN_SENT);
 	r->is = RUN_ENDED;
+	run_tie(c, r);
 	fifo_add(&c->runs.over, number_of(c, r));
 }
 

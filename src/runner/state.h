@@ -39,8 +39,13 @@ enum run_is {
 	RUN_ON,
 	RUN_STOPPING, /* its handler is told to stop */
 	RUN_ENDED,    /* the store is to be told */
-	RUN_SENT      /* that is under way */
+	RUN_SENT,     /* that is under way */
+	RUN_EXTRA,    /* a claim that a run took while it was under way; ends with it */
+	RUN_TIED      /* it has ended so, and is sent with that run */
 };
+
+#define CORE_EXTRAS_OF_RUN 31            /* claims that a run may take besides its own */
+#define CORE_EXTRAS_MAX BATON_CLAIMS_MAX /* and all runs together */
 
 struct run {
 	enum run_is is;
@@ -49,7 +54,13 @@ struct run {
 	uint32_t queue, shard;
 	const struct baton_work_claim *claim;
 	struct baton_mono begun; /* its handler, if it has */
-	struct core_end end;     /* ENDED, SENT */
+	struct core_end end;     /* ENDED, SENT, TIED */
+	bool extra;              /* it is, or was, an EXTRA */
+	uint32_t more;           /* the next claim of the same run, its number plus one; 0: none */
+	uint32_t extras;         /* how many it took */
+	uint32_t wants;          /* so many batches at a checkpoint; 0: nothing */
+	bool gives;              /* its handler is to be told what came of that */
+	const struct baton_work_claim *given; /* then: that, or NULL */
 };
 
 /* What a tick gave, freed with its last claim. */
@@ -70,7 +81,10 @@ struct runs {
 	uint32_t max;
 	uint32_t serial;
 	uint32_t running;  /* NEW, ON, STOPPING */
-	uint32_t unsent;   /* ENDED, SENT */
+	uint32_t unsent;   /* ENDED, SENT, TIED */
+	uint32_t extras;   /* EXTRA, and those that were */
+	uint32_t wanting;  /* runs that ask for more */
+	uint32_t giving;   /* runs whose handlers are to be told */
 	struct fifo spare; /* runs that are NONE */
 	struct fifo spare_blocks;
 	struct fifo fresh; /* NEW */
@@ -121,17 +135,22 @@ struct core {
 	uint32_t *end_runs;
 	struct baton_work_proof *proofs;
 	struct baton_runner_info victim;
-	bool take_over;  /* `victim` is to be taken over */
-	bool wish;       /* `victim` is to be asked to leave */
-	bool unsure;     /* it may be registered, but the answer was lost */
-	uint32_t singly; /* so many ends are sent alone: one of them is not accepted */
-	bool doubt;      /* it is not known what the last tick claimed */
-	bool hungry;     /* there may be work */
-	bool leaving;    /* there are shards that are LEAVING */
-	bool tried;      /* it was stopped, and the store cannot be told */
-	bool looked;     /* the last request was a survey */
-	bool empty;      /* the last tick asked in all shards, and found nothing */
-	bool settled;    /* at the last look no shard was free or to be moved */
+	bool take_over;             /* `victim` is to be taken over */
+	bool wish;                  /* `victim` is to be asked to leave */
+	bool unsure;                /* it may be registered, but the answer was lost */
+	uint32_t singly;            /* so many ends are sent alone: one of them is not accepted */
+	bool doubt;                 /* it is not known what the last tick claimed */
+	struct baton_more_ask more; /* of the run `more_run` */
+	uint64_t more_run;
+	uint32_t more_turn; /* where the next run is looked for that asks for more */
+	bool mored;         /* the last request was one for more */
+	uint32_t groups;    /* runs whose ends are in the request */
+	bool hungry;        /* there may be work */
+	bool leaving;       /* there are shards that are LEAVING */
+	bool tried;         /* it was stopped, and the store cannot be told */
+	bool looked;        /* the last request was a survey */
+	bool empty;         /* the last tick asked in all shards, and found nothing */
+	bool settled;       /* at the last look no shard was free or to be moved */
 	struct baton_mono survey_at, prove_at, probe_at;
 	struct baton_mono again_at;    /* after trouble: nothing is asked for before; 0: none */
 	uint32_t trouble;              /* requests that failed, though the store can be written */
@@ -159,6 +178,19 @@ uint64_t run_id(const struct core *c, const struct run *r);
 
 /* New runs for what a tick gave; takes the claims over. NULL is fine. */
 void runs_add(struct core *c, struct baton_work_claims *claims);
+
+/* The next claim of the same run; NULL: there is none. */
+struct run *run_next(struct core *c, const struct run *r);
+
+/* The only claim that a run took while it was under way. */
+struct run *run_extra(struct core *c, struct baton_work_claims *claims);
+
+/* Checkpoints: whether there is something to be asked for, and what came of it; what a handler is to
+ * be told; and that the run needs nothing more. */
+bool more_ask(struct core *c);
+void more_answered(struct core *c, struct core_answer *a);
+bool more_order(struct core *c, struct core_order *ret);
+void more_forget(struct core *c, struct run *r);
 
 /* It is over: nothing of it is known any more. */
 void run_drop(struct core *c, struct run *r);

@@ -173,6 +173,31 @@ static void answered(struct streams *s, struct worker *w, struct errand *errand,
 		end(s, &w->errands, errand, how);
 }
 
+/* One at a time: who ends a claim has read what there was more. */
+static void checkpoint(struct streams *s, struct worker *w, struct errand *errand, uint32_t max)
+{
+	char error[REPLY_ERROR];
+	if (!errand->asks) {
+		errand->asks = true;
+		s->o.more(s->o.arg, errand->run, max);
+		return;
+	}
+	snprintf(error, sizeof error, "claim '%s' has a checkpoint that was not answered yet",
+	         errand->claim->proof.id);
+	nonsense(s, w, error);
+}
+
+static void take_reply(struct streams *s, struct worker *w, struct errand *errand,
+                       const struct reply *reply)
+{
+	if (reply->is_progress)
+		progress(s, errand, reply);
+	else if (reply->checkpoint > 0 || errand->asks)
+		checkpoint(s, w, errand, reply->checkpoint);
+	else
+		answered(s, w, errand, &reply->end);
+}
+
 static void take_line(struct streams *s, struct worker *w, struct baton_str line)
 {
 	struct reply reply;
@@ -191,10 +216,8 @@ static void take_line(struct streams *s, struct worker *w, struct baton_str line
 		snprintf(error, sizeof error, "claim '%s' is not one that it has, or has still",
 		         reply.claim);
 		nonsense(s, w, error);
-	} else if (reply.is_progress) {
-		progress(s, errand, &reply);
 	} else {
-		answered(s, w, errand, &reply.end);
+		take_reply(s, w, errand, &reply);
 	}
 }
 
@@ -259,6 +282,28 @@ static void give(struct streams *s, struct worker *w, struct errand *errand, str
 	}
 }
 
+/* The answer to a checkpoint. What cannot be told ends the worker, so that it is not completed. */
+static void give_more(struct streams *s, struct worker *w, struct errand *errand)
+{
+	if (worker_more(w, errand->claim, errand->more) != BATON_OK)
+		nonsense(s, w, baton_err_detail());
+	errand->asks = errand->gives = false;
+}
+
+static void make_lines(struct streams *s, struct worker *w, struct errand *errand,
+                       struct baton_mono now)
+{
+	bool cancel = errand->given && errand->cancel;
+	errand->cancel = false;
+	/* Without memory for a word it is not told; its time is over all the same. */
+	if (cancel)
+		(void)worker_cancel(w, errand->claim);
+	if (errand->given && errand->gives)
+		give_more(s, w, errand);
+	else if (!errand->given)
+		give(s, w, errand, now);
+}
+
 /* Makes the lines that are to be made, as far as it is of use. */
 static void fill(struct streams *s, struct worker *w, struct baton_mono now)
 {
@@ -266,18 +311,15 @@ static void fill(struct streams *s, struct worker *w, struct baton_mono now)
 	w->todo = false;
 	for (struct errand *errand = w->errands.first; errand; errand = next) {
 		next = errand->next;
-		if (errand->given && !errand->cancel)
+		if (errand->given && !errand->cancel && !errand->gives)
 			continue;
 		if (worker_is_full(w)) {
 			w->todo = true;
 			return;
 		}
-		/* Without memory for a word it is not told; its time is over all the same. */
-		if (errand->given)
-			(void)worker_cancel(w, errand->claim);
-		else
-			give(s, w, errand, now);
-		errand->cancel = false;
+		make_lines(s, w, errand, now);
+		if (w->is == WORKER_DOOMED)
+			return;
 	}
 }
 
@@ -551,6 +593,21 @@ void streams_stop(struct streams *s, uint64_t run, struct baton_mono now)
 		else if (errand)
 			stop_given(s, w, errand, now);
 	}
+}
+
+bool streams_more(struct streams *s, uint64_t run, const struct baton_work_claim *claim)
+{
+	for (uint32_t i = 0; i < s->o.processes; i++) {
+		struct worker *w = &s->workers[i];
+		struct errand *errand = find_run(&w->errands, run);
+		if (!errand || !errand->asks || w->is != WORKER_ON)
+			continue;
+		errand->more = claim;
+		errand->gives = true;
+		w->todo = true;
+		return true;
+	}
+	return false;
 }
 
 bool streams_progressed(struct streams *s)

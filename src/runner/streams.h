@@ -25,6 +25,7 @@ struct streams_options {
 	 * call. No function of the streams is to be called then. */
 	bool (*stopped)(void *arg, uint64_t run);
 	void (*ended)(void *arg, uint64_t run, const struct baton_work_end *end);
+	void (*more)(void *arg, uint64_t run, uint32_t max); /* it asks for more work */
 	void *arg;
 };
 
@@ -53,6 +54,10 @@ void streams_done(struct streams *s);
 /* Takes a claim, which the next streams_act() gives to a worker; and asks that a run be stopped. */
 void streams_start(struct streams *s, uint64_t run, const struct baton_work_claim *claim);
 void streams_stop(struct streams *s, uint64_t run, struct baton_mono now);
+
+/* What came of it that a worker has asked for more: a claim, or NULL. The next streams_act() tells
+ * it. False: it cannot be told any more. */
+bool streams_more(struct streams *s, uint64_t run, const struct baton_work_claim *claim);
 
 /* Readable when streams_hear() is to be called. */
 int streams_fd(const struct streams *s);

@@ -101,6 +101,15 @@ enum baton_err worker_cancel(struct worker *w, const struct baton_work_claim *cl
 	return added(w, before);
 }
 
+enum baton_err worker_more(struct worker *w, const struct baton_work_claim *claim,
+                           const struct baton_work_claim *more)
+{
+	size_t before = w->out.len;
+	enum baton_err e = payload_more(&w->out, claim, more);
+	enum baton_err line = added(w, before);
+	return e != BATON_OK ? e : line;
+}
+
 bool worker_is_full(const struct worker *w)
 {
 	return w->out.len - w->written >= CHUNK;

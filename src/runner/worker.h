@@ -34,6 +34,9 @@ struct errand {
 	bool late;             /* its time was over */
 	struct baton_mono due; /* its time is over then */
 	struct progress progress;
+	bool asks;  /* the worker has asked for more, and has no answer yet */
+	bool gives; /* that is to be made */
+	const struct baton_work_claim *more; /* then: what there is, or NULL */
 };
 
 /* In the order in which they came. */
@@ -85,6 +88,10 @@ void worker_shut(struct worker *w);
  * the detail says why. */
 enum baton_err worker_give(struct worker *w, const struct baton_work_claim *claim);
 enum baton_err worker_cancel(struct worker *w, const struct baton_work_claim *claim);
+
+/* Adds the answer to who has asked for more: that, or NULL. Errors as above. */
+enum baton_err worker_more(struct worker *w, const struct baton_work_claim *claim,
+                           const struct baton_work_claim *more);
 
 /* Whether so much waits to be written that no more lines should be made. */
 bool worker_is_full(const struct worker *w);

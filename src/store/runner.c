@@ -373,6 +373,17 @@ enum baton_err baton_runner_report(struct baton_runner *runner, struct baton_str
 	return mark(runner, &told);
 }
 
+enum baton_err baton_runner_cancels(struct baton_runner *runner, struct baton_claim_id *ids,
+                                    size_t max, size_t *ret_count)
+{
+	enum baton_err e = store_enter(runner->store);
+	*ret_count = 0;
+	if (e != BATON_OK || max == 0)
+		return e;
+	return runner->store->ops->runner_cancels(runner->store, runner->number, ids, max,
+	                                          ret_count);
+}
+
 enum baton_err baton_runner_reported(struct baton_store *store, uint64_t number, char *text,
                                      struct baton_str *ret_report, struct baton_store_time *ret_at)
 {
@@ -584,4 +595,22 @@ enum baton_err baton_runner_tick(struct baton_runner *runner, const struct baton
 	return e == BATON_OK
 	               ? runner->store->ops->tick(runner->store, runner->number, tick, ret_claims)
 	               : e;
+}
+
+enum baton_err baton_runner_more(struct baton_runner *runner, const struct baton_more_ask *ask,
+                                 struct baton_work_claims **ret_claims)
+{
+	const struct baton_shard shard = {.queue = ask->queue};
+	enum baton_err e = enter_as(runner);
+	if (e == BATON_OK)
+		e = check_shards(&shard, 1);
+	if (e == BATON_OK && (ask->max == 0 || ask->max > BATON_JOIN_MAX))
+		e = fail(BATON_INVALID, "%" PRIu32 " batches in one claim: 1 to %d are allowed",
+		         ask->max, BATON_JOIN_MAX);
+	if (e != BATON_OK)
+		return e;
+	*ret_claims = NULL;
+	return ask->lane.len == 0
+	               ? BATON_OK
+	               : runner->store->ops->more(runner->store, runner->number, ask, ret_claims);
 }

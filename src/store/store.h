@@ -175,6 +175,10 @@ struct store_ops {
 	enum baton_err (*runner_mark)(struct baton_store *store, const struct runner_mark *mark);
 
 	/* BATON_NOT_FOUND: there is no such runner, or it has reported nothing. */
+	/* The runner's claims of which something is to be cancelled. */
+	enum baton_err (*runner_cancels)(struct baton_store *store, uint64_t number,
+	                                 struct baton_claim_id *ids, size_t max,
+	                                 size_t *ret_count);
 	enum baton_err (*runner_report)(struct baton_store *store, uint64_t number,
 	                                struct runner_report *ret);
 	enum baton_err (*shard_change)(struct baton_store *store,
@@ -184,6 +188,11 @@ struct store_ops {
 	                             size_t count);
 	enum baton_err (*tick)(struct baton_store *store, uint64_t runner,
 	                       const struct baton_tick *tick,
+	                       struct baton_work_claims **ret_claims);
+
+	/* Of one lane, for a claim that the runner has there. */
+	enum baton_err (*more)(struct baton_store *store, uint64_t runner,
+	                       const struct baton_more_ask *ask,
 	                       struct baton_work_claims **ret_claims);
 
 	/* How runners of many hosts beat. NULL, both: in memory that the processes of a host share.
@@ -243,6 +252,10 @@ struct baton_lease store_lease(const struct lease_row *row);
 
 /* Whether ends of claims are within their limits. */
 enum baton_err store_check_ends(const struct baton_work_end *ends, size_t count);
+
+/* Whether the end at `i` cannot be, because it is tied to one that was not: its answer is set. */
+bool store_end_is_void(const struct baton_work_end *ends, size_t i,
+                       struct baton_work_ended *answers);
 
 /* How many claims a tick may make in all. */
 size_t store_tick_claims(const struct baton_tick *tick);

@@ -127,6 +127,15 @@ static enum baton_err check_end(const struct baton_work_end *end)
 	return e == BATON_OK ? check_delay(end->delay) : e;
 }
 
+bool store_end_is_void(const struct baton_work_end *ends, size_t i,
+                       struct baton_work_ended *answers)
+{
+	if (i == 0 || !ends[i].tied || answers[i - 1].err == BATON_OK)
+		return false;
+	answers[i] = (struct baton_work_ended){.err = answers[i - 1].err};
+	return true;
+}
+
 enum baton_err store_check_ends(const struct baton_work_end *ends, size_t count)
 {
 	enum baton_err e = check_count("ends", count, BATON_CLAIMS_MAX);

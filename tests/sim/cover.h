@@ -87,6 +87,10 @@
 	X(KEY_SHARED, "shared a key")                                        \
 	X(SKIPPED, "skipped for another of its key")                         \
 	X(JOINED, "several in one claim")                                    \
+	X(CHECKPOINT, "asked for more in the middle of a run")               \
+	X(MORE, "given more in the middle of a run")                         \
+	X(MORE_BACK, "what a run would have got went back")                  \
+	X(MORE_DONE, "completed with what it took meanwhile")                \
 	X(DEAD, "dead")                                                      \
 	X(KILL_FROZEN, "handler killed at the deadline of a frozen runner")  \
 	X(KILL_LIVE, "handler killed at the deadline of a live runner")      \

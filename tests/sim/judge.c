@@ -94,6 +94,9 @@ static void count_how(struct world *w, enum baton_work_how how)
 static void end_accepted(struct proc *p, struct grant *g, enum baton_work_how how)
 {
 	struct world *w = p->w;
+	bool alone = g->of == 0 || !g->given;
+	if (g->of > 0 && !g->given && how != BATON_ABANDON)
+		wrong(w, "claim %s ends as if its handler had known of it", g->id);
 	if (g->ended && g->how == BATON_COMPLETE && how == BATON_COMPLETE) {
 		count(w, COVER_COMPLETE_AGAIN);
 		return;
@@ -111,8 +114,23 @@ static void end_accepted(struct proc *p, struct grant *g, enum baton_work_how ho
 		if (how == BATON_COMPLETE)
 			job_done(w, g->jobs[i]);
 	}
-	if (how == BATON_COMPLETE)
+	if (how == BATON_COMPLETE && alone)
 		job_emits(w, &w->jobs[g->jobs[0]]);
+	if (g->of > 0 && !g->given)
+		count(w, COVER_MORE_BACK);
+	else if (g->of > 0 && how == BATON_COMPLETE)
+		count(w, COVER_MORE_DONE);
+}
+
+/* What a run took ends with it, in the same transaction. */
+static void judge_group(struct world *w, uint32_t first)
+{
+	for (uint32_t i = first; i < w->grant_count; i++) {
+		const struct grant *g = &w->grants[i];
+		if (g->of == first + 1 && g->given && (!g->ended || g->how != w->grants[first].how))
+			wrong(w, "claim %s does not end as claim %s, which took it", g->id,
+			      w->grants[first].id);
+	}
 }
 
 static void judge_ends(struct proc *p, const struct core_request *r)
@@ -125,6 +143,10 @@ static void judge_ends(struct proc *p, const struct core_request *r)
 			end_accepted(p, g, r->ends[i].how);
 		else
 			count(p->w, COVER_REFUSED);
+	}
+	for (size_t i = 0; i < r->end_count; i++) {
+		if (r->ended[i].err == BATON_OK)
+			judge_group(p->w, judge_grant(p->w, r->ends[i].proof.id));
 	}
 }
 
@@ -153,13 +175,32 @@ static bool is_in(const struct grant *g, uint32_t job)
 	return i < g->count;
 }
 
+/* Whether both are of one run. */
+static bool is_same_run(const struct world *w, const struct grant *a, const struct grant *b)
+{
+	uint32_t first = a->of > 0 ? a->of : (uint32_t)(a - w->grants) + 1;
+	return first == (b->of > 0 ? b->of : (uint32_t)(b - w->grants) + 1);
+}
+
+/* Whether the run that the claim is for has that job too. */
+static bool has_run(const struct world *w, const struct grant *g, uint32_t job)
+{
+	for (uint32_t i = g->of - 1; g->of > 0 && i < w->grant_count; i++) {
+		const struct grant *other = &w->grants[i];
+		if (!other->ended && is_same_run(w, other, g) && is_in(other, job))
+			return true;
+	}
+	return false;
+}
+
 /* What was put earlier to the lane has to be over. */
 static void judge_order(struct world *w, const struct grant *g)
 {
 	for (uint32_t i = 0; i < w->job_count && g->lane > 0 && !w->failed; i++) {
 		const struct job *job = &w->jobs[i];
 		if (job->queue != g->queue || job->lane != g->lane || !job->put || job->done ||
-		    job->removed || is_in(g, i) || job->order > w->jobs[g->jobs[0]].order)
+		    job->removed || is_in(g, i) || has_run(w, g, i) ||
+		    job->order > w->jobs[g->jobs[0]].order)
 			continue;
 		if (!may_be_overtaken(w, job))
 			wrong(w, "job %" PRIu32 " is claimed before job %" PRIu32 " of its lane",
@@ -179,7 +220,8 @@ static void judge_alone(struct world *w, const struct grant *g)
 {
 	for (uint32_t i = 0; i < w->grant_count; i++) {
 		const struct grant *other = &w->grants[i];
-		if (other != g && !other->ended && is_same_lane(other, g))
+		if (other != g && !other->ended && is_same_lane(other, g) &&
+		    !is_same_run(w, other, g))
 			wrong(w, "job %" PRIu32 " is claimed while claim %s of its lane lasts",
 			      g->jobs[0], other->id);
 	}
@@ -205,7 +247,7 @@ static void judge_key(struct world *w, const struct grant *g)
 		count(w, COVER_KEY_SHARED);
 }
 
-static void grant_add(struct proc *p, const struct baton_work_claim *claim)
+static void grant_add(struct proc *p, const struct baton_work_claim *claim, uint32_t of)
 {
 	struct world *w = p->w;
 	CHECK(w->grant_count < SIM_GRANTS_MAX && claim->count <= SIM_JOIN_MAX);
@@ -215,6 +257,7 @@ static void grant_add(struct proc *p, const struct baton_work_claim *claim)
 		.queue = queue_of(claim->queue),
 		.shard = claim->shard,
 		.count = (uint32_t)claim->count,
+		.of = of,
 	};
 	snprintf(g->id, sizeof g->id, "%s", claim->proof.id);
 	g->fence = w->shards[g->queue][g->shard].fence.v;
@@ -247,7 +290,19 @@ static void judge_tick(struct proc *p, const struct core_request *r, const struc
 	}
 	judge_ends(p, r);
 	for (size_t i = 0; a->claims && i < a->claims->count; i++)
-		grant_add(p, &a->claims->claims[i]);
+		grant_add(p, &a->claims->claims[i], 0);
+}
+
+/* Only who has a claim of the lane gets more. */
+static void judge_more(struct proc *p, const struct core_request *r, const struct core_answer *a)
+{
+	uint32_t of = judge_grant(p->w, r->more->proof.id);
+	if (a->err != BATON_OK || !a->claims)
+		return;
+	if (p->w->grants[of].ended || p->w->grants[of].number != p->number)
+		wrong(p->w, "%s gets more for claim %s, which it does not have", p->name,
+		      r->more->proof.id);
+	grant_add(p, &a->claims->claims[0], of + 1);
 }
 
 /* Shards. */
@@ -367,6 +422,9 @@ void judge_answer(struct proc *p, const struct core_request *r, struct core_answ
 	case CORE_TICK:
 		judge_tick(p, r, a);
 		break;
+	case CORE_MORE:
+		judge_more(p, r, a);
+		break;
 	case CORE_TELL:
 		count(w, COVER_TELL);
 		break;
@@ -383,7 +441,8 @@ void judge_answer(struct proc *p, const struct core_request *r, struct core_answ
 	case CORE_SURVEY:
 		return;
 	}
-	if (r->kind != CORE_TICK && r->kind != CORE_PROVE && r->kind != CORE_PROBE)
+	if (r->kind != CORE_TICK && r->kind != CORE_MORE && r->kind != CORE_PROVE &&
+	    r->kind != CORE_PROBE)
 		judge_shards(w);
 }
 

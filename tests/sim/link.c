@@ -10,6 +10,7 @@ static const char *const kinds[] = {
 	[CORE_TAKE] = "take",         [CORE_GIVE] = "give",     [CORE_TICK] = "tick",
 	[CORE_SETTLE] = "settle",     [CORE_PROVE] = "prove",   [CORE_TELL] = "tell",
 	[CORE_WISH] = "wish",         [CORE_LEAVE] = "leave",   [CORE_PROBE] = "probe",
+	[CORE_MORE] = "more",
 };
 
 static bool hit(struct proc *p, enum action_kind kind, unsigned percent)
@@ -149,7 +150,8 @@ static void carry(struct proc *p)
 /* Whether it does no harm to do it again, so that somebody between here and there may. */
 static bool is_repeatable(const struct core_request *r)
 {
-	return r->kind != CORE_REGISTER && (r->kind != CORE_TICK || r->claims == 0);
+	return r->kind != CORE_REGISTER && r->kind != CORE_MORE &&
+	       (r->kind != CORE_TICK || r->claims == 0);
 }
 
 /* Nobody learns what came of it, and so it is not known here either. */
@@ -169,7 +171,8 @@ static int64_t held_until(const struct proc *p)
 	const struct world *w = p->w;
 	const struct core_request *r = &p->call.request;
 	const struct action *a = plan_window(w->plan, ACT_HOLD, PLAN_SEATS_MAX, w->now);
-	if (!a || (r->kind != CORE_TICK && r->kind != CORE_GIVE && r->kind != CORE_TAKE_OVER))
+	if (!a || (r->kind != CORE_TICK && r->kind != CORE_MORE && r->kind != CORE_GIVE &&
+	           r->kind != CORE_TAKE_OVER))
 		return 0;
 	uint32_t queue = (uint32_t)(a->arg % PLAN_QUEUES);
 	uint32_t shard = (uint32_t)(a->arg / PLAN_QUEUES % sim_shards[queue]);

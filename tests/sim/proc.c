@@ -308,6 +308,8 @@ static void give_orders(struct proc *p)
 		watch(p);
 		if (p->order.kind == CORE_START)
 			ward_start(p, &p->order);
+		else if (p->order.kind == CORE_MORE_GIVEN)
+			ward_more(p, &p->order);
 		else
 			ward_stop(p, p->order.run);
 	}
@@ -382,6 +384,8 @@ static void loop_event(struct proc *p, const struct event *e)
 		link_beat_reply(p, e->arg);
 	else if (e->kind == EV_EAR)
 		listen(p, e->arg == 0);
+	else if (e->kind == EV_CHECKPOINT)
+		ward_checkpoint(p, e->arg);
 	else if (e->kind == EV_ENDED)
 		ward_ended(p, e->arg);
 	watch(p);

@@ -53,9 +53,10 @@ enum event_kind {
 	EV_REPLY,      /* to a request */
 	EV_PULSE,      /* a beat is due */
 	EV_BEAT_REPLY,
-	EV_EAR,   /* the store has news */
-	EV_START, /* a handler, if the guardian still lets it */
-	EV_ENDED  /* the loop hears how a handler ended */
+	EV_EAR,        /* the store has news */
+	EV_START,      /* a handler, if the guardian still lets it */
+	EV_CHECKPOINT, /* the loop hears that a handler wants more */
+	EV_ENDED       /* the loop hears how a handler ended */
 };
 
 struct event {
@@ -107,6 +108,9 @@ struct handler {
 	enum baton_work_how how;
 	bool deaf; /* it does not stop when it is told to */
 	bool told;
+	bool asks;  /* it waits for more, or to hear that there is none */
+	bool ripe;  /* it would have ended meanwhile */
+	bool hasty; /* it ends without waiting for that */
 };
 
 /* A process: a runner with its guardian and its handlers. */
@@ -170,6 +174,8 @@ struct grant {
 	uint32_t queue, shard, lane, key;
 	uint32_t jobs[SIM_JOIN_MAX];
 	uint32_t count;
+	uint32_t of; /* the one that a run had when it took this, plus one; 0: it is the first */
+	bool given;  /* the handler knows of it */
 	bool ended;
 	enum baton_work_how how; /* then */
 };
@@ -258,6 +264,8 @@ void link_beat_reply(struct proc *p, uint64_t serial);
 void ward_start(struct proc *p, const struct core_order *order);
 void ward_started(struct proc *p, uint64_t serial);
 void ward_stop(struct proc *p, uint64_t run);
+void ward_checkpoint(struct proc *p, uint64_t serial);
+void ward_more(struct proc *p, const struct core_order *order);
 void ward_guard(struct proc *p);
 void ward_bury(struct proc *p);
 void ward_handler(struct proc *p, uint64_t serial);

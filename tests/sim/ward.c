@@ -108,7 +108,53 @@ void ward_started(struct proc *p, uint64_t serial)
 	say(w, p, "handler of job %" PRIu32 " starts, claim %s", w->grants[h->grant].jobs[0],
 	    w->grants[h->grant].id);
 	judge_running(p, h);
-	event_add(w, w->now + length_of(p, &w->grants[h->grant]), EV_HANDLER, p->id, serial);
+	int64_t length = length_of(p, &w->grants[h->grant]);
+	event_add(w, w->now + length, EV_HANDLER, p->id, serial);
+	h->hasty = chance(&p->rng, 30);
+	int64_t before = h->hasty && length > 3 * SIM_MS ? 3 * SIM_MS : length;
+	if (chance(&p->rng, 50))
+		event_add(w, w->now + length - between(&p->rng, 0, before), EV_CHECKPOINT, p->id,
+		          serial);
+}
+
+void ward_checkpoint(struct proc *p, uint64_t serial)
+{
+	struct handler *h = by_serial(p, serial);
+	if (!h || !h->on || h->asks)
+		return;
+	h->asks = true;
+	count(p->w, COVER_CHECKPOINT);
+	if (!core_more(p->core, h->run, 1 + (uint32_t)rng_below(&p->rng, SIM_JOIN_MAX)))
+		wrong(p->w, "%s does not let a handler ask for more", p->name);
+}
+
+/* Who gets something may ask again. */
+void ward_more(struct proc *p, const struct core_order *order)
+{
+	struct world *w = p->w;
+	struct handler *h = by_run(p, order->run);
+	if (!h || !h->asks) {
+		wrong(w, "%s answers a handler that has not asked", p->name);
+		return;
+	}
+	h->asks = false;
+	if (order->claim && h->over) {
+		core_more_lost(p->core, order->run);
+		return;
+	}
+	if (order->claim) {
+		struct grant *g = &w->grants[judge_grant(w, order->claim->proof.id)];
+		count(w, COVER_MORE);
+		g->given = true;
+		say(w, p, "handler of job %" PRIu32 " gets job %" PRIu32 " too",
+		    w->grants[h->grant].jobs[0], g->jobs[0]);
+		if (h->told || p->stopping || baton_detach_state(&p->detach) == BATON_DETACHED)
+			wrong(w, "%s gives more to a handler that is to stop", p->name);
+	}
+	if (h->on && h->ripe)
+		event_add(w, w->now, EV_HANDLER, p->id, h->serial);
+	else if (h->on && order->claim && chance(&p->rng, 50))
+		event_add(w, w->now + between(&p->rng, 0, SIM_S), EV_CHECKPOINT, p->id, h->serial);
 }
 
 void ward_stop(struct proc *p, uint64_t run)
@@ -137,6 +183,9 @@ void ward_handler(struct proc *p, uint64_t serial)
 	struct world *w = p->w;
 	struct handler *h = by_serial(p, serial);
 	if (!h || !h->on)
+		return;
+	h->ripe = h->asks && !h->hasty;
+	if (h->ripe)
 		return;
 	say(w, p, "handler of job %" PRIu32 " ends", w->grants[h->grant].jobs[0]);
 	if (w->jobs[w->grants[h->grant].jobs[0]].poison && p->alive) {

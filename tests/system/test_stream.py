@@ -295,11 +295,111 @@ take()
     assert shop.run('show', '1').returncode == 1     # it is done, and nothing is kept of it
 
 
+# What a worker of a test asks for, and gets.
+CHECKPOINT = '''
+def more(claim, jobs=True):
+    say({'claim': claim['claim'], 'checkpoint': jobs})
+    answer = take()
+    assert answer['claim'] == claim['claim']
+    assert answer['more'] == [] or answer['fence'] > claim['fence']
+    return [job['id'] for job in answer['more']]
+
+'''
+
+
+def test_at_a_checkpoint_a_run_gets_what_came_meanwhile_and_ends_with_all_of_it(shop, worker, told,
+                                                                               pipe, tmp_path):
+    go = str(tmp_path / 'go')
+    os.mkfifo(go)
+    shop.ok('queue', 'set', 'mail', 'keep=1h')
+    shop.put('mail', '--lane', 'a', '--join', '1')
+    runner = shop.start('work', 'mail', '--stream', '--once', '--', *worker(CHECKPOINT + f'''
+claim = take()
+assert more(claim) == []
+os.write(os.open({pipe.path!r}, os.O_WRONLY), b'begun\\n')
+open({go!r}).read()
+tell(more(claim, 1))
+tell(more(claim))
+tell(more(claim))
+done(claim, result='all')
+take()
+'''))
+    pipe.line()
+    for options in (['--join'], ['--join'], ['--join'], [], ['--join']):
+        shop.put('mail', '--lane', 'a', *options, 'x')
+    shop.put('mail', '--lane', 'b', '--join', 'x')
+    assert {job['id']: job['state'] for job in shop.objects('ls', 'mail')}['2'] == 'ready'
+    pathlib.Path(go).write_text('', encoding='ascii')
+    assert runner.wait(PATIENCE) == OK, runner.stderr.read()
+    assert told() == ["['2']", "['3', '4']", '[]']
+    jobs = {job['id']: job for job in shop.objects('ls', 'mail')}
+    assert [jobs[str(i)]['state'] for i in range(1, 8)] == ['done'] * 4 + ['ready'] * 3
+    assert {shop.object('show', str(i))['result'] for i in range(1, 5)} == {'all'}
+    assert shop.run('check').returncode == OK
+
+
+def test_a_runner_that_is_killed_after_a_checkpoint_loses_nothing_of_it(shop, worker, told, pipe):
+    for i in range(3):
+        shop.put('mail', '--lane', 'a', '--join', str(i))
+    body = CHECKPOINT + f'''
+claim = take()
+tell([claim['attempt'], [job['id'] for job in claim['jobs']], more(claim, 1)])
+os.write(os.open({pipe.path!r}, os.O_WRONLY), b'taken\\n')
+if claim['attempt'] == 1:
+    signal.pause()
+done(claim)
+for claim in claims():
+    tell([claim['attempt'], [job['id'] for job in claim['jobs']]])
+    done(claim)
+'''
+    runner = shop.start('work', 'mail', '--stream', '-j', '1', '--', *worker(body))
+    pipe.line()
+    assert {job['state'] for job in shop.objects('ls', 'mail')} == {'claimed', 'ready'}
+    runner.kill()
+    runner.wait(PATIENCE)
+    second = stream(shop, 'mail', worker(body), '-j', '1')
+    assert second.returncode == OK, second
+    assert told() == ["[1, ['1'], ['2']]", "[2, ['1'], ['2']]", "[1, ['3']]"]
+    assert shop.objects('ls', 'mail') == []
+    assert shop.run('check').returncode == OK
+
+
+def test_a_worker_that_dies_after_a_checkpoint_fails_all_that_it_took(shop, worker):
+    for i in range(2):
+        shop.put('mail', '--lane', 'a', '--join', str(i))
+    assert stream(shop, 'mail', worker(CHECKPOINT + '''
+claim = take()
+assert more(claim) == ['2']
+os.kill(os.getpid(), signal.SIGKILL)
+''')).returncode == OK
+    jobs = shop.objects('ls', 'mail')
+    assert [(job['state'], job['attempt']) for job in jobs] == [('retry', 1)] * 2
+
+
+@pytest.mark.parametrize('second', ["'checkpoint': True", "'ok': True"])
+def test_who_does_not_wait_for_the_answer_to_a_checkpoint_is_ended(shop, worker, second):
+    for i in range(2):
+        shop.put('mail', '--lane', 'a', '--join', str(i))
+    result = stream(shop, 'mail', worker(f'''
+claim = take()
+id = claim['claim']
+lines = [{{'claim': id, 'checkpoint': True}}, {{'claim': id, {second}}}]
+say(b''.join(json.dumps(line).encode() + b'\\n' for line in lines))
+take()
+signal.pause()
+'''))
+    assert result.returncode == OK, result
+    first, rest = shop.objects('ls', 'mail')
+    assert first['state'] == 'retry'
+    assert first['error'].endswith('has a checkpoint that was not answered yet')
+    assert (rest['state'], rest['attempt']) == ('ready', 0)
+
+
 NONSENSE = [
     ("b'nothing\\n'", 'it is no JSON'),
     ("b'\\xff\\n'", 'it is no JSON'),
     ("[]", 'it is no object'),
-    ("{'claim': id}", "it has to have either 'ok' or 'progress'"),
+    ("{'claim': id}", "it has to have either 'ok', 'progress' or 'checkpoint'"),
     ("{'ok': True}", "it has no 'claim'"),
     ("{'claim': 'other', 'ok': True}", "claim 'other' is not one that it has"),
     ("{'claim': id, 'ok': True, 'extra': 1}", "unknown field 'extra'"),
@@ -623,6 +723,59 @@ baton_serve(function (BatonClaim $claim) {{
 }});
 '''),
 }
+
+
+MORE = {
+    'python': ('py', '''
+import sys
+sys.path.insert(0, {folder!r})
+import baton_worker
+
+def handle(claim):
+    before = claim.fence
+    got = claim.more(1) + claim.more() + claim.more()
+    assert claim.fence > before
+    return ' '.join(got) + ' of ' + ' '.join(claim.payloads())
+
+baton_worker.serve(handle)
+'''),
+    'node': ('mjs', '''
+import {{ serve }} from '{folder}/baton-worker.mjs';
+
+serve(async (claim) => {{
+  const before = claim.fence;
+  const got = [...await claim.more(1), ...await claim.more(), ...await claim.more()];
+  if (claim.fence <= before) throw new Error('an old fence');
+  return `${{got.join(' ')}} of ${{[...claim.payloads()].join(' ')}}`;
+}});
+'''),
+    'php': ('php', '''<?php
+require '{folder}/baton_worker.php';
+
+baton_serve(function (BatonClaim $claim) {{
+    $before = $claim->fence;
+    $got = array_merge($claim->more(1), $claim->more(), $claim->more());
+    if ($claim->fence <= $before) {{
+        throw new Exception('an old fence');
+    }}
+    $all = iterator_to_array($claim->payloads(), false);
+    return implode(' ', $got) . ' of ' . implode(' ', $all);
+}});
+'''),
+}
+
+
+@pytest.mark.parametrize('name', MORE)
+def test_a_helper_takes_more_at_a_checkpoint(shop, tmp_path, name):
+    ending, text = MORE[name]
+    path = tmp_path / f'handler.{ending}'
+    path.write_text(text.format(folder=str(EXAMPLES)))
+    shop.ok('queue', 'set', 'mail', 'keep=1h')
+    for word in ('a', 'b', 'c', 'd'):
+        shop.put('mail', '--lane', 'l', '--join', word)
+    result = stream(shop, 'mail', [interpreter(name), str(path)], '-j', '1')
+    assert result.returncode == OK, result
+    assert {shop.object('show', str(i))['result'] for i in range(1, 5)} == {'b c d of a b c d'}
 
 
 @pytest.fixture

@@ -295,7 +295,8 @@ enum baton_err memory_end_all(struct tx *tx, const struct baton_work_end *ends, 
 {
 	enum baton_err e = BATON_OK;
 	for (size_t i = 0; i < count && e == BATON_OK; i++)
-		e = end_one(tx, &ends[i], &answers[i]);
+		e = store_end_is_void(ends, i, answers) ? BATON_OK
+		                                        : end_one(tx, &ends[i], &answers[i]);
 	return e;
 }
 

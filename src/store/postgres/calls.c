@@ -3,6 +3,8 @@
 #include "store/postgres/look.h"
 #include "store/postgres/postgres.h"
 
+#define BEAT_MIN_MS 1000 /* that a beat may take, however short the ttl is */
+
 static struct pg_store *of(struct baton_store *store)
 {
 	return (struct pg_store *)store;
@@ -32,6 +34,11 @@ static enum baton_err pg_lease_claim(struct baton_store *store, const struct bat
 {
 	struct lease_claim_args args = {asks, count, answers};
 	struct call call = {.want = lease_claim_want, .run = lease_claim_run, .args = &args};
+	for (size_t i = 0; i < count; i++) {
+		struct baton_duration ttl = store_ttl(asks[i].ttl);
+		if (i == 0 || ttl.ns < call.ttl.ns)
+			call.ttl = ttl;
+	}
 	return pg_do(&of(store)->keeps, &call);
 }
 
@@ -62,7 +69,7 @@ static enum baton_err pg_lease_renew(struct baton_store *store,
                                      enum baton_err *answers)
 {
 	struct proof_args args = {proofs, count, ttl, shorten, answers};
-	struct call call = {.want = proof_want, .run = renew_lease_run, .args = &args};
+	struct call call = {.want = proof_want, .run = renew_lease_run, .args = &args, .ttl = ttl};
 	call.request.first = true;
 	return pg_do(&of(store)->keeps, &call);
 }
@@ -258,7 +265,7 @@ static enum baton_err pg_renew(struct baton_store *store, const struct baton_wor
                                struct baton_work_renewal *answers)
 {
 	struct renew_args args = {proofs, count, ttl, answers};
-	struct call call = {.want = renew_want, .run = renew_run, .args = &args};
+	struct call call = {.want = renew_want, .run = renew_run, .args = &args, .ttl = ttl};
 	call.request.first = true;
 	return pg_do(&of(store)->keeps, &call);
 }
@@ -393,6 +400,16 @@ struct runner_args {
 	enum runner_end end;
 };
 
+/* Beats, and the looks that they wait for, hang no longer than a third of the shortest ttl. */
+static void beat_within(struct pg_store *s, struct baton_duration ttl)
+{
+	int64_t third = ttl.ns / 3000000;
+	int64_t before = atomic_load(&s->beat_ms);
+	third = third < BEAT_MIN_MS ? BEAT_MIN_MS : third;
+	if (before == 0 || third < before)
+		atomic_store(&s->beat_ms, third);
+}
+
 static void runner_add_want(struct wants *w, const void *args)
 {
 	(void)args;
@@ -410,7 +427,10 @@ static enum baton_err pg_runner_add(struct baton_store *store, struct runner_row
 {
 	struct runner_args args = {.row = row, .other = ret_other};
 	struct call call = {.want = runner_add_want, .run = runner_add_run, .args = &args};
-	return pg_do(&of(store)->keeps, &call);
+	enum baton_err e = pg_do(&of(store)->keeps, &call);
+	if (e == BATON_OK)
+		beat_within(of(store), row->ttl);
+	return e;
 }
 
 static void runner_remove_want(struct wants *w, const void *args)
@@ -551,6 +571,46 @@ static enum baton_err pg_tick(struct baton_store *store, uint64_t runner,
 	return give_claims(pg_do(&of(store)->takes, &call), &args, ret_claims);
 }
 
+struct more_args {
+	struct take_args take; /* comes first */
+	struct baton_lane_ask line;
+};
+
+static void more_want(struct wants *w, const void *args)
+{
+	const struct more_args *a = args;
+	const struct baton_more_ask *ask = a->take.ask;
+	want_runner(w, a->take.runner);
+	want_shard(w, ask->queue, ask->shard);
+	w->lane_ask = &a->line;
+}
+
+static enum baton_err more_run(struct baton_store *desk, void *args)
+{
+	struct take_args *a = &((struct more_args *)args)->take;
+	forget_claims(a);
+	enum baton_err e = runner_acts(desk, a->runner);
+	return e == BATON_OK ? memory_more(desk, a->runner, a->ask, &a->claims) : e;
+}
+
+static enum baton_err pg_more(struct baton_store *store, uint64_t runner,
+                              const struct baton_more_ask *ask,
+                              struct baton_work_claims **ret_claims)
+{
+	struct more_args args = {
+		.take = {.ask = ask, .runner = runner},
+		.line = {.queue = ask->queue,
+	                 .lane = ask->lane,
+	                 .at = BATON_CHECKPOINT,
+	                 .max = ask->max},
+	};
+	struct call call = {.want_more = more_want,
+	                    .run_more = more_run,
+	                    .args = &args,
+	                    .alone = true};
+	return give_claims(pg_do(&of(store)->takes, &call), &args.take, ret_claims);
+}
+
 const struct store_ops postgres_ops = {
 	.close = postgres_close,
 	.lease_claim = pg_lease_claim,
@@ -581,10 +641,12 @@ const struct store_ops postgres_ops = {
 	.runner_settle = pg_runner_settle,
 	.runner_next = pg_runner_next,
 	.runner_mark = pg_runner_mark,
+	.runner_cancels = pg_runner_cancels,
 	.runner_report = pg_runner_report,
 	.shard_change = pg_shard_change,
 	.shard_list = pg_shard_list,
 	.tick = pg_tick,
+	.more = pg_more,
 	.beat = pg_beat,
 	.beat_stop = pg_beat_stop,
 	.backup = pg_backup,

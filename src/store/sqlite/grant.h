@@ -35,6 +35,7 @@ bool pick_add(struct sqlite_store *s, struct pick *p, int64_t seq, bool tried);
 /* How the batches of a line are looked at. */
 struct scan {
 	enum baton_boundary at;
+	bool more; /* for a run that is under way */
 	size_t max;
 	const uint64_t *wanted; /* NULL, or exactly these, in order */
 	size_t wanted_count;

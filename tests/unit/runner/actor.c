@@ -81,13 +81,21 @@ void actor_done(struct actor *a)
 	core_free(a->core);
 }
 
+static void actor_got(struct actor *a)
+{
+	a->mores++;
+	a->more = a->last.claim;
+}
+
 void actor_orders(struct world *w, struct actor *a)
 {
 	while (core_order(a->core, world_now(w), &a->last)) {
 		if (a->last.kind == CORE_START)
 			a->runs[a->starts++] = a->last.run;
-		else
+		else if (a->last.kind == CORE_STOP)
 			a->stops++;
+		else
+			actor_got(a);
 	}
 }
 

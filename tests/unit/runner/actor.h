@@ -17,10 +17,12 @@ struct actor {
 	struct carrier carrier;
 	struct core *core;
 	struct core_request request;
-	enum core_fate others;  /* how all others look to it */
-	struct core_order last; /* the last order */
-	unsigned starts, stops; /* orders so far */
-	uint64_t runs[64];      /* that were started */
+	enum core_fate others;               /* how all others look to it */
+	struct core_order last;              /* the last order */
+	unsigned starts, stops;              /* orders so far */
+	unsigned mores;                      /* answers to who asked for more */
+	const struct baton_work_claim *more; /* the last one, or NULL */
+	uint64_t runs[64];                   /* that were started */
 };
 
 struct world {

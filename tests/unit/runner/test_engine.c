@@ -374,6 +374,105 @@ static void without_a_timeout_it_may_take_as_long_as_the_shard_is_its_own(void *
 	stop(w);
 }
 
+static void put_joined(struct world *w, const char *lane)
+{
+	const struct baton_str payload = BATON_STR("p");
+	const struct baton_batch batch = {
+		.queue = w->queue,
+		.lane = baton_str_z(lane),
+		.slot = BATON_JOIN,
+		.payloads = &payload,
+		.count = 1,
+	};
+	struct baton_put answer;
+	assert_int_equal(baton_work_put(w->store, &batch, 1, &answer), BATON_OK);
+}
+
+static void a_run_takes_more_of_its_lane_and_ends_with_all_of_it(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner_options options = options_of(w);
+	const struct baton_work_end end = {.how = BATON_COMPLETE};
+	const struct baton_work_claim *more = NULL, *none;
+	w->diary.keep = true;
+	put_joined(w, "x");
+	start(w, &options);
+	await_begun(&w->diary, 1);
+	struct baton_run *run = w->diary.kept[0];
+	assert_int_equal(baton_run_more(run, 0, &more), BATON_INVALID);
+	assert_int_equal(baton_run_more(run, BATON_JOIN_MAX + 1, &more), BATON_INVALID);
+	assert_int_equal(baton_run_more(run, 10, &more), BATON_OK);
+	assert_null(more);
+	for (int i = 0; i < 3; i++)
+		put_joined(w, "x");
+	assert_int_equal(baton_run_more(run, 2, &more), BATON_OK);
+	assert_int_equal(more->count, 2);
+	assert_true(more->fence.v > baton_run_claim(run)->fence.v);
+	assert_true(more->batches[0].seq > baton_run_claim(run)->batches[0].seq);
+	assert_int_equal(baton_run_more(run, 10, &more), BATON_OK);
+	assert_int_equal(more->count, 1);
+	assert_int_equal(baton_run_more(run, 10, &none), BATON_OK);
+	assert_null(none);
+	assert_int_equal(counts_of(w).running, 4);
+	assert_int_equal(baton_run_end(run, &end), BATON_OK);
+	stop(w);
+	assert_int_equal(counts_of(w).done, 4);
+	assert_int_equal(w->diary.begun, 1);
+}
+
+static void what_a_run_took_fails_with_it(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner_options options = options_of(w);
+	const struct baton_str payload = BATON_STR("p"), other = BATON_STR("other");
+	struct baton_batch known = {.queue = BATON_STR("f"),
+	                            .source = BATON_STR("once"),
+	                            .payloads = &payload,
+	                            .count = 1};
+	struct baton_batch emit = known;
+	struct baton_put answer;
+	const struct baton_work_claim *more = NULL;
+	emit.payloads = &other;
+	assert_int_equal(baton_work_put(w->store, &known, 1, &answer), BATON_OK);
+	const struct baton_work_end end = {.how = BATON_COMPLETE, .emits = &emit, .emit_count = 1};
+	options.claims = 1;
+	w->diary.keep = true;
+	put_joined(w, "x");
+	put_joined(w, "x");
+	start(w, &options);
+	await_begun(&w->diary, 1);
+	assert_int_equal(baton_run_more(w->diary.kept[0], 1, &more), BATON_OK);
+	assert_int_equal(more->count, 1);
+	assert_int_equal(baton_run_end(w->diary.kept[0], &end), BATON_OK);
+	pthread_join(w->thread, NULL);
+	assert_int_equal(w->result, BATON_OK);
+	assert_int_equal(counts_of(w).done, 0);
+	assert_int_equal(counts_of(w).failed, 2);
+}
+
+/* A checkpoint of a run whose runner is stopped, or detached, gets nothing, and does not wait. */
+static void who_is_to_stop_gets_nothing_more(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner_options options = options_of(w);
+	const struct baton_work_end back = {.how = BATON_ABANDON};
+	const struct baton_work_claim *more;
+	w->diary.keep = true;
+	put_joined(w, "x");
+	start(w, &options);
+	await_begun(&w->diary, 1);
+	put_joined(w, "x");
+	baton_engine_stop(w->engine, baton_duration_s(0));
+	while (!baton_run_cancelled(w->diary.kept[0]))
+		sched_yield();
+	assert_int_equal(baton_run_more(w->diary.kept[0], 1, &more), BATON_OK);
+	assert_null(more);
+	assert_int_equal(baton_run_end(w->diary.kept[0], &back), BATON_OK);
+	pthread_join(w->thread, NULL);
+	assert_int_equal(w->result, BATON_OK);
+	assert_int_equal(counts_of(w).ready, 2);
+}
+
 static void bad_options_are_named(void **state)
 {
 	struct world *w = *state;
@@ -416,6 +515,9 @@ int main(void)
 		TEST(how_far_a_run_is_can_be_seen_while_it_runs),
 		TEST(a_run_knows_how_long_it_may_take_and_is_told_when_that_is_over),
 		TEST(without_a_timeout_it_may_take_as_long_as_the_shard_is_its_own),
+		TEST(a_run_takes_more_of_its_lane_and_ends_with_all_of_it),
+		TEST(what_a_run_took_fails_with_it),
+		TEST(who_is_to_stop_gets_nothing_more),
 		TEST(bad_options_are_named),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,6 +76,18 @@ static void progress_is_a_text_or_json(void **state)
 	assert_str(r.progress, "[1]");
 }
 
+static void a_checkpoint_asks_for_so_many(void **state)
+{
+	(void)state;
+	struct reply r = good("{\"claim\":\"c\",\"checkpoint\":true}");
+	assert_int_equal(r.checkpoint, REPLY_CHECKPOINT);
+	assert_false(r.is_progress);
+	r = good("{\"checkpoint\":10000,\"claim\":\"c\"}");
+	assert_int_equal(r.checkpoint, 10000);
+	r = good("{\"claim\":\"c\",\"ok\":true,\"checkpoint\":null}");
+	assert_int_equal(r.checkpoint, 0);
+}
+
 static void emitted_jobs_have_all_that_a_job_can_have(void **state)
 {
 	(void)state;
@@ -154,9 +166,17 @@ static void everything_else_is_wrong_and_said_so(void **state)
 	         "'claim' takes the id of a claim"},
 		{"{\"claim\":1,\"ok\":true}", "'claim' takes the id of a claim"},
 		{"{\"claim\":[],\"ok\":true}", "'claim' takes the id of a claim"},
-		{"{\"claim\":\"c\"}", "it has to have either 'ok' or 'progress'"},
-		{C "\"ok\":null}", "it has to have either 'ok' or 'progress'"},
-		{C "\"ok\":true,\"progress\":1}", "it has to have either 'ok' or 'progress'"},
+		{"{\"claim\":\"c\"}", "it has to have either 'ok', 'progress' or 'checkpoint'"},
+		{C "\"ok\":null}", "it has to have either 'ok', 'progress' or 'checkpoint'"},
+		{C "\"ok\":true,\"progress\":1}",
+	         "it has to have either 'ok', 'progress' or 'checkpoint'"},
+		{C "\"checkpoint\":true,\"ok\":true}",
+	         "it has to have either 'ok', 'progress' or 'checkpoint'"},
+		{C "\"checkpoint\":false}", "'checkpoint' takes true, or a number from 1 to 10000"},
+		{C "\"checkpoint\":0}", "'checkpoint' takes true"},
+		{C "\"checkpoint\":10001}", "'checkpoint' takes true"},
+		{C "\"checkpoint\":\"yes\"}", "'checkpoint' takes true"},
+		{C "\"checkpoint\":true,\"result\":1}", "only what is ok has a 'result'"},
 		{C "\"ok\":1}", "'ok' takes true or false"},
 		{C "\"ok\":true,\"ok\":true}", "'ok' is there twice"},
 		{C "\"ok\":true,\"Result\":1}", "unknown field 'Result'"},
@@ -289,6 +309,7 @@ int main(void)
 		cmocka_unit_test(what_is_ok_is_complete_with_its_result),
 		cmocka_unit_test(what_is_not_ok_fails_or_is_rejected),
 		cmocka_unit_test(progress_is_a_text_or_json),
+		cmocka_unit_test(a_checkpoint_asks_for_so_many),
 		cmocka_unit_test(emitted_jobs_have_all_that_a_job_can_have),
 		cmocka_unit_test(emitted_jobs_may_wait_for_a_span_or_until_a_moment),
 		cmocka_unit_test(everything_else_is_wrong_and_said_so),

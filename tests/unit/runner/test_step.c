@@ -27,6 +27,8 @@ struct world {
 	bool keep;
 	struct baton_run *kept[4];
 	unsigned kept_count;
+	unsigned answers; /* to who asked for more */
+	size_t more;      /* batches that came so */
 };
 
 static void complete(struct baton_run *run)
@@ -172,6 +174,50 @@ static void what_is_put_and_what_ends_later_makes_the_descriptor_readable(void *
 	turn_to_the_end(w);
 }
 
+static void on_more(void *arg, struct baton_run *run, const struct baton_work_claim *claim)
+{
+	struct world *w = arg;
+	assert_ptr_equal(run, w->kept[0]);
+	w->elsewhere = w->elsewhere || !pthread_equal(pthread_self(), w->loop);
+	w->more += claim ? claim->count : 0;
+	w->answers++;
+}
+
+static void a_function_of_the_loop_is_called_with_more(void **state)
+{
+	struct world *w = *state;
+	const struct baton_str payload = BATON_STR("p");
+	const struct baton_batch batch = {.queue = w->queue,
+	                                  .lane = BATON_STR("x"),
+	                                  .slot = BATON_JOIN,
+	                                  .payloads = &payload,
+	                                  .count = 1};
+	const struct baton_batch batches[] = {batch, batch, batch};
+	const struct baton_work_claim *none;
+	struct baton_queue_info info;
+	struct baton_put puts[3];
+	enum baton_err err;
+	start(w);
+	w->keep = true;
+	assert_int_equal(baton_work_put(w->store, batches, 3, puts), BATON_OK);
+	while (w->begun < 1)
+		assert_true(turn(w, &err));
+	assert_int_equal(baton_run_more(w->kept[0], 1, &none), BATON_INVALID);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(baton_run_ask(w->kept[0], 10, on_more, w), BATON_OK);
+		assert_int_equal(baton_run_ask(w->kept[0], 10, on_more, w), BATON_BUSY);
+		while (w->answers <= i)
+			assert_true(turn(w, &err));
+		assert_int_equal(w->more, 2);
+	}
+	assert_false(w->elsewhere);
+	complete(w->kept[0]);
+	baton_engine_stop(w->engine, baton_duration_s(3600));
+	turn_to_the_end(w);
+	assert_int_equal(baton_queue_get(w->store, w->queue, &info), BATON_OK);
+	assert_int_equal(info.counts.done, 3);
+}
+
 static void what_runs_is_cancelled_by_a_call_when_it_is_detached(void **state)
 {
 	struct world *w = *state;
@@ -251,6 +297,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_whole_life_is_led_on_one_thread),
 		TEST(what_is_put_and_what_ends_later_makes_the_descriptor_readable),
+		TEST(a_function_of_the_loop_is_called_with_more),
 		TEST(what_runs_is_cancelled_by_a_call_when_it_is_detached),
 		TEST(why_it_is_over_is_told_with_the_last_step),
 		cmocka_unit_test(a_function_that_holds_the_loop_up_is_ended_with_its_process),
