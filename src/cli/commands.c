@@ -256,12 +256,16 @@ const struct command commands[] = {
 	},
 	{
 		.name = "why",
-		.usage = "[OPTION]... ID",
-		.summary = "say why a job is not running",
-		.text = "One sentence. The status is 1 if there is no such job.\n"
+		.usage = "[OPTION]... ID\n"
+			 "       baton why --queue QUEUE [--lane LANE]",
+		.summary = "say why a job, a lane or a queue stands still",
+		.text = "One sentence; of a queue also one that counts what is in it, before what\n"
+			"keeps its first job. The status is 1 if there is no such job or queue.\n"
 			"\n"
+			"      --queue Q     of this queue\n"
+			"      --lane L      of this lane of it\n"
 			"      --json        one JSON object\n" STORE_HELP "\n"
-			"Example: baton why 17\n",
+			"Example: baton why --queue mail --lane ada\n",
 		.run = cmd_why,
 	},
 	{

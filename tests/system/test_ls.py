@@ -93,7 +93,7 @@ def test_a_reader_who_leaves_ends_the_list(shop):
     (['show', str(2 ** 53)],
      f"'{2 ** 53}' is no id of a job: it is a number, as 'baton put' prints it"),
     (['show', '1', '--payload', '--json'], '--payload and --json cannot be together'),
-    (['why'], "'why' needs the id of a job"),
+    (['why'], "'why' needs the id of a job, or --queue"),
     (['why', '-1'], "unknown option '-1'; 'baton --help' says more"),
     (['cancel'], "'cancel' needs the id of a job"),
     (['cancel', '1', 'x'], "'x' is no id of a job: it is a number, as 'baton put' prints it"),
@@ -109,7 +109,8 @@ def test_everything_about_a_job_is_shown(shop):
     shown = dict(line.split(None, 1) for line in shop.ok('show', '1').splitlines())
     assert {k: shown[k] for k in shown if k != 'put'} == {
         'id': '1', 'queue': 'mail', 'lane': 'l', 'state': 'ready', 'attempt': '0', 'priority': '0',
-        'why': 'job 1 is ready: nobody has asked for it yet', 'delivery': 'after commit',
+        'why': "job 1 is ready, but nobody works on its queue: 'baton work mail -- COMMAND' does",
+        'delivery': 'after commit',
         'join': 'g', 'payload': 'a\\x1b[1m\\x0a'}
     claim = shop.claim('mail', '--owner', 'ada')
     shown = dict(line.split(None, 1) for line in shop.ok('show', '1').splitlines())
@@ -132,10 +133,12 @@ def test_why_says_what_keeps_a_job(shop):
     shop.ok('queue', 'set', 'mail', 'on-dead=hold', 'lane-attempts=1')
     for payload in 'ab':
         shop.put('mail', '--lane', 'l', payload)
-    assert sentence(shop, '1') == 'job 1 is ready: nobody has asked for it yet'
+    assert sentence(shop, '1') == (
+        "job 1 is ready, but nobody works on its queue: 'baton work mail -- COMMAND' does")
     assert sentence(shop, '2') == 'job 2 is ready, but job 1 comes first in its lane'
     assert shop.object('why', '2') == {'id': '2', 'why': 'behind', 'due': None, 'ahead': '1',
-                                       'concurrency_key': None, 'holder': None}
+                                       'concurrency_key': None, 'holder': None, 'stall': None,
+                                       'runner': None, 'shard': None}
     shop.ok('queue', 'pause', 'mail')
     assert sentence(shop, '1') == (
         "job 1 is ready, but its queue is paused: 'baton queue resume mail' goes on")
