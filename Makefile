@@ -4,7 +4,7 @@ DESTDIR =
 SOAK_FACTOR = 60
 FUZZ_SECONDS = 60
 
-.PHONY: all run test install bench soak check-style asan tsan fuzz clean help
+.PHONY: all run test install bench soak check-style asan tsan fuzz clean help example-chat
 
 all:
 	@tools/configure build
@@ -15,6 +15,13 @@ run:
 	@tools/configure build
 	@ninja -C build --quiet src/cli/baton src/guardian/baton-guardian
 	@build/src/cli/baton demo
+
+example-chat:
+	@tools/setup run
+	@tools/configure build examples=true
+	@ninja -C build --quiet src/cli/baton examples/example-chat-room \
+		examples/example-chat-client
+	@examples/chat/demo.py build
 
 test:
 	@tools/setup test
@@ -58,6 +65,7 @@ clean:
 help:
 	@echo 'make              builds the library and the program, optimised, in build/'
 	@echo 'make run          installs what is missing, builds, and plays baton demo'
+	@echo 'make example-chat plays examples/chat: a room moves when its process is killed'
 	@echo 'make test         installs what is missing and runs every test and check there is'
 	@echo 'make asan, tsan   only the tests under AddressSanitizer, under ThreadSanitizer'
 	@echo 'make soak         the tests in their long versions'

@@ -14,10 +14,12 @@
 struct load {
 	bool puts; /* one by one, and else whole lives in bulk */
 	const char *script;
+	const struct pg_work *load; /* instead of both */
 };
 
 static const struct load lives = {.script = "graphile.mjs"}, boss = {.script = "pgboss.mjs"},
-			 alone = {.script = ""}, single = {.puts = true};
+			 alone = {.script = ""}, single = {.puts = true},
+			 unlaned = {.load = &pg_baton_load}, laned = {.load = &pg_baton_load_lanes};
 
 struct seat {
 	struct pg_hands *hands, *sleepers;
@@ -39,7 +41,16 @@ static void *ours_setup(const struct contestant *self, const struct bench_case *
 	(void)self;
 	if (!pg_server())
 		exit(0);
+	if (load->load)
+		return seat_new(load->load, 1, false);
 	return seat_new(load->puts ? &pg_baton_puts : &pg_baton_lives, c->threads, load->puts);
+}
+
+/* By hand, in one of two ways. */
+static void *load_setup(const struct contestant *self, const struct bench_case *c)
+{
+	const struct load *load = c->load;
+	return load->load ? seat_new(self->arg, 1, false) : NULL;
 }
 
 static void *bare_setup(const struct contestant *self, const struct bench_case *c)
@@ -109,6 +120,20 @@ static const struct contestant contestants[] = {
          .setup = awake_setup,
          .run = seat_run,
          .teardown = seat_teardown},
+	{.name = "arrays by hand",
+         .about = "one statement for rows as this library has them for lanes",
+         .role = ROLE_FLOOR,
+         .setup = load_setup,
+         .run = seat_run,
+         .teardown = seat_teardown,
+         .arg = (void *)&pg_bare_arrays},
+	{.name = "COPY by hand",
+         .about = "straight into the same rows, in binary",
+         .role = ROLE_FLOOR,
+         .setup = load_setup,
+         .run = seat_run,
+         .teardown = seat_teardown,
+         .arg = (void *)&pg_bare_copies},
 	{.name = "graphile-worker",
          .about = "0.17, two processes, local queues, completions in batches",
          .role = ROLE_RIVAL,
@@ -159,6 +184,18 @@ static const struct bench_case cases[] = {
          .ops = 800,
          .load = &single,
          .goal = {[ROLE_FLOOR] = 1 / 0.9}},
+	{.name = "load",
+         .group = "loads",
+         .label = "without lanes",
+         .threads = 1,
+         .ops = PG_LOAD,
+         .load = &unlaned},
+	{.name = "load/lanes",
+         .group = "loads",
+         .label = "in a thousand lanes",
+         .threads = 1,
+         .ops = PG_LOAD,
+         .load = &laned},
 };
 
 static const char about[] =
@@ -168,6 +205,7 @@ static const char about[] =
 	"call, by one process or several at once on one queue.\n"
 	"*puts*: the time of a put by one of 8 threads while another process waits for work, and\n"
 	"while nobody does.\n"
+	"*loads*: the time of a job that is put with 9,999 others in one call.\n"
 	"*log*: how many bytes a job without a lane writes to the server's log in its life.\n";
 
 /* From one checkpoint to before the next, whole pages included. */

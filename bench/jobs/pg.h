@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PG_EACH 100 /* jobs in a call */
+#define PG_EACH 100   /* jobs in a call */
+#define PG_LOAD 10000 /* jobs in a load */
 #define PG_HANDS_MAX 16
 #define PG_WHERE_MAX 300
 
@@ -43,6 +44,11 @@ void pg_hands_end(struct pg_hands *h);
 extern const struct pg_work pg_baton_lives; /* in bulks of PG_EACH */
 extern const struct pg_work pg_baton_puts;  /* one by one, from several threads */
 extern const struct pg_work pg_bare_lives;
+
+/* Loads, by this library without lanes and in a thousand of them; and by hand into the rows that it
+ * has for those, from arrays and by COPY. */
+extern const struct pg_work pg_baton_load, pg_baton_load_lanes;
+extern const struct pg_work pg_bare_arrays, pg_bare_copies;
 
 /* A process that sleeps until something is put, again and again. */
 extern const struct pg_work pg_baton_sleeper;

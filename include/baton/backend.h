@@ -3,6 +3,7 @@
 #define BATON_BACKEND_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <baton/alloc.h>
@@ -39,6 +40,10 @@ struct baton_backend_options {
 	                             its connections; 0: the time since boot, so the youngest */
 	struct baton_str owner;   /* the runner that it speaks for; may be empty */
 	bool repeatable;          /* the first request may be repeated: no Grant is waited for */
+	bool patient;             /* no broker need be there yet, nor its folder: this one registers
+	                             when there is one */
+	bool welcomes_later;      /* baton_backend_accept() gives connections whose clients were not
+	                             told yet that they have arrived: baton_connection_welcome() */
 	bool reconnect_only;      /* no handoffs: clients connect to its endpoint */
 	const char *endpoint;     /* NULL: a socket is made beside the broker's. Else it is that of
 	                             a server which is there already and knows nothing of Baton: the
@@ -83,9 +88,47 @@ BATON_API int baton_backend_fd(const struct baton_backend *backend);
 /* Where clients reconnect. Lives as long as the backend. */
 BATON_API const char *baton_backend_endpoint(const struct baton_backend *backend);
 
+/* The broker keeps sockets for the backends of a service, by name: listeners and idle connections
+ * that shall outlive a restart. What one backend has put another of the same service takes, and
+ * nobody else. If a backend dies while it takes one, it is there for the next. */
+
+#define BATON_STORED_NAME_MAX 64
+#define BATON_STORED_MAX 128 /* of one service */
+
+struct baton_stored {
+	char name[BATON_STORED_NAME_MAX + 1];
+	struct baton_duration
+		left; /* until it is closed; BATON_DURATION_FOREVER: when it is taken */
+};
+
+/* Has the broker keep a copy of the socket, which stays the caller's; for `ttl`, of up to 30 days,
+ * or BATON_DURATION_FOREVER.
+ *
+ * BATON_CONFLICT: there is one of that name. BATON_FULL: there is no room. BATON_INVALID: no
+ * socket, or a name of no or too many bytes, or no ttl. BATON_NOT_FOUND: there is no broker now.
+ * BATON_TIMEOUT: it does not answer; then the backend registers again. BATON_SYSTEM. */
+BATON_API enum baton_err baton_backend_put(struct baton_backend *backend, struct baton_str name,
+                                           int fd, struct baton_duration ttl);
+
+/* Takes one, which the broker then has no longer.
+ *
+ * BATON_OK: *ret_fd is the caller's. BATON_NOT_FOUND: there is none, or no broker now. BATON_BUSY:
+ * another backend takes it. Others as above; *ret_fd is untouched unless BATON_OK. */
+BATON_API enum baton_err baton_backend_take(struct baton_backend *backend, struct baton_str name,
+                                            int *ret_fd);
+
+/* Which there are; `all` has room for BATON_STORED_MAX. Errors as above. */
+BATON_API enum baton_err baton_backend_list(struct baton_backend *backend, struct baton_stored *all,
+                                            size_t *ret_count);
+
 /* Leaves the broker. What was not granted is shut down; connections that were given out stay. NULL
  * is fine. */
 BATON_API void baton_backend_close(struct baton_backend *backend);
+
+/* With `welcomes_later`, before anything is written: tells the client that it has arrived. Who is
+ * not told and sees the end of the connection asks the broker again, and nobody has read what it
+ * sent. */
+BATON_API void baton_connection_welcome(struct baton_connection *connection);
 
 /* The descriptor, which is the caller's from now on. */
 BATON_API int baton_connection_take(struct baton_connection *connection);

@@ -157,6 +157,14 @@ struct baton_broker_counter {
 	uint64_t value;
 };
 
+/* A descriptor that it keeps for the backends of a service, as <baton/backend.h> says. */
+struct baton_broker_stored {
+	struct baton_str service;
+	struct baton_str name;
+	struct baton_duration
+		left; /* until it is closed; BATON_DURATION_FOREVER: when it is taken */
+};
+
 /* What a broker tells about itself. */
 struct baton_broker_status {
 	struct baton_str version;
@@ -165,6 +173,8 @@ struct baton_broker_status {
 	size_t backends_count;
 	const struct baton_broker_counter *counters;
 	size_t counters_count;
+	const struct baton_broker_stored *stored;
+	size_t stored_count;
 	struct baton_duration latency_p50; /* from the offer to the grant, of the last ones */
 	struct baton_duration latency_p99;
 };

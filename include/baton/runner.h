@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include <baton/api.h>
+#include <baton/backend.h>
 #include <baton/clock.h>
 #include <baton/detach.h>
 #include <baton/err.h>
@@ -127,6 +128,52 @@ struct baton_handler {
 	bool on_loop;
 };
 
+#define BATON_RUNNER_CONNECTIONS 256 /* at once, unless it is said */
+#define BATON_RUNNER_CONNECTIONS_MAX 65536
+
+/* One connection for a lane, for as long as a function serves it. */
+struct baton_visit;
+
+/* Who it is, which lane it wants (<baton/backend.h>), and its descriptor, which stays the visit's.
+ * Lives until the visit ends. */
+BATON_API const struct baton_connection *baton_visit_connection(const struct baton_visit *visit);
+
+/* That of its lane's shard. */
+BATON_API baton_fence baton_visit_fence(const struct baton_visit *visit);
+
+/* Closes the connection, which nothing of this process uses any more. By any thread, exactly once.
+ * Afterwards `visit` is gone. */
+BATON_API void baton_visit_end(struct baton_visit *visit);
+
+/* Called by the loop; returns soon. */
+typedef void (*baton_visit_call)(void *arg, struct baton_visit *visit);
+
+/* Connections for lanes. A client that asks a broker (<baton/client.h>) for a lane of a queue lands
+ * on the runner that has its shard; this one serves those for the queues that it serves.
+ *
+ * If the handler is a command, and no persistent worker, it is executed for each connection too: it
+ * has the connection as descriptor 3, and BATON_CONNECTION, BATON_QUEUE, BATON_LANE and
+ * BATON_FENCE, that of the shard, in its environment, besides BATON_CLIENT_PID and
+ * BATON_CLIENT_UID; what it writes goes to the log. When the lane goes elsewhere, or the runner is
+ * detached, drains or is stopped, it gets SIGTERM, and after the handler's grace, or at the hard
+ * stop, it is killed: the shard goes to nobody else before it has ended, with all that it started.
+ */
+struct baton_runner_connections {
+	bool wanted;
+	const char *folder; /* of the broker, as <baton/broker.h> says; there need not be one yet */
+	uint32_t max;       /* at once, to BATON_RUNNER_CONNECTIONS_MAX; 0:
+	                       BATON_RUNNER_CONNECTIONS. With the slots it is at most as many
+	                       commands as a guardian has, 1,024. Who comes then is turned away */
+
+	/* With a handler that is a function, these serve connections: somebody is here; and, once
+	 * for each that has not ended yet, he has to be sent away, because the lane goes elsewhere
+	 * or the runner does no longer own it. He may be within these calls, or later: but the
+	 * shard goes nowhere before that, and at the hard stop the process is aborted, unless the
+	 * handler's overtime says that effects are fenced. */
+	baton_visit_call connected, leave;
+	void *arg;
+};
+
 struct baton_runner_options {
 	struct baton_store *store;   /* borrowed */
 	struct baton_runner_ask ask; /* ttl 0: the store's default; queues are those of `serves` */
@@ -141,6 +188,7 @@ struct baton_runner_options {
 	uint64_t claims;              /* ends after so many; 0: never */
 	bool until_empty;             /* ends when nothing is ready any more */
 	const struct baton_log *log;  /* NULL: none; borrowed */
+	struct baton_runner_connections connections;
 
 	/* What it offers besides; with any of these there need not be a queue, and then there is no
 	 * handler. Their leases have the ttl and the margin of the runner. A runner without weight,
@@ -159,6 +207,7 @@ struct baton_runner_status {
 	struct baton_detach_info detach;
 	uint64_t number; /* of the registration; 0: none now */
 	uint32_t running, slots, shards;
+	uint32_t connections; /* that are served */
 	uint64_t started, completed, failed, returned;
 	uint64_t refused;  /* ends that came under an old fence */
 	uint64_t detached; /* how often */

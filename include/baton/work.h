@@ -48,6 +48,11 @@ struct baton_work_proof {
 	struct baton_id token;
 };
 
+/* The name of a claim alone, as in baton_work_proof. */
+struct baton_claim_id {
+	char text[48];
+};
+
 /* A batch as its claimant gets it. What it points to belongs to its baton_work_claims. */
 struct baton_work_batch {
 	struct baton_batch_id id;
@@ -190,8 +195,9 @@ BATON_API enum baton_err baton_work_end(struct baton_store *store,
 
 enum baton_cancelled {
 	BATON_CANCEL_REMOVED = 1,
-	BATON_CANCEL_TOLD, /* it is claimed: its holder is told at the next renewal, and it does not
-	                        come back when that claim ends                                   */
+	BATON_CANCEL_TOLD,   /* it is claimed: its holder is told at the next renewal, or asks with
+	                        baton_runner_cancels(), and it does not come back when that claim
+	                        ends                                                             */
 	BATON_CANCEL_MISSING /* there is none                                                    */
 };
 

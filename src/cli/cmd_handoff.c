@@ -49,6 +49,15 @@ static void show_json(struct out *out, const struct baton_broker_status *s)
 	json_number(&j, "pid", (uint64_t)s->pid);
 	for (size_t i = 0; i < s->counters_count; i++)
 		json_number(&j, key_of(s->counters[i].name, key), s->counters[i].value);
+	json_open_list(&j, "stored");
+	for (size_t i = 0; i < s->stored_count; i++) {
+		json_open(&j, NULL);
+		json_bytes(&j, "service", s->stored[i].service);
+		json_bytes(&j, "name", s->stored[i].name);
+		json_span(&j, "left_ms", s->stored[i].left);
+		json_close(&j);
+	}
+	json_close_list(&j);
 	json_number(&j, "latency_p50_ns", (uint64_t)s->latency_p50.ns);
 	json_number(&j, "latency_p99_ns", (uint64_t)s->latency_p99.ns);
 	json_close(&j);
@@ -63,6 +72,13 @@ static void show_lines(struct out *out, const struct baton_broker_status *s)
 		          s->counters[i].value);
 	out_print(out, "%-24s %12" PRId64 "\n", "latency p50, us", s->latency_p50.ns / 1000);
 	out_print(out, "%-24s %12" PRId64 "\n", "latency p99, us", s->latency_p99.ns / 1000);
+	for (size_t i = 0; i < s->stored_count; i++) {
+		char name[BROKER_TEXT];
+		char left[BATON_DURATION_TEXT];
+		out_print(out, "stored: %s %s, %s\n", broker_text(s->stored[i].service, text),
+		          broker_text(s->stored[i].name, name),
+		          baton_duration_print(s->stored[i].left, left));
+	}
 }
 
 int cmd_handoff(struct out *out, int argc, char **argv)

@@ -116,6 +116,14 @@ static void raise_limit(void)
 	}
 }
 
+/* The path of a socket leads nowhere on another host. */
+static bool is_reachable(const struct baton_runner_info *runner)
+{
+	char host[BATON_NAME_MAX + 1] = "";
+	gethostname(host, sizeof host - 1);
+	return runner->endpoint[0] != '/' || strcmp(runner->host, host) == 0;
+}
+
 /* Called by the broker's thread for lanes. */
 static enum baton_err where(void *arg, struct baton_str queue, struct baton_str lane,
                             struct baton_broker_place *ret)
@@ -125,7 +133,8 @@ static enum baton_err where(void *arg, struct baton_str queue, struct baton_str 
 	enum baton_err e = baton_lane_where(r->store.handle, queue, lane, &found);
 	if (e == BATON_OK && found.owned) {
 		memcpy(ret->owner, found.runner.name, sizeof ret->owner);
-		memcpy(ret->endpoint, found.runner.endpoint, sizeof ret->endpoint);
+		if (is_reachable(&found.runner))
+			memcpy(ret->endpoint, found.runner.endpoint, sizeof ret->endpoint);
 	}
 	return e;
 }

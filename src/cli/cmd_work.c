@@ -36,7 +36,10 @@ enum {
 	OPTION_MARGIN,
 	OPTION_DRAIN,
 	OPTION_HOOK,
-	OPTION_SINGLETON
+	OPTION_SINGLETON,
+	OPTION_CONN,
+	OPTION_CONN_MAX,
+	OPTION_BROKER
 };
 
 struct request {
@@ -73,6 +76,9 @@ static const struct option options[] = {
 	{"drain", required_argument, NULL, OPTION_DRAIN},
 	{"hook", required_argument, NULL, OPTION_HOOK},
 	{"singleton", required_argument, NULL, OPTION_SINGLETON},
+	{"conn", no_argument, NULL, OPTION_CONN},
+	{"conn-max", required_argument, NULL, OPTION_CONN_MAX},
+	{"broker", required_argument, NULL, OPTION_BROKER},
 	{0},
 };
 
@@ -114,6 +120,9 @@ static void take_flag(struct request *r, int option)
 	case OPTION_UNTIL_EMPTY:
 		r->options.until_empty = true;
 		break;
+	case OPTION_CONN:
+		r->options.connections.wanted = true;
+		break;
 	default:
 		r->options.ask.replace = true;
 		break;
@@ -150,10 +159,17 @@ static bool take(void *arg, int option, const char *value)
 	case OPTION_ONCE:
 	case OPTION_UNTIL_EMPTY:
 	case OPTION_REPLACE:
+	case OPTION_CONN:
 		take_flag(r, option);
 		return true;
 	case OPTION_HOOK:
 		r->hook = value;
+		return true;
+	case OPTION_CONN_MAX:
+		return number_parse("conn-max", value, BATON_RUNNER_SLOTS_MAX,
+		                    &r->options.connections.max);
+	case OPTION_BROKER:
+		r->options.connections.folder = value;
 		return true;
 	default:
 		return store_option(&r->store, option, value);
@@ -343,6 +359,7 @@ static const char *option_for_jobs(const struct request *r)
 		{"--in-flight", r->options.handler.in_flight > 0},
 		{"--once", r->once},
 		{"--until-empty", r->options.until_empty},
+		{"--conn", r->options.connections.wanted},
 	};
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
 		if (all[i].given)
@@ -367,6 +384,23 @@ static bool singleton_fits(const struct request *r, const struct operands *opera
 	return false;
 }
 
+/* Connections have a command each, for as long as they last. */
+static bool conn_fits(const struct request *r)
+{
+	const struct baton_runner_connections *c = &r->options.connections;
+	const char *against = r->options.handler.stream ? "--stream"
+	                      : r->once                 ? "--once"
+	                      : r->options.until_empty  ? "--until-empty"
+	                                                : NULL;
+	if (c->wanted && against)
+		complain("--conn and %s cannot be together", against);
+	else if (!c->wanted && (c->max > 0 || c->folder))
+		complain("--%s needs --conn", c->max > 0 ? "conn-max" : "broker");
+	else
+		return true;
+	return false;
+}
+
 static bool fits(const struct request *r, const char *const *command)
 {
 	if (!command[0])
@@ -378,7 +412,7 @@ static bool fits(const struct request *r, const char *const *command)
 	else if (r->options.handler.in_flight > 0 && !r->options.handler.stream)
 		complain("--in-flight needs --stream");
 	else
-		return true;
+		return conn_fits(r);
 	return false;
 }
 

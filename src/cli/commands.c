@@ -87,6 +87,10 @@ const struct command commands[] = {
 			"                     other as lines of JSON on its descriptor 3\n"
 			"      --in-flight N  with --stream, so many claims at once for each;\n"
 			"                     1 unless it is said\n"
+			"      --conn         also for each connection for a lane of the queues\n"
+			"                     that a broker hands over, as descriptor 3\n"
+			"      --conn-max N   so many connections at once; 256\n"
+			"      --broker DIR   with --conn: the folder of the broker's sockets\n"
 			"      --once         one job, or several joined, and no more\n"
 			"      --until-empty  end when nothing is ready any more\n"
 			"      --drain D      how long commands may go on when it is to end;\n"
@@ -198,8 +202,9 @@ const struct command commands[] = {
 			 "       baton cancel --queue Q [OPTION]...",
 		.summary = "remove jobs",
 		.text = "For each job it prints what became of it: removed; told, if it is\n"
-			"claimed: its holder learns of it when it renews, and the job does not\n"
-			"come back; or missing, and the status is 1.\n"
+			"claimed: its holder learns of it when it renews, a runner in about a\n"
+			"second, which ends the handler, and the job does not come back; or\n"
+			"missing, and the status is 1.\n"
 			"\n"
 			"      --queue Q     all jobs of that queue, or those of them that are as\n"
 			"                    the others say\n"
@@ -577,7 +582,8 @@ const struct command commands[] = {
 		.usage = "[OPTION]...",
 		.summary = "show what a broker has done so far",
 		.text = "Counts clients, connections on their way, offered and granted, and why\n"
-			"others had to reconnect; and how long it took from offer to grant.\n"
+			"others had to reconnect; how long it took from offer to grant; and which\n"
+			"descriptors it keeps for backends.\n"
 			"\n"
 			"      --json        one JSON object\n" BROKER_HELP,
 		.run = cmd_handoff,

@@ -49,6 +49,7 @@ struct baton_backend {
 	struct links callers; /* clients that have reconnected, and say what they want */
 	struct links ready;
 	size_t guests;
+	uint64_t questions; /* that were asked about what the broker keeps */
 	struct arena arena;
 	char room[WIRE_PACKET_MAX + 1];
 };
@@ -90,7 +91,8 @@ static void guest_is_ready(struct baton_backend *b, struct guest *guest)
 {
 	links_remove(&guest->links);
 	links_append(&b->ready, &guest->links);
-	guest_welcome(guest);
+	if (!b->options.welcomes_later)
+		guest_welcome(guest);
 }
 
 static bool is_wanted(const struct baton_backend *b, const struct guest *guest)
@@ -192,6 +194,128 @@ static void channel_read(struct baton_backend *b)
 		else
 			channel_lose(b);
 	}
+}
+
+/* Waits for the answer to a question; whatever else comes is dealt with. Its descriptor, or -1, is
+ * the caller's. */
+static enum baton_err answer_await(struct baton_backend *b, uint64_t correlation,
+                                   struct packet *ret)
+{
+	struct baton_mono until = baton_mono_add(now_of(b), baton_duration_ms(ANSWER_MS));
+	while (b->channel >= 0) {
+		struct pollfd p = {.fd = b->channel, .events = POLLIN};
+		arena_reset(&b->arena);
+		enum packet_got got = packet_receive(b->channel, b->room, &b->arena, ret);
+		if (got == PACKET_DONE && ret->message.kind == WIRE_KEPT &&
+		    ret->message.is.kept.correlation == correlation)
+			return BATON_OK;
+		if (got == PACKET_DONE)
+			packet_take(b, ret);
+		else if (got != PACKET_NOT_NOW)
+			channel_lose(b);
+		else if (talk_patience_ms(until) == 0)
+			break;
+		else
+			poll(&p, 1, talk_patience_ms(until));
+	}
+	if (b->channel < 0)
+		return fail(BATON_NOT_FOUND, "the broker has gone");
+	/* What it may still send could be taken for the answer to another question. */
+	channel_lose(b);
+	return fail(BATON_TIMEOUT, "the broker does not answer");
+}
+
+static enum baton_err result_of(const struct wire_kept *kept)
+{
+	static const enum baton_err errors[] = {
+		[WIRE_KEPT_DONE] = BATON_OK,        [WIRE_KEPT_NONE] = BATON_NOT_FOUND,
+		[WIRE_KEPT_THERE] = BATON_CONFLICT, [WIRE_KEPT_FULL] = BATON_FULL,
+		[WIRE_KEPT_WRONG] = BATON_INVALID,  [WIRE_KEPT_BUSY] = BATON_BUSY,
+	};
+	if (kept->result == WIRE_KEPT_DONE)
+		return BATON_OK;
+	return fail(errors[kept->result], "the broker says: %.*s", (int)kept->detail.len,
+	            kept->detail.ptr ? kept->detail.ptr : "");
+}
+
+/* Asks the broker about what it keeps. After BATON_OK what *ret points to is in the arena. */
+static enum baton_err ask(struct baton_backend *b, struct wire_keep keep, int fd,
+                          struct packet *ret)
+{
+	keep.correlation = ++b->questions;
+	const struct wire_handoff m = {.kind = WIRE_KEEP, .is.keep = keep};
+	if (keep.name.len > WIRE_STORED_NAME_MAX)
+		return fail(BATON_INVALID, "a name of %zu bytes; %d are allowed", keep.name.len,
+		            WIRE_STORED_NAME_MAX);
+	if (b->channel < 0)
+		return fail(BATON_NOT_FOUND, "there is no broker now");
+	enum packet_got got = packet_send(b->channel, &m, fd);
+	if (got == PACKET_NOT_NOW || got == PACKET_FAILED)
+		return fail(BATON_TIMEOUT, "the broker does not listen");
+	if (got != PACKET_DONE)
+		return fail_errno(errno, "the broker cannot be asked");
+	enum baton_err e = answer_await(b, keep.correlation, ret);
+	return e == BATON_OK ? result_of(&ret->message.is.kept) : e;
+}
+
+enum baton_err baton_backend_put(struct baton_backend *backend, struct baton_str name, int fd,
+                                 struct baton_duration ttl)
+{
+	struct packet answer = {.fd = -1};
+	if (ttl.ns <= 0)
+		return fail(BATON_INVALID, "a descriptor cannot be kept for no time");
+	const struct wire_keep keep = {
+		.verb = WIRE_PUT,
+		.name = name,
+		.ttl_ms = ttl.ns == INT64_MAX ? 0 : (uint64_t)(ttl.ns - 1) / 1000000 + 1,
+	};
+	if (fd < 0)
+		return fail(BATON_INVALID, "%d is no descriptor", fd);
+	enum baton_err e = ask(backend, keep, fd, &answer);
+	fd_closep(&answer.fd);
+	return e;
+}
+
+enum baton_err baton_backend_take(struct baton_backend *backend, struct baton_str name, int *ret_fd)
+{
+	struct packet answer = {.fd = -1};
+	const struct wire_keep keep = {.verb = WIRE_TAKE, .name = name};
+	enum baton_err e = ask(backend, keep, -1, &answer);
+	if (e == BATON_OK && answer.fd < 0) {
+		channel_lose(backend);
+		e = fail(BATON_NOT_FOUND, "the broker sent no descriptor");
+	}
+	if (e != BATON_OK) {
+		fd_closep(&answer.fd);
+		return e;
+	}
+	const struct wire_handoff m = {.kind = WIRE_KEEP,
+	                               .is.keep = {.verb = WIRE_TAKEN, .name = name}};
+	/* If it does not hear of it, the channel ends, and it keeps a copy. */
+	if (packet_send(backend->channel, &m, -1) != PACKET_DONE)
+		channel_lose(backend);
+	*ret_fd = answer.fd;
+	return BATON_OK;
+}
+
+enum baton_err baton_backend_list(struct baton_backend *backend, struct baton_stored *all,
+                                  size_t *ret_count)
+{
+	struct packet answer = {.fd = -1};
+	enum baton_err e = ask(backend, (struct wire_keep){.verb = WIRE_LIST}, -1, &answer);
+	fd_closep(&answer.fd);
+	if (e != BATON_OK)
+		return e;
+	const struct wire_kept *kept = &answer.message.is.kept;
+	for (size_t i = 0; i < kept->stored_count; i++) {
+		const struct wire_stored *s = &kept->stored[i];
+		all[i] = (struct baton_stored){
+			.left = s->left_ms == 0 ? BATON_DURATION_FOREVER
+		                                : baton_duration_ms((int64_t)s->left_ms)};
+		memcpy(all[i].name, s->name.ptr, s->name.len);
+	}
+	*ret_count = kept->stored_count;
+	return BATON_OK;
 }
 
 /* Sends the registration and waits for the answer. */
@@ -513,13 +637,17 @@ enum baton_err baton_backend_open(const struct baton_backend_options *options,
 		return fail_errno(errno, "no descriptors for a backend");
 	e = site_find(options->folder, &b->site);
 	if (e == BATON_OK)
-		e = site_check(&b->site, false);
+		e = site_check(&b->site, options->patient);
 	if (e == BATON_OK && !options->endpoint)
 		e = endpoint_open(b);
-	if (e == BATON_OK)
+	if (e == BATON_OK && !options->patient)
 		e = enlist(b);
 	if (e != BATON_OK)
 		return e;
+	/* Who is patient looks for a broker as if he had lost one. */
+	b->again_ms = AGAIN_MIN_MS;
+	if (options->patient)
+		timer_set(b);
 	*ret = TAKE(b);
 	return BATON_OK;
 }

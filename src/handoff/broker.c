@@ -149,6 +149,8 @@ static void parts_init(struct baton_broker *b)
 	links_init(&b->channels);
 	links_init(&b->mains);
 	links_init(&b->commands);
+	links_init(&b->stored);
+	b->stored_until = BATON_MONO_NEVER;
 	links_init(&b->dead);
 	b->lock = -1;
 	b->epoll = -1;
@@ -241,6 +243,7 @@ void baton_broker_close(struct baton_broker *broker)
 	list_end(b, &b->writing);
 	list_end(b, &b->channels);
 	children_done(b);
+	stored_done(b);
 	dead_free(b);
 	passings_done(b);
 	services_done(b);
@@ -325,8 +328,9 @@ static int patience_ms(const struct baton_broker *b)
 	until = earlier(until, first_until(&b->writing));
 	until = earlier(until, first_until(&b->asking));
 	until = earlier(until, acks_next(&b->acks));
-	until = earlier(until, b->alive_at);
 	until = earlier(until, children_next(b));
+	until = earlier(until, b->stored_until);
+	until = earlier(until, b->alive_at);
 	if (b->paused)
 		until = earlier(until, b->paused_until);
 	if (until.ns == INT64_MAX)
@@ -365,9 +369,10 @@ static void timers_run(struct baton_broker *b)
 	silent_end(b, &b->writing, now);
 	kept_end(b, &b->parked, WIRE_SERVICE_UNKNOWN, "the service has no backend now", now);
 	kept_end(b, &b->asking, WIRE_INTERNAL, "the store does not say where the lane is", now);
+	children_timers(b, now);
+	stored_expire(b, now);
 	if (!baton_mono_live(b->alive_at, now))
 		life_show(b);
-	children_timers(b, now);
 	if (b->paused && !baton_mono_live(b->paused_until, now) && !b->stopping) {
 		pressure_resume(&b->pressure);
 		doors_pause(b, false);

@@ -8,6 +8,7 @@
 
 #include <baton/version.h>
 
+#include "base/cleanup.h"
 #include "base/mem.h"
 #include "handoff/packet.h"
 #include "handoff/state.h"
@@ -65,6 +66,7 @@ void channels_end(struct baton_broker *b, struct channel *channel, enum fallback
 		return;
 	if (channel->service) {
 		passings_drop(b, channel, reason);
+		stored_lost(b, channel);
 		leftover_add(b, channel);
 		BATON_LOG(b->log, BATON_LOG_INFO, "backend gone",
 		          baton_field_str("service", baton_str_z(channel->service->name)),
@@ -88,10 +90,12 @@ static void answer(struct baton_broker *b, struct channel *c, bool accepted, con
 		channels_end(b, c, FALLBACK_ACK_TIMEOUT);
 }
 
-/* Whether a backend may have the service; "" or why not. */
-static const char *objection(const struct service *service, uint64_t generation, char text[128])
+/* Whether a backend may have the service, or its part of it if it speaks for a runner; "" or why
+ * not. */
+static const char *objection(const struct service *service, struct baton_str owner,
+                             uint64_t generation, char text[128])
 {
-	const struct channel *now = services_current(service);
+	const struct channel *now = services_newest(service, owner);
 	text[0] = '\0';
 	if (now && now->generation >= generation)
 		snprintf(text, 128, "%s of the service has generation %llu already",
@@ -108,7 +112,7 @@ static void registration(struct baton_broker *b, struct channel *c, const struct
 		answer(b, c, false, baton_err_detail());
 		return;
 	}
-	if (objection(service, r->generation, why)[0] != '\0') {
+	if (objection(service, r->owner, r->generation, why)[0] != '\0') {
 		answer(b, c, false, why);
 		return;
 	}
@@ -142,8 +146,14 @@ static void broken(struct baton_broker *b, struct channel *c, const char *why)
 static void packet_take(struct baton_broker *b, struct channel *c, const struct packet *packet)
 {
 	const struct wire_handoff *m = &packet->message;
-	if (packet->fd >= 0) {
-		close(packet->fd);
+	int fd = packet->fd;
+	if (m->kind == WIRE_KEEP && c->service && (fd >= 0) == (m->is.keep.verb == WIRE_PUT)) {
+		bool good = stored_ask(b, c, &m->is.keep, &fd);
+		fd_closep(&fd);
+		if (!good)
+			broken(b, c, "it has got a descriptor that it was not sent");
+	} else if (fd >= 0) {
+		close(fd);
 		broken(b, c, "it sent a descriptor");
 	} else if (m->kind == WIRE_REGISTER && !c->service) {
 		registration(b, c, &m->is.registration);

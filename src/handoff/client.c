@@ -21,6 +21,7 @@
 
 #define PAUSE_MIN_MS 5
 #define PAUSE_MAX_MS 500
+#define WELCOME_MS 5000 /* for a backend to take a client that has reconnected */
 
 struct client {
 	const struct baton_client_ask *ask;
@@ -95,11 +96,11 @@ static enum baton_err hello_make(struct client *c)
 }
 
 /* Waits for the backend's first frame: from then on the connection is with it. */
-static enum baton_err welcome_await(struct client *c, int fd)
+static enum baton_err welcome_await(struct client *c, int fd, struct baton_mono until)
 {
 	struct wire_envelope envelope;
 	struct wire_handoff m;
-	enum baton_err e = talk_receive(fd, WIRE_HELLO_MAX, c->until, &c->arena, &envelope);
+	enum baton_err e = talk_receive(fd, WIRE_HELLO_MAX, until, &c->arena, &envelope);
 	if (e == BATON_OK && envelope.protocol != WIRE_HANDOFF)
 		e = fail(BATON_INVALID, "a backend did not begin with a Welcome");
 	if (e == BATON_OK)
@@ -107,6 +108,18 @@ static enum baton_err welcome_await(struct client *c, int fd)
 	if (e == BATON_OK && m.kind != WIRE_WELCOME)
 		e = fail(BATON_INVALID, "a backend did not begin with a Welcome");
 	return e;
+}
+
+/* Waits for a backend to which the client has reconnected. One that is stopped is not waited for
+ * for ever, as another one may own the lane by now; but who has sent something that it may still
+ * read does not go elsewhere. */
+static enum baton_err caller_await(struct client *c, int fd)
+{
+	const struct baton_clock *clock = baton_clock_boot();
+	struct baton_mono soon = baton_mono_add(clock->now(clock), baton_duration_ms(WELCOME_MS));
+	bool patient = c->ask->first.len > 0 || soon.ns > c->until.ns;
+	enum baton_err e = welcome_await(c, fd, patient ? c->until : soon);
+	return e == BATON_TIMEOUT && !patient ? fail(BATON_GONE, "the backend does not answer") : e;
 }
 
 /* Connects to the backend's own endpoint. */
@@ -125,7 +138,7 @@ static enum baton_err reconnect(struct client *c, int *ret_fd)
 		if (e == BATON_OK)
 			e = talk_send(fd, buf_str(&c->hello), c->until);
 		if (e == BATON_OK)
-			e = welcome_await(c, fd);
+			e = caller_await(c, fd);
 	}
 	if (e != BATON_OK)
 		return e;
@@ -201,7 +214,7 @@ static enum baton_err round_do(struct client *c, int *ret_fd, int *ret_pause_ms)
 	if (c->reply.kind == WIRE_REFUSED)
 		return refused(&c->reply.refused, ret_pause_ms);
 	if (c->reply.negotiated.capabilities & WIRE_IS_HANDOFF) {
-		e = welcome_await(c, fd);
+		e = welcome_await(c, fd, c->until);
 		if (e == BATON_OK) {
 			c->way.handed = true;
 			c->way.connection = c->reply.negotiated.connection_id;

@@ -44,7 +44,7 @@ static void refuse_one(struct baton_broker *b, int listener)
 
 static uint64_t fds_used(const struct baton_broker *b)
 {
-	return (uint64_t)b->peers_count + b->channels_count + b->passings_count;
+	return (uint64_t)b->peers_count + b->channels_count + b->passings_count + b->stored_count;
 }
 
 void doors_event(struct baton_broker *b, struct source *source)

@@ -48,6 +48,11 @@ void baton_connection_free(struct baton_connection *connection)
 		guest_free((struct guest *)connection);
 }
 
+void baton_connection_welcome(struct baton_connection *connection)
+{
+	guest_welcome((struct guest *)connection);
+}
+
 int baton_connection_take(struct baton_connection *connection)
 {
 	int fd = connection->fd;

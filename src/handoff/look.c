@@ -94,13 +94,21 @@ static enum baton_err status_fill(struct report *r, const struct wire_answer *a)
 		arena_take(&r->arena, a->backends_count + 1, sizeof *backends);
 	struct baton_broker_counter *counters =
 		arena_take(&r->arena, a->counters_count + 1, sizeof *counters);
-	if (!backends || !counters)
+	struct baton_broker_stored *stored =
+		arena_take(&r->arena, a->stored_count + 1, sizeof *stored);
+	if (!backends || !counters || !stored)
 		return fail_memory(a->backends_count * sizeof *backends, "what a broker says");
 	for (size_t i = 0; i < a->backends_count; i++)
 		backends[i] = backend_of(&a->backends[i]);
 	for (size_t i = 0; i < a->counters_count; i++)
 		counters[i] =
 			(struct baton_broker_counter){a->counters[i].name, a->counters[i].value};
+	for (size_t i = 0; i < a->stored_count; i++)
+		stored[i] = (struct baton_broker_stored){
+			a->stored[i].service, a->stored[i].name,
+			a->stored[i].left_ms == 0
+				? BATON_DURATION_FOREVER
+				: baton_duration_ms((int64_t)a->stored[i].left_ms)};
 	r->status = (struct baton_broker_status){
 		.version = a->daemon_version,
 		.pid = (int32_t)a->pid,
@@ -108,6 +116,8 @@ static enum baton_err status_fill(struct report *r, const struct wire_answer *a)
 		.backends_count = a->backends_count,
 		.counters = counters,
 		.counters_count = a->counters_count,
+		.stored = stored,
+		.stored_count = a->stored_count,
 		.latency_p50 = {(int64_t)a->latency_p50_ns},
 		.latency_p99 = {(int64_t)a->latency_p99_ns},
 	};

@@ -65,6 +65,10 @@ static uint64_t correlation_of(const struct wire_handoff *m)
 		return m->is.ack.correlation;
 	case WIRE_GRANT:
 		return m->is.grant.correlation;
+	case WIRE_KEEP:
+		return m->is.keep.correlation;
+	case WIRE_KEPT:
+		return m->is.kept.correlation;
 	case WIRE_REGISTER:
 	case WIRE_REGISTERED:
 	case WIRE_WELCOME:
@@ -78,8 +82,10 @@ static enum wire_kind kind_of(enum wire_handoff_kind kind)
 	switch (kind) {
 	case WIRE_OFFER:
 	case WIRE_REGISTER:
+	case WIRE_KEEP:
 		return WIRE_REQUEST;
 	case WIRE_ACK:
+	case WIRE_KEPT:
 	case WIRE_REGISTERED:
 		return WIRE_RESPONSE;
 	case WIRE_GRANT:

@@ -125,22 +125,31 @@ static bool backends_fill(struct baton_broker *b, struct wire_answer *a)
 static bool counters_fill(struct baton_broker *b, struct wire_answer *a)
 {
 	static const char *const names[COUNTS] = {
-		[COUNT_CLIENTS] = "clients",         [COUNT_PLAIN] = "plain clients",
+		[COUNT_STORED_ENDED] = "expired descriptors",
+		[COUNT_CLIENTS] = "clients",
+		[COUNT_PLAIN] = "plain clients",
 
-		[COUNT_OFFERED] = "offered",         [COUNT_GRANTED] = "granted",
-		[COUNT_RECONNECTED] = "reconnected", [COUNT_REFUSED] = "refused",
-		[COUNT_SILENT] = "silent",           [COUNT_NONSENSE] = "nonsense",
-		[COUNT_STRAY] = "stray acks",        [COUNT_WRONG_TOKENS] = "wrong tokens",
-		[COUNT_BROKEN] = "broken backends",  [COUNT_STARTS] = "starts",
-		[COUNT_FAILED] = "failed starts",    [COUNT_COMMANDS] = "commands",
+		[COUNT_OFFERED] = "offered",
+		[COUNT_GRANTED] = "granted",
+		[COUNT_RECONNECTED] = "reconnected",
+		[COUNT_REFUSED] = "refused",
+		[COUNT_SILENT] = "silent",
+		[COUNT_NONSENSE] = "nonsense",
+		[COUNT_STRAY] = "stray acks",
+		[COUNT_WRONG_TOKENS] = "wrong tokens",
+		[COUNT_BROKEN] = "broken backends",
+		[COUNT_STARTS] = "starts",
+		[COUNT_FAILED] = "failed starts",
+		[COUNT_COMMANDS] = "commands",
 	};
-	size_t max = COUNTS + FALLBACK_REASONS + 2;
+	size_t max = COUNTS + FALLBACK_REASONS + 3;
 	struct wire_counter *all = arena_take(&b->arena, max, sizeof *all);
 	size_t n = 0;
 	if (!all)
 		return false;
 	all[n++] = (struct wire_counter){BATON_STR("waiting clients"), b->peers_count};
 	all[n++] = (struct wire_counter){BATON_STR("pending"), b->passings_count};
+	all[n++] = (struct wire_counter){BATON_STR("stored descriptors"), b->stored_count};
 	for (int i = 0; i < COUNTS; i++)
 		all[n++] = (struct wire_counter){baton_str_z(names[i]), b->counts[i]};
 	for (int i = 1; i <= FALLBACK_REASONS; i++)
@@ -152,6 +161,17 @@ static bool counters_fill(struct baton_broker *b, struct wire_answer *a)
 	return true;
 }
 
+static bool stored_fill(struct baton_broker *b, struct wire_answer *a)
+{
+	struct wire_stored *all = arena_take(&b->arena, b->stored_count + 1, sizeof *all);
+	if (!all)
+		return false;
+	for (struct links *l = b->stored.next; l != &b->stored; l = l->next)
+		all[a->stored_count++] = stored_view(b, LINKS_OF(l, struct stored, links));
+	a->stored = all;
+	return true;
+}
+
 enum baton_err report_encode(struct baton_broker *b, struct buf *out)
 {
 	struct wire_admin m = {
@@ -159,7 +179,8 @@ enum baton_err report_encode(struct baton_broker *b, struct buf *out)
 		.answer = {.daemon_version = baton_str_z(BATON_VERSION), .pid = (uint32_t)getpid()},
 	};
 	latencies_fill(b, &m.answer);
-	if (!backends_fill(b, &m.answer) || !counters_fill(b, &m.answer))
+	if (!backends_fill(b, &m.answer) || !counters_fill(b, &m.answer) ||
+	    !stored_fill(b, &m.answer))
 		return fail_memory(b->channels_count * sizeof(struct wire_backend), "a report");
 	return wire_admin_encode(&m, &b->arena, out);
 }

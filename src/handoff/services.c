@@ -52,6 +52,18 @@ struct channel *services_older(const struct service *service, const struct chann
 	return best;
 }
 
+struct channel *services_newest(const struct service *service, struct baton_str owner)
+{
+	struct channel *best = NULL;
+	for (struct links *l = service->channels.next; l != &service->channels; l = l->next) {
+		struct channel *c = LINKS_OF(l, struct channel, of_service);
+		if (!c->leaving && baton_str_equal(baton_str_z(c->owner), owner) &&
+		    (!best || c->generation > best->generation))
+			best = c;
+	}
+	return best;
+}
+
 struct channel *services_current(const struct service *service)
 {
 	return services_older(service, NULL);

@@ -92,6 +92,17 @@ struct service {
 	uint32_t commands;                   /* that run for a connection each            */
 	struct starts starts;
 	struct baton_mono used; /* when it was last wanted */
+	uint32_t stored;        /* descriptors that are kept for it */
+};
+
+/* A descriptor that is kept for the backends of a service. */
+struct stored {
+	struct links links;
+	struct service *service;
+	char name[WIRE_STORED_NAME_MAX + 1];
+	int fd;
+	struct baton_mono until;
+	const struct channel *taker; /* it was sent there, and may have arrived; NULL: nowhere */
 };
 
 enum child_state {
@@ -155,6 +166,7 @@ enum count {
 	COUNT_BROKEN,       /* backends that were cut off for what they said */
 	COUNT_STARTS,       /* of services                                   */
 	COUNT_FAILED,       /* starts after which nobody registered          */
+	COUNT_STORED_ENDED, /* descriptors that were kept for too long       */
 	COUNT_COMMANDS,     /* that were run for a connection each           */
 	COUNTS
 };
@@ -195,6 +207,10 @@ struct baton_broker {
 	struct links dead;     /* freed once no event can lead to them */
 	uint32_t peers_count;
 	uint32_t channels_count;
+
+	struct links stored; /* descriptors that are kept */
+	uint32_t stored_count;
+	struct baton_mono stored_until; /* the earliest end of one */
 
 	struct listener *listeners;
 	size_t listeners_count;
@@ -337,6 +353,8 @@ enum baton_err services_make(struct baton_broker *b, struct baton_str name, stru
 struct channel *services_current(const struct service *service);
 /* The next one after that one; NULL. */
 struct channel *services_older(const struct service *service, const struct channel *than);
+/* The same of those that speak for that runner, or for none if it is empty. */
+struct channel *services_newest(const struct service *service, struct baton_str owner);
 /* The youngest backend that speaks for the runner, of that service unless it is empty; NULL. */
 struct channel *services_owned(struct baton_broker *b, const char *owner, struct baton_str service);
 void services_done(struct baton_broker *b);
@@ -354,6 +372,19 @@ void passings_ack(struct baton_broker *b, struct channel *channel, const struct 
 void passings_expire(struct baton_broker *b, struct baton_mono now);
 /* Takes back all that are on their way to the backend. */
 void passings_drop(struct baton_broker *b, struct channel *channel, enum fallback_reason reason);
+
+/* stored.c: descriptors that are kept for backends. */
+
+/* Does what a backend asks; of a put *fd, which becomes -1 if it is kept. False: it makes no
+ * sense. */
+bool stored_ask(struct baton_broker *b, struct channel *channel, const struct wire_keep *ask,
+                int *fd);
+void stored_add(struct baton_broker *b, struct stored *s);
+/* What was sent to that backend, and did not arrive, is there for others again. */
+void stored_lost(struct baton_broker *b, const struct channel *channel);
+void stored_expire(struct baton_broker *b, struct baton_mono now);
+struct wire_stored stored_view(const struct baton_broker *b, const struct stored *s);
+void stored_done(struct baton_broker *b);
 
 /* report.c: what it tells about itself. */
 enum baton_err report_encode(struct baton_broker *b, struct buf *out);

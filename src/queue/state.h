@@ -27,8 +27,8 @@ enum batch_event {
  * of what was never there. */
 enum baton_batch_state batch_next(enum baton_batch_state state, enum batch_event event);
 
-/* What others are shown: what was skipped is stored as done, with the id of the one that it gave way
- * to, which is 0 for all others. */
+/* What others are shown: what was skipped is stored as done, with the id of whom it gave way to,
+ * which is 0 for all others. */
 static inline enum baton_batch_state batch_shown(enum baton_batch_state state, uint64_t by)
 {
 	return state == BATON_BATCH_DONE && by > 0 ? BATON_BATCH_SKIPPED : state;

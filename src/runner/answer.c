@@ -78,6 +78,7 @@ static void changed(struct core *c, const struct core_answer *a, bool take)
 		s->shards[number].is = !mine      ? SHARD_NOT_MINE
 		                       : c->stale ? SHARD_DROPPED
 		                                  : SHARD_MINE;
+		s->shards[number].fence = c->answers[i].fence;
 		c->hungry = c->hungry || mine;
 	}
 }

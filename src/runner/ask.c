@@ -151,7 +151,7 @@ static bool ask_shards(struct core *c, enum shard_is is, enum core_kind kind)
 	for (size_t i = 0; i < c->o.serve_count; i++) {
 		for (uint32_t n = 0; n < c->served[i].count; n++) {
 			const struct shard *shard = &c->served[i].shards[n];
-			if (shard->is == is && shard->runs == 0)
+			if (shard->is == is && shard->runs == 0 && shard->visits == 0)
 				add_shard(c, &c->served[i], n, 0);
 		}
 	}
@@ -204,7 +204,7 @@ static bool ask_stale(struct core *c, struct baton_mono now)
 	probe_later(c, now);
 	if (c->runs.unsent > 0)
 		return ask_tick(c);
-	if (c->runs.running > 0)
+	if (c->runs.running > 0 || c->visits > 0)
 		return ask(c, CORE_PROVE);
 	/* What is wanted of it is forgotten with the registration. */
 	if (!c->manual && !c->heard && !c->stopping)
@@ -257,7 +257,7 @@ static bool ask_attached(struct core *c, struct baton_mono now)
 		return ask(c, CORE_MORE);
 	if (!c->stopping && ask_shards(c, SHARD_WANTED, CORE_TAKE))
 		return true;
-	if (c->stopping && c->runs.running == 0 && c->runs.unsent == 0)
+	if (c->stopping && c->runs.running == 0 && c->runs.unsent == 0 && c->visits == 0)
 		return ask(c, CORE_LEAVE);
 	if (!c->told || is_report_due(c, now))
 		return ask_tell(c);

@@ -99,6 +99,10 @@ static enum baton_err do_survey(struct carrier *c, struct core_answer *ret)
 	}
 	for (size_t i = 0; i < c->o.serve_count && e == BATON_OK; i++)
 		e = look_at_queue(c, i);
+	c->survey.cancels = c->cancels;
+	if (e == BATON_OK && c->runner)
+		e = baton_runner_cancels(c->runner, c->cancels, CARRY_CANCELS,
+		                         &c->survey.cancel_count);
 	ret->survey = &c->survey;
 	return e;
 }

@@ -21,6 +21,9 @@ struct carrier_options {
 	void *arg;
 };
 
+/* More than that are told after the next look around. */
+#define CARRY_CANCELS 64
+
 struct carrier {
 	struct carrier_options o;
 	struct baton_runner *runner; /* the registration; NULL: none */
@@ -30,6 +33,7 @@ struct carrier {
 	struct baton_shard_answer *owners[CORE_QUEUES_MAX];
 	uint32_t owner_count[CORE_QUEUES_MAX];
 	struct core_survey survey;
+	struct baton_claim_id cancels[CARRY_CANCELS];
 };
 
 /* BATON_NO_MEMORY: carrier_done() is fine all the same. */

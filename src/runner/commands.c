@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include <baton/backend.h>
+
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fail.h"
@@ -15,6 +17,7 @@
 
 #define GRACE_MS 5000
 #define VARIABLES 9
+#define VISIT_VARIABLES 6 /* of what serves a connection */
 #define VARIABLE_MAX (BATON_NAME_MAX + 64)
 #define LINES_MAX (UINT64_C(1) << 30)
 
@@ -101,6 +104,41 @@ enum baton_err commands_start(struct commands *c, uint64_t run,
 	return wards_start(c->wards, &spec);
 }
 
+static void visit_environment(struct environment *e, const struct baton_connection *c,
+                              baton_fence fence)
+{
+	snprintf(e->texts[0], VARIABLE_MAX, "BATON_QUEUE=%.*s", (int)c->queue.len, c->queue.ptr);
+	snprintf(e->texts[1], VARIABLE_MAX, "BATON_LANE=%.*s", (int)c->lane.len, c->lane.ptr);
+	snprintf(e->texts[2], VARIABLE_MAX, "BATON_FENCE=%" PRIu64, fence.v);
+	snprintf(e->texts[3], VARIABLE_MAX, "BATON_CONNECTION=%" PRIu64, c->id);
+	snprintf(e->texts[4], VARIABLE_MAX, "BATON_CLIENT_PID=%" PRId32, c->pid);
+	snprintf(e->texts[5], VARIABLE_MAX, "BATON_CLIENT_UID=%" PRIu32, c->uid);
+	for (size_t i = 0; i < VISIT_VARIABLES; i++)
+		e->env[i] = e->texts[i];
+	e->env[VISIT_VARIABLES] = NULL;
+}
+
+enum baton_err commands_serve(struct commands *c, uint64_t visit,
+                              const struct baton_connection *connection, baton_fence fence)
+{
+	struct environment environment;
+	visit_environment(&environment, connection, fence);
+	const struct ward_spec spec = {
+		.id = visit,
+		.argv = c->o.handler->command,
+		.env = environment.env,
+		.channel = connection->fd,
+		.grace = commands_grace(c->o.handler),
+		.output_said = true,
+	};
+	return wards_start(c->wards, &spec);
+}
+
+void commands_stop(struct commands *c, uint64_t id)
+{
+	wards_stop(c->wards, id, false);
+}
+
 /* What a command's end means; `stopped`: this runner asked for it. Whoever kills a guardian may do
  * so each time: those that ran under it have failed, as with a runner that is killed. */
 static enum baton_work_how how_of(const struct ward_news *news, bool stopped, bool lost)
@@ -151,6 +189,10 @@ bool commands_next(struct commands *c, struct commands_news *ret)
 			c->lost = true;
 			break;
 		case WARD_ENDED:
+			if (news.id & COMMANDS_VISIT) {
+				c->o.left(c->o.arg, news.id);
+				break;
+			}
 			*ret = (struct commands_news){
 				.run = news.id,
 				.end = {.result = news.text},

@@ -9,6 +9,9 @@
 
 #define COMMANDS_PATH_MAX 4095
 
+/* In the number of what serves a connection, and in that of no claim. */
+#define COMMANDS_VISIT (UINT64_C(1) << 63)
+
 struct commands_options {
 	const struct baton_alloc *alloc;
 	const struct baton_handler *handler;
@@ -18,6 +21,9 @@ struct commands_options {
 	/* Whether that run was asked to stop; and what it wrote to standard error. */
 	bool (*stopped)(void *arg, uint64_t run);
 	void (*said)(void *arg, uint64_t run, struct baton_str line);
+
+	/* What has served that connection has ended, with all that it started. */
+	void (*left)(void *arg, uint64_t visit);
 	void *arg;
 };
 
@@ -38,6 +44,14 @@ void commands_done(struct commands *c);
 /* Starts one for the claim. Not BATON_OK: it cannot be, and the detail says why. */
 enum baton_err commands_start(struct commands *c, uint64_t run,
                               const struct baton_work_claim *claim);
+
+/* Starts one that serves a connection, which is its descriptor 3. Not BATON_OK: it cannot be. */
+struct baton_connection;
+enum baton_err commands_serve(struct commands *c, uint64_t visit,
+                              const struct baton_connection *connection, baton_fence fence);
+
+/* Asks one to stop: SIGTERM, and after its grace SIGKILL. */
+void commands_stop(struct commands *c, uint64_t id);
 
 /* How a command ended, in words. */
 void commands_why(const struct ward_news *news, const struct baton_handler *handler, char *text,

@@ -72,7 +72,7 @@ struct baton_mono core_deadline(const struct core *c)
 
 struct baton_mono core_hard_stop(const struct core *c)
 {
-	if (c->runs.running == 0 && c->number == 0)
+	if (c->runs.running == 0 && c->visits == 0 && c->number == 0)
 		return BATON_MONO_NEVER;
 	return baton_mono_add(c->sent, (struct baton_duration){c->o.ttl.ns - c->o.margin.ns / 2});
 }
@@ -138,7 +138,8 @@ void core_notice(struct core *c, struct baton_mono now)
 	if (c->number == 0)
 		refuse_unsent(c);
 	/* What is under way was asked under that registration, and may bring claims of it. */
-	if (c->number == 0 && !c->asked && c->runs.running == 0 && c->runs.unsent == 0)
+	if (c->number == 0 && !c->asked && c->runs.running == 0 && c->runs.unsent == 0 &&
+	    c->visits == 0)
 		c->stale = false;
 }
 
@@ -224,7 +225,7 @@ bool core_ask(struct core *c, struct baton_mono now, struct core_request *ret)
 	return true;
 }
 
-static bool core_is_attached(const struct core *c, struct baton_mono now)
+bool core_is_attached(const struct core *c, struct baton_mono now)
 {
 	return c->number > 0 && !c->stale && baton_detach_state(c->o.detach) == BATON_ATTACHED &&
 	       baton_mono_live(core_deadline(c), now);
@@ -324,7 +325,7 @@ static bool is_heard(const struct core *c, struct baton_mono now)
  * longer than its registration lasts. */
 static void stop_if_done(struct core *c, struct baton_mono now)
 {
-	if (!c->stopping || c->done || c->runs.running > 0)
+	if (!c->stopping || c->done || c->runs.running > 0 || c->visits > 0)
 		return;
 	c->done = !c->asked && (c->number == 0 || c->tried);
 	if (c->asked && !is_heard(c, now)) {
@@ -462,6 +463,7 @@ struct core_counts core_counts(const struct core *c)
 {
 	struct core_counts counts = c->counts;
 	counts.running = c->runs.running;
+	counts.visits = c->visits;
 	for (size_t i = 0; i < c->o.serve_count; i++)
 		counts.owned += owned(&c->served[i]);
 	return counts;

@@ -107,6 +107,8 @@ struct core_survey {
 	size_t runner_count;
 	bool dying; /* somebody is dead whose handlers are not, or that is not known yet */
 	const struct core_queue_seen *queues; /* of each that is served, in that order */
+	const struct baton_claim_id *cancels; /* claims of this runner that are to be stopped */
+	size_t cancel_count;
 };
 
 struct core_answer {
@@ -157,6 +159,7 @@ struct core_counts {
 	uint64_t claimed;
 	uint32_t running; /* now */
 	uint32_t owned;   /* shards, now */
+	uint32_t visits;  /* connections, now */
 };
 
 struct core;
@@ -237,6 +240,17 @@ bool core_is_idle(const struct core *core);
 
 /* Whether a request is under way. */
 bool core_is_asking(const struct core *core);
+
+/* A connection for a lane of the queue with that number: whether it may be served here now. Then
+ * its shard is kept until core_visit_ended() for it, and *ret_fence is the shard's. */
+bool core_visit(struct core *core, uint32_t queue, struct baton_str lane, struct baton_mono now,
+                uint32_t *ret_shard, baton_fence *ret_fence);
+
+/* Whether one that has begun may go on; false: it is to be stopped, and ends soon. */
+bool core_visit_goes_on(const struct core *core, uint32_t queue, uint32_t shard);
+
+/* Nothing serves it any more. */
+void core_visit_ended(struct core *core, uint32_t queue, uint32_t shard);
 
 /* The registration, 0: none; and when what runs under it has to be dead at the latest. */
 uint64_t core_number(const struct core *core);

@@ -12,9 +12,11 @@
 #include "runner/inbox.h"
 #include "runner/metrics.h"
 #include "runner/neighbours.h"
+#include "runner/porter.h"
 #include "runner/pulse.h"
 #include "runner/seats.h"
 #include "runner/settings.h"
+#include "runner/visits.h"
 #include "runner/waiter.h"
 #include "store/store.h"
 
@@ -39,6 +41,8 @@ struct baton_engine {
 	struct clerk clerk;
 	struct pulse pulse;
 	struct ear ear;
+	struct porter porter;
+	struct visits visits;         /* [loop] */
 	struct handlers handlers;     /* [loop] */
 	struct neighbours neighbours; /* [loop] */
 	struct seats seats;           /* [loop] */
@@ -102,6 +106,12 @@ static void on_said(void *arg, uint64_t run, struct baton_str line)
 	          baton_field_str("line", line));
 }
 
+static void on_left(void *arg, uint64_t visit)
+{
+	struct baton_engine *e = arg;
+	visits_ended(&e->visits, visit);
+}
+
 static void on_more(void *arg, uint64_t run, uint32_t max)
 {
 	struct baton_engine *e = arg;
@@ -159,6 +169,7 @@ static enum baton_err open_handlers(struct baton_engine *e)
 		.said = on_said,
 		.more = on_more,
 		.ended = on_ended,
+		.left = on_left,
 		.arg = e,
 	};
 	return handlers_init(&e->handlers, &options);
@@ -173,6 +184,38 @@ static enum baton_err open_seats(struct baton_engine *e)
 		.inbox = &e->inbox,
 	};
 	return seats_init(&e->seats, &options);
+}
+
+/* Connections come in, and the registration says where clients reconnect. */
+static enum baton_err open_door(struct baton_engine *e)
+{
+	struct baton_runner_options *o = &e->settings.o;
+	const struct porter_options porter = {
+		.alloc = e->alloc,
+		.log = o->log,
+		.folder = o->connections.folder,
+		.owner = o->ask.name,
+		.inbox = &e->inbox,
+	};
+	const struct visits_options visits = {
+		.alloc = e->alloc,
+		.log = o->log,
+		.serves = o->serves,
+		.serve_count = o->serve_count,
+		.asked = &o->connections,
+		.core = e->core,
+		.commands = &e->handlers.commands,
+		.alarm = &e->handlers.alarm,
+		.inbox = &e->inbox,
+	};
+	if (!o->connections.wanted)
+		return BATON_OK;
+	enum baton_err err = visits_init(&e->visits, &visits);
+	if (err == BATON_OK)
+		err = porter_init(&e->porter, &porter);
+	if (err == BATON_OK && o->ask.endpoint.len == 0)
+		o->ask.endpoint = porter_endpoint(&e->porter);
+	return err;
 }
 
 static enum baton_err open_threads(struct baton_engine *e)
@@ -228,6 +271,8 @@ static enum baton_err open_all(struct baton_engine *e)
 	if (err == BATON_OK)
 		err = open_seats(e);
 	if (err == BATON_OK)
+		err = open_door(e);
+	if (err == BATON_OK)
 		err = open_threads(e);
 	if (err == BATON_OK)
 		err = open_waiter(e);
@@ -247,6 +292,7 @@ enum baton_err baton_engine_open(const struct baton_runner_options *options,
 	e->clock = options->store->reach == BATON_REACH_HOSTS ? baton_clock_boot()
 	                                                      : baton_clock_awake();
 	e->inbox.fd = -1;
+	e->porter.wake = -1;
 	e->neighbours.epoll = -1;
 	e->seats.waiter.fd = e->seats.waiter.timer = -1;
 	e->waiter.fd = e->waiter.timer = -1;
@@ -271,10 +317,12 @@ void baton_engine_close(struct baton_engine *e)
 	if (!e)
 		return;
 	ear_done(&e->ear);
+	porter_done(&e->porter);
 	seats_done(&e->seats);
 	clerk_done(&e->clerk);
 	pulse_done(&e->pulse);
 	handlers_done(&e->handlers);
+	visits_done(&e->visits);
 	core_free(e->core);
 	waiter_done(&e->waiter);
 	neighbours_done(&e->neighbours);
@@ -414,6 +462,7 @@ static void set_status(struct baton_engine *e)
 		.running = counts.running,
 		.slots = options_of(e)->slots,
 		.shards = counts.owned,
+		.connections = counts.visits,
 		.started = counts.started,
 		.completed = counts.completed,
 		.failed = counts.failed,
@@ -443,7 +492,8 @@ static void replace_guardian(struct baton_engine *e)
 	if (!e->mourned)
 		baton_detach_make(&e->detach, BATON_DETACH_GUARDIAN, NULL, now_of(e));
 	e->mourned = true;
-	if (core_counts(e->core).running > 0 || core_is_asking(e->core))
+	struct core_counts counts = core_counts(e->core);
+	if (counts.running > 0 || counts.visits > 0 || core_is_asking(e->core))
 		return;
 	waiter_leave_out(&e->waiter, handlers_fd(&e->handlers));
 	e->failure = handlers_renew(&e->handlers);
@@ -478,6 +528,7 @@ static void act(struct baton_engine *e)
 	core_time(e->core, now_of(e));
 	replace_guardian(e);
 	give_orders(e);
+	visits_act(&e->visits);
 	set_hard_stop(e);
 	act_on_seats(e);
 	end_if_done(e);
@@ -499,7 +550,11 @@ static struct baton_mono earlier(struct baton_mono a, struct baton_mono b)
 
 static void hear(struct baton_engine *e)
 {
+	struct baton_connection *connection;
 	read_inbox(e);
+	visits_hear(&e->visits);
+	while ((connection = porter_next(&e->porter)))
+		visits_take(&e->visits, connection, now_of(e));
 	if (neighbours_died(&e->neighbours)) {
 		core_look_around(e->core);
 		seats_look(&e->seats);

@@ -17,6 +17,7 @@ static enum baton_err open_commands(struct handlers *h)
 		.awake = h->o.clock == baton_clock_awake(),
 		.stopped = h->o.stopped,
 		.said = h->o.said,
+		.left = h->o.left,
 		.arg = h->o.arg,
 	};
 	return commands_init(&h->commands, &options);

@@ -27,6 +27,7 @@ struct handlers_options {
 	void (*said)(void *arg, uint64_t run, struct baton_str line);
 	void (*more)(void *arg, uint64_t run, uint32_t max); /* it asks for more work */
 	void (*ended)(void *arg, uint64_t run, const struct baton_work_end *end);
+	void (*left)(void *arg, uint64_t visit); /* what has served a connection has ended */
 	void *arg;
 };
 

@@ -124,6 +124,34 @@ static enum baton_err check_slots(const struct baton_runner_options *o)
 	return BATON_OK;
 }
 
+static enum baton_err check_connections(const struct baton_runner_options *o)
+{
+	if (!o->connections.wanted)
+		return BATON_OK;
+	bool functions = o->connections.connected && o->connections.leave;
+	if (o->serve_count == 0 || o->handler.stream)
+		return fail(BATON_INVALID, "connections are for a runner with a queue and a "
+		                           "handler that is no persistent worker");
+	if (o->handler.command ? o->connections.connected || o->connections.leave : !functions)
+		return fail(BATON_INVALID, "connections are served as the handler says: by a "
+		                           "command, or by two functions");
+	if (o->until_empty || o->claims > 0)
+		return fail(BATON_INVALID,
+		            "a runner that ends by itself has no connections for lanes");
+	if (o->connections.max > BATON_RUNNER_CONNECTIONS_MAX)
+		return fail(BATON_INVALID,
+		            "%" PRIu32 " connections at once: at most %d are allowed",
+		            o->connections.max, BATON_RUNNER_CONNECTIONS_MAX);
+	if (!o->handler.command)
+		return BATON_OK;
+	if (o->connections.max > WARDS_MAX - o->slots || o->connections.max == 0)
+		return fail(BATON_INVALID,
+		            "%" PRIu32 " jobs and %" PRIu32
+		            " connections at once: at most %d are allowed together",
+		            o->slots, o->connections.max, WARDS_MAX);
+	return BATON_OK;
+}
+
 static uint32_t slots_for(long processors, uint32_t max)
 {
 	if (processors < 1)
@@ -140,6 +168,11 @@ static void fill_in(struct settings *s)
 	if (o->slots == 0)
 		o->slots = slots_for(processors,
 		                     o->handler.command ? WARDS_MAX : BATON_RUNNER_SLOTS_MAX);
+	if (o->connections.wanted && o->connections.max == 0)
+		o->connections.max =
+			!o->handler.command || o->slots + BATON_RUNNER_CONNECTIONS <= WARDS_MAX
+				? BATON_RUNNER_CONNECTIONS
+				: WARDS_MAX - o->slots;
 	if (o->handler.stream && o->handler.in_flight == 0)
 		o->handler.in_flight = 1;
 	if (o->beat.ns == 0)
@@ -184,6 +217,8 @@ enum baton_err settings_make(struct settings *s, const struct baton_runner_optio
 	}
 	fill_in(s);
 	e = check_slots(&s->o);
+	if (e == BATON_OK)
+		e = check_connections(&s->o);
 	if (e == BATON_OK)
 		e = check_times(&s->o);
 	if (e != BATON_OK)

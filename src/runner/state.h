@@ -17,6 +17,8 @@ enum shard_is {
 struct shard {
 	enum shard_is is;
 	uint32_t runs;           /* of it that the store does not know the end of */
+	uint32_t visits;         /* connections that are served under it */
+	baton_fence fence;       /* MINE */
 	struct baton_mono drain; /* LEAVING: what still runs is stopped then */
 };
 
@@ -100,6 +102,7 @@ struct core {
 	struct core_options o;
 	struct served served[CORE_QUEUES_MAX];
 	struct runs runs;
+	uint32_t visits; /* connections that are served */
 
 	struct sight *sights; /* in the order of their numbers */
 	size_t sight_count;
@@ -237,6 +240,9 @@ uint64_t core_events(const struct core *c);
 
 /* Its share as it is wanted now: 0 while it drains. */
 uint32_t core_weight(const struct core *c);
+
+/* Whether it may begin something now. */
+bool core_is_attached(const struct core *c, struct baton_mono now);
 
 /* Until when it may act under its registration. */
 struct baton_mono core_deadline(const struct core *c);

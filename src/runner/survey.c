@@ -99,6 +99,8 @@ static void adopt(struct core *c, struct served *s, uint32_t n, const struct bat
 	struct shard *shard = &s->shards[n];
 	bool mine = a->runner == c->number && a->runner > 0;
 	s->owners[n] = a->runner;
+	if (mine)
+		shard->fence = a->fence;
 	if (!mine)
 		shard->is = SHARD_NOT_MINE;
 	else if (c->stale)
@@ -194,6 +196,18 @@ static void heed(struct core *c, const struct baton_runner_info *me, struct bato
 	c->weight = core_weight(c);
 }
 
+/* Their handlers are told to stop, as when the runner ends; what they have then is given back, and
+ * the store does away with it. */
+static void cancel(struct core *c, const struct baton_claim_id *id)
+{
+	for (uint32_t i = 0; i < c->runs.max; i++) {
+		struct run *r = &c->runs.all[i];
+		if ((r->is == RUN_NEW || r->is == RUN_ON) &&
+		    strcmp(r->claim->proof.id, id->text) == 0)
+			run_stop(c, r);
+	}
+}
+
 void survey_take_in(struct core *c, const struct core_survey *survey, struct baton_mono sent,
                     struct baton_mono now)
 {
@@ -214,4 +228,6 @@ void survey_take_in(struct core *c, const struct core_survey *survey, struct bat
 	c->leaving = false;
 	for (size_t i = 0; i < c->o.serve_count; i++)
 		look_at_queue(c, &c->served[i], survey, now);
+	for (size_t i = 0; i < survey->cancel_count; i++)
+		cancel(c, &survey->cancels[i]);
 }

@@ -373,6 +373,17 @@ enum baton_err baton_runner_report(struct baton_runner *runner, struct baton_str
 	return mark(runner, &told);
 }
 
+enum baton_err baton_runner_cancels(struct baton_runner *runner, struct baton_claim_id *ids,
+                                    size_t max, size_t *ret_count)
+{
+	enum baton_err e = store_enter(runner->store);
+	*ret_count = 0;
+	if (e != BATON_OK || max == 0)
+		return e;
+	return runner->store->ops->runner_cancels(runner->store, runner->number, ids, max,
+	                                          ret_count);
+}
+
 enum baton_err baton_runner_reported(struct baton_store *store, uint64_t number, char *text,
                                      struct baton_str *ret_report, struct baton_store_time *ret_at)
 {

@@ -2,9 +2,8 @@
 #include "wire/admin.h"
 
 #include "base/fail.h"
+#include "wire/convert.h"
 #include "wire/hello.h"
-#include "wire/pack.h"
-#include "wire/wire.pb-c.h"
 
 static Baton__Wire__Backend backend_out(const struct wire_backend *b)
 {
@@ -59,20 +58,35 @@ static bool counters_out(const struct wire_answer *a, struct arena *arena, Baton
 	return true;
 }
 
+static bool stored_out(const struct wire_answer *a, struct arena *arena, Baton__Wire__Answer *pb)
+{
+	Baton__Wire__Stored *all = arena_take(arena, a->stored_count + 1, sizeof *all);
+	pb->stored = arena_take(arena, a->stored_count + 1, sizeof(Baton__Wire__Stored *));
+	if (!all || !pb->stored)
+		return false;
+	pb->n_stored = a->stored_count;
+	convert_stored_out(a->stored, a->stored_count, all, pb->stored);
+	return true;
+}
+
 static enum baton_err answer_encode(const struct wire_answer *a, struct arena *arena,
                                     struct buf *out)
 {
 	Baton__Wire__Admin admin = BATON__WIRE__ADMIN__INIT;
 	Baton__Wire__Answer pb = BATON__WIRE__ANSWER__INIT;
-	if (a->backends_count > WIRE_BACKENDS_MAX || a->counters_count > WIRE_COUNTERS_MAX)
-		return fail(BATON_FULL, "%zu backends and %zu counters; %d and %d are allowed",
-		            a->backends_count, a->counters_count, WIRE_BACKENDS_MAX,
-		            WIRE_COUNTERS_MAX);
+	if (a->backends_count > WIRE_BACKENDS_MAX || a->counters_count > WIRE_COUNTERS_MAX ||
+	    a->stored_count > WIRE_STORED_MAX)
+		return fail(BATON_FULL,
+		            "%zu backends, %zu counters and %zu descriptors; %d, %d and %d are "
+		            "allowed",
+		            a->backends_count, a->counters_count, a->stored_count,
+		            WIRE_BACKENDS_MAX, WIRE_COUNTERS_MAX, WIRE_STORED_MAX);
 	pb.daemon_version = pack_data(a->daemon_version);
 	pb.pid = a->pid;
 	pb.latency_p50_ns = a->latency_p50_ns;
 	pb.latency_p99_ns = a->latency_p99_ns;
-	if (!backends_out(a, arena, &pb) || !counters_out(a, arena, &pb))
+	if (!backends_out(a, arena, &pb) || !counters_out(a, arena, &pb) ||
+	    !stored_out(a, arena, &pb))
 		return fail_memory(a->backends_count * sizeof(Baton__Wire__Backend), "an answer");
 	admin.is_case = BATON__WIRE__ADMIN__IS_ANSWER;
 	admin.answer = &pb;
@@ -158,7 +172,12 @@ static enum baton_err answer_in(const Baton__Wire__Answer *pb, struct arena *are
 	                             &ret->daemon_version);
 	if (e == BATON_OK)
 		e = backends_in(pb, arena, ret);
-	return e == BATON_OK ? counters_in(pb, arena, ret) : e;
+	if (e == BATON_OK)
+		e = counters_in(pb, arena, ret);
+	ret->stored_count = pb->n_stored;
+	return e == BATON_OK ? convert_stored_in(pb->stored, pb->n_stored, WIRE_STORED_MAX, arena,
+	                                         &ret->stored)
+	                     : e;
 }
 
 enum baton_err wire_admin_decode(struct baton_str bytes, struct arena *arena,

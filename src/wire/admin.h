@@ -11,8 +11,9 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "wire/stored.h"
 
-#define WIRE_BACKENDS_MAX 4096
+#define WIRE_BACKENDS_MAX 8192
 #define WIRE_COUNTERS_MAX 64
 
 /* Of a service that the broker starts itself. */
@@ -55,6 +56,8 @@ struct wire_answer {
 	size_t counters_count;
 	uint64_t latency_p50_ns;
 	uint64_t latency_p99_ns;
+	const struct wire_stored *stored;
+	size_t stored_count;
 };
 
 enum wire_admin_kind {

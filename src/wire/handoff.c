@@ -94,6 +94,39 @@ static enum baton_err welcome_encode(const struct wire_welcome *w, struct buf *o
 	return pack(&pb.base, out);
 }
 
+static enum baton_err keep_encode(const struct wire_keep *k, struct buf *out)
+{
+	Baton__Wire__Handoff pb = BATON__WIRE__HANDOFF__INIT;
+	Baton__Wire__Keep keep = BATON__WIRE__KEEP__INIT;
+	keep.verb = (uint32_t)k->verb;
+	keep.name = pack_data(k->name);
+	keep.ttl_ms = k->ttl_ms;
+	keep.correlation = k->correlation;
+	pb.is_case = BATON__WIRE__HANDOFF__IS_KEEP;
+	pb.keep = &keep;
+	return pack(&pb.base, out);
+}
+
+static enum baton_err kept_encode(const struct wire_kept *k, struct buf *out)
+{
+	Baton__Wire__Handoff pb = BATON__WIRE__HANDOFF__INIT;
+	Baton__Wire__Kept kept = BATON__WIRE__KEPT__INIT;
+	Baton__Wire__Stored all[WIRE_STORED_OF_SERVICE_MAX];
+	Baton__Wire__Stored *places[WIRE_STORED_OF_SERVICE_MAX];
+	if (k->stored_count > WIRE_STORED_OF_SERVICE_MAX)
+		return fail(BATON_FULL, "%zu descriptors that are kept; %d are allowed",
+		            k->stored_count, WIRE_STORED_OF_SERVICE_MAX);
+	convert_stored_out(k->stored, k->stored_count, all, places);
+	kept.result = (uint32_t)k->result;
+	kept.detail = pack_data(k->detail);
+	kept.correlation = k->correlation;
+	kept.n_stored = k->stored_count;
+	kept.stored = places;
+	pb.is_case = BATON__WIRE__HANDOFF__IS_KEPT;
+	pb.kept = &kept;
+	return pack(&pb.base, out);
+}
+
 enum baton_err wire_handoff_encode(const struct wire_handoff *message, struct buf *out)
 {
 	switch (message->kind) {
@@ -109,6 +142,10 @@ enum baton_err wire_handoff_encode(const struct wire_handoff *message, struct bu
 		return registered_encode(&message->is.registered, out);
 	case WIRE_WELCOME:
 		return welcome_encode(&message->is.welcome, out);
+	case WIRE_KEEP:
+		return keep_encode(&message->is.keep, out);
+	case WIRE_KEPT:
+		return kept_encode(&message->is.kept, out);
 	}
 	return fail(BATON_INVALID, "a message of the unknown kind %d", (int)message->kind);
 }
@@ -188,6 +225,32 @@ static enum baton_err registered_in(const Baton__Wire__Registered *pb, struct wi
 	                     : e;
 }
 
+static enum baton_err keep_in(const Baton__Wire__Keep *pb, struct wire_keep *ret)
+{
+	if (pb->verb < WIRE_PUT || pb->verb > WIRE_LIST)
+		return fail(BATON_INVALID, "the unknown verb %u about a descriptor",
+		            (unsigned)pb->verb);
+	ret->verb = (enum wire_keep_verb)pb->verb;
+	ret->ttl_ms = pb->ttl_ms;
+	ret->correlation = pb->correlation;
+	return pack_text("name", pb->name, WIRE_STORED_NAME_MAX, &ret->name);
+}
+
+static enum baton_err kept_in(const Baton__Wire__Kept *pb, struct arena *arena,
+                              struct wire_kept *ret)
+{
+	if (pb->result < WIRE_KEPT_DONE || pb->result > WIRE_KEPT_BUSY)
+		return fail(BATON_INVALID, "the unknown result %u about a descriptor",
+		            (unsigned)pb->result);
+	ret->result = (enum wire_kept_result)pb->result;
+	ret->correlation = pb->correlation;
+	ret->stored_count = pb->n_stored;
+	enum baton_err e = pack_text("detail", pb->detail, WIRE_DETAIL_MAX, &ret->detail);
+	return e == BATON_OK ? convert_stored_in(pb->stored, pb->n_stored,
+	                                         WIRE_STORED_OF_SERVICE_MAX, arena, &ret->stored)
+	                     : e;
+}
+
 /* The union of all messages has NULL where a message of a known kind is missing. */
 static enum baton_err handoff_in(const Baton__Wire__Handoff *pb, struct arena *arena,
                                  struct wire_handoff *ret)
@@ -212,6 +275,12 @@ static enum baton_err handoff_in(const Baton__Wire__Handoff *pb, struct arena *a
 		ret->kind = WIRE_WELCOME;
 		ret->is.welcome.connection_id = pb->welcome->connection_id;
 		return BATON_OK;
+	case BATON__WIRE__HANDOFF__IS_KEEP:
+		ret->kind = WIRE_KEEP;
+		return keep_in(pb->keep, &ret->is.keep);
+	case BATON__WIRE__HANDOFF__IS_KEPT:
+		ret->kind = WIRE_KEPT;
+		return kept_in(pb->kept, arena, &ret->is.kept);
 	case BATON__WIRE__HANDOFF__IS__NOT_SET:
 	case _BATON__WIRE__HANDOFF__IS__CASE_IS_INT_SIZE:
 		break;

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
+#include "wire/stored.h"
 
 #define WIRE_QUEUES_MAX 64
 
@@ -78,13 +79,46 @@ struct wire_welcome {
 	uint64_t connection_id;
 };
 
+enum wire_keep_verb {
+	WIRE_PUT = 1,
+	WIRE_TAKE,
+	WIRE_TAKEN, /* what was taken has arrived */
+	WIRE_LIST
+};
+
+struct wire_keep {
+	enum wire_keep_verb verb;
+	struct baton_str name;
+	uint64_t ttl_ms; /* 0: until it is taken */
+	uint64_t correlation;
+};
+
+enum wire_kept_result {
+	WIRE_KEPT_DONE = 1,
+	WIRE_KEPT_NONE,
+	WIRE_KEPT_THERE,
+	WIRE_KEPT_FULL,
+	WIRE_KEPT_WRONG,
+	WIRE_KEPT_BUSY
+};
+
+struct wire_kept {
+	enum wire_kept_result result;
+	struct baton_str detail;
+	uint64_t correlation;
+	const struct wire_stored *stored; /* of WIRE_LIST */
+	size_t stored_count;
+};
+
 enum wire_handoff_kind {
 	WIRE_OFFER = 1,
 	WIRE_ACK,
 	WIRE_GRANT,
 	WIRE_REGISTER,
 	WIRE_REGISTERED,
-	WIRE_WELCOME
+	WIRE_WELCOME,
+	WIRE_KEEP,
+	WIRE_KEPT
 };
 
 struct wire_handoff {
@@ -96,14 +130,16 @@ struct wire_handoff {
 		struct wire_register registration;
 		struct wire_registered registered;
 		struct wire_welcome welcome;
+		struct wire_keep keep;
+		struct wire_kept kept;
 	} is;
 };
 
 enum baton_err wire_handoff_encode(const struct wire_handoff *message, struct buf *out);
 
 /* BATON_INVALID: it is none; a text is too long or no UTF-8; an offer has another handle than 0, no
- * Hello or a wrong one; a registration has a wrong service. Tokens are of any length.
- * BATON_NO_MEMORY. */
+ * Hello or a wrong one; a registration has a wrong service; a verb or a result is not known. Tokens
+ * are of any length. BATON_NO_MEMORY. */
 enum baton_err wire_handoff_decode(struct baton_str bytes, struct arena *arena,
                                    struct wire_handoff *ret);
 

@@ -896,6 +896,56 @@ static void ticks_have_their_limits(void **state)
 	baton_runner_leave(r);
 }
 
+static void a_runner_learns_which_of_its_claims_are_to_be_cancelled(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner *r = enlist(w, "one"), *other = enlist(w, "two");
+	struct baton_shard shards[BATON_QUEUE_SHARDS];
+	struct baton_shard_answer owned[BATON_QUEUE_SHARDS];
+	struct baton_work_claims *claims = NULL;
+	struct baton_claim_id ids[4];
+	size_t count = 9;
+	struct baton_batch_id first = put(w, "q", "x"), second = put(w, "q", "");
+	struct baton_batch keyed = batch_of("q", "", NULL);
+	keyed.key = BATON_STR("k");
+	struct baton_batch_id third = put_batch(w, &keyed);
+	for (uint32_t i = 0; i < BATON_QUEUE_SHARDS; i++)
+		shards[i] = shard("q", i);
+	assert_int_equal(baton_shard_take(r, shards, BATON_QUEUE_SHARDS, owned), BATON_OK);
+	const struct baton_tick t = {.shards = shards,
+	                             .shard_count = BATON_QUEUE_SHARDS,
+	                             .owned = owned,
+	                             .claims = 9};
+	assert_int_equal(baton_runner_tick(r, &t, &claims), BATON_OK);
+	keep_claims(w, claims);
+	assert_int_equal(claims->count, 3);
+	assert_int_equal(baton_runner_cancels(r, ids, 4, &count), BATON_OK);
+	assert_int_equal(count, 0);
+	assert_int_equal(cancel(w, &first), BATON_CANCEL_TOLD);
+	assert_int_equal(baton_runner_cancels(r, ids, 4, &count), BATON_OK);
+	assert_int_equal(count, 1);
+	for (size_t i = 0; i < 3; i++) {
+		bool is = strcmp(claims->claims[i].batches[0].id.text, first.text) == 0;
+		assert_int_equal(strcmp(claims->claims[i].proof.id, ids[0].text) == 0, is);
+	}
+	assert_int_equal(cancel(w, &second), BATON_CANCEL_TOLD);
+	assert_int_equal(cancel(w, &third), BATON_CANCEL_TOLD);
+	assert_int_equal(baton_runner_cancels(r, ids, 4, &count), BATON_OK);
+	assert_int_equal(count, 3);
+	assert_int_equal(baton_runner_cancels(r, ids, 2, &count), BATON_OK);
+	assert_int_equal(count, 2);
+	assert_int_equal(baton_runner_cancels(other, ids, 4, &count), BATON_OK);
+	assert_int_equal(count, 0);
+	for (size_t i = 0; i < 3; i++)
+		end(w, &claims->claims[i], BATON_ABANDON);
+	assert_int_equal(baton_runner_cancels(r, ids, 4, &count), BATON_OK);
+	assert_int_equal(count, 0);
+	assert_int_equal(counts(w, "q").ready, 0);
+	baton_runner_leave(r);
+	baton_runner_leave(other);
+	assert_sound(w);
+}
+
 static const struct CMUnitTest tests[] = {
 	WORLD_TEST(a_runner_that_is_registered_is_listed_and_beats),
 	WORLD_TEST(what_a_runner_registers_with_is_told_to_others),
@@ -926,6 +976,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(there_is_an_end_to_runners),
 	WORLD_TEST(shards_have_their_limits),
 	WORLD_TEST(ticks_have_their_limits),
+	WORLD_TEST(a_runner_learns_which_of_its_claims_are_to_be_cancelled),
 };
 
 WORLD_MAIN("runner", tests)

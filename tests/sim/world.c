@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "sim/sim.h"
 
-#define STEPS_PER_LOOK 251 /* at which it is judged what is said of all waiting work */
+#define STEPS_PER_LOOK 509 /* at which it is judged what is said of all waiting work */
 
 const char *const sim_queues[PLAN_QUEUES] = {"mail", "orders", "tasks"};
 const uint32_t sim_shards[PLAN_QUEUES] = {4, 7, 2};

@@ -2,10 +2,14 @@
  * echoes, and can be struck at a named step.
  *
  *	keeper SERVICE [generation=N] [repeatable] [reconnect] [endpoint=E] [owner=RUNNER]
- *		[choosy] [offer=SIGNAL]
+ *		[choosy] [offer=SIGNAL] [put=NAME[,MS]] [take=NAME] [list] [drop]
  *
  * choosy: wants no connection that is handed over. offer=SIGNAL: sends itself that signal when it
- * has an offer, before it answers. Writes "ready ENDPOINT", then a line for each connection. */
+ * has an offer, before it answers. Writes "ready ENDPOINT", then a line for each connection.
+ *
+ * put: makes a listener and has the broker keep it. take: takes it again. Both write the name, its
+ * port and what came of it, list the names. drop: ends after these, without it. */
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -21,7 +25,10 @@
 
 struct keeper {
 	bool choosy;
+	bool drop;
 	int strike;
+	const char *asks[64]; /* about what the broker keeps */
+	size_t asks_count;
 	struct pollfd fds[GUESTS + 1]; /* the first is the backend */
 	nfds_t count;
 };
@@ -52,8 +59,55 @@ static void option_take(struct keeper *k, struct baton_backend_options *o, const
 		o->owner = baton_str_z(value);
 	else if (strncmp(text, "offer=", 6) == 0)
 		k->strike = atoi(value);
+	else if (strcmp(text, "drop") == 0)
+		k->drop = true;
+	else if (k->asks_count < 64 &&
+	         (strncmp(text, "put=", 4) == 0 || strncmp(text, "take=", 5) == 0 ||
+	          strcmp(text, "list") == 0))
+		k->asks[k->asks_count++] = text;
 	else
 		exit(64);
+}
+
+static int port_of(int fd)
+{
+	struct sockaddr_in address = {0};
+	socklen_t len = sizeof address;
+	return getsockname(fd, (struct sockaddr *)&address, &len) == 0 ? ntohs(address.sin_port)
+	                                                               : 0;
+}
+
+static void put_one(struct baton_backend *b, const char *text)
+{
+	const char *comma = strchr(text, ',');
+	struct baton_str name = {text, comma ? (size_t)(comma - text) : strlen(text)};
+	struct baton_duration ttl =
+		comma ? baton_duration_ms(atoi(comma + 1)) : BATON_DURATION_FOREVER;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || listen(fd, 16) != 0)
+		exit(70);
+	printf("put %.*s %d %s\n", (int)name.len, name.ptr, port_of(fd),
+	       baton_err_name(baton_backend_put(b, name, fd, ttl)));
+	close(fd);
+}
+
+static void ask_one(struct baton_backend *b, const char *text)
+{
+	struct baton_stored all[BATON_STORED_MAX];
+	size_t count = 0;
+	int fd = -1;
+	if (strncmp(text, "put=", 4) == 0) {
+		put_one(b, text + 4);
+	} else if (strncmp(text, "take=", 5) == 0) {
+		enum baton_err e = baton_backend_take(b, baton_str_z(text + 5), &fd);
+		printf("took %s %d %s\n", text + 5, port_of(fd), baton_err_name(e));
+	} else {
+		enum baton_err e = baton_backend_list(b, all, &count);
+		printf("list %s", baton_err_name(e));
+		for (size_t i = 0; i < count; i++)
+			printf(" %s%s", all[i].name, all[i].left.ns == INT64_MAX ? "" : "!");
+		printf("\n");
+	}
 }
 
 static void take_all(struct keeper *k, struct baton_backend *b)
@@ -111,6 +165,10 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	printf("ready %s\n", baton_backend_endpoint(b));
+	for (size_t i = 0; i < k.asks_count; i++)
+		ask_one(b, k.asks[i]);
+	if (k.drop)
+		return 0;
 	k.fds[0] = (struct pollfd){.fd = baton_backend_fd(b), .events = POLLIN};
 	while (poll(k.fds, k.count, -1) >= 0) {
 		take_all(&k, b);

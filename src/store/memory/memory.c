@@ -100,6 +100,7 @@ static const struct store_ops ops = {
 	.runner_settle = memory_runner_settle,
 	.runner_next = memory_runner_next,
 	.runner_mark = memory_runner_mark,
+	.runner_cancels = memory_runner_cancels,
 	.runner_report = memory_runner_report,
 	.shard_change = memory_shard_change,
 	.shard_list = memory_shard_list,

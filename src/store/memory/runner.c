@@ -142,6 +142,32 @@ enum baton_err memory_runner_settle(struct baton_store *store, uint64_t number,
 	return memory_tx_end_ring(&tx, r ? give_back(&tx, r, &giving) : BATON_NOT_HELD);
 }
 
+static bool is_to_be_cancelled(const struct claim *claim)
+{
+	for (const struct batch *b = claim->lane->first; b; b = b->next) {
+		if (b->is.claim == claim && b->is.cancel)
+			return true;
+	}
+	return false;
+}
+
+enum baton_err memory_runner_cancels(struct baton_store *store, uint64_t number,
+                                     struct baton_claim_id *ids, size_t max, size_t *ret_count)
+{
+	struct tx tx;
+	size_t count = 0;
+	memory_tx_begin(&tx, store);
+	const struct runner *r = memory_runner_find(tx.m, number);
+	for (struct row *row = tx.m->claims.oldest; r && row && count < max; row = row->newer) {
+		const struct claim *claim = (struct claim *)row;
+		if (baton_id_equal(&claim->owner.incarnation, &r->put.owner.incarnation) &&
+		    is_to_be_cancelled(claim))
+			claim_name_print(&claim->name, ids[count++].text);
+	}
+	*ret_count = count;
+	return memory_tx_end(&tx, BATON_OK);
+}
+
 static struct report *report_find(const struct memory *m, uint64_t runner)
 {
 	for (struct row *row = m->reports.oldest; row; row = row->newer) {

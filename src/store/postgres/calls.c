@@ -3,6 +3,8 @@
 #include "store/postgres/look.h"
 #include "store/postgres/postgres.h"
 
+#define BEAT_MIN_MS 1000 /* that a beat may take, however short the ttl is */
+
 static struct pg_store *of(struct baton_store *store)
 {
 	return (struct pg_store *)store;
@@ -32,6 +34,11 @@ static enum baton_err pg_lease_claim(struct baton_store *store, const struct bat
 {
 	struct lease_claim_args args = {asks, count, answers};
 	struct call call = {.want = lease_claim_want, .run = lease_claim_run, .args = &args};
+	for (size_t i = 0; i < count; i++) {
+		struct baton_duration ttl = store_ttl(asks[i].ttl);
+		if (i == 0 || ttl.ns < call.ttl.ns)
+			call.ttl = ttl;
+	}
 	return pg_do(&of(store)->keeps, &call);
 }
 
@@ -62,7 +69,7 @@ static enum baton_err pg_lease_renew(struct baton_store *store,
                                      enum baton_err *answers)
 {
 	struct proof_args args = {proofs, count, ttl, shorten, answers};
-	struct call call = {.want = proof_want, .run = renew_lease_run, .args = &args};
+	struct call call = {.want = proof_want, .run = renew_lease_run, .args = &args, .ttl = ttl};
 	call.request.first = true;
 	return pg_do(&of(store)->keeps, &call);
 }
@@ -258,7 +265,7 @@ static enum baton_err pg_renew(struct baton_store *store, const struct baton_wor
                                struct baton_work_renewal *answers)
 {
 	struct renew_args args = {proofs, count, ttl, answers};
-	struct call call = {.want = renew_want, .run = renew_run, .args = &args};
+	struct call call = {.want = renew_want, .run = renew_run, .args = &args, .ttl = ttl};
 	call.request.first = true;
 	return pg_do(&of(store)->keeps, &call);
 }
@@ -393,6 +400,16 @@ struct runner_args {
 	enum runner_end end;
 };
 
+/* Beats, and the looks that they wait for, hang no longer than a third of the shortest ttl. */
+static void beat_within(struct pg_store *s, struct baton_duration ttl)
+{
+	int64_t third = ttl.ns / 3000000;
+	int64_t before = atomic_load(&s->beat_ms);
+	third = third < BEAT_MIN_MS ? BEAT_MIN_MS : third;
+	if (before == 0 || third < before)
+		atomic_store(&s->beat_ms, third);
+}
+
 static void runner_add_want(struct wants *w, const void *args)
 {
 	(void)args;
@@ -410,7 +427,10 @@ static enum baton_err pg_runner_add(struct baton_store *store, struct runner_row
 {
 	struct runner_args args = {.row = row, .other = ret_other};
 	struct call call = {.want = runner_add_want, .run = runner_add_run, .args = &args};
-	return pg_do(&of(store)->keeps, &call);
+	enum baton_err e = pg_do(&of(store)->keeps, &call);
+	if (e == BATON_OK)
+		beat_within(of(store), row->ttl);
+	return e;
 }
 
 static void runner_remove_want(struct wants *w, const void *args)
@@ -621,6 +641,7 @@ const struct store_ops postgres_ops = {
 	.runner_settle = pg_runner_settle,
 	.runner_next = pg_runner_next,
 	.runner_mark = pg_runner_mark,
+	.runner_cancels = pg_runner_cancels,
 	.runner_report = pg_runner_report,
 	.shard_change = pg_shard_change,
 	.shard_list = pg_shard_list,

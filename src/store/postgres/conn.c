@@ -155,12 +155,25 @@ static void ignore_notice(void *arg, const char *message)
 	(void)message;
 }
 
-static const char *const option_names[] = {"dbname", "client_encoding", "fallback_application_name",
-                                           "connect_timeout", NULL};
+/* What comes before the name of the database is what it may say otherwise. A server that does not
+ * answer any more is given up as soon as it gives up a client. */
+static const char *const option_names[] = {"connect_timeout",
+                                           "tcp_user_timeout",
+                                           "keepalives_idle",
+                                           "keepalives_interval",
+                                           "keepalives_count",
+                                           "fallback_application_name",
+                                           "dbname",
+                                           "client_encoding",
+                                           NULL};
+#define OPTION_VALUES(info)                                               \
+	{                                                                 \
+		"10", IDLE_MS, "3", "1", "3", "baton", info, "UTF8", NULL \
+	}
 
 PGconn *conn_start(const char *info)
 {
-	const char *const values[] = {info, "UTF8", "baton", "10", NULL};
+	const char *const values[] = OPTION_VALUES(info);
 	PGconn *pg = PQconnectStartParams(option_names, values, 1);
 	if (pg)
 		PQsetNoticeProcessor(pg, ignore_notice, NULL);
@@ -176,7 +189,7 @@ enum baton_err conn_be_quick(struct conn *c)
 
 enum baton_err conn_connect(struct conn *c, bool plain)
 {
-	const char *const values[] = {c->info, "UTF8", "baton", "10", NULL};
+	const char *const values[] = OPTION_VALUES(c->info);
 	disconnect(c);
 	c->err = BATON_OK;
 	c->committed = false;
@@ -339,32 +352,41 @@ int conn_send(struct conn *c, enum sql sql, struct args *args)
 	return number < 0 ? 0 : number;
 }
 
-static void begin(struct conn *c, enum sql sql)
+static void tell_ms(struct args *a, int at, int64_t ms)
+{
+	char text[32];
+	snprintf(text, sizeof text, "%lld", (long long)ms);
+	arg_text(a, at, baton_str_z(text));
+}
+
+static void begin(struct conn *c, enum sql sql, int64_t within_ms)
 {
 	struct args a;
-	char text[2][32];
+	const int64_t usual_ms = c->patience_ms * STATEMENT_MORE;
+	const bool less = within_ms > 0 && within_ms < usual_ms;
 	c->committed = false;
 	c->open = true;
 	conn_send(c, sql, NULL);
-	if (!c->pooled)
-		return;
-	args_init(&a, c->alloc, 2);
-	for (int i = 0; i < 2; i++) {
-		snprintf(text[i], sizeof text[i], "%lld",
-		         (long long)c->patience_ms * (i == 0 ? 1 : STATEMENT_MORE));
-		arg_text(&a, i, baton_str_z(text[i]));
+	if (c->pooled) {
+		args_init(&a, c->alloc, 2);
+		tell_ms(&a, 0, c->patience_ms);
+		tell_ms(&a, 1, less ? within_ms : usual_ms);
+		conn_send(c, SQL_WISHES, &a);
+	} else if (less) {
+		args_init(&a, c->alloc, 1);
+		tell_ms(&a, 0, within_ms);
+		conn_send(c, SQL_WITHIN, &a);
 	}
-	conn_send(c, SQL_WISHES, &a);
 }
 
-void conn_begin(struct conn *c)
+void conn_begin(struct conn *c, int64_t within_ms)
 {
-	begin(c, SQL_BEGIN);
+	begin(c, SQL_BEGIN, within_ms);
 }
 
-void conn_begin_look(struct conn *c)
+void conn_begin_look(struct conn *c, int64_t within_ms)
 {
-	begin(c, SQL_BEGIN_READ);
+	begin(c, SQL_BEGIN_READ, within_ms);
 }
 
 /* One answer, and the end of it. */

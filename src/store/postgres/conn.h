@@ -65,9 +65,10 @@ enum baton_err conn_connect(struct conn *c, bool plain);
 /* A plain one becomes one for statements by name. */
 enum baton_err conn_be_quick(struct conn *c);
 
-/* Begins a transaction; one that only reads, and all of it as at one moment. */
-void conn_begin(struct conn *c);
-void conn_begin_look(struct conn *c);
+/* Begins a transaction; one that only reads, and all of it as at one moment. `within_ms`: how long
+ * a statement of it may take; 0: as of any other. */
+void conn_begin(struct conn *c, int64_t within_ms);
+void conn_begin_look(struct conn *c, int64_t within_ms);
 
 /* Sends a statement; `args` (NULL: none) are ended. Returns the number of its answer. */
 int conn_send(struct conn *c, enum sql sql, struct args *args);

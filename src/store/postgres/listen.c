@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -12,7 +11,6 @@
 #include "store/postgres/postgres.h"
 
 #define AGAIN_MS 1000 /* after a connection was lost, or could not be made */
-#define FOREVER (-1)
 
 void listener_init(struct listener *l)
 {
@@ -31,15 +29,24 @@ static bool await(int end, int fd, short events, int timeout_ms)
 	return on[0].revents == 0;
 }
 
-/* False: there is no connection, or the thread is to end. */
-static bool connect_all(int end, PGconn *pg)
+/* False: the time is over before it can be read or written. */
+static bool is_ready(int fd, short events)
+{
+	struct pollfd on = {.fd = fd, .events = events};
+	return poll(&on, 1, 0) > 0;
+}
+
+/* False: there is no connection, the seat was taken away, or the thread is to end. */
+static bool connect_all(struct listener *l, PGconn *pg)
 {
 	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
 	while (pg && status != PGRES_POLLING_OK && status != PGRES_POLLING_FAILED) {
-		if (!await(end, PQsocket(pg), status == PGRES_POLLING_READING ? POLLIN : POLLOUT,
-		           FOREVER))
+		short events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT;
+		if (!await(l->end, PQsocket(pg), events, BOARD_BEAT_MS) ||
+		    !board_keep(&l->board, false))
 			return false;
-		status = PQconnectPoll(pg);
+		if (is_ready(PQsocket(pg), events))
+			status = PQconnectPoll(pg);
 	}
 	return pg && status == PGRES_POLLING_OK;
 }
@@ -47,12 +54,14 @@ static bool connect_all(int end, PGconn *pg)
 /* Others have rung: their ring has used up the mark. Those here were woken at the commit. */
 static void hear(struct pg_store *s, PGconn *pg)
 {
-	char self[33];
+	const struct baton_id *self = &s->base.owner.incarnation;
 	bool others = false;
-	baton_id_print(&s->base.owner.incarnation, self);
 	for (PGnotify *n = PQnotifies(pg); n; n = PQnotifies(pg)) {
-		others = others || strcmp(n->extra, self) != 0;
+		struct baton_id who = {{0}};
+		baton_id_parse(baton_str_z(n->extra), &who); /* a user has none */
+		others = others || !baton_id_equal(&who, self);
 		atomic_store(&s->listener.marked, false);
+		board_ring(&s->listener.board, &who);
 		PQfreemem(n);
 	}
 	if (others)
@@ -73,27 +82,66 @@ static bool answer(struct pg_store *s, PGconn *pg)
 	return ok;
 }
 
-/* Until the connection is lost, or the thread is to end. */
-static void listen_on(struct pg_store *s, int end, PGconn *pg)
+/* Who was slow, and has lost the seat, goes on until the other one hears. */
+static bool goes_on(struct listener *l)
 {
-	bool ok = connect_all(end, pg) && PQsendQuery(pg, "LISTEN baton") == 1;
-	while (ok && await(end, PQsocket(pg), POLLIN, FOREVER)) {
+	uint32_t left;
+	bool hears = atomic_load(&l->listens);
+	return board_keep(&l->board, hears) ||
+	       (hears && board_is_taken(&l->board, &left) && board_hearer(&l->board) == 0);
+}
+
+/* Until the connection is lost, the seat is, or the thread is to end. */
+static void listen_on(struct pg_store *s, PGconn *pg)
+{
+	struct listener *l = &s->listener;
+	bool ok = connect_all(l, pg) && PQsendQuery(pg, "LISTEN baton") == 1;
+	while (ok && await(l->end, PQsocket(pg), POLLIN, BOARD_BEAT_MS)) {
 		ok = PQconsumeInput(pg) == 1 && answer(s, pg);
 		hear(s, pg);
+		ok = ok && goes_on(l);
 	}
-	atomic_store(&s->listener.listens, false);
-	atomic_store(&s->listener.marked, false);
+	l->shy = l->board.seat != 0;
+	atomic_store(&l->listens, false);
+	atomic_store(&l->marked, false);
+	board_rise(&l->board);
+}
+
+/* What the one that listens repeats. A mark that was made while another one did, or nobody, may
+ * have been used up. */
+static void follow(struct pg_store *s)
+{
+	struct listener *l = &s->listener;
+	bool others;
+	if (board_heard(&l->board, &s->base.owner.incarnation, &others))
+		atomic_store(&l->marked, false);
+	if (others)
+		baton_store_poke(&s->base);
+	uint32_t hearer = board_hearer(&l->board);
+	if (hearer != l->hearer)
+		atomic_store(&l->marked, false);
+	l->hearer = hearer;
+	atomic_store(&l->listens, hearer != 0);
 }
 
 static void *work(void *arg)
 {
 	struct pg_store *s = arg;
-	int end = s->listener.end;
-	do {
-		PGconn *pg = conn_start(s->info);
-		listen_on(s, end, pg);
-		PQfinish(pg);
-	} while (await(end, -1, 0, AGAIN_MS));
+	struct listener *l = &s->listener;
+	uint32_t left, bell = board_bell(&l->board);
+	while (await(l->end, -1, 0, 0)) {
+		follow(s);
+		if (!l->shy && board_sit(&l->board)) {
+			PGconn *pg = conn_start(s->info);
+			listen_on(s, pg);
+			PQfinish(pg);
+		} else {
+			left = board_is_taken(&l->board, &left) ? left + 1 : AGAIN_MS;
+			board_wait(&l->board, bell, left < AGAIN_MS ? left : AGAIN_MS);
+			l->shy = false;
+		}
+		bell = board_bell(&l->board);
+	}
 	return NULL;
 }
 
@@ -104,8 +152,10 @@ static void start(struct pg_store *s)
 	struct listener *l = &s->listener;
 	sigset_t all, before;
 	int fd = eventfd(0, EFD_CLOEXEC);
-	if (fd < 0)
+	if (fd < 0 || !board_open(&l->board, s->listen_key)) {
+		close(fd);
 		return;
+	}
 	l->end = fd;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -113,6 +163,7 @@ static void start(struct pg_store *s)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (failed == 0)
 		return;
+	board_close(&l->board);
 	close(fd);
 	l->end = -1;
 }
@@ -122,10 +173,13 @@ void listener_done(struct pg_store *s)
 	struct listener *l = &s->listener;
 	if (l->end >= 0 && s->base.pid == getpid()) {
 		eventfd_write(l->end, 1);
+		board_nudge(&l->board);
 		pthread_join(l->thread, NULL);
 	}
-	if (l->end >= 0)
+	if (l->end >= 0) {
+		board_close(&l->board);
 		close(l->end);
+	}
 	pthread_mutex_destroy(&l->mu);
 }
 

@@ -107,7 +107,7 @@ static enum baton_err glance_begin(struct glance *g, struct baton_store *store)
 	enum baton_err e = conn_need(g->c);
 	if (e != BATON_OK)
 		return e;
-	conn_begin_look(g->c);
+	conn_begin_look(g->c, atomic_load(&g->s->beat_ms));
 	g->start = conn_send(g->c, SQL_START, NULL);
 	return BATON_OK;
 }
@@ -385,7 +385,7 @@ static enum baton_err one_number(struct pg_store *s, enum sql sql, struct args *
 		pthread_mutex_unlock(&s->read_mu);
 		return e;
 	}
-	conn_begin(c);
+	conn_begin(c, atomic_load(&s->beat_ms));
 	int answer = conn_send(c, sql, a);
 	e = conn_commit(c);
 	if (e == BATON_OK) {
@@ -448,6 +448,30 @@ enum baton_err pg_runner_report(struct baton_store *store, uint64_t number,
 	return glance_end(&g, e == BATON_OK && !found ? BATON_NOT_FOUND : e);
 }
 
+enum baton_err pg_runner_cancels(struct baton_store *store, uint64_t number,
+                                 struct baton_claim_id *ids, size_t max, size_t *ret_count)
+{
+	struct glance g;
+	struct args a;
+	enum baton_err e = glance_begin(&g, store);
+	if (e != BATON_OK)
+		return glance_end(&g, e);
+	args_init(&a, store->alloc, 2);
+	arg_int(&a, 0, (int64_t)number);
+	arg_int(&a, 1, (int64_t)max);
+	int answer = conn_send(g.c, SQL_RUNNER_CANCELS, &a);
+	e = conn_round(g.c);
+	if (e == BATON_OK) {
+		const PGresult *r = conn_answer(g.c, answer);
+		*ret_count = (size_t)PQntuples(r);
+		for (int i = 0; i < PQntuples(r); i++)
+			claim_name_print(&(struct claim_name){(uint64_t)cell_int(r, i, 0),
+			                                      (uint64_t)cell_int(r, i, 1)},
+			                 ids[i].text);
+	}
+	return glance_end(&g, e);
+}
+
 enum baton_err pg_runner_mark(struct baton_store *store, const struct runner_mark *mark)
 {
 	if (mark->report.ptr)
@@ -496,6 +520,10 @@ enum baton_err pg_check(struct baton_store *store, void (*report)(void *arg, con
 	uint64_t faults = 0;
 	enum baton_err e = glance_begin(&g, store);
 	if (e == BATON_OK) {
+		struct args a; /* however much there is */
+		args_init(&a, store->alloc, 1);
+		arg_text(&a, 0, BATON_STR("0"));
+		conn_send(g.c, SQL_WITHIN, &a);
 		int list = conn_send(g.c, SQL_CHECK, NULL);
 		e = conn_round(g.c);
 		for (int i = 0; e == BATON_OK && i < PQntuples(conn_answer(g.c, list)); i++) {

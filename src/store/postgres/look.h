@@ -23,6 +23,8 @@ enum baton_err pg_next_due(struct baton_store *store, struct baton_str queue,
 enum baton_err pg_schedule_list(struct baton_store *store, struct baton_str after,
                                 struct baton_str name, size_t max, struct schedules_parcel *page);
 enum baton_err pg_runner_mark(struct baton_store *store, const struct runner_mark *mark);
+enum baton_err pg_runner_cancels(struct baton_store *store, uint64_t number,
+                                 struct baton_claim_id *ids, size_t max, size_t *ret_count);
 enum baton_err pg_runner_report(struct baton_store *store, uint64_t number,
                                 struct runner_report *ret);
 enum baton_err pg_runner_next(struct baton_store *store, uint64_t after,

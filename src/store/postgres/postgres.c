@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/digest.h"
 #include "base/fail.h"
 #include "base/mem.h"
 #include "store/postgres/address.h"
@@ -18,8 +19,9 @@
 #define PAGES 64
 #define TIDY_EVERY 64
 #define TIDY_MAX 100
-#define CALLS_MAX 64 /* in one transaction */
-#define DRAWING 1000 /* transactions for which others are expected to draw numbers too */
+#define CALLS_MAX 64     /* in one transaction */
+#define DRAWING 1000     /* transactions for which others are expected to draw numbers too */
+#define KEEP_MIN_MS 3000 /* that a renewal may take, however short the ttl is */
 #define NUMBERS "BT001"
 #define ADMITTED "BT004"
 
@@ -223,6 +225,20 @@ static enum baton_err finish(struct deal *t)
 	return e;
 }
 
+/* What is renewed has to be renewed again in time if it hangs: a statement gets a third of the
+ * shortest ttl. */
+static int64_t within_ms(const struct deal *t)
+{
+	int64_t least = 0;
+	for (struct call *call = t->calls; call; call = call_next(call)) {
+		int64_t third = call->ttl.ns / 3000000;
+		third = third < KEEP_MIN_MS ? KEEP_MIN_MS : third;
+		if (call->ttl.ns > 0 && (least == 0 || third < least))
+			least = third;
+	}
+	return least;
+}
+
 /* A plan that was made when a table was empty is a bad one once it is not: so plans are made anew
  * every second. */
 static void plan_anew(struct deal *t)
@@ -239,7 +255,7 @@ static enum baton_err attempt(struct deal *t)
 	enum baton_err e = conn_need(t->c);
 	if (e != BATON_OK)
 		return e;
-	conn_begin(t->c);
+	conn_begin(t->c, within_ms(t));
 	plan_anew(t);
 	load_lock(t->c, &t->first, &t->second);
 	e = first_part(t);
@@ -258,7 +274,7 @@ static enum baton_err resolve(struct deal *t, enum baton_err e)
 	snprintf(why, sizeof why, "%s", baton_err_detail());
 	if (conn_need(t->c) != BATON_OK)
 		return fail(e, "%s", why);
-	conn_begin(t->c);
+	conn_begin(t->c, within_ms(t));
 	load_lock(t->c, &t->first, &t->second); /* waits for the end of the other one */
 	args_init(&a, t->c->alloc, 1);
 	arg_int(&a, 0, t->xid);
@@ -418,7 +434,7 @@ static enum baton_err look(struct pg_store *s, const struct wants *w,
 	enum baton_err e = conn_need(c);
 	if (e != BATON_OK)
 		return e;
-	conn_begin_look(c);
+	conn_begin_look(c, atomic_load(&s->beat_ms));
 	load_send(s, c, w, true, &l);
 	e = conn_round(c);
 	if (e == BATON_OK) {
@@ -516,6 +532,22 @@ static enum baton_err show_where(struct pg_store *s)
 	return BATON_OK;
 }
 
+/* Stores that were made from one copy have the same name, but not the same place. */
+static enum baton_err read_key(struct pg_store *s)
+{
+	uint8_t digest[DIGEST_SIZE];
+	char text[128];
+	enum baton_err e = conn_ask(&s->read,
+	                            "SELECT encode(name, 'hex') || split_part(place, '/', 1) FROM "
+	                            "baton.state",
+	                            text, sizeof text);
+	if (e != BATON_OK)
+		return e;
+	digest_bytes(text, strlen(text), digest);
+	memcpy(&s->listen_key, digest, sizeof s->listen_key);
+	return BATON_OK;
+}
+
 /* Makes the tables if they are not there, and reads what never changes, on the connection that
  * looks are for later. */
 static enum baton_err prepare(struct pg_store *s, bool existing)
@@ -542,6 +574,8 @@ static enum baton_err prepare(struct pg_store *s, bool existing)
 		e = conn_ask(c, "SELECT encode(name, 'hex') FROM baton.state", text, sizeof text);
 	if (e == BATON_OK)
 		e = baton_id_parse(baton_str_z(text), &s->base.name);
+	if (e == BATON_OK)
+		e = read_key(s);
 	if (e == BATON_OK)
 		e = conn_be_quick(c);
 	c->arrived = pg_schema_arrive;

@@ -5,6 +5,7 @@
 #include "store/group.h"
 #include "store/postgres/desk.h"
 #include "store/postgres/listen.h"
+#include "store/postgres/tended.h"
 #include "store/store.h"
 
 /* Where transactions of one kind are done: a connection, and who is next. */
@@ -30,8 +31,12 @@ struct pg_store {
 	pthread_mutex_t read_mu;
 	struct conn read; /* [read_mu] */
 	struct listener listener;
-	uint32_t commits;         /* [by the group of adds] */
+	uint64_t listen_key; /* [const] what the processes of a host know this database by */
+	uint32_t commits;    /* [by the group of adds] */
+	struct tended tended[TENDED_QUEUES]; /* [by the group of takes] */
 	_Atomic uint32_t drawing; /* [atomic] so many transactions draw their numbers first */
+	_Atomic int64_t beat_ms;  /* [atomic] how long a beat, and a look, may take; 0: nobody
+	                             is registered */
 };
 
 /* A call: what it needs, and how it is done on a desk. */
@@ -40,7 +45,8 @@ struct call {
 	void (*want)(struct wants *w, const void *args);
 	enum baton_err (*run)(struct baton_store *desk, void *args);
 	void *args;
-	bool alone; /* in a transaction of its own */
+	bool alone;                /* in a transaction of its own */
+	struct baton_duration ttl; /* of what it is about; 0: none */
 
 	/* NULL, or a second part: what it needs, and how it is done after the first was written. */
 	void (*want_more)(struct wants *w, const void *args);
@@ -61,7 +67,9 @@ struct loading {
 	int start, queues, sources, around, claims, answers, leases, runners, schedules, numbers;
 	int heads, head_claims, heads_last, line, line_claims;
 	int bound_queues, bound_batches, bound_claims, bound_leases, held_off;
-	int chunks, members, member_claims, bulks, waiting;
+	int chunks, members, member_claims, bulks, waiting, tend;
+	int64_t since_ms;          /* of that */
+	const struct strs *tended; /* the queues of it */
 };
 
 /* Sends what is wanted, and puts the answers on a desk that is opened for that; `payload`: of the

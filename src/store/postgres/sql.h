@@ -111,6 +111,7 @@
 	          "set_config('enable_seqscan', 'off', true), "                                    \
 	          "set_config('enable_hashjoin', 'off', true), "                                   \
 	          "set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)")   \
+	X(WITHIN, "SELECT set_config('statement_timeout', $1::text, true)")                        \
 	X(DISCARD, "DISCARD PLANS")                                                                \
 	X(BEGIN_READ, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")                           \
 	X(COMMIT, "COMMIT")                                                                        \
@@ -213,15 +214,17 @@
 	        "ON c.head = n.head AND c.fence = n.fence JOIN baton.queue q ON q.id = c.queue "   \
 	        "WHERE q.hold_on_retry = 2 AND baton.is_key(c.lane)))")                            \
 	X(DRAW_EXPECTED, "SELECT baton.draw($1::bigint, $2::bigint)")                              \
-	X(TEND, "SELECT baton.tend(q.id, t.now) FROM (SELECT coalesce($2::bigint, "                \
+	X(TEND, "SELECT CASE WHEN NOT q.paused THEN baton.tend(q.id, t.now) END "                  \
+	        "FROM (SELECT coalesce($2::bigint, "                                               \
 	        "(extract(epoch FROM clock_timestamp()) * 1000)::bigint) AS now OFFSET 0) t, "     \
-	        "baton.queue q WHERE q.name = ANY($1::text[]) AND NOT q.paused AND ("              \
+	        "baton.queue q WHERE q.name = ANY($1::text[]) AND (q.paused OR "                   \
 	        "EXISTS (SELECT 1 FROM baton.chunk c WHERE c.queue = q.id "                        \
+	        "AND c.expires_at >= $3::bigint "                                                  \
 	        "AND c.expires_at <= t.now AND c.expires_at < 9223372036854775807) OR "            \
 	        "EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = q.id AND b.state IN (2, 3) "  \
-	        "AND b.due <= t.now) OR "                                                          \
+	        "AND b.due >= $3::bigint AND b.due <= t.now) OR "                                  \
 	        "EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = q.id AND NOT c.offered "      \
-	        "AND c.expires_at <= t.now) OR "                                                   \
+	        "AND c.expires_at >= $3::bigint AND c.expires_at <= t.now) OR "                    \
 	        "EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = q.id AND c.offered "          \
 	        "AND c.expires_at > t.now))")                                                      \
 	X(QUEUES, "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES " WHERE q.id IN ("                  \
@@ -550,6 +553,10 @@
 	                  "WHERE b.seq IN (SELECT unnest(c.seqs) FROM baton.runner r "             \
 	                  "JOIN baton.claim c ON c.owner = r.owner "                               \
 	                  "AND c.expires_at = 9223372036854775807 WHERE r.number = $1::bigint)")   \
+	X(RUNNER_CANCELS, "SELECT c.head, c.fence FROM baton.runner r JOIN baton.claim c "         \
+	                  "ON c.owner = r.owner AND c.expires_at = 9223372036854775807 "           \
+	                  "WHERE r.number = $1::bigint AND EXISTS (SELECT 1 FROM baton.batch b "   \
+	                  "WHERE b.seq = ANY(c.seqs) AND b.cancel) LIMIT $2::bigint")              \
 	X(RUNNER_QUEUES, "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES " WHERE q.id IN ("           \
 	                 "SELECT c.queue FROM baton.runner r JOIN baton.claim c "                  \
 	                 "ON c.owner = r.owner AND c.expires_at = 9223372036854775807 "            \

@@ -48,8 +48,22 @@ static const struct rule rules[] = {
          " AND seq NOT IN (SELECT seq FROM done) AND NOT (substr(lane, 1, 1) = char(1)"
          " AND (seq IN (SELECT head FROM claim WHERE batches IS NULL) OR EXISTS (SELECT 1"
          " FROM lane l JOIN claim c ON c.lane = l.id WHERE l.queue = batch.queue"
-         " AND l.name = batch.lane AND c.batches IS NOT NULL)))",
+         " AND l.name = batch.lane AND c.batches IS NOT NULL)))"
+         " AND seq NOT IN (SELECT seq FROM lone)",
          "batches of lanes are in no state"},
+	{"SELECT count(*) FROM lone WHERE seq NOT IN (SELECT seq FROM head WHERE lane IS NULL)"
+         " AND NOT EXISTS (SELECT 1 FROM claim WHERE claim.head = lone.seq AND claim.lone = hash"
+         " AND claim.lane IS NULL)",
+         "keys are had by one job that is neither ready nor claimed"},
+	{"SELECT count(*) FROM lone JOIN batch ON batch.seq = lone.seq JOIN lane"
+         " ON lane.queue = batch.queue AND lane.name = batch.lane",
+         "keys are had by one job, and have a line"},
+	{"SELECT count(*) FROM claim WHERE lone IS NOT NULL AND NOT EXISTS"
+         " (SELECT 1 FROM lone WHERE lone.hash = claim.lone AND lone.seq = claim.head)",
+         "claims have a key that is another job's"},
+	{"SELECT count(*) FROM head JOIN batch ON batch.seq = head.seq WHERE head.lane IS NULL"
+         " AND batch.lane IS NOT NULL AND head.seq NOT IN (SELECT seq FROM lone)",
+         "heads are not in the line that they should be in"},
 	{"SELECT count(*) FROM kept WHERE lane NOT IN (SELECT id FROM lane)"
          " OR seq NOT IN (SELECT seq FROM later WHERE retry = 2)",
          "keys are kept by what does not wait"},

@@ -46,6 +46,7 @@ static enum baton_err row_read(const struct query *q, struct arena *a, struct cl
 		.tried = column_int(q, 8) != 0,
 		.granter = (uint64_t)column_int(q, 9),
 		.lane = column_int(q, 10),
+		.lone = column_int(q, 12),
 	};
 	column_id(q, 2, &c->token);
 	return seqs_read(q, a, c);
@@ -157,6 +158,43 @@ enum baton_err claims_first(struct db *db, struct arena *a, int64_t lane, bool l
 	return e == BATON_OK ? bad : e;
 }
 
+enum baton_err claim_wants_cancel(struct db *db, const struct claim_row *c, bool *ret)
+{
+	enum baton_err e = BATON_OK;
+	*ret = false;
+	for (size_t i = 0; i < c->count && c->tried && e == BATON_OK && !*ret; i++) {
+		struct trouble t;
+		e = trouble_load(db, c->seqs[i], &t);
+		*ret = e == BATON_OK && t.cancel;
+	}
+	return e;
+}
+
+enum baton_err claims_to_cancel(struct db *db, uint64_t runner, struct baton_claim_id *ids,
+                                size_t max, size_t *ret_count)
+{
+	struct arena a;
+	enum baton_err bad = BATON_OK;
+	size_t count = 0;
+	arena_init(&a, baton_alloc_libc());
+	struct query q = query_begin(db, SQL_CLAIM_CANCELS);
+	query_int(&q, (int64_t)runner);
+	while (bad == BATON_OK && count < max && query_row(&q)) {
+		struct claim_row c;
+		bool cancel = false;
+		bad = row_read(&q, &a, &c);
+		if (bad == BATON_OK)
+			bad = claim_wants_cancel(db, &c, &cancel);
+		if (bad == BATON_OK && cancel)
+			claim_name_print(&(struct claim_name){(uint64_t)c.head, c.fence},
+			                 ids[count++].text);
+	}
+	enum baton_err e = query_end(&q);
+	arena_done(&a);
+	*ret_count = count;
+	return e == BATON_OK ? bad : e;
+}
+
 /* The one of a query's claims that has the batch. */
 static enum baton_err pick(struct query *q, struct arena *a, int64_t seq, struct claim_row *ret,
                            bool *ret_found)
@@ -248,6 +286,10 @@ enum baton_err claim_add(struct sqlite_store *s, const struct claim_row *c)
 	else
 		query_null(&q);
 	enum baton_err e = bind_seqs(s, &q, c);
+	if (c->lone != 0)
+		query_int(&q, c->lone);
+	else
+		query_null(&q);
 	enum baton_err run = query_run(&q);
 	e = e == BATON_OK ? run : e;
 	if (e == BATON_OK && c->lane > 0)
@@ -260,6 +302,8 @@ enum baton_err claim_drop(struct sqlite_store *s, const struct claim_row *c)
 	enum baton_err e = RUN(&s->db, SQL_CLAIM_DROP, c->head, (int64_t)c->fence);
 	if (e == BATON_OK && c->lane > 0 && !c->offered)
 		e = RUN(&s->db, SQL_LANE_COUNT, -1, c->lane);
+	if (e == BATON_OK && c->lone != 0)
+		e = RUN(&s->db, SQL_LONE_DROP, c->lone);
 	return e == BATON_OK ? owner_count(s, c->owner, -1) : e;
 }
 

@@ -17,6 +17,7 @@ struct claim_row {
 	bool tried;       /* some of its batches have had trouble before */
 	uint64_t granter; /* the fence that it was granted under */
 	int64_t lane;     /* 0: none */
+	int64_t lone;     /* the hash of its key, which nobody else wants; 0: none */
 	int64_t *seqs;    /* its batches, in order; the scratch's */
 	size_t count;
 };
@@ -55,6 +56,13 @@ enum baton_err claim_drop(struct sqlite_store *s, const struct claim_row *c);
 /* The first batch of the lane that is claimed; 0: none is. `live`: by one that is not offered. */
 enum baton_err claims_first(struct db *db, struct arena *a, int64_t lane, bool live,
                             int64_t *ret_seq);
+
+/* Those of the runner of which something is to be cancelled, at most `max`. */
+enum baton_err claims_to_cancel(struct db *db, uint64_t runner, struct baton_claim_id *ids,
+                                size_t max, size_t *ret_count);
+
+/* Whether some of it is to be cancelled. */
+enum baton_err claim_wants_cancel(struct db *db, const struct claim_row *c, bool *ret);
 
 bool claim_row_has(const struct claim_row *c, int64_t seq);
 

@@ -303,6 +303,11 @@ enum baton_err query_run(struct query *q)
 	return query_end(q);
 }
 
+int db_changes(const struct db *db)
+{
+	return sqlite3_changes(db->handle);
+}
+
 void db_rollback(struct db *db)
 {
 	if (sqlite3_get_autocommit(db->handle))

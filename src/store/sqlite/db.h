@@ -89,4 +89,7 @@ enum baton_err query_end(struct query *q);
 /* Runs a statement that returns no rows to its end. */
 enum baton_err query_run(struct query *q);
 
+/* How many rows the last statement that ran has changed. */
+int db_changes(const struct db *db);
+
 #endif

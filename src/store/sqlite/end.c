@@ -8,6 +8,7 @@
 #include "store/sqlite/claims.h"
 #include "store/sqlite/fate.h"
 #include "store/sqlite/lanes.h"
+#include "store/sqlite/lone.h"
 #include "store/sqlite/puts.h"
 
 /* The claim that the proof is about. *ret_found false: there is none any more, or never was. */
@@ -38,18 +39,6 @@ static enum baton_err take_back_offer(struct sqlite_store *s, struct queue_row *
 	return e == BATON_OK ? head_drop(s, q, b.shard, batch_row_rank(&b), b.seq) : e;
 }
 
-static enum baton_err wants_cancel(struct sqlite_store *s, const struct claim_row *c, bool *ret)
-{
-	enum baton_err e = BATON_OK;
-	*ret = false;
-	for (size_t i = 0; i < c->count && c->tried && e == BATON_OK && !*ret; i++) {
-		struct trouble t;
-		e = trouble_load(&s->db, c->seqs[i], &t);
-		*ret = e == BATON_OK && t.cancel;
-	}
-	return e;
-}
-
 struct renew_args {
 	const struct baton_work_proof *proofs;
 	size_t count;
@@ -76,7 +65,7 @@ static enum baton_err renew_one(struct sqlite_store *s, const struct baton_work_
 	if (e == BATON_OK)
 		e = take_back_offer(s, q, &c);
 	if (e == BATON_OK)
-		e = wants_cancel(s, &c, &answer->cancel);
+		e = claim_wants_cancel(&s->db, &c, &answer->cancel);
 	answer->err = BATON_OK;
 	answer->expires_at = until;
 	return e;
@@ -309,7 +298,10 @@ static enum baton_err end_one(struct sqlite_store *s, const struct baton_work_en
 	if (e != BATON_OK || !known)
 		return e;
 	answer->err = BATON_OK;
-	e = end_claim(s, &c, end, &parts, answer);
+	if (end->how != BATON_COMPLETE)
+		e = lone_melt_claim(s, &c);
+	if (e == BATON_OK)
+		e = end_claim(s, &c, end, &parts, answer);
 	return e == BATON_OK ? put_all(s, end->emits, end->emit_count, NULL) : e;
 }
 

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/fail.h"
 #include "store/sqlite/lanes.h"
+#include "store/sqlite/lone.h"
 
 #define TEND_MAX 1000
 
@@ -169,7 +170,9 @@ static enum baton_err single_back(struct sqlite_store *s, struct queue_row *q, i
 enum baton_err claim_return(struct sqlite_store *s, struct queue_row *q, struct claim_row *c,
                             struct baton_str why)
 {
-	enum baton_err e = claim_recover(s, q, c, why);
+	enum baton_err e = lone_melt_claim(s, c);
+	if (e == BATON_OK)
+		e = claim_recover(s, q, c, why);
 	if (e != BATON_OK)
 		return e;
 	return c->lane > 0 ? lane_settle(s, q, c->lane) : single_back(s, q, c->seqs[0]);
@@ -258,6 +261,8 @@ static enum baton_err offer_one(struct sqlite_store *s, struct queue_row *q,
 	struct batch_row b;
 	bool found;
 	enum baton_err e = claim_load(s, name, &c, &found);
+	if (e == BATON_OK && found)
+		e = lone_melt_claim(s, &c);
 	if (e == BATON_OK)
 		e = RUN(&s->db, SQL_CLAIM_OFFER, (int64_t)name->head, (int64_t)name->fence);
 	if (e != BATON_OK || !found)

@@ -9,6 +9,7 @@
 #include "queue/batch.h"
 #include "store/refuse.h"
 #include "store/sqlite/lanes.h"
+#include "store/sqlite/lone.h"
 
 #define SCAN_MAX BATON_JOIN_MAX /* of a line, for exact ids */
 #define PAGE 32
@@ -89,9 +90,10 @@ static enum baton_err batch_give(struct sqlite_store *s, struct arena *a, int64_
 }
 
 static enum baton_err claim_write(struct sqlite_store *s, struct grant *g, const struct pick *p,
-                                  int64_t lane, struct baton_work_claim *out)
+                                  int64_t lane, int64_t lone, struct baton_work_claim *out)
 {
 	struct claim_row c = {
+		.lone = lone,
 		.head = p->seqs[0],
 		.fence = out->fence.v,
 		.owner = g->owner,
@@ -160,8 +162,10 @@ enum baton_err grant_give(struct sqlite_store *s, struct grant *g, const struct 
 	    !arena_copy(a, line_lane(batch_row_line(&common.row)), &out->lane) ||
 	    !arena_copy(a, line_key(batch_row_line(&common.row)), &out->key))
 		return no_memory();
-	e = claim_write(s, g, p, lane, out);
-	for (size_t i = 0; i < p->count && e == BATON_OK && out->key.len > 0; i++)
+	bool keyed = out->key.len > 0;
+	int64_t lone = keyed && lane == 0 ? lone_hash(g->q->id, batch_row_line(&common.row)) : 0;
+	e = claim_write(s, g, p, lane, lone, out);
+	for (size_t i = 0; i < p->count && e == BATON_OK && keyed && lane > 0; i++)
 		e = RUN(&s->db, SQL_LINE_DROP, lane, p->seqs[i]);
 	if (e == BATON_OK)
 		g->count++;

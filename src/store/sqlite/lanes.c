@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/fail.h"
 #include "queue/policy.h"
+#include "store/sqlite/lone.h"
 
 enum baton_err head_add(struct sqlite_store *s, const struct queue_row *q,
                         const struct batch_row *b, int64_t lane, bool tried)
@@ -97,7 +98,7 @@ enum baton_err lane_find(struct sqlite_store *s, int64_t queue, struct baton_str
 	return query_end(&q);
 }
 
-static enum baton_err lane_make(struct sqlite_store *s, const struct batch_row *b, int64_t *ret)
+enum baton_err lane_make(struct sqlite_store *s, const struct batch_row *b, int64_t *ret)
 {
 	struct query q = query_begin(&s->db, SQL_LANE_ADD);
 	query_int(&q, s->books.lane + 1);
@@ -299,7 +300,48 @@ enum baton_err key_waits(struct sqlite_store *s, const struct queue_row *q, stru
 	int64_t lane;
 	enum baton_err e = lane_find(s, q->id, line, &lane);
 	*ret = 0;
-	return e == BATON_OK && lane > 0 ? FIND(&s->db, SQL_LINE_COUNT, ret, lane, most) : e;
+	if (e != BATON_OK || lane > 0)
+		return e == BATON_OK ? FIND(&s->db, SQL_LINE_COUNT, ret, lane, most) : e;
+	struct claim_row c;
+	int64_t seq;
+	bool claimed = true;
+	e = lone_find(s, q->id, line, &seq);
+	if (e == BATON_OK && seq > 0)
+		e = claim_of_single(s, seq, &c, &claimed);
+	*ret = !claimed;
+	return e;
+}
+
+/* Puts a batch into its lane's line; `made`: that is new. */
+static enum baton_err line_enter(struct sqlite_store *s, struct queue_row *q,
+                                 const struct batch_row *b, int64_t lane, bool tried, bool made)
+{
+	enum baton_err e = RUN(&s->db, SQL_LINE_ADD, lane, b->seq, tried);
+	if (e != BATON_OK)
+		return e;
+	/* What is put last changes nothing about who is first, if those before it are there. */
+	bool keyed = line_is_keyed(batch_row_line(b));
+	if (!made && !keyed && b->seq == s->books.seq)
+		return BATON_OK;
+	return lane_settle(s, q, lane);
+}
+
+static enum baton_err key_enter(struct sqlite_store *s, struct queue_row *q,
+                                const struct batch_row *b, bool tried, bool *ret_stays)
+{
+	int64_t lane = 0;
+	bool alone;
+	enum baton_err e = lone_enter(s, q, b, tried, &alone);
+	if (e == BATON_OK && !alone)
+		e = lane_find(s, q->id, batch_row_line(b), &lane);
+	if (e != BATON_OK || alone)
+		return e;
+	bool made = lane == 0;
+	if (made)
+		e = lane_make(s, b, &lane);
+	else if (q->policy.on_conflict != BATON_CONFLICT_WAIT)
+		e = rival_enter(s, q, b, lane, ret_stays);
+	return e == BATON_OK && *ret_stays ? line_enter(s, q, b, lane, tried, made) : e;
 }
 
 enum baton_err lane_enter(struct sqlite_store *s, struct queue_row *q, const struct batch_row *b,
@@ -311,24 +353,13 @@ enum baton_err lane_enter(struct sqlite_store *s, struct queue_row *q, const str
 		*ret_stays = true;
 	if (b->lane_len == 0)
 		return head_add(s, q, b, 0, tried);
+	if (line_is_keyed(batch_row_line(b)))
+		return key_enter(s, q, b, tried, ret_stays ? ret_stays : &stays);
 	enum baton_err e = lane_find(s, q->id, batch_row_line(b), &lane);
 	bool made = e == BATON_OK && lane == 0;
 	if (made)
 		e = lane_make(s, b, &lane);
-	else if (e == BATON_OK && q->policy.on_conflict != BATON_CONFLICT_WAIT &&
-	         line_is_keyed(batch_row_line(b)))
-		e = rival_enter(s, q, b, lane, &stays);
-	if (ret_stays)
-		*ret_stays = stays;
-	if (e == BATON_OK && stays)
-		e = RUN(&s->db, SQL_LINE_ADD, lane, b->seq, tried);
-	if (e != BATON_OK || !stays)
-		return e;
-	/* What is put last changes nothing about who is first, if those before it are there. */
-	bool keyed = line_is_keyed(batch_row_line(b));
-	if (!made && !keyed && b->seq == s->books.seq)
-		return BATON_OK;
-	return lane_settle(s, q, lane);
+	return e == BATON_OK ? line_enter(s, q, b, lane, tried, made) : e;
 }
 
 enum baton_err lane_leave(struct sqlite_store *s, struct queue_row *q, const struct batch_row *b)

@@ -10,6 +10,9 @@
 enum baton_err lane_find(struct sqlite_store *s, int64_t queue, struct baton_str name,
                          int64_t *ret);
 
+/* Makes a lane for the batch, which is not put into it. */
+enum baton_err lane_make(struct sqlite_store *s, const struct batch_row *b, int64_t *ret);
+
 /* Puts a batch that is ready where it can be claimed: in the line of its lane, at the place that
  * its number gives it, or at the head of its own. `tried`: it has had trouble before. Of a key it
  * is a newcomer: it may end, and *ret_stays (may be NULL) is false, or another one ends for it. */

@@ -3,6 +3,7 @@
 #include "store/sqlite/claims.h"
 #include "store/sqlite/fate.h"
 #include "store/sqlite/lanes.h"
+#include "store/sqlite/lone.h"
 
 /* A batch that somebody names. */
 struct named {
@@ -26,6 +27,8 @@ static enum baton_err named_load(struct sqlite_store *s, const struct baton_batc
 	e = batch_need(&s->db, seq, &ret->b);
 	if (e == BATON_OK)
 		e = books_queue_by_id(&s->books, &s->db, ret->b.queue, &ret->q);
+	if (e == BATON_OK)
+		e = lone_melt(s, ret->q, &ret->b);
 	if (e == BATON_OK)
 		e = batch_state(&s->db, &ret->b, s->now, &ret->state, &ret->due);
 	return e;

@@ -316,6 +316,18 @@ enum baton_err sqlite_runner_mark(struct baton_store *store, const struct runner
 	return sqlite_write_proof((struct sqlite_store *)store, mark_run, &copy);
 }
 
+enum baton_err sqlite_runner_cancels(struct baton_store *store, uint64_t number,
+                                     struct baton_claim_id *ids, size_t max, size_t *ret_count)
+{
+	struct sqlite_store *s = (struct sqlite_store *)store;
+	enum baton_err e = sqlite_read_begin(s);
+	if (e != BATON_OK)
+		return e;
+	e = claims_to_cancel(&s->read, number, ids, max, ret_count);
+	sqlite_read_end(s);
+	return e;
+}
+
 enum baton_err sqlite_runner_report(struct baton_store *store, uint64_t number,
                                     struct runner_report *ret)
 {

@@ -11,7 +11,7 @@
 #define SQL_BATCH_COLUMNS "seq, queue, flags, put_at, due, born, lane, grp, retry, payload"
 #define SQL_CLAIM_COLUMNS                                                                     \
 	"head, fence, token, owner, queue, claimed_at, expires_at, offered, tried, granter, " \
-	"lane, batches"
+	"lane, batches, lone"
 
 #define SQL_SCHEDULE_COLUMNS "name, cron, zone, missed, queue, lane, priority, payload, last, next"
 
@@ -132,7 +132,12 @@
 	X(OWNER_OLD, "SELECT id FROM owner WHERE claims = 0 AND seen_at < ? LIMIT ?")              \
 	X(OWNER_DROP, "DELETE FROM owner WHERE id = ?")                                            \
 	X(CLAIM_ADD, "INSERT INTO claim(" SQL_CLAIM_COLUMNS ") "                                   \
-	             "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                 \
+	             "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                              \
+	X(CLAIM_MELT, "UPDATE claim SET lane = ?, lone = NULL WHERE head = ? AND fence = ?")       \
+	X(LONE_ADD, "INSERT OR IGNORE INTO lone(hash, seq) SELECT ?1, ?2 WHERE NOT EXISTS ("       \
+	            "SELECT 1 FROM lane WHERE queue = ?3 AND name = ?4)")                          \
+	X(LONE_FIND, "SELECT seq FROM lone WHERE hash = ?")                                        \
+	X(LONE_DROP, "DELETE FROM lone WHERE hash = ?")                                            \
 	X(CLAIM_READ, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE head = ? AND fence = ?")      \
 	X(CLAIM_OF_SINGLE, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE head = ?")               \
 	X(CLAIM_OF_LANE, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE lane = ? ORDER BY head")   \
@@ -149,6 +154,12 @@
 	                 "AND expires_at <= ? ORDER BY expires_at, head LIMIT ?")                  \
 	X(CLAIM_BOUND, "SELECT head, fence FROM claim WHERE owner = ? "                            \
 	               "AND expires_at = 9223372036854775807")                                     \
+	X(CLAIM_CANCELS, "SELECT claim.head, claim.fence, claim.token, claim.owner, claim.queue, " \
+	                 "claim.claimed_at, claim.expires_at, claim.offered, claim.tried, "        \
+	                 "claim.granter, claim.lane, claim.batches, claim.lone FROM runner "       \
+	                 "JOIN owner ON owner.text = runner.owner JOIN claim "                     \
+	                 "ON claim.owner = owner.id AND expires_at = 9223372036854775807 "         \
+	                 "WHERE runner.number = ? AND claim.tried = 1")                            \
 	X(CLAIM_FIRST, "SELECT min(expires_at) FROM claim WHERE offered = 0 AND queue = ?")        \
 	X(SOURCE_READ, "SELECT id, content, until FROM source WHERE hash = ?")                     \
 	X(SOURCE_WRITE, "INSERT OR REPLACE INTO source(hash, id, content, until, look) "           \

@@ -338,6 +338,7 @@ static const struct store_ops ops = {
 	.runner_settle = sqlite_runner_settle,
 	.runner_next = sqlite_runner_next,
 	.runner_mark = sqlite_runner_mark,
+	.runner_cancels = sqlite_runner_cancels,
 	.runner_report = sqlite_runner_report,
 	.shard_change = sqlite_shard_change,
 	.shard_list = sqlite_shard_list,

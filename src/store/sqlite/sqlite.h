@@ -130,6 +130,8 @@ enum baton_err sqlite_runner_settle(struct baton_store *store, uint64_t number,
 enum baton_err sqlite_runner_next(struct baton_store *store, uint64_t after,
                                   struct runner_row *ret_row);
 enum baton_err sqlite_runner_mark(struct baton_store *store, const struct runner_mark *mark);
+enum baton_err sqlite_runner_cancels(struct baton_store *store, uint64_t number,
+                                     struct baton_claim_id *ids, size_t max, size_t *ret_count);
 enum baton_err sqlite_runner_report(struct baton_store *store, uint64_t number,
                                     struct runner_report *ret);
 enum baton_err sqlite_shard_change(struct baton_store *store, const struct shard_change *change);

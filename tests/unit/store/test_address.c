@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "store/postgres/address.h"
+#include "store/postgres/conn.h"
 #include "support/harness.h"
 
 static const struct {
@@ -67,10 +68,33 @@ static void what_is_neither_yes_nor_no_is_refused(void **state)
 	}
 }
 
+static void assert_option(const char *info, const char *name, const char *expected)
+{
+	PGconn *pg = conn_start(info);
+	PQconninfoOption *options = PQconninfo(pg);
+	const char *found = NULL;
+	for (const PQconninfoOption *o = options; o->keyword; o++)
+		found = strcmp(o->keyword, name) == 0 ? o->val : found;
+	assert_string_equal(found, expected);
+	PQconninfoFree(options);
+	PQfinish(pg);
+}
+
+static void what_an_address_says_of_a_connection_is_heard(void **state)
+{
+	(void)state;
+	assert_option("host=/nonexistent", "tcp_user_timeout", "3000");
+	assert_option("host=/nonexistent tcp_user_timeout=7", "tcp_user_timeout", "7");
+	assert_option("postgresql:///x?connect_timeout=8", "connect_timeout", "8");
+	assert_option("postgresql:///x", "connect_timeout", "10");
+	assert_option("client_encoding=LATIN1", "client_encoding", "UTF8");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_batons_is_taken_out_and_the_rest_is_left),
+		cmocka_unit_test(what_an_address_says_of_a_connection_is_heard),
 		cmocka_unit_test(what_is_neither_yes_nor_no_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

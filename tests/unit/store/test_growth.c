@@ -107,7 +107,8 @@ static void assert_flat(long long first, long long last)
 	if (last * 100 > first * MORE_PERCENT)
 		fail_msg("%d lives took %lld pages at first, and now %lld", ROUNDS * EACH, first,
 		         last);
-	print_message("%d lives: %lld pages at first, and now %lld\n", ROUNDS * EACH, first, last);
+	print_message("# %d lives: %lld pages at first, and now %lld\n", ROUNDS * EACH, first,
+	              last);
 }
 
 /* In a long run ten million wait at last, and a hundred thousand have lived. */

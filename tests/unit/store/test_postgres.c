@@ -10,6 +10,7 @@
 
 #include <baton/lease.h>
 #include <baton/queue.h>
+#include <baton/shard.h>
 #include <baton/store.h>
 #include <baton/work.h>
 
@@ -604,6 +605,85 @@ static void a_statement_that_takes_too_long_is_given_up(void **state)
 	baton_store_close(store);
 }
 
+/* What a statement that changes the table is allowed to take, in milliseconds. */
+static long long allowed(const struct bench *b)
+{
+	return cluster_number(b->where, "SELECT coalesce(max(ms), -1) FROM public.allowed");
+}
+
+static void note_what_is_allowed(const struct bench *b, const char *table)
+{
+	char text[400];
+	snprintf(text, sizeof text,
+	         "DROP TABLE IF EXISTS public.allowed; CREATE TABLE public.allowed(ms bigint); "
+	         "CREATE OR REPLACE FUNCTION public.note() RETURNS trigger LANGUAGE plpgsql AS $$ "
+	         "BEGIN INSERT INTO public.allowed SELECT extract(epoch FROM "
+	         "current_setting('statement_timeout')::interval) * 1000; RETURN NULL; END $$; "
+	         "CREATE TRIGGER note AFTER INSERT OR UPDATE ON baton.%s "
+	         "FOR EACH ROW EXECUTE FUNCTION public.note()",
+	         table);
+	cluster_run(b->where, text);
+}
+
+static void renewals_and_beats_may_take_a_third_of_their_ttl(void **state)
+{
+	struct bench *b = *state;
+	struct baton_lease held = hold(b->store, "s");
+	struct baton_lease_proof proof = {BATON_STR("s"), &held};
+	const struct baton_runner_ask ask = {.name = BATON_STR("r"),
+	                                     .weight = 1,
+	                                     .ttl = baton_duration_s(12)};
+	struct baton_runner *runner = NULL;
+	enum baton_err answer;
+	note_what_is_allowed(b, "lease");
+	for (int s = 15; s > 0; s -= 12) {
+		cluster_run(b->where, "TRUNCATE public.allowed");
+		assert_int_equal(baton_lease_renew(b->store, &proof, 1, baton_duration_s(s), true,
+		                                   &answer),
+		                 BATON_OK);
+		assert_int_equal(answer, BATON_OK);
+		assert_int_equal(allowed(b), s == 15 ? 5000 : 3000);
+	}
+	cluster_run(b->where, "DROP TRIGGER note ON baton.lease");
+	note_what_is_allowed(b, "runner");
+	assert_int_equal(baton_runner_register(b->store, &ask, &runner, NULL), BATON_OK);
+	cluster_run(b->where, "TRUNCATE public.allowed");
+	assert_int_equal(baton_runner_beat(runner), BATON_OK);
+	assert_int_equal(allowed(b), 4000);
+	cluster_run(b->where, "DROP TRIGGER note ON baton.runner");
+	note_what_is_allowed(b, "batch");
+	assert_int_equal(put_into(b->store, "x", "1"), BATON_OK);
+	assert_int_equal(allowed(b), 30000);
+	cluster_run(b->where, "DROP TRIGGER note ON baton.batch");
+	assert_next(b, "1");
+	baton_runner_leave(runner);
+}
+
+/* He would wait for a minute, and the lease would be over. */
+static void a_renewal_that_hangs_ends_before_it_is_too_late(void **state)
+{
+	struct bench *b = *state;
+	struct baton_store *store = NULL;
+	const struct baton_store_options options = {.where = baton_str_z(b->where),
+	                                            .patience = baton_duration_s(60)};
+	assert_int_equal(baton_store_open(&options, &store), BATON_OK);
+	struct baton_lease held = hold(store, "s");
+	struct baton_lease_proof proof = {BATON_STR("s"), &held};
+	enum baton_err answer;
+	PGconn *user = user_of(b);
+	assert_true(does(user, "BEGIN; SELECT pg_advisory_xact_lock(1650553967, g) FROM "
+	                       "generate_series(0, 1023) g"));
+	assert_int_equal(baton_lease_renew(store, &proof, 1, baton_duration_s(9), false, &answer),
+	                 BATON_BUSY);
+	assert_says("statement timeout");
+	assert_true(does(user, "ROLLBACK"));
+	PQfinish(user);
+	assert_int_equal(baton_lease_renew(store, &proof, 1, baton_duration_s(9), false, &answer),
+	                 BATON_OK);
+	assert_int_equal(answer, BATON_OK);
+	baton_store_close(store);
+}
+
 static void what_is_old_is_forgotten_along_the_way(void **state)
 {
 	struct bench *b = *state;
@@ -687,6 +767,8 @@ int main(void)
 		SERVED_TEST(missing_rights_and_read_only_servers_are_named),
 		SERVED_TEST(in_a_copy_nothing_is_held_and_fences_are_higher),
 		SERVED_TEST(a_statement_that_takes_too_long_is_given_up),
+		SERVED_TEST(renewals_and_beats_may_take_a_third_of_their_ttl),
+		SERVED_TEST(a_renewal_that_hangs_ends_before_it_is_too_late),
 		SERVED_TEST(after_a_failover_fences_are_higher),
 		SERVED_TEST(what_is_old_is_forgotten_along_the_way),
 		SERVED_TEST(what_was_acknowledged_outlasts_the_server),

@@ -253,6 +253,44 @@ static void a_hot_key_costs_others_nothing(void **state)
 	}
 }
 
+/* What it costs to put, claim and complete one of many jobs. */
+static struct cost life_of(struct world *w, const char *key)
+{
+	static const struct baton_str payload = {"x", 1};
+	struct baton_batch b = {.queue = BATON_STR("q"),
+	                        .key = baton_str_z(key),
+	                        .payloads = &payload,
+	                        .count = 1};
+	struct baton_put put;
+	struct baton_work_ended ended;
+	struct cost c = {.steps = 0};
+	world_open(w);
+	for (int i = 0; i < 3; i++) {
+		spent(w->store);
+		assert_ok(baton_work_put(w->store, &b, 1, &put));
+		struct baton_work_claims *claims = claim_many(w->store, "q", 1);
+		const struct baton_work_end end = {.proof = claims->claims[0].proof,
+		                                   .how = BATON_COMPLETE};
+		assert_ok(baton_work_end(w->store, &end, 1, &ended));
+		baton_work_claims_free(claims);
+		c = spent(w->store);
+	}
+	world_close(w);
+	world_remove(w->path);
+	return c;
+}
+
+static void a_key_that_one_job_alone_has_costs_little(void **state)
+{
+	struct world *w = *state;
+	w->sync = BATON_STORE_RELAXED;
+	struct cost without = life_of(w, ""), with = life_of(w, "k");
+	print_message("# without a key %d steps, %d pages; with one %d and %d\n",
+	              (int)without.steps, (int)without.pages, (int)with.steps, (int)with.pages);
+	assert_true(with.steps * 10 <= without.steps * 12);
+	assert_true(with.written <= without.written + 2);
+}
+
 #define SHARDS 1000
 
 /* What a tick of so many shards costs, of which so many have something, one batch each. */
@@ -319,6 +357,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(the_cost_of_a_life_does_not_grow),
 		WORLD_TEST(a_hot_key_costs_others_nothing),
+		WORLD_TEST(a_key_that_one_job_alone_has_costs_little),
 		WORLD_TEST(a_shard_that_has_nothing_costs_a_tick_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,7 +27,8 @@ static const char *const back[] = {
          "ALTER TABLE queue DROP COLUMN key_limit; ALTER TABLE queue DROP COLUMN hold_on_retry;"),
 	/* 7 to 6 */
 	("ALTER TABLE queue DROP COLUMN on_conflict; ALTER TABLE done DROP COLUMN rival;"
-         "ALTER TABLE queue DROP COLUMN key_waiting_max;"),
+         "ALTER TABLE queue DROP COLUMN key_waiting_max; DROP TABLE lone;"
+         "ALTER TABLE claim DROP COLUMN lone;"),
 };
 #define NEWEST ((int)(sizeof back / sizeof back[0]) + 1)
 

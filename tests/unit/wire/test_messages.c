@@ -297,6 +297,41 @@ static void a_registration_and_what_it_is_answered(void **state)
 	assert_str(got.is.registered.daemon_version, "0.1.0");
 }
 
+static void what_is_kept(void **state)
+{
+	static const char keep_hex[] = "3a0e0801120468747470188c0a20ff01";
+	static const char kept_hex[] = "420f080118072209120468747470188c0a";
+	struct world *w = *state;
+	const struct wire_handoff keep = {
+		.kind = WIRE_KEEP,
+		.is.keep = {WIRE_PUT, BATON_STR("http"), 1292, 255},
+	};
+	const struct wire_stored stored = {{NULL, 0}, BATON_STR("http"), 1292};
+	const struct wire_handoff kept = {
+		.kind = WIRE_KEPT,
+		.is.kept = {WIRE_KEPT_DONE, {NULL, 0}, 7, &stored, 1},
+	};
+	struct wire_handoff got;
+	wire_handoff_encode(&keep, &w->out);
+	assert_written(w, keep_hex);
+	assert_int_equal(wire_handoff_decode(bytes_of(w, keep_hex), &w->arena, &got), BATON_OK);
+	assert_int_equal(got.kind, WIRE_KEEP);
+	assert_int_equal(got.is.keep.verb, WIRE_PUT);
+	assert_str(got.is.keep.name, "http");
+	assert_int_equal(got.is.keep.ttl_ms, 1292);
+	assert_int_equal(got.is.keep.correlation, 255);
+
+	wire_handoff_encode(&kept, &w->out);
+	assert_written(w, kept_hex);
+	assert_int_equal(wire_handoff_decode(bytes_of(w, kept_hex), &w->arena, &got), BATON_OK);
+	assert_int_equal(got.kind, WIRE_KEPT);
+	assert_int_equal(got.is.kept.result, WIRE_KEPT_DONE);
+	assert_int_equal(got.is.kept.correlation, 7);
+	assert_int_equal(got.is.kept.stored_count, 1);
+	assert_str(got.is.kept.stored[0].name, "http");
+	assert_int_equal(got.is.kept.stored[0].left_ms, 1292);
+}
+
 static void a_welcome(void **state)
 {
 	struct world *w = *state;
@@ -413,6 +448,10 @@ static void what_is_wrong_is_refused_with_a_sentence(void **state)
 		{handoff_try, "0a00", "an offer that does not say who the client is"},
 		{handoff_try, "2200",
 	         "a backend for a service whose name is not of 1 to 64 of [a-z0-9-]"},
+		{handoff_try, "3a00", "the unknown verb 0 about a descriptor"},
+		{handoff_try, "3a020805", "the unknown verb 5 about a descriptor"},
+		{handoff_try, "4200", "the unknown result 0 about a descriptor"},
+		{handoff_try, "42020807", "the unknown result 7 about a descriptor"},
 		{admin_try, "", "a message to a broker of an unknown kind"},
 		{admin_try, "12041a026005", "a service in a state 5 that is not known"},
 	};
@@ -505,6 +544,7 @@ int main(void)
 		TEST(an_ack_and_a_grant),
 		TEST(a_registration_and_what_it_is_answered),
 		TEST(a_welcome),
+		TEST(what_is_kept),
 		TEST(a_question_to_a_broker_and_its_answer),
 		TEST(what_is_wrong_is_refused_with_a_sentence),
 		TEST(names_of_services),

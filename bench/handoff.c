@@ -1,0 +1,234 @@
+/* What it costs that a broker hands a connection over, beside a direct connection and proxies. */
+#include <dirent.h>
+#include <err.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "claims/arena.h"
+#include "harness.h"
+#include "links/links.h"
+
+#define IDLE 1000u
+#define TAKES 4001u
+
+/* What a case is about. */
+struct load {
+	bool steady;        /* requests on one connection; else new connections */
+	enum link_way ours; /* by which way the subject connects */
+};
+
+static const struct load pipelined = {false, LINK_PIPELINED}, plain = {false, LINK_HANDOFF},
+			 repeatable = {false, LINK_REPEATABLE}, steady = {true, LINK_PIPELINED};
+
+struct seat {
+	enum link_way way;
+	bool steady;
+	int fd; /* of the steady one */
+};
+
+static void *seat_setup(const struct contestant *self, const struct bench_case *c)
+{
+	const struct load *load = c->load;
+	const enum link_way *way = self->arg;
+	enum link_way by = way ? *way : load->ours;
+	/* Once it is there, a connection by reconnecting is a direct one. */
+	if (!links_ready(by) || (load->steady && by == LINK_RECONNECT))
+		return NULL;
+	struct seat *seat = arena_new(sizeof *seat);
+	*seat = (struct seat){by, load->steady, load->steady ? links_connect(by) : -1};
+	return seat;
+}
+
+static uint64_t seat_run(void *state, unsigned thread, uint64_t from, uint64_t ops)
+{
+	const struct seat *seat = state;
+	(void)thread;
+	(void)from;
+	for (uint64_t i = 0; i < ops; i++) {
+		if (seat->steady)
+			links_echo(seat->fd);
+		else
+			close(links_connect(seat->way));
+	}
+	return ops;
+}
+
+static double seat_sample(void *state)
+{
+	const struct seat *seat = state;
+	int64_t begin = arena_now();
+	int fd = links_connect(seat->way);
+	int64_t end = arena_now();
+	close(fd);
+	return (double)(end - begin);
+}
+
+static void seat_teardown(void *state)
+{
+	struct seat *seat = state;
+	if (seat->fd >= 0)
+		close(seat->fd);
+	free(seat);
+}
+
+static const enum link_way direct = LINK_DIRECT, reconnect = LINK_RECONNECT, haproxy = LINK_HAPROXY,
+			   nginx = LINK_NGINX;
+
+#define SEAT .setup = seat_setup, .run = seat_run, .sample = seat_sample, .teardown = seat_teardown
+
+static const struct contestant contestants[] = {
+	{.name = "handoff", .about = "baton_client_connect()", .role = ROLE_SUBJECT, SEAT},
+	{.name = "direct",
+         .about = "connect(2) to the server",
+         .role = ROLE_FLOOR,
+         SEAT,
+         .arg = &direct},
+	{.name = "reconnect",
+         .about = "the broker says where to connect",
+         .role = ROLE_RIVAL,
+         SEAT,
+         .arg = &reconnect},
+	{.name = "HAProxy",
+         .about = "mode tcp, as it comes",
+         .role = ROLE_RIVAL,
+         SEAT,
+         .arg = &haproxy},
+	{.name = "nginx", .about = "stream, one process", .role = ROLE_RIVAL, SEAT, .arg = &nginx},
+};
+
+static const struct bench_case cases[] = {
+	{.name = "connect/pipelined",
+         .group = "connect to first reply",
+         .label = "request behind the Hello",
+         .threads = 1,
+         .samples = 200,
+         .load = &pipelined,
+         .goal = {[ROLE_RIVAL] = 1},
+         .against = {[ROLE_RIVAL] = "reconnect"}},
+	{.name = "connect/repeatable",
+         .group = "connect to first reply",
+         .label = "the same, without Grant",
+         .threads = 1,
+         .samples = 200,
+         .load = &repeatable,
+         .goal = {[ROLE_RIVAL] = 1},
+         .against = {[ROLE_RIVAL] = "reconnect"}},
+	{.name = "connect/plain",
+         .group = "connect to first reply",
+         .label = "request after the connection",
+         .threads = 1,
+         .samples = 200,
+         .load = &plain,
+         .goal = {[ROLE_RIVAL] = 1},
+         .against = {[ROLE_RIVAL] = "reconnect"}},
+	{.name = "connections/1",
+         .group = "connections",
+         .label = "1 client",
+         .threads = 1,
+         .ops = 500,
+         .load = &pipelined},
+	{.name = "connections/4",
+         .group = "connections",
+         .label = "4 clients",
+         .threads = 4,
+         .ops = 200,
+         .load = &pipelined},
+	{.name = "echo",
+         .group = "echo of 1 KiB",
+         .label = "one connection",
+         .threads = 1,
+         .ops = 2000,
+         .slices = 20,
+         .load = &steady,
+         .goal = {[ROLE_FLOOR] = 1.05, [ROLE_RIVAL] = 0.5}},
+};
+
+/* How much longer by that way than directly, in turns, in the middle: in microseconds. */
+static double beyond_direct_us(enum link_way way)
+{
+	static double ours[TAKES], theirs[TAKES];
+	struct seat us = {way, false, -1}, them = {LINK_DIRECT, false, -1};
+	for (unsigned i = 0; i < TAKES; i++) {
+		ours[i] = seat_sample(&us);
+		theirs[i] = seat_sample(&them);
+	}
+	stats_sort(ours, TAKES);
+	stats_sort(theirs, TAKES);
+	return (ours[TAKES / 2] - theirs[TAKES / 2]) / 1000;
+}
+
+/* The anonymous memory of the broker, in bytes. */
+static double broker_memory(void)
+{
+	char path[64], line[256];
+	double kib = 0;
+	snprintf(path, sizeof path, "/proc/%d/smaps_rollup", (int)links_broker());
+	FILE *from = fopen(path, "r");
+	while (from && fgets(line, sizeof line, from))
+		if (sscanf(line, "Private_Dirty: %lf", &kib) == 1)
+			break;
+	if (from)
+		fclose(from);
+	return kib * 1024;
+}
+
+static double broker_descriptors(void)
+{
+	char path[64];
+	double count = 0;
+	snprintf(path, sizeof path, "/proc/%d/fd", (int)links_broker());
+	DIR *folder = opendir(path);
+	while (folder && readdir(folder))
+		count++;
+	if (folder)
+		closedir(folder);
+	return count;
+}
+
+static size_t facts(struct fact *ret, size_t max)
+{
+	static int idle[IDLE];
+	if (max < 4 || !links_ready(LINK_PIPELINED))
+		return 0;
+	ret[0] = (struct fact){"handoff, pipelined: p50 beyond direct", "us",
+	                       beyond_direct_us(LINK_PIPELINED), 25};
+	ret[1] = (struct fact){"the same, without Grant", "us", beyond_direct_us(LINK_REPEATABLE),
+	                       15};
+	double memory = broker_memory(), descriptors = broker_descriptors();
+	for (unsigned i = 0; i < IDLE; i++)
+		idle[i] = links_connect(LINK_PIPELINED);
+	ret[2] = (struct fact){"memory at the broker for an idle connection, of 1,000", "bytes",
+	                       fmax(broker_memory() - memory, 0) / IDLE, 16};
+	ret[3] = (struct fact){"descriptors at the broker for these 1,000", "",
+	                       fmax(broker_descriptors() - descriptors, 0), 0};
+	for (unsigned i = 0; i < IDLE; i++)
+		close(idle[i]);
+	return 4;
+}
+
+static const char about[] =
+	"One server that echoes requests of 1 KiB is at the end of all ways, one broker and one\n"
+	"proxy of each kind in the middle; all of it on unix sockets.\n"
+	"*connect to first reply*: the time of a new connection until its first request is\n"
+	"answered. *connections*: the time of one that is closed then, by one client or several\n"
+	"at once. *echo of 1 KiB*: the time of a request on a connection that is there.\n"
+	"The goals beyond a direct connection are 25 us, and 15 us without Grant; a page that the\n"
+	"broker touches by chance is 4 bytes for each of 1,000 connections.\n";
+
+int main(int argc, char **argv)
+{
+	static const struct bench bench = {
+		.name = "handoff",
+		.title = "Handoff",
+		.text = about,
+		.contestants = contestants,
+		.contestant_count = sizeof contestants / sizeof contestants[0],
+		.cases = cases,
+		.case_count = sizeof cases / sizeof cases[0],
+		.facts = facts,
+	};
+	return bench_main(&bench, argc, argv);
+}
