@@ -244,7 +244,8 @@ const struct command commands[] = {
 			"                    claimed, dead or done\n"
 			"      --limit N     at most N of them; 100 unless it is said\n"
 			"      --after SEQ   those behind the one with that seq\n"
-			"      --json        one JSON object per job\n" STORE_HELP "\n"
+			"      --by-error    count the dead ones by their error instead\n"
+			"      --json        one JSON object per job, or error\n" STORE_HELP "\n"
 			"Example: baton ls mail --state dead\n",
 		.run = cmd_ls,
 	},

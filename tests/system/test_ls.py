@@ -234,3 +234,34 @@ def test_all_jobs_of_a_queue_are_cancelled_or_those_that_are_as_it_is_said(shop)
 def test_which_jobs_are_meant_has_to_be_clear(shop):
     assert shop.refused(64, 'cancel', '--lane', 'l') == '--lane, --state and --error need --queue'
     assert shop.refused(64, 'retry', '--queue', 'q', '17') == "--queue takes no id, and got '17'"
+
+
+def kill_one(shop, queue, error):
+    """Puts a job that dies of that error, and gives its id."""
+    job = shop.put(queue, 'x')
+    claim = shop.claim(queue)
+    shop.ok('fail', '--dead', '--error', error, env=claim['env'])
+    return job
+
+
+def test_dead_jobs_are_counted_by_their_error(shop):
+    assert shop.ok('ls', '--by-error') == ''
+    for error in ('no route', 'bad\033', 'no route', 'x' * 300, 'no route', 'bad\033'):
+        last = kill_one(shop, 'mail', error)
+    other = kill_one(shop, 'video', 'no route')
+    shop.put('mail', 'alive')
+    rows = shop.objects('ls', '--by-error')
+    assert [(row['queue'], row['error'], row['count']) for row in rows[:2]] == [
+        ('mail', 'no route', 3), ('mail', 'bad\033', 2)]
+    assert rows[1]['example'] == last and rows[1]['last']
+    assert {(row['queue'], row['error'], row['count']) for row in rows[2:]} == {
+        ('mail', 'x' * 200, 1), ('video', 'no route', 1)}
+    assert [row['example'] for row in shop.objects('ls', '--by-error', 'video')] == [other]
+    title, first, *_ = shop.ok('ls', '--by-error', 'mail').splitlines()
+    assert title.split() == ['COUNT', 'QUEUE', 'LAST', 'EXAMPLE', 'ERROR']
+    assert first.split()[:2] == ['3', 'mail'] and first.endswith('no route')
+    assert 'bad\\x1b' in shop.ok('ls', '--by-error', 'mail')
+    assert shop.ok('retry', '--queue', 'mail', '--error', 'no *') != ''
+    assert [row['count'] for row in shop.objects('ls', '--by-error', 'mail')] == [2, 1]
+    assert shop.refused(USAGE, 'ls', '--by-error', '--state', 'dead') == (
+        '--by-error counts all dead jobs, without --state and --after')

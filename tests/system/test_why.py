@@ -32,7 +32,8 @@ def gate(tmp_path):
 def work(shop):
     """A runner named r with one slot for the queue mail, which beats often."""
     def start(*command):
-        return shop.start('work', 'mail', '--name', 'r', '-j', '1', '--beat', '50ms', '--', *command)
+        return shop.start('work', 'mail', '--name', 'r', '-j', '1', '--beat', '50ms',
+                          '--', *command)
     return start
 
 
