@@ -245,6 +245,7 @@ def kill_one(shop, queue, error):
 
 
 def test_dead_jobs_are_counted_by_their_error(shop):
+    shop.ok('queue', 'set', 'mail', 'keep=1h')
     assert shop.ok('ls', '--by-error') == ''
     for error in ('no route', 'bad\033', 'no route', 'x' * 300, 'no route', 'bad\033'):
         last = kill_one(shop, 'mail', error)
