@@ -60,6 +60,8 @@ struct baton_broker_options {
 	                               BATON_BROKER_PARK_MS */
 	const char *services;       /* a folder with a file NAME.conf for each service that the
 	                               broker starts itself, as baton-serve(1) says; NULL: none */
+	bool upgrade; /* take the place of the broker that runs in the folder, if one does, with all
+	                 that it has; the sockets of above are not used then */
 	const struct baton_broker_listener *listeners;
 	size_t listeners_count; /* 0: there are none */
 	uint32_t pending_max;   /* connections on their way at once; beyond that clients
@@ -107,6 +109,9 @@ BATON_API enum baton_err baton_broker_open(const struct baton_broker_options *op
 
 /* Works until baton_broker_stop() is called. Then it accepts nobody else, ends what is on its way,
  * which takes no longer than a backend has to acknowledge, and returns.
+ *
+ * It also returns when another broker has taken its place, by `upgrade`; then baton_broker_close()
+ * touches nothing that the other one has.
  *
  * BATON_OK. BATON_SYSTEM: it cannot wait for events; errno says why. */
 BATON_API enum baton_err baton_broker_run(struct baton_broker *broker);

@@ -23,7 +23,8 @@ enum {
 	OPTION_PARK,
 	OPTION_PENDING,
 	OPTION_SERVICES,
-	OPTION_STORE
+	OPTION_STORE,
+	OPTION_UPGRADE
 };
 
 #define PENDING_MAX (1u << 20)
@@ -37,6 +38,7 @@ static const struct option options[] = {
 	{"pending", required_argument, NULL, OPTION_PENDING},
 	{"services", required_argument, NULL, OPTION_SERVICES},
 	{"store", required_argument, NULL, OPTION_STORE},
+	{"upgrade", no_argument, NULL, OPTION_UPGRADE},
 	{"verbose", no_argument, NULL, 'v'},
 	{0},
 };
@@ -74,6 +76,9 @@ static bool take(void *arg, int option, const char *value)
 	case OPTION_STORE:
 		r->store.given = value;
 		r->lanes = true;
+		return true;
+	case OPTION_UPGRADE:
+		r->options.upgrade = true;
 		return true;
 	default:
 		r->log.level = BATON_LOG_DEBUG;

@@ -523,7 +523,9 @@ const struct command commands[] = {
 			"                         clients reconnect; 1024\n"
 			"      --services DIR     start what the files NAME.conf there define,\n"
 			"                         when a client wants it\n"
-			"      --store S     whose runners own the lanes\n" BROKER_HELP
+			"      --store S     whose runners own the lanes\n"
+			"      --upgrade     take the place of the broker that runs, with all\n"
+			"                    that it has\n" BROKER_HELP
 			"  -v, --verbose     log more on standard error\n"
 			"\n"
 			"baton-serve(1) says more.\n",

@@ -84,8 +84,7 @@ static enum baton_err doors_open(struct baton_broker *b, const struct baton_brok
 		e = door_open(b, &b->backends, SITE_BACKENDS, o->backends_fd);
 	if (e != BATON_OK)
 		return e;
-	if (!source_watch(b, &b->clients, EPOLLIN) || !source_watch(b, &b->backends, EPOLLIN) ||
-	    !source_watch(b, &b->stop, EPOLLIN))
+	if (!source_watch(b, &b->clients, EPOLLIN) || !source_watch(b, &b->backends, EPOLLIN))
 		return fail_errno(errno, "cannot wait for clients");
 	return BATON_OK;
 }
@@ -114,6 +113,8 @@ static enum baton_err fds_open(struct baton_broker *b)
 	b->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (b->epoll < 0 || b->stop.fd < 0 || b->reserve < 0)
 		return fail_errno(errno, "no descriptors for a broker");
+	if (!source_watch(b, &b->stop, EPOLLIN))
+		return fail_errno(errno, "cannot wait for the end");
 	return BATON_OK;
 }
 
@@ -151,6 +152,7 @@ static void parts_init(struct baton_broker *b)
 	links_init(&b->commands);
 	links_init(&b->stored);
 	b->stored_until = BATON_MONO_NEVER;
+	links_init(&b->again);
 	links_init(&b->dead);
 	b->lock = -1;
 	b->epoll = -1;
@@ -168,6 +170,19 @@ static enum baton_err lanes_open(struct baton_broker *b, const struct baton_brok
 	if (!source_watch(b, &b->answers, EPOLLIN))
 		return fail_errno(errno, "cannot wait for lanes");
 	return BATON_OK;
+}
+
+/* The sockets of its own, or those of the broker before it. */
+static enum baton_err place_take(struct baton_broker *b, const struct baton_broker_options *o)
+{
+	bool inherited = false;
+	enum baton_err e = o->upgrade ? inherit(b, o, &inherited) : BATON_OK;
+	if (e != BATON_OK || inherited)
+		return e;
+	e = site_lock(&b->site, &b->lock);
+	if (e == BATON_OK)
+		e = doors_open(b, o);
+	return e == BATON_OK ? listeners_open(b, o->listeners, o->listeners_count) : e;
 }
 
 static void broker_closep(struct baton_broker **broker)
@@ -203,14 +218,10 @@ enum baton_err baton_broker_open(const struct baton_broker_options *options,
 		e = passings_init(b, pending, ack_ms);
 	if (e == BATON_OK)
 		e = fds_open(b);
-	if (e == BATON_OK)
-		e = site_lock(&b->site, &b->lock);
 	if (e == BATON_OK && options->where)
 		e = lanes_open(b, options);
 	if (e == BATON_OK)
-		e = doors_open(b, options);
-	if (e == BATON_OK)
-		e = listeners_open(b, options->listeners, options->listeners_count);
+		e = place_take(b, options);
 	if (e != BATON_OK)
 		return e;
 	*ret = TAKE(b);
@@ -233,6 +244,8 @@ void baton_broker_close(struct baton_broker *broker)
 	struct baton_broker *b = broker;
 	if (!b)
 		return;
+	if (b->lent)
+		upgrade_forget(b);
 	door_close(b, &b->clients, SITE_CLIENTS);
 	door_close(b, &b->backends, SITE_BACKENDS);
 	listeners_close(b);
@@ -241,6 +254,7 @@ void baton_broker_close(struct baton_broker *broker)
 	list_end(b, &b->parked);
 	list_end(b, &b->asking);
 	list_end(b, &b->writing);
+	list_end(b, &b->again);
 	list_end(b, &b->channels);
 	children_done(b);
 	stored_done(b);
@@ -411,14 +425,14 @@ static void event_take(struct baton_broker *b, const struct epoll_event *event)
 enum baton_err baton_broker_run(struct baton_broker *broker)
 {
 	struct baton_broker *b = broker;
-	while (!b->stopping || b->passings_count > 0) {
+	while (!b->lent && (!b->stopping || b->passings_count > 0)) {
 		struct epoll_event events[EVENTS];
 		int n = epoll_wait(b->epoll, events, EVENTS, patience_ms(b));
 		if (n < 0 && errno != EINTR)
 			return fail_errno(errno, "cannot wait for events");
 		/* First what is too late, so that nothing late is taken for something in time. */
 		timers_run(b);
-		for (int i = 0; i < n; i++)
+		for (int i = 0; i < n && !b->lent; i++)
 			event_take(b, &events[i]);
 		dead_free(b);
 	}

@@ -9,6 +9,7 @@
 #include <baton/version.h>
 
 #include "base/cleanup.h"
+#include "base/fail.h"
 #include "base/mem.h"
 #include "handoff/packet.h"
 #include "handoff/state.h"
@@ -78,6 +79,53 @@ void channels_end(struct baton_broker *b, struct channel *channel, enum fallback
 	source_end(b, &channel->source);
 	if (channel->service)
 		children_lost(b, channel->service, reason != FALLBACK_INTEGRITY_MISMATCH);
+}
+
+/* The texts were bounded when they were read. */
+static enum baton_err channel_fill(struct baton_broker *b, struct channel *c,
+                                   const struct wire_item *item)
+{
+	if (item->service.len == 0)
+		return BATON_OK;
+	enum baton_err e = services_make(b, item->service, &c->service);
+	if (e != BATON_OK)
+		return e;
+	c->id = item->id;
+	c->generation = item->generation;
+	c->capabilities = item->capabilities;
+	memcpy(c->endpoint, item->name.ptr, item->name.len);
+	memcpy(c->owner, item->other.ptr, item->other.len);
+	c->wrong = (unsigned)item->numbers[0];
+	c->granted = item->numbers[1];
+	c->failed = item->numbers[2];
+	c->leaving = item->numbers[3] != 0;
+	links_append(&c->service->channels, &c->of_service);
+	return BATON_OK;
+}
+
+enum baton_err channels_adopt(struct baton_broker *b, const struct wire_item *item, int *fd)
+{
+	struct site_peer who;
+	if (item->numbers_count != 4 || b->channels_count == CHANNELS_MAX)
+		return fail(BATON_INVALID, "the broker sent a backend that is none");
+	enum baton_err e = site_peer(*fd, &who);
+	if (e == BATON_OK && who.uid != geteuid())
+		e = fail(BATON_INVALID, "the broker sent a backend of the user %u",
+		         (unsigned)who.uid);
+	struct channel *c = e == BATON_OK ? mem_new(b->alloc, 1, sizeof *c) : NULL;
+	if (!c)
+		return e == BATON_OK ? fail_memory(sizeof *c, "a backend") : e;
+	c->source = (struct source){.kind = SOURCE_CHANNEL, .fd = fd_take(fd)};
+	c->until.ns = (int64_t)item->until;
+	c->who = who;
+	links_init(&c->source.links);
+	links_init(&c->of_service);
+	b->channels_count++;
+	e = channel_fill(b, c, item);
+	links_append(c->service ? &b->channels : &b->waiting, &c->source.links);
+	if (e == BATON_OK && !source_watch(b, &c->source, EPOLLIN))
+		e = fail_errno(errno, "cannot wait for a backend");
+	return e;
 }
 
 static void answer(struct baton_broker *b, struct channel *c, bool accepted, const char *detail)
@@ -157,6 +205,8 @@ static void packet_take(struct baton_broker *b, struct channel *c, const struct 
 		broken(b, c, "it sent a descriptor");
 	} else if (m->kind == WIRE_REGISTER && !c->service) {
 		registration(b, c, &m->is.registration);
+	} else if (m->kind == WIRE_MOVE && !c->service) {
+		upgrade_give(b, c, &m->is.move);
 	} else if (m->kind == WIRE_ACK && c->service) {
 		passings_ack(b, c, &m->is.ack);
 	} else {
@@ -166,7 +216,7 @@ static void packet_take(struct baton_broker *b, struct channel *c, const struct 
 
 void channels_event(struct baton_broker *b, struct channel *channel)
 {
-	for (int i = 0; i < TURN && channel->source.fd >= 0; i++) {
+	for (int i = 0; i < TURN && channel->source.fd >= 0 && !b->lent; i++) {
 		struct packet packet;
 		arena_reset(&b->arena);
 		switch (packet_receive(channel->source.fd, b->room, &b->arena, &packet)) {

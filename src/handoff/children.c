@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/cleanup.h"
 #include "base/fail.h"
 #include "base/mem.h"
 #include "handoff/definitions.h"
@@ -121,6 +122,37 @@ enum baton_err children_want(struct baton_broker *b, struct service *service,
 	return main_start(b, service, ret_retry_after);
 }
 
+enum baton_err children_adopt(struct baton_broker *b, const struct wire_item *item, int *fd)
+{
+	struct service *service = services_find(b, item->service);
+	/* Of a service that is no longer defined here it goes on by itself. */
+	if (!service || !service->definition)
+		return BATON_OK;
+	if (item->capabilities < CHILD_STARTING || item->capabilities > CHILD_COMMAND ||
+	    item->id == 0 || item->id > INT32_MAX)
+		return fail(BATON_INVALID, "the broker sent a process that is none");
+	struct child *c = mem_new(b->alloc, 1, sizeof *c);
+	if (!c)
+		return fail_memory(sizeof *c, "a process");
+	*c = (struct child){
+		.source = {.kind = SOURCE_CHILD, .fd = fd_take(fd)},
+		.service = service,
+		.pid = (int32_t)item->id,
+		.state = (enum child_state)item->capabilities,
+		.until = {(int64_t)item->until},
+		.other = true,
+	};
+	links_init(&c->source.links);
+	bool command = c->state == CHILD_COMMAND;
+	links_append(command ? &b->commands : &b->mains, &c->source.links);
+	service->commands += command;
+	if (c->state == CHILD_STARTING || c->state == CHILD_UP)
+		service->main = c;
+	return source_watch(b, &c->source, EPOLLIN)
+	               ? BATON_OK
+	               : fail_errno(errno, "a process cannot be waited for");
+}
+
 bool children_have_room(const struct service *service)
 {
 	const struct definition *d = service->definition;
@@ -192,10 +224,10 @@ static void main_ended(struct baton_broker *b, struct child *c, const siginfo_t 
 	          failed ? "service ended before it registered" : "service ended", name_of(c),
 	          baton_field_int("pid", c->pid),
 	          baton_field_str("how", baton_str_z(end_of(info, text))));
-	if (failed) {
+	if (failed)
 		b->counts[COUNT_FAILED]++;
+	if (failed && !c->other)
 		kill_all(c);
-	}
 	if (service->main == c)
 		service->main = NULL;
 }
@@ -332,7 +364,7 @@ void children_done(struct baton_broker *b)
 	for (int i = 0; i < 2; i++)
 		while (!links_empty(lists[i])) {
 			struct child *c = LINKS_OF(lists[i]->next, struct child, source.links);
-			if (c->state != CHILD_COMMAND)
+			if (c->state != CHILD_COMMAND && !b->lent)
 				tell(c, SIGTERM);
 			source_end(b, &c->source);
 		}

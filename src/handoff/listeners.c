@@ -87,18 +87,30 @@ static void address_log(const struct baton_broker *b, const struct listener *l)
 	          baton_field_str("port", baton_str_z(port)));
 }
 
-static struct listener *listener_find(struct baton_broker *b, const char *address)
+struct listener *listeners_find(struct baton_broker *b, struct baton_str address)
 {
 	for (size_t i = 0; i < b->listeners_count; i++)
-		if (strcmp(b->listeners[i].address, address) == 0)
+		if (baton_str_equal(baton_str_z(b->listeners[i].address), address))
 			return &b->listeners[i];
 	return NULL;
+}
+
+/* One that was taken over from another broker. */
+static bool inherited_take(struct baton_broker *b, const char *address, int *ret_fd)
+{
+	for (size_t i = 0; i < b->inherited_count; i++) {
+		if (b->inherited[i].fd < 0 || strcmp(b->inherited[i].address, address) != 0)
+			continue;
+		*ret_fd = fd_take(&b->inherited[i].fd);
+		return true;
+	}
+	return false;
 }
 
 static enum baton_err listener_open(struct baton_broker *b, const char *address,
                                     struct listener **ret)
 {
-	struct listener *l = listener_find(b, address);
+	struct listener *l = listeners_find(b, baton_str_z(address));
 	struct baton_str copy;
 	if (l) {
 		*ret = l;
@@ -111,7 +123,9 @@ static enum baton_err listener_open(struct baton_broker *b, const char *address,
 	l = &b->listeners[b->listeners_count];
 	*l = (struct listener){.source = {.kind = SOURCE_LISTENER, .fd = -1}, .address = copy.ptr};
 	links_init(&l->source.links);
-	enum baton_err e = address_listen(address, &l->source.fd);
+	enum baton_err e = inherited_take(b, address, &l->source.fd)
+	                           ? BATON_OK
+	                           : address_listen(address, &l->source.fd);
 	if (e != BATON_OK)
 		return e;
 	b->listeners_count++;

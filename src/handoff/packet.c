@@ -10,9 +10,6 @@
 #include "base/cleanup.h"
 #include "wire/frame.h"
 
-/* A message that should have none may have a few descriptors; they are closed. */
-#define FDS_MAX 8
-
 static enum packet_got sent(ssize_t n)
 {
 	if (n >= 0)
@@ -32,22 +29,22 @@ static enum packet_got sent(ssize_t n)
 	}
 }
 
-static enum packet_got send_bytes(int channel, struct baton_str bytes, int fd)
+static enum packet_got send_bytes(int channel, struct baton_str bytes, const int *fds, size_t count)
 {
 	union {
-		char room[CMSG_SPACE(sizeof(int))];
+		char room[CMSG_SPACE(PACKET_FDS_MAX * sizeof(int))];
 		struct cmsghdr align;
 	} control = {.room = ""};
 	struct iovec iov = {(void *)bytes.ptr, bytes.len};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
-	if (fd >= 0) {
+	if (count > 0) {
 		m.msg_control = control.room;
-		m.msg_controllen = sizeof control.room;
+		m.msg_controllen = CMSG_SPACE(count * sizeof *fds);
 		struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 		c->cmsg_level = SOL_SOCKET;
 		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof fd);
-		memcpy(CMSG_DATA(c), &fd, sizeof fd);
+		c->cmsg_len = CMSG_LEN(count * sizeof *fds);
+		memcpy(CMSG_DATA(c), fds, count * sizeof *fds);
 	}
 	ssize_t n;
 	do
@@ -72,6 +69,7 @@ static uint64_t correlation_of(const struct wire_handoff *m)
 	case WIRE_REGISTER:
 	case WIRE_REGISTERED:
 	case WIRE_WELCOME:
+	case WIRE_MOVE:
 		break;
 	}
 	return 0;
@@ -90,12 +88,19 @@ static enum wire_kind kind_of(enum wire_handoff_kind kind)
 		return WIRE_RESPONSE;
 	case WIRE_GRANT:
 	case WIRE_WELCOME:
+	case WIRE_MOVE:
 		break;
 	}
 	return WIRE_EVENT;
 }
 
 enum packet_got packet_send(int channel, const struct wire_handoff *message, int fd)
+{
+	return packet_send_many(channel, message, &fd, fd >= 0 ? 1 : 0);
+}
+
+enum packet_got packet_send_many(int channel, const struct wire_handoff *message, const int *fds,
+                                 size_t count)
 {
 	AUTO(buf_done) struct buf payload;
 	AUTO(buf_done) struct buf packet;
@@ -111,32 +116,31 @@ enum packet_got packet_send(int channel, const struct wire_handoff *message, int
 	};
 	if (wire_envelope_encode(&envelope, &packet) != BATON_OK)
 		return PACKET_FAILED;
-	enum packet_got got = send_bytes(channel, buf_str(&packet), fd);
+	enum packet_got got = send_bytes(channel, buf_str(&packet), fds, count);
 	/* There may be a token in it. */
 	explicit_bzero(payload.data, payload.len);
 	explicit_bzero(packet.data, packet.len);
 	return got;
 }
 
-/* Takes the descriptors of a message: the only one, or none. False: there are others, or some did
- * not get through; all are closed. */
-static bool take_fd(struct msghdr *m, int *ret_fd)
+/* Takes the descriptors of a message, up to `max`. False: there are others, or some did not get
+ * through; all are closed. */
+static bool take_fds(struct msghdr *m, size_t max, int *fds, size_t *ret_count)
 {
-	int fds[FDS_MAX];
 	size_t count = 0;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 			continue;
 		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		for (size_t i = 0; i < n && count < FDS_MAX; i++, count++)
+		for (size_t i = 0; i < n && count < PACKET_FDS_MAX; i++, count++)
 			memcpy(&fds[count], CMSG_DATA(c) + i * sizeof(int), sizeof(int));
 	}
-	if (count <= 1 && !(m->msg_flags & MSG_CTRUNC)) {
-		*ret_fd = count == 1 ? fds[0] : -1;
+	*ret_count = count;
+	if (count <= max && !(m->msg_flags & MSG_CTRUNC))
 		return true;
-	}
 	for (size_t i = 0; i < count; i++)
 		close(fds[i]);
+	*ret_count = 0;
 	return false;
 }
 
@@ -157,15 +161,15 @@ static bool decode(struct baton_str bytes, struct arena *arena, struct packet *r
 	    envelope.protocol != WIRE_HANDOFF ||
 	    wire_handoff_decode(envelope.payload, arena, &ret->message) != BATON_OK)
 		return false;
-	ret->request_id = envelope.request_id;
 	return envelope.kind == kind_of(ret->message.kind) &&
 	       envelope.request_id == correlation_of(&ret->message);
 }
 
-enum packet_got packet_receive(int channel, char *room, struct arena *arena, struct packet *ret)
+enum packet_got packet_receive_many(int channel, char *room, struct arena *arena, size_t max,
+                                    struct packets *ret)
 {
 	union {
-		char room[CMSG_SPACE(FDS_MAX * sizeof(int))];
+		char room[CMSG_SPACE(PACKET_FDS_MAX * sizeof(int))];
 		struct cmsghdr align;
 	} control;
 	struct iovec iov = {room, WIRE_PACKET_MAX + 1};
@@ -175,18 +179,28 @@ enum packet_got packet_receive(int channel, char *room, struct arena *arena, str
 	ssize_t n = receive_bytes(channel, &m);
 	if (n < 0)
 		return errno == EAGAIN ? PACKET_NOT_NOW : PACKET_HUNG_UP;
-	struct packet got = {.fd = -1};
-	bool fair = take_fd(&m, &got.fd);
-	if (n == 0 && got.fd < 0 && fair)
+	bool fair = take_fds(&m, max, ret->fds, &ret->fds_count);
+	if (n == 0 && ret->fds_count == 0 && fair)
 		return PACKET_HUNG_UP;
+	struct packet got = {.fd = -1};
 	if (fair && n <= (ssize_t)WIRE_PACKET_MAX &&
 	    decode((struct baton_str){room, (size_t)n}, arena, &got)) {
-		*ret = got;
+		ret->message = got.message;
 		return PACKET_DONE;
 	}
-	if (got.fd >= 0)
-		close(got.fd);
+	for (size_t i = 0; i < ret->fds_count; i++)
+		close(ret->fds[i]);
+	ret->fds_count = 0;
 	return PACKET_STRANGE;
+}
+
+enum packet_got packet_receive(int channel, char *room, struct arena *arena, struct packet *ret)
+{
+	struct packets many;
+	enum packet_got got = packet_receive_many(channel, room, arena, 1, &many);
+	if (got == PACKET_DONE)
+		*ret = (struct packet){many.message, many.fds_count == 1 ? many.fds[0] : -1};
+	return got;
 }
 
 enum packet_got bytes_send(int fd, struct baton_str bytes)

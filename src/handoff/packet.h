@@ -25,16 +25,31 @@ enum packet_got {
 /* Sends a message as one packet, with `fd` unless it is -1. Never waits. */
 enum packet_got packet_send(int channel, const struct wire_handoff *message, int fd);
 
+/* The same with several of them, PACKET_FDS_MAX at most. */
+#define PACKET_FDS_MAX 64
+enum packet_got packet_send_many(int channel, const struct wire_handoff *message, const int *fds,
+                                 size_t count);
+
 /* One packet that was received. */
 struct packet {
 	struct wire_handoff message; /* in the arena */
-	uint64_t request_id;
-	int fd; /* -1: none; else the caller's */
+	int fd;                      /* -1: none; else the caller's */
+};
+
+struct packets {
+	struct wire_handoff message; /* in the arena */
+	int fds[PACKET_FDS_MAX];     /* the caller's */
+	size_t fds_count;
 };
 
 /* Receives one packet into `room`, of WIRE_PACKET_MAX + 1 bytes. Never waits. Unless PACKET_DONE
  * there is no descriptor to be closed. */
 enum packet_got packet_receive(int channel, char *room, struct arena *arena, struct packet *ret);
+
+/* The same with up to `max` descriptors, at most PACKET_FDS_MAX; of others, or of some that did not
+ * get through, it is PACKET_STRANGE. */
+enum packet_got packet_receive_many(int channel, char *room, struct arena *arena, size_t max,
+                                    struct packets *ret);
 
 /* Sends bytes, or a frame, on a stream. Never waits: it has to fit into what the kernel takes at
  * once. */

@@ -113,8 +113,9 @@ static void passing_grant(struct baton_broker *b, struct passing *p, struct bato
 	passing_end(b, p);
 }
 
-static struct passing *passing_add(struct baton_broker *b, struct peer *peer,
-                                   struct channel *channel, const struct token *token)
+/* A place for one that is offered. */
+static struct passing *passing_place(struct baton_broker *b, struct channel *channel,
+                                     uint64_t connection, const struct token *token)
 {
 	CHECK(b->passings_count < b->passings_max);
 	uint32_t place = b->passings_free;
@@ -122,18 +123,51 @@ static struct passing *passing_add(struct baton_broker *b, struct peer *peer,
 	b->passings_free = p->next_free;
 	*p = (struct passing){
 		.state = PASSING_OFFERED,
-		.fd = peer->source.fd,
-		.connection = peer->connection,
+		.fd = -1,
+		.connection = connection,
 		.channel = channel,
 		.token = *token,
 		.since = broker_now(b),
 	};
-	source_ignore(b, &peer->source);
-	peer->source.fd = -1;
-	chains_add(&b->by_connection, p->connection, place);
+	chains_add(&b->by_connection, connection, place);
 	channel->pending++;
 	b->passings_count++;
 	return p;
+}
+
+static struct passing *passing_add(struct baton_broker *b, struct peer *peer,
+                                   struct channel *channel, const struct token *token)
+{
+	struct passing *p = passing_place(b, channel, peer->connection, token);
+	source_ignore(b, &peer->source);
+	p->fd = fd_take(&peer->source.fd);
+	return p;
+}
+
+enum baton_err passings_adopt(struct baton_broker *b, const struct wire_item *item,
+                              struct channel *channel, int *fd)
+{
+	struct token token;
+	struct baton_mono since = {(int64_t)item->since};
+	if (!channel || token_parse(item->token, &token) != TOKEN_GOOD || since.ns < 0)
+		return fail(BATON_INVALID, "the broker sent a connection that is on no way");
+	if (b->passings_count == b->passings_max)
+		return fail(BATON_FULL, "more than %u connections are on their way",
+		            (unsigned)b->passings_max);
+	const struct token_binding binding = {baton_str_z(channel->service->name),
+	                                      channel->generation, item->id};
+	enum baton_err e =
+		tokens_adopt(&b->tokens, &binding,
+	                     baton_mono_add(since, baton_duration_ms(TOKENS_TTL_MS)), &token);
+	if (e == BATON_OK)
+		e = acks_register(&b->acks, &token, channel->id, item->id, since);
+	if (e == BATON_OK) {
+		struct passing *p = passing_place(b, channel, item->id, &token);
+		p->fd = fd_take(fd);
+		p->since = since;
+	}
+	token_wipe(&token);
+	return e;
 }
 
 static enum fallback_reason reason_of(enum packet_got got)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fail.h"
 #include "base/mem.h"
 #include "handoff/packet.h"
 #include "handoff/peek.h"
@@ -339,6 +340,87 @@ void peers_unpark(struct baton_broker *b, const struct service *service)
 		if (peer->listener)
 			routes_plain(b, peer);
 		else if (hello_again(b, peer, &hello))
+			routes_take(b, peer, &hello);
+		else
+			peers_end(b, peer);
+	}
+}
+
+/* What was read of its first frame is read once more. */
+static enum baton_err bytes_again(struct peer *peer, struct baton_str bytes)
+{
+	while (bytes.len > 0) {
+		void *place;
+		size_t want;
+		enum baton_err e = wire_reader_want(&peer->reader, &place, &want);
+		if (e != BATON_OK)
+			return e;
+		size_t n = want < bytes.len ? want : bytes.len;
+		if (n == 0)
+			return fail(BATON_INVALID, "the broker sent more than a Hello");
+		memcpy(place, bytes.ptr, n);
+		bytes = (struct baton_str){bytes.ptr + n, bytes.len - n};
+		e = wire_reader_took(&peer->reader, n);
+		if (e != BATON_OK)
+			return e;
+	}
+	return BATON_OK;
+}
+
+/* Who it is, where it came, and what it has said so far. */
+static enum baton_err peer_fill(struct baton_broker *b, struct peer *peer,
+                                const struct wire_item *item)
+{
+	peer->connection = item->id;
+	peer->until.ns = (int64_t)item->until;
+	if (item->name.len == 0) {
+		enum baton_err e = site_peer(peer->source.fd, &peer->who);
+		return e == BATON_OK ? bytes_again(peer, item->bytes) : e;
+	}
+	peer->who = (struct site_peer){0, UINT32_MAX, UINT32_MAX};
+	peer->listener = listeners_find(b, item->name);
+	if (peer->listener && item->service.len > 0)
+		peer->service = services_find(b, item->service);
+	return BATON_OK;
+}
+
+enum baton_err peers_adopt(struct baton_broker *b, const struct wire_item *item, int *fd)
+{
+	struct peer *peer = peer_new(b, fd_take(fd));
+	bool again = item->capabilities != 0;
+	if (!peer)
+		return fail_memory(sizeof *peer, "a client");
+	b->counts[COUNT_CLIENTS]--;
+	links_append(again ? &b->again : &b->waiting, &peer->source.links);
+	enum baton_err e = peer_fill(b, peer, item);
+	if (e != BATON_OK)
+		return e;
+	bool plain = item->name.len > 0;
+	/* This broker does not listen there any more. */
+	if (plain && !peer->listener) {
+		peers_end(b, peer);
+		return BATON_OK;
+	}
+	if (again && !plain && !wire_reader_whole(&peer->reader))
+		return fail(BATON_INVALID, "the broker sent a client that has not said enough");
+	uint32_t events = again ? 0 : EPOLLIN;
+	if (plain && !again)
+		events |= EPOLLRDHUP | EPOLLET;
+	return source_watch(b, &peer->source, events)
+	               ? BATON_OK
+	               : fail_errno(errno, "cannot wait for a client");
+}
+
+void peers_again(struct baton_broker *b)
+{
+	while (!links_empty(&b->again)) {
+		struct peer *peer = LINKS_OF(b->again.next, struct peer, source.links);
+		struct wire_hello hello;
+		links_remove(&peer->source.links);
+		links_append(&b->waiting, &peer->source.links);
+		if (peer->listener && peer->service)
+			routes_plain(b, peer);
+		else if (wire_reader_whole(&peer->reader) && hello_again(b, peer, &hello))
 			routes_take(b, peer, &hello);
 		else
 			peers_end(b, peer);

@@ -122,7 +122,7 @@ static bool backends_fill(struct baton_broker *b, struct wire_answer *a)
 	return true;
 }
 
-static bool counters_fill(struct baton_broker *b, struct wire_answer *a)
+const char *report_count_name(enum count count)
 {
 	static const char *const names[COUNTS] = {
 		[COUNT_STORED_ENDED] = "expired descriptors",
@@ -142,6 +142,11 @@ static bool counters_fill(struct baton_broker *b, struct wire_answer *a)
 		[COUNT_FAILED] = "failed starts",
 		[COUNT_COMMANDS] = "commands",
 	};
+	return names[count];
+}
+
+static bool counters_fill(struct baton_broker *b, struct wire_answer *a)
+{
 	size_t max = COUNTS + FALLBACK_REASONS + 3;
 	struct wire_counter *all = arena_take(&b->arena, max, sizeof *all);
 	size_t n = 0;
@@ -151,7 +156,8 @@ static bool counters_fill(struct baton_broker *b, struct wire_answer *a)
 	all[n++] = (struct wire_counter){BATON_STR("pending"), b->passings_count};
 	all[n++] = (struct wire_counter){BATON_STR("stored descriptors"), b->stored_count};
 	for (int i = 0; i < COUNTS; i++)
-		all[n++] = (struct wire_counter){baton_str_z(names[i]), b->counts[i]};
+		all[n++] = (struct wire_counter){baton_str_z(report_count_name((enum count)i)),
+		                                 b->counts[i]};
 	for (int i = 1; i <= FALLBACK_REASONS; i++)
 		all[n++] =
 			(struct wire_counter){baton_str_z(fallback_name((enum fallback_reason)i)),

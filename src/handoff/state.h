@@ -70,6 +70,12 @@ struct listener {
 	size_t names_count; /* 0: nobody is asked for a name */
 };
 
+/* A socket that was taken over, and which no listener has yet. */
+struct inherited {
+	const char *address;
+	int fd;
+};
+
 /* A client that has not been answered. */
 struct peer {
 	struct source source;
@@ -119,6 +125,7 @@ struct child {
 	int32_t pid;
 	enum child_state state;
 	struct baton_mono until;
+	bool other; /* a child of the broker before this one: somebody else may have reaped it */
 };
 
 /* A backend. */
@@ -184,6 +191,7 @@ struct baton_broker {
 	struct baton_duration alive_every;
 	struct baton_mono alive_at; /* when that is called next */
 
+	bool lent; /* all of it is another broker's too, which goes on: nothing is touched */
 	int lock;
 	int epoll;
 	int reserve; /* a descriptor for the time when there are none; -1: it is used up */
@@ -204,6 +212,7 @@ struct baton_broker {
 	struct links channels; /* that are registered */
 	struct links mains;    /* processes that have a service, or are to have it          */
 	struct links commands; /* processes that have a connection each                     */
+	struct links again;    /* peers that were taken over, and are to be answered        */
 	struct links dead;     /* freed once no event can lead to them */
 	uint32_t peers_count;
 	uint32_t channels_count;
@@ -214,6 +223,8 @@ struct baton_broker {
 
 	struct listener *listeners;
 	size_t listeners_count;
+	struct inherited inherited[LISTENERS_MAX];
+	size_t inherited_count;
 
 	struct arena kept; /* what lives as long as the broker */
 	struct definition *definitions;
@@ -273,6 +284,7 @@ enum baton_err listeners_open(struct baton_broker *b, const struct baton_broker_
                               size_t count);
 void listeners_close(struct baton_broker *b);
 void listeners_pause(struct baton_broker *b, bool pause);
+struct listener *listeners_find(struct baton_broker *b, struct baton_str address);
 /* The service of those who ask for that name, which may be NULL; NULL: there is none. */
 struct service *listeners_service(const struct listener *l, const char *name);
 
@@ -386,7 +398,28 @@ void stored_expire(struct baton_broker *b, struct baton_mono now);
 struct wire_stored stored_view(const struct baton_broker *b, const struct stored *s);
 void stored_done(struct baton_broker *b);
 
+/* upgrade.c and inherit.c: another broker takes the place of this one, or this one of another. */
+
+/* Hands everything to the broker that asks at that channel. Afterwards either `lent` is set, or the
+ * channel has ended, and this broker goes on. */
+void upgrade_give(struct baton_broker *b, struct channel *channel, const struct wire_move *ask);
+/* Before it is closed, if it is lent: so that descriptors are closed, and nothing else is done. */
+void upgrade_forget(struct baton_broker *b);
+/* Takes over what a broker has that runs. *ret_done is false if none does. After an error `lent`
+ * may be set, and the other one goes on. */
+enum baton_err inherit(struct baton_broker *b, const struct baton_broker_options *o,
+                       bool *ret_done);
+/* Each takes one thing over, with its descriptor, which becomes -1 then. */
+enum baton_err channels_adopt(struct baton_broker *b, const struct wire_item *item, int *fd);
+enum baton_err passings_adopt(struct baton_broker *b, const struct wire_item *item,
+                              struct channel *channel, int *fd);
+enum baton_err children_adopt(struct baton_broker *b, const struct wire_item *item, int *fd);
+enum baton_err peers_adopt(struct baton_broker *b, const struct wire_item *item, int *fd);
+/* Answers those that waited for an answer, as if they had just asked. */
+void peers_again(struct baton_broker *b);
+
 /* report.c: what it tells about itself. */
+const char *report_count_name(enum count count);
 enum baton_err report_encode(struct baton_broker *b, struct buf *out);
 
 #endif

@@ -149,6 +149,20 @@ enum baton_err tokens_issue(struct tokens *t, const struct token_binding *bindin
 	return e;
 }
 
+enum baton_err tokens_adopt(struct tokens *t, const struct token_binding *binding,
+                            struct baton_mono expires, const struct token *token)
+{
+	CHECK(binding->service.len <= TOKENS_SERVICE);
+	if (t->pending == t->policy.max)
+		return fail(BATON_FULL, "%zu connections are on their way; %u are allowed",
+		            t->pending, (unsigned)t->policy.max);
+	if (find_connection(t, binding->connection) != CHAINS_END ||
+	    find_token(t, token) != CHAINS_END)
+		return fail(BATON_CONFLICT, "a connection is on its way twice");
+	entry_add(t, binding, expires, token);
+	return BATON_OK;
+}
+
 static bool is_bound(const struct token_entry *entry, const struct token_binding *binding)
 {
 	struct baton_str service = {entry->service, entry->service_len};

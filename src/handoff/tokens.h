@@ -71,6 +71,11 @@ void tokens_done(struct tokens *t);
 enum baton_err tokens_issue(struct tokens *t, const struct token_binding *binding,
                             struct baton_mono now, struct token *ret);
 
+/* Takes one over that was issued elsewhere; the one that expires first comes first. BATON_FULL.
+ * BATON_CONFLICT: the token, or one for that connection, is there. */
+enum baton_err tokens_adopt(struct tokens *t, const struct token_binding *binding,
+                            struct baton_mono expires, const struct token *token);
+
 enum token_verdict {
 	TOKEN_ACCEPTED = 1,
 	TOKEN_NOT_PENDING, /* nothing is on its way that is so bound                       */

@@ -3,6 +3,7 @@
 #define WIRE_CONVERT_H
 
 #include "wire/hello.h"
+#include "wire/move.h"
 #include "wire/pack.h"
 #include "wire/stored.h"
 #include "wire/wire.pb-c.h"
@@ -18,5 +19,10 @@ void convert_stored_out(const struct wire_stored *all, size_t count, Baton__Wire
                         Baton__Wire__Stored **ret);
 enum baton_err convert_stored_in(Baton__Wire__Stored *const *pbs, size_t count, size_t max,
                                  struct arena *arena, const struct wire_stored **ret);
+
+/* What a broker hands on. */
+enum baton_err convert_move_encode(const struct wire_move *move, struct buf *out);
+enum baton_err convert_move_in(const Baton__Wire__Move *pb, struct arena *arena,
+                               struct wire_move *ret);
 
 #endif

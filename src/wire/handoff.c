@@ -146,6 +146,8 @@ enum baton_err wire_handoff_encode(const struct wire_handoff *message, struct bu
 		return keep_encode(&message->is.keep, out);
 	case WIRE_KEPT:
 		return kept_encode(&message->is.kept, out);
+	case WIRE_MOVE:
+		return convert_move_encode(&message->is.move, out);
 	}
 	return fail(BATON_INVALID, "a message of the unknown kind %d", (int)message->kind);
 }
@@ -281,6 +283,9 @@ static enum baton_err handoff_in(const Baton__Wire__Handoff *pb, struct arena *a
 	case BATON__WIRE__HANDOFF__IS_KEPT:
 		ret->kind = WIRE_KEPT;
 		return kept_in(pb->kept, arena, &ret->is.kept);
+	case BATON__WIRE__HANDOFF__IS_MOVE:
+		ret->kind = WIRE_MOVE;
+		return convert_move_in(pb->move, arena, &ret->is.move);
 	case BATON__WIRE__HANDOFF__IS__NOT_SET:
 	case _BATON__WIRE__HANDOFF__IS__CASE_IS_INT_SIZE:
 		break;

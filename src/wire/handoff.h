@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
+#include "wire/move.h"
 #include "wire/stored.h"
 
 #define WIRE_QUEUES_MAX 64
@@ -118,7 +119,8 @@ enum wire_handoff_kind {
 	WIRE_REGISTERED,
 	WIRE_WELCOME,
 	WIRE_KEEP,
-	WIRE_KEPT
+	WIRE_KEPT,
+	WIRE_MOVE
 };
 
 struct wire_handoff {
@@ -132,6 +134,7 @@ struct wire_handoff {
 		struct wire_welcome welcome;
 		struct wire_keep keep;
 		struct wire_kept kept;
+		struct wire_move move;
 	} is;
 };
 

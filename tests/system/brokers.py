@@ -33,18 +33,18 @@ class Place:
         self.started.append(subprocess.Popen(command, **options))
         return self.started[-1]
 
-    def serve(self, *arguments, **options):
+    def serve(self, *arguments, log='log', **options):
         """A broker that is ready."""
         # Not a pipe, which would be full some day, and stop who writes to it.
-        with open(f'{self.top}/log', 'w', encoding='utf-8') as log:
-            broker = self.start(BATON, 'serve', *arguments, stderr=log, **options)
+        with open(f'{self.top}/{log}', 'w', encoding='utf-8') as file:
+            broker = self.start(BATON, 'serve', *arguments, stderr=file, **options)
         end = time.monotonic() + BOUND
-        while 'msg=serving' not in self.log():
-            assert broker.poll() is None and time.monotonic() < end, self.log()
+        while 'msg=serving' not in self.log(log):
+            assert broker.poll() is None and time.monotonic() < end, self.log(log)
         return broker
 
-    def log(self):
-        with open(f'{self.top}/log', encoding='utf-8') as log:
+    def log(self, name='log'):
+        with open(f'{self.top}/{name}', encoding='utf-8') as log:
             return log.read()
 
     def keeper(self, service='echo', *arguments):

@@ -332,6 +332,41 @@ static void what_is_kept(void **state)
 	assert_int_equal(got.is.kept.stored[0].left_ms, 1292);
 }
 
+static void what_a_broker_hands_on(void **state)
+{
+	static const char hex[] =
+		"4a1e080210032218080c12046563686f2a03616263380740015805620305ff01";
+	struct world *w = *state;
+	static const uint64_t numbers[] = {5, 255};
+	const struct wire_item item = {
+		.kind = WIRE_ITEM_PEER,
+		.service = BATON_STR("echo"),
+		.bytes = BATON_STR("abc"),
+		.id = 7,
+		.generation = 1,
+		.until = 5,
+		.numbers = numbers,
+		.numbers_count = 2,
+	};
+	const struct wire_handoff m = {
+		.kind = WIRE_MOVE,
+		.is.move = {WIRE_MOVE_PORTION, 3, {NULL, 0}, &item, 1},
+	};
+	struct wire_handoff got;
+	wire_handoff_encode(&m, &w->out);
+	assert_written(w, hex);
+	assert_int_equal(wire_handoff_decode(bytes_of(w, hex), &w->arena, &got), BATON_OK);
+	assert_int_equal(got.kind, WIRE_MOVE);
+	assert_int_equal(got.is.move.step, WIRE_MOVE_PORTION);
+	assert_int_equal(got.is.move.number, 3);
+	assert_int_equal(got.is.move.items_count, 1);
+	assert_int_equal(got.is.move.items[0].kind, WIRE_ITEM_PEER);
+	assert_str(got.is.move.items[0].service, "echo");
+	assert_str(got.is.move.items[0].bytes, "abc");
+	assert_int_equal(got.is.move.items[0].numbers_count, 2);
+	assert_int_equal(got.is.move.items[0].numbers[1], 255);
+}
+
 static void a_welcome(void **state)
 {
 	struct world *w = *state;
@@ -452,6 +487,12 @@ static void what_is_wrong_is_refused_with_a_sentence(void **state)
 		{handoff_try, "3a020805", "the unknown verb 5 about a descriptor"},
 		{handoff_try, "4200", "the unknown result 0 about a descriptor"},
 		{handoff_try, "42020807", "the unknown result 7 about a descriptor"},
+		{handoff_try, "4a00", "the unknown step 0 of an upgrade"},
+		{handoff_try, "4a020807", "the unknown step 7 of an upgrade"},
+		{handoff_try, "4a0408022200", "an item of the unknown kind 0"},
+		{handoff_try, "4a0608022202080e", "an item of the unknown kind 14"},
+		{handoff_try, "4a0908022205080812015f",
+	         "an item of a service whose name is not of 1 to 64 of [a-z0-9-]"},
 		{admin_try, "", "a message to a broker of an unknown kind"},
 		{admin_try, "12041a026005", "a service in a state 5 that is not known"},
 	};
@@ -545,6 +586,7 @@ int main(void)
 		TEST(a_registration_and_what_it_is_answered),
 		TEST(a_welcome),
 		TEST(what_is_kept),
+		TEST(what_a_broker_hands_on),
 		TEST(a_question_to_a_broker_and_its_answer),
 		TEST(what_is_wrong_is_refused_with_a_sentence),
 		TEST(names_of_services),
