@@ -185,8 +185,8 @@ struct run *run_next(struct core *c, const struct run *r);
 /* The only claim that a run took while it was under way. */
 struct run *run_extra(struct core *c, struct baton_work_claims *claims);
 
-/* Checkpoints: whether there is something to be asked for, and what came of it; what a handler is to
- * be told; and that the run needs nothing more. */
+/* Checkpoints: whether there is something to be asked for, and what came of it; what a handler is
+ * to be told; and that the run needs nothing more. */
 bool more_ask(struct core *c);
 void more_answered(struct core *c, struct core_answer *a);
 bool more_order(struct core *c, struct core_order *ret);
