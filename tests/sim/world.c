@@ -8,6 +8,8 @@
 #include "base/check.h"
 #include "sim/sim.h"
 
+#define STEPS_PER_LOOK 509 /* at which it is judged what is said of all waiting work */
+
 const char *const sim_queues[PLAN_QUEUES] = {"mail", "orders", "tasks"};
 const uint32_t sim_shards[PLAN_QUEUES] = {4, 7, 2};
 const uint32_t sim_key_limits[PLAN_QUEUES] = {1, 2, 1};
@@ -233,6 +235,8 @@ void world_run(struct world *w, const struct plan *plan, struct cover *cover, bo
 		w->now = e.at;
 		mix(w, &e);
 		happen(w, &e);
+		if (w->steps % STEPS_PER_LOOK == 0 && plan->variant == VARIANT_NONE)
+			judge_whys(w);
 	}
 	end(w);
 }

@@ -34,6 +34,7 @@ static enum baton_err batch_fill(const struct view *v, const struct batch_row *b
 	info->batch.delivery = b->delivery;
 	info->batch.slot = b->slot;
 	info->batch.priority = b->priority;
+	info->shard = b->shard;
 	info->batch.put_at = b->put_at;
 	if (!arena_copy(v->a, batch_row_group(b), &info->batch.group) ||
 	    !arena_copy(v->a, line_lane(batch_row_line(b)), &info->lane) ||
