@@ -28,6 +28,7 @@
 #include <baton/schedule.h>
 #include <baton/shard.h>
 #include <baton/singleton.h>
+#include <baton/stall.h>
 #include <baton/store.h>
 #include <baton/str.h>
 #include <baton/time.h>

@@ -233,6 +233,7 @@ enum baton_why {
 struct baton_work_info {
 	struct baton_work_batch batch; /* without payloads in a list */
 	struct baton_str queue, lane, key;
+	uint32_t shard; /* of its queue */
 	enum baton_batch_state state;
 	struct baton_store_time due;      /* delayed, retry                                    */
 	struct baton_str error;           /* of the last attempt; in a list at most 200 bytes  */

@@ -3,6 +3,7 @@
 #include <sysexits.h>
 
 #include "command.h"
+#include "errors.h"
 #include "job.h"
 #include "name.h"
 #include "number.h"
@@ -20,13 +21,15 @@
 enum {
 	OPTION_STATE = STORE_NEXT,
 	OPTION_LIMIT,
-	OPTION_AFTER
+	OPTION_AFTER,
+	OPTION_BY_ERROR
 };
 
 struct request {
 	struct store store;
 	struct baton_work_filter filter;
 	uint32_t limit;
+	bool by_error;
 	bool titled; /* the titles of the table have been written */
 };
 
@@ -35,6 +38,7 @@ static const struct option options[] = {
 	{"state", required_argument, NULL, OPTION_STATE},
 	{"limit", required_argument, NULL, OPTION_LIMIT},
 	{"after", required_argument, NULL, OPTION_AFTER},
+	{"by-error", no_argument, NULL, OPTION_BY_ERROR},
 	{0},
 };
 
@@ -159,6 +163,48 @@ static int list(struct out *out, struct request *r)
 	return EX_OK;
 }
 
+static bool add_all(struct errors *errors, const struct baton_work_page *page)
+{
+	bool memory = true;
+	for (size_t i = 0; i < page->count && memory; i++)
+		memory = errors_add(errors, &page->infos[i]);
+	return memory;
+}
+
+/* Counts all that are dead. */
+static enum baton_err count_errors(struct request *r, struct errors *errors)
+{
+	r->filter.state = BATON_BATCH_DEAD;
+	r->filter.max = BATON_LIST_MAX;
+	do {
+		struct baton_work_page *page = NULL;
+		enum baton_err e = baton_work_list(r->store.handle, &r->filter, &page);
+		if (e != BATON_OK)
+			return e;
+		bool memory = add_all(errors, page);
+		r->filter.after = page->next;
+		baton_work_page_free(page);
+		if (!memory)
+			return BATON_NO_MEMORY;
+	} while (r->filter.after > 0);
+	return BATON_OK;
+}
+
+static int list_errors(struct out *out, struct request *r)
+{
+	struct errors errors = {.count = 0};
+	enum baton_err e = count_errors(r, &errors);
+	if (e == BATON_OK && r->store.json)
+		errors_json(&errors, out);
+	else if (e == BATON_OK)
+		errors_print(&errors, out);
+	if (e == BATON_OK && errors.others > 0)
+		complain("%" PRIu64 " more jobs died of other errors than the first %d",
+		         errors.others, ERRORS_MAX);
+	errors_done(&errors);
+	return e == BATON_OK ? EX_OK : store_fail(&r->store, e);
+}
+
 static bool take(void *arg, int option, const char *value)
 {
 	struct request *r = arg;
@@ -166,6 +212,9 @@ static bool take(void *arg, int option, const char *value)
 	switch (option) {
 	case OPTION_STATE:
 		return job_state_parse(value, &r->filter.state);
+	case OPTION_BY_ERROR:
+		r->by_error = true;
+		return true;
 	case OPTION_LIMIT:
 		return number_parse("limit", value, LIMIT_MAX, &r->limit);
 	case OPTION_AFTER:
@@ -191,9 +240,13 @@ int cmd_ls(struct out *out, int argc, char **argv)
 	    (operands.count > 1 &&
 	     !name_other("lane's name", operands.texts[1], &request.filter.lane)))
 		return EX_USAGE;
+	if (request.by_error && (request.filter.state || request.filter.after > 0)) {
+		complain("--by-error counts all dead jobs, without --state and --after");
+		return EX_USAGE;
+	}
 	status = store_open(&request.store, STORE_EXISTING);
 	if (status == EX_OK)
-		status = list(out, &request);
+		status = request.by_error ? list_errors(out, &request) : list(out, &request);
 	store_close(&request.store);
 	return status;
 }

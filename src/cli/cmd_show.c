@@ -7,6 +7,7 @@
 #include "lookup.h"
 #include "name.h"
 #include "reading.h"
+#include "stall.h"
 #include "wall.h"
 
 #define OPTION_PAYLOAD STORE_NEXT
@@ -84,6 +85,7 @@ struct shown {
 	const struct baton_work_info *info;
 	const struct baton_work_info *ahead;   /* that keeps it, or NULL */
 	const struct baton_progress *progress; /* or NULL */
+	const struct baton_stalled *stalled;   /* what it waits for, or NULL */
 };
 
 static void print_text(struct out *out, const struct request *r, const struct shown *shown)
@@ -96,7 +98,7 @@ static void print_text(struct out *out, const struct request *r, const struct sh
 	field_some(&line, "key", info->key);
 	field(&line, "state", baton_str_z(job_state_name(info->state)));
 	line_text(&line, "why       ");
-	job_why(&line, info, shown->ahead, baton_store_now(r->store.handle));
+	job_why(&line, info, shown->ahead, shown->stalled, baton_store_now(r->store.handle));
 	line_end(&line);
 	field_number(&line, "attempt", info->batch.attempt);
 	field_number(&line, "priority", info->batch.priority);
@@ -137,6 +139,7 @@ static void print_json(struct out *out, const struct shown *shown)
 	job_json(&json, info);
 	json_text(&json, "why", job_why_name(info->why));
 	job_json_ahead(&json, info, shown->ahead);
+	stall_json(&json, shown->stalled);
 	progress_json(&json, shown->progress);
 	if (info->result.len > 0)
 		json_bytes(&json, "result", info->result);
@@ -159,7 +162,10 @@ static int run(struct out *out, struct request *r)
 	struct baton_work_page *other = lookup_ahead(&r->store, info);
 	struct baton_progress progress;
 	bool told = baton_progress_read(r->store.handle, info, &progress) == BATON_OK;
-	const struct shown shown = {info, other ? &other->infos[0] : NULL, told ? &progress : NULL};
+	struct baton_stalled stalled;
+	bool stalls = lookup_stalled(&r->store, info, &stalled);
+	const struct shown shown = {info, other ? &other->infos[0] : NULL, told ? &progress : NULL,
+	                            stalls ? &stalled : NULL};
 	if (r->store.json)
 		print_json(out, &shown);
 	else if (!r->payload)

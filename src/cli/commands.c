@@ -244,7 +244,8 @@ const struct command commands[] = {
 			"                    claimed, dead or done\n"
 			"      --limit N     at most N of them; 100 unless it is said\n"
 			"      --after SEQ   those behind the one with that seq\n"
-			"      --json        one JSON object per job\n" STORE_HELP "\n"
+			"      --by-error    count the dead ones by their error instead\n"
+			"      --json        one JSON object per job, or error\n" STORE_HELP "\n"
 			"Example: baton ls mail --state dead\n",
 		.run = cmd_ls,
 	},
@@ -261,12 +262,16 @@ const struct command commands[] = {
 	},
 	{
 		.name = "why",
-		.usage = "[OPTION]... ID",
-		.summary = "say why a job is not running",
-		.text = "One sentence. The status is 1 if there is no such job.\n"
+		.usage = "[OPTION]... ID\n"
+			 "       baton why --queue QUEUE [--lane LANE]",
+		.summary = "say why a job, a lane or a queue stands still",
+		.text = "One sentence; of a queue also one that counts what is in it, before what\n"
+			"keeps its first job. The status is 1 if there is no such job or queue.\n"
 			"\n"
+			"      --queue Q     of this queue\n"
+			"      --lane L      of this lane of it\n"
 			"      --json        one JSON object\n" STORE_HELP "\n"
-			"Example: baton why 17\n",
+			"Example: baton why --queue mail --lane ada\n",
 		.run = cmd_why,
 	},
 	{

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "job.h"
+#include "stall.h"
 #include "suggest.h"
 #include "wall.h"
 
@@ -194,6 +195,26 @@ static void tell_claimed(struct line *line, const struct baton_work_info *info,
 		line_text(line, "whose time is over: the next who asks gets it");
 	if (info->cancel)
 		line_text(line, "; it is to be cancelled");
+	if (info->cancel && info->ahead.text[0] != '\0')
+		line_print(line, " for job %s, which replaces it", info->ahead.text);
+}
+
+/* Who has the job that is in the way, and since when; or how long that one waits itself. */
+static void tell_ahead(struct line *line, const struct baton_work_info *ahead,
+                       struct baton_store_time now)
+{
+	char when[WALL_TEXT], ago[BATON_DURATION_TEXT];
+	if (ahead && ahead->state == BATON_BATCH_CLAIMED) {
+		line_text(line, ": claimed by ");
+		line_shown(line, baton_str_z(ahead->owner.id));
+		line_print(line, " at %s, %s ago, under fence %" PRIu64,
+		           wall_print(ahead->claimed_at, when),
+		           wall_span(baton_store_time_sub(now, ahead->claimed_at), ago),
+		           ahead->fence.v);
+	} else if (ahead && ahead->state == BATON_BATCH_RETRY) {
+		line_text(line, ": it has failed and waits for its next attempt ");
+		until(line, ahead->due, now);
+	}
 }
 
 /* Which key it waits for, and who has it since when. */
@@ -216,7 +237,8 @@ static void tell_key(struct line *line, const struct baton_work_info *info,
 }
 
 void job_why(struct line *line, const struct baton_work_info *info,
-             const struct baton_work_info *ahead, struct baton_store_time now)
+             const struct baton_work_info *ahead, const struct baton_stalled *stalled,
+             struct baton_store_time now)
 {
 	char when[WALL_TEXT];
 	line_print(line, "job %s ", info->batch.id.text);
@@ -225,7 +247,10 @@ void job_why(struct line *line, const struct baton_work_info *info,
 		tell_claimed(line, info, now);
 		break;
 	case BATON_WHY_READY:
-		line_text(line, "is ready: nobody has asked for it yet");
+		if (stalled)
+			stall_tell(line, info, stalled, now);
+		else
+			line_text(line, "is ready: nobody has asked for it yet");
 		break;
 	case BATON_WHY_PAUSED:
 		line_text(line, "is ready, but its queue is paused: 'baton queue resume ");
@@ -244,6 +269,7 @@ void job_why(struct line *line, const struct baton_work_info *info,
 	case BATON_WHY_BEHIND:
 		line_print(line, "is ready, but job %s comes first %s", info->ahead.text,
 		           info->key.len > 0 ? "of its key" : "in its lane");
+		tell_ahead(line, ahead, now);
 		break;
 	case BATON_WHY_LANE_HELD:
 		line_print(line, "is ready, but job %s, which is dead, holds its lane: ",

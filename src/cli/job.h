@@ -32,9 +32,10 @@ void job_json_key(struct json *j, struct baton_str key);
 void job_json(struct json *j, const struct baton_work_info *info);
 
 /* Adds one sentence that says why the job is not running. `ahead` is the one that keeps it, or
- * NULL. */
+ * NULL; `stalled` is what it waits for if it is ready, or NULL: that is not known. */
 void job_why(struct line *line, const struct baton_work_info *info,
-             const struct baton_work_info *ahead, struct baton_store_time now);
+             const struct baton_work_info *ahead, const struct baton_stalled *stalled,
+             struct baton_store_time now);
 
 /* Adds "ahead", the job that keeps it, and "holder", who has claimed that one; or null. */
 void job_json_ahead(struct json *j, const struct baton_work_info *info,

@@ -23,3 +23,10 @@ struct baton_work_page *lookup_ahead(const struct store *store, const struct bat
 		baton_work_get(store->handle, &info->ahead, &page);
 	return page;
 }
+
+bool lookup_stalled(const struct store *store, const struct baton_work_info *info,
+                    struct baton_stalled *ret)
+{
+	return info->why == BATON_WHY_READY &&
+	       baton_stall_look(store->handle, info, ret) == BATON_OK;
+}

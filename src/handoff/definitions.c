@@ -38,8 +38,10 @@ static void wrong(void *arg, const char *sentence)
 
 static bool user(const char *name, uint32_t *ret_uid)
 {
-	const struct passwd *found = getpwnam(name);
-	if (!found)
+	struct passwd entry;
+	struct passwd *found = NULL;
+	char room[4096];
+	if (getpwnam_r(name, &entry, room, sizeof room, &found) != 0 || !found)
 		return false;
 	*ret_uid = found->pw_uid;
 	return true;

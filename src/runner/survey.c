@@ -196,14 +196,21 @@ static void heed(struct core *c, const struct baton_runner_info *me, struct bato
 	c->weight = core_weight(c);
 }
 
+/* Whether the run has that claim, be it one that it took while it was under way. */
+static bool has_claim(struct core *c, const struct run *r, const struct baton_claim_id *id)
+{
+	while (r && strcmp(r->claim->proof.id, id->text) != 0)
+		r = run_next(c, r);
+	return r;
+}
+
 /* Their handlers are told to stop, as when the runner ends; what they have then is given back, and
  * the store does away with it. */
 static void cancel(struct core *c, const struct baton_claim_id *id)
 {
 	for (uint32_t i = 0; i < c->runs.max; i++) {
 		struct run *r = &c->runs.all[i];
-		if ((r->is == RUN_NEW || r->is == RUN_ON) &&
-		    strcmp(r->claim->proof.id, id->text) == 0)
+		if ((r->is == RUN_NEW || r->is == RUN_ON) && has_claim(c, r, id))
 			run_stop(c, r);
 	}
 }

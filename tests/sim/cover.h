@@ -91,6 +91,15 @@
 	X(MORE, "given more in the middle of a run")                         \
 	X(MORE_BACK, "what a run would have got went back")                  \
 	X(MORE_DONE, "completed with what it took meanwhile")                \
+	X(WHY_PAUSED, "said to wait for its queue")                          \
+	X(WHY_DELAYED, "said to wait for its time")                          \
+	X(WHY_RETRY, "said to wait for its next attempt")                    \
+	X(WHY_BEHIND, "said to wait for one before it")                      \
+	X(WHY_KEY, "said to wait for its key")                               \
+	X(STALL_NOBODY, "said to wait for any runner")                       \
+	X(STALL_DETACHED, "said to wait for a detached runner")              \
+	X(STALL_TRANSIT, "said to wait for a shard on its way")              \
+	X(STALL_TURN, "said to wait for its turn")                           \
 	X(DEAD, "dead")                                                      \
 	X(KILL_FROZEN, "handler killed at the deadline of a frozen runner")  \
 	X(KILL_LIVE, "handler killed at the deadline of a live runner")      \

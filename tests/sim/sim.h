@@ -288,6 +288,7 @@ void judge_shards(struct world *w);
 void judge_start(struct proc *p, const struct core_order *order);
 void judge_running(struct proc *p, const struct handler *h);
 void judge_look(struct world *w);
+void judge_whys(struct world *w);
 
 /* Notes which jobs were skipped; before the clock is set, since that is kept for some time only. */
 void find_skipped(struct world *w);

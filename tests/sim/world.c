@@ -8,6 +8,8 @@
 #include "base/check.h"
 #include "sim/sim.h"
 
+#define STEPS_PER_LOOK 509 /* at which it is judged what is said of all waiting work */
+
 const char *const sim_queues[PLAN_QUEUES] = {"mail", "orders", "tasks"};
 const uint32_t sim_shards[PLAN_QUEUES] = {4, 7, 2};
 const uint32_t sim_key_limits[PLAN_QUEUES] = {1, 2, 1};
@@ -150,7 +152,7 @@ static void open_store(struct world *w)
 		policy.shards = sim_shards[i];
 		policy.key_limit = w->plan->variant == VARIANT_KEYLESS ? 1000 : sim_key_limits[i];
 		policy.hold_on_retry = i == 0 ? BATON_HOLD_GIVE_UP : BATON_HOLD_KEEP;
-		policy.on_conflict = (enum baton_on_conflict)(1 + (w->plan->seed + i) % 4);
+		policy.on_conflict = (enum baton_on_conflict)(1 + (w->plan->seed + i) % 5);
 		policy.on_retry = i == 0 ? BATON_ON_RETRY_PASS : BATON_ON_RETRY_BLOCK;
 		CHECK(baton_queue_set(w->store, baton_str_z(sim_queues[i]), &policy) == BATON_OK);
 	}
@@ -233,6 +235,8 @@ void world_run(struct world *w, const struct plan *plan, struct cover *cover, bo
 		w->now = e.at;
 		mix(w, &e);
 		happen(w, &e);
+		if (w->steps % STEPS_PER_LOOK == 0 && plan->variant == VARIANT_NONE)
+			judge_whys(w);
 	}
 	end(w);
 }

@@ -93,7 +93,7 @@ def test_a_reader_who_leaves_ends_the_list(shop):
     (['show', str(2 ** 53)],
      f"'{2 ** 53}' is no id of a job: it is a number, as 'baton put' prints it"),
     (['show', '1', '--payload', '--json'], '--payload and --json cannot be together'),
-    (['why'], "'why' needs the id of a job"),
+    (['why'], "'why' needs the id of a job, or --queue"),
     (['why', '-1'], "unknown option '-1'; 'baton --help' says more"),
     (['cancel'], "'cancel' needs the id of a job"),
     (['cancel', '1', 'x'], "'x' is no id of a job: it is a number, as 'baton put' prints it"),
@@ -109,7 +109,8 @@ def test_everything_about_a_job_is_shown(shop):
     shown = dict(line.split(None, 1) for line in shop.ok('show', '1').splitlines())
     assert {k: shown[k] for k in shown if k != 'put'} == {
         'id': '1', 'queue': 'mail', 'lane': 'l', 'state': 'ready', 'attempt': '0', 'priority': '0',
-        'why': 'job 1 is ready: nobody has asked for it yet', 'delivery': 'after commit',
+        'why': "job 1 is ready, but nobody works on its queue: 'baton work mail -- COMMAND' does",
+        'delivery': 'after commit',
         'join': 'g', 'payload': 'a\\x1b[1m\\x0a'}
     claim = shop.claim('mail', '--owner', 'ada')
     shown = dict(line.split(None, 1) for line in shop.ok('show', '1').splitlines())
@@ -132,10 +133,12 @@ def test_why_says_what_keeps_a_job(shop):
     shop.ok('queue', 'set', 'mail', 'on-dead=hold', 'lane-attempts=1')
     for payload in 'ab':
         shop.put('mail', '--lane', 'l', payload)
-    assert sentence(shop, '1') == 'job 1 is ready: nobody has asked for it yet'
+    assert sentence(shop, '1') == (
+        "job 1 is ready, but nobody works on its queue: 'baton work mail -- COMMAND' does")
     assert sentence(shop, '2') == 'job 2 is ready, but job 1 comes first in its lane'
     assert shop.object('why', '2') == {'id': '2', 'why': 'behind', 'due': None, 'ahead': '1',
-                                       'concurrency_key': None, 'holder': None}
+                                       'concurrency_key': None, 'holder': None, 'stall': None,
+                                       'runner': None, 'shard': None}
     shop.ok('queue', 'pause', 'mail')
     assert sentence(shop, '1') == (
         "job 1 is ready, but its queue is paused: 'baton queue resume mail' goes on")
@@ -231,3 +234,35 @@ def test_all_jobs_of_a_queue_are_cancelled_or_those_that_are_as_it_is_said(shop)
 def test_which_jobs_are_meant_has_to_be_clear(shop):
     assert shop.refused(64, 'cancel', '--lane', 'l') == '--lane, --state and --error need --queue'
     assert shop.refused(64, 'retry', '--queue', 'q', '17') == "--queue takes no id, and got '17'"
+
+
+def kill_one(shop, queue, error):
+    """Puts a job that dies of that error, and gives its id."""
+    job = shop.put(queue, 'x')
+    claim = shop.claim(queue)
+    shop.ok('fail', '--dead', '--error', error, env=claim['env'])
+    return job
+
+
+def test_dead_jobs_are_counted_by_their_error(shop):
+    shop.ok('queue', 'set', 'mail', 'keep=1h')
+    assert shop.ok('ls', '--by-error') == ''
+    for error in ('no route', 'bad\033', 'no route', 'x' * 300, 'no route', 'bad\033'):
+        last = kill_one(shop, 'mail', error)
+    other = kill_one(shop, 'video', 'no route')
+    shop.put('mail', 'alive')
+    rows = shop.objects('ls', '--by-error')
+    assert [(row['queue'], row['error'], row['count']) for row in rows[:2]] == [
+        ('mail', 'no route', 3), ('mail', 'bad\033', 2)]
+    assert rows[1]['example'] == last and rows[1]['last']
+    assert {(row['queue'], row['error'], row['count']) for row in rows[2:]} == {
+        ('mail', 'x' * 200, 1), ('video', 'no route', 1)}
+    assert [row['example'] for row in shop.objects('ls', '--by-error', 'video')] == [other]
+    title, first, *_ = shop.ok('ls', '--by-error', 'mail').splitlines()
+    assert title.split() == ['COUNT', 'QUEUE', 'LAST', 'EXAMPLE', 'ERROR']
+    assert first.split()[:2] == ['3', 'mail'] and first.endswith('no route')
+    assert 'bad\\x1b' in shop.ok('ls', '--by-error', 'mail')
+    assert shop.ok('retry', '--queue', 'mail', '--error', 'no *') != ''
+    assert [row['count'] for row in shop.objects('ls', '--by-error', 'mail')] == [2, 1]
+    assert shop.refused(USAGE, 'ls', '--by-error', '--state', 'dead') == (
+        '--by-error counts all dead jobs, without --state and --after')

@@ -364,6 +364,27 @@ for claim in claims():
     assert shop.run('check').returncode == OK
 
 
+def test_who_took_a_job_that_is_cancelled_is_told(shop, worker, told, pipe):
+    for i in range(2):
+        shop.put('mail', '--lane', 'a', '--join', str(i))
+    runner = shop.start('work', 'mail', '--stream', '-j', '1', '--until-empty', '--beat', '50ms',
+                        '--', *worker(CHECKPOINT + f'''
+claim = take()
+assert more(claim) == ['2']
+os.write(os.open({pipe.path!r}, os.O_WRONLY), b'taken\\n')
+assert take() == {{'cancel': claim['claim']}}
+say({{'claim': claim['claim'], 'ok': False}})
+for claim in claims():
+    tell([claim['attempt'], [job['id'] for job in claim['jobs']]])
+    done(claim)
+'''))
+    pipe.line()
+    shop.run('cancel', '2')
+    assert runner.wait(PATIENCE) == OK, runner.stderr.read()
+    assert told() == ["[1, ['1']]"]
+    assert shop.objects('ls', 'mail') == []
+
+
 def test_a_worker_that_dies_after_a_checkpoint_fails_all_that_it_took(shop, worker):
     for i in range(2):
         shop.put('mail', '--lane', 'a', '--join', str(i))

@@ -34,6 +34,7 @@ static enum baton_err batch_fill(const struct view *v, const struct batch_row *b
 	info->batch.delivery = b->delivery;
 	info->batch.slot = b->slot;
 	info->batch.priority = b->priority;
+	info->shard = b->shard;
 	info->batch.put_at = b->put_at;
 	if (!arena_copy(v->a, batch_row_group(b), &info->batch.group) ||
 	    !arena_copy(v->a, line_lane(batch_row_line(b)), &info->lane) ||
@@ -74,6 +75,8 @@ static enum baton_err trouble_fill(const struct view *v, int64_t seq, struct bat
 	bool claimed = info->state == BATON_BATCH_CLAIMED;
 	info->batch.attempt = t.attempts + (claimed || info->state == BATON_BATCH_DONE);
 	info->cancel = claimed && t.cancel;
+	if (info->cancel && t.rival > 0)
+		batch_id_print((uint64_t)t.rival, &info->ahead);
 	return arena_copy(v->a, (struct baton_str){t.error, len}, &info->error) ? BATON_OK
 	                                                                        : no_memory();
 }
