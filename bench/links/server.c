@@ -65,8 +65,10 @@ static void backend_take(const struct server *s, struct baton_backend *backend)
 
 static void listener_take(const struct server *s)
 {
+	struct sockaddr_un address;
+	socklen_t len = sizeof address;
 	int fd;
-	while ((fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+	while ((fd = accept4(s->listener, (struct sockaddr *)&address, &len, SOCK_CLOEXEC)) >= 0)
 		add(s, fd);
 }
 

@@ -76,7 +76,9 @@ enum baton_on_conflict {
 	BATON_CONFLICT_WAIT = 1, /* it waits, in order                                     */
 	BATON_CONFLICT_SKIP,     /* it is skipped                                          */
 	BATON_CONFLICT_LATEST,   /* it waits, in place of the last that waited for the key */
-	BATON_CONFLICT_FIRST     /* it waits, unless another one does: then it is skipped  */
+	BATON_CONFLICT_FIRST,    /* it waits, unless another one does: then it is skipped  */
+	BATON_CONFLICT_REPLACE   /* the oldest that has the key, or will, is skipped; one that
+	                            runs is asked to stop first, as one that is cancelled   */
 };
 
 /* A plain record. */

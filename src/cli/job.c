@@ -195,6 +195,8 @@ static void tell_claimed(struct line *line, const struct baton_work_info *info,
 		line_text(line, "whose time is over: the next who asks gets it");
 	if (info->cancel)
 		line_text(line, "; it is to be cancelled");
+	if (info->cancel && info->ahead.text[0] != '\0')
+		line_print(line, " for job %s, which replaces it", info->ahead.text);
 }
 
 /* Who has the job that is in the way, and since when; or how long that one waits itself. */

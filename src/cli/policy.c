@@ -13,7 +13,7 @@
 
 #define DAY_MS INT64_C(86400000)
 #define KEY_MAX 32
-#define WORDS_MAX 4
+#define WORDS_MAX 5
 
 enum kind {
 	KIND_WORD = 1, /* one of `words`, which stand for 1, 2, ... */
@@ -52,7 +52,12 @@ static const struct key keys[] = {
 	{"keep", KIND_SPAN, AT(keep), 0, BATON_QUEUE_SPAN_MAX_MS, {NULL}},
 	{"key-limit", KIND_32, AT(key_limit), 1, BATON_QUEUE_KEY_LIMIT_MAX, {NULL}},
 	{"hold-on-retry", KIND_WORD, AT(hold_on_retry), 0, 0, {"keep", "give-up"}},
-	{"on-conflict", KIND_WORD, AT(on_conflict), 0, 0, {"wait", "skip", "latest", "first"}},
+	{"on-conflict",
+         KIND_WORD,
+         AT(on_conflict),
+         0,
+         0,
+         {"wait", "skip", "latest", "first", "replace"}},
 	{"key-waiting-max", KIND_32, AT(key_waiting_max), 0, BATON_QUEUE_KEY_WAITING_MAX, {NULL}},
 };
 #define KEYS (sizeof keys / sizeof keys[0])

@@ -177,7 +177,7 @@ static bool is_request(struct cursor c)
 static bool is_header(struct cursor line, const char *header)
 {
 	size_t i = 0;
-	while (header[i] != '\0' && i < line.left &&
+	while (i < line.left && header[i] != '\0' &&
 	       (line.at[i] | (line.at[i] >= 'A' && line.at[i] <= 'Z' ? 32 : 0)) == header[i])
 		i++;
 	return header[i] == '\0';

@@ -285,13 +285,9 @@ void peers_event(struct baton_broker *b, struct peer *peer, uint32_t events)
 {
 	if (peer->listener && !peer->service)
 		plain_look(b, peer, events);
-	else if (peer->listener && (events & (EPOLLHUP | EPOLLERR)))
-		peers_end(b, peer);
-	else if (peer->listener)
-		return;
 	else if (peer->out.len > 0)
 		answer_go_on(b, peer);
-	else if (!wire_reader_whole(&peer->reader))
+	else if (!peer->listener && !wire_reader_whole(&peer->reader))
 		frame_read(b, peer);
 	else if (events & (EPOLLHUP | EPOLLERR))
 		peers_end(b, peer);

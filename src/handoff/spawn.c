@@ -25,8 +25,6 @@
 #define OWN_VARIABLES 8
 #define PID_TEXT 32
 
-extern char **environ;
-
 /* All that the child needs: between fork() and exec there may be no allocation. */
 struct plan {
 	const struct spawn_order *order;

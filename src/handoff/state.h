@@ -185,13 +185,12 @@ struct baton_broker {
 	struct site site;
 	struct baton_duration hello;
 	struct baton_duration park;
-	uint32_t clients_max;
 	void (*alive)(void *arg);
 	void *arg;
 	struct baton_duration alive_every;
 	struct baton_mono alive_at; /* when that is called next */
 
-	bool lent; /* all of it is another broker's too, which goes on: nothing is touched */
+	uint32_t clients_max;
 	int lock;
 	int epoll;
 	int reserve; /* a descriptor for the time when there are none; -1: it is used up */
@@ -201,7 +200,9 @@ struct baton_broker {
 	struct source answers;
 	struct locator *locator; /* NULL: there are no lanes here */
 	bool stopping;
-	bool paused; /* nobody is accepted until then */
+	bool paused;    /* nobody is accepted until then */
+	bool strangers; /* some services are for other users too */
+	bool lent;      /* all of it is another broker's too, which goes on: nothing is touched */
 	struct baton_mono paused_until;
 	struct pressure pressure;
 
@@ -219,6 +220,7 @@ struct baton_broker {
 
 	struct links stored; /* descriptors that are kept */
 	uint32_t stored_count;
+	uint32_t services_count;
 	struct baton_mono stored_until; /* the earliest end of one */
 
 	struct listener *listeners;
@@ -229,11 +231,9 @@ struct baton_broker {
 	struct arena kept; /* what lives as long as the broker */
 	struct definition *definitions;
 	size_t definitions_count;
-	bool strangers; /* some services are for other users too */
 
 	struct baton_id seed;
 	struct service *services[SERVICE_BUCKETS];
-	uint32_t services_count;
 
 	/* Endpoints of backends that are gone, to be removed; some more than that stay. */
 	char leftovers[LEFTOVERS_MAX][SITE_PATH_MAX + 1];

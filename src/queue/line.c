@@ -49,6 +49,8 @@ enum key_conflict key_conflict(const struct baton_queue_policy *policy, uint64_t
 		return waits ? KEY_SKIPS_WAITING : KEY_NO_CONFLICT;
 	case BATON_CONFLICT_FIRST:
 		return waits ? KEY_SKIPS_TO_WAITING : KEY_NO_CONFLICT;
+	case BATON_CONFLICT_REPLACE:
+		return full ? KEY_REPLACES : KEY_NO_CONFLICT;
 	}
 	return KEY_NO_CONFLICT;
 }

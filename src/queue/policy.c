@@ -88,7 +88,7 @@ enum baton_err baton_queue_policy_check(const struct baton_queue_policy *p)
 		{{"on_dead", BATON_ON_DEAD_CONTINUE, BATON_ON_DEAD_HOLD}, p->on_dead},
 		{{"key_limit", 1, BATON_QUEUE_KEY_LIMIT_MAX}, p->key_limit},
 		{{"hold_on_retry", BATON_HOLD_KEEP, BATON_HOLD_GIVE_UP}, p->hold_on_retry},
-		{{"on_conflict", BATON_CONFLICT_WAIT, BATON_CONFLICT_FIRST}, p->on_conflict},
+		{{"on_conflict", BATON_CONFLICT_WAIT, BATON_CONFLICT_REPLACE}, p->on_conflict},
 		{{"key_waiting_max", 0, BATON_QUEUE_KEY_WAITING_MAX}, p->key_waiting_max},
 	};
 	static const struct range dedupe = {"dedupe", 1, BATON_QUEUE_SPAN_MAX_MS};

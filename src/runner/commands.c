@@ -121,7 +121,7 @@ static void visit_environment(struct environment *e, const struct baton_connecti
 enum baton_err commands_serve(struct commands *c, uint64_t visit,
                               const struct baton_connection *connection, baton_fence fence)
 {
-	struct environment environment;
+	struct environment environment = {.env = {NULL}};
 	visit_environment(&environment, connection, fence);
 	const struct ward_spec spec = {
 		.id = visit,

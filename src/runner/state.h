@@ -102,7 +102,6 @@ struct core {
 	struct core_options o;
 	struct served served[CORE_QUEUES_MAX];
 	struct runs runs;
-	uint32_t visits; /* connections that are served */
 
 	struct sight *sights; /* in the order of their numbers */
 	size_t sight_count;
@@ -119,14 +118,15 @@ struct core {
 	bool told;              /* the store knows what it is at */
 	uint64_t reporting, reported;  /* core_events() at the report under way, and at the last */
 	struct baton_mono report_at;   /* not before is there another one */
-	bool progressed;               /* a run has come further since the last report */
-	struct baton_mono progress_at; /* not before is that reported */
+	struct baton_mono progress_at; /* not before is it reported that a run has come further */
+	bool progressed;               /* one has, since the last report */
 	bool heard;                    /* since it is stale it has looked what is wanted of it */
 	enum baton_runner_wish want;   /* what it was asked for last */
 	bool noted;                    /* the store knows that, for this registration */
+	bool asked;                    /* a request is under way */
+	uint32_t visits;               /* connections that are served */
 
 	/* Requests. */
-	bool asked; /* one is under way */
 	struct core_request request;
 	struct baton_shard *shards;
 	struct baton_shard_answer *answers;
@@ -138,13 +138,13 @@ struct core {
 	bool take_over;             /* `victim` is to be taken over */
 	bool wish;                  /* `victim` is to be asked to leave */
 	bool unsure;                /* it may be registered, but the answer was lost */
-	uint32_t singly;            /* so many ends are sent alone: one of them is not accepted */
 	bool doubt;                 /* it is not known what the last tick claimed */
+	uint32_t singly;            /* so many ends are sent alone: one of them is not accepted */
 	struct baton_more_ask more; /* of the run `more_run` */
 	uint64_t more_run;
 	uint32_t more_turn; /* where the next run is looked for that asks for more */
-	bool mored;         /* the last request was one for more */
 	uint32_t groups;    /* runs whose ends are in the request */
+	bool mored;         /* the last request was one for more */
 	bool hungry;        /* there may be work */
 	bool leaving;       /* there are shards that are LEAVING */
 	bool tried;         /* it was stopped, and the store cannot be told */

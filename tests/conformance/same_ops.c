@@ -438,7 +438,7 @@ static void do_policy(struct same *s, const uint32_t *n)
 	p.paused = n[10] % 8 == 0;
 	p.key_limit = 1 + n[11] % 3;
 	p.hold_on_retry = n[11] / 3 % 2 ? BATON_HOLD_KEEP : BATON_HOLD_GIVE_UP;
-	p.on_conflict = (enum baton_on_conflict)(1 + n[11] / 6 % BATON_CONFLICT_FIRST);
+	p.on_conflict = (enum baton_on_conflict)(1 + n[11] / 6 % BATON_CONFLICT_REPLACE);
 	p.key_waiting_max = n[8] % 3 == 0 ? 1 + n[8] / 3 % 5 : 0;
 	for (int i = 0; i < SIDES; i++)
 		e[i] = said(s, i, baton_queue_set(s->w[i].store, baton_str_z(pick_queue(n)), &p));

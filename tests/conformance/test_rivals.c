@@ -175,6 +175,135 @@ static void only_the_first_waits(void **state)
 	assert_sound(w);
 }
 
+static void a_running_one_is_asked_to_stop_and_the_newcomer_follows(void **state)
+{
+	struct world *w = *state;
+	policy_is(w, BATON_CONFLICT_REPLACE, 1);
+	struct baton_batch_id first = ready(w, "k");
+	const struct baton_work_claim *c = claim(w, "q", 1);
+	assert_is(c, &first);
+	assert_false(renew(w, c, 1000).cancel);
+	struct baton_batch_id second = ready(w, "k");
+	assert_true(renew(w, c, 1000).cancel);
+	assert_true(look(w, &first)->cancel);
+	assert_id(look(w, &first)->ahead, second);
+	assert_null(claim(w, "q", 1)); /* not before it has stopped */
+	struct baton_work_ended ended = end(w, c, BATON_ABANDON);
+	assert_int_equal(ended.state, BATON_BATCH_SKIPPED);
+	assert_skipped(w, &first, &second);
+	assert_is(claim(w, "q", 1), &second);
+	assert_sound(w);
+}
+
+static void who_is_done_before_it_stops_is_done(void **state)
+{
+	struct world *w = *state;
+	policy_is(w, BATON_CONFLICT_REPLACE, 1);
+	struct baton_queue_policy p = policy(w, "q");
+	p.keep = baton_duration_ms(1000);
+	set_policy(w, "q", &p);
+	struct baton_batch_id first = ready(w, "k");
+	const struct baton_work_claim *c = claim(w, "q", 1);
+	ready(w, "k");
+	assert_int_equal(complete(w, c), BATON_BATCH_DONE);
+	assert_int_equal(state_of(w, &first), BATON_BATCH_DONE);
+	assert_int_equal(counts(w, "q").done, 1);
+	assert_non_null(claim(w, "q", 1));
+	assert_sound(w);
+}
+
+static void who_fails_or_expires_while_it_is_replaced_does_not_come_back(void **state)
+{
+	struct world *w = *state;
+	policy_is(w, BATON_CONFLICT_REPLACE, 1);
+	struct baton_batch_id first = ready(w, "k");
+	const struct baton_work_claim *c = claim(w, "q", 1);
+	struct baton_batch_id second = ready(w, "k");
+	end(w, c, BATON_FAIL);
+	assert_skipped(w, &first, &second);
+	assert_is(claim(w, "q", 1), &second);
+	struct baton_batch_id third = ready(w, "k");
+	advance(w, 2000);
+	assert_is(claim(w, "q", 1), &third);
+	assert_skipped(w, &second, &third);
+	assert_sound(w);
+}
+
+static void the_newest_that_waits_replaces_the_one_before_it(void **state)
+{
+	struct world *w = *state;
+	policy_is(w, BATON_CONFLICT_REPLACE, 1);
+	struct baton_batch_id first = ready(w, "k"), second = ready(w, "k");
+	assert_skipped(w, &first, &second);
+	const struct baton_work_claim *c = claim(w, "q", 1);
+	struct baton_batch_id third = ready(w, "k"), fourth = ready(w, "k");
+	assert_skipped(w, &third, &fourth);
+	assert_id(look(w, &second)->ahead, third);
+	end(w, c, BATON_ABANDON);
+	assert_skipped(w, &second, &third);
+	assert_is(claim(w, "q", 1), &fourth);
+	assert_sound(w);
+}
+
+static void the_oldest_of_several_is_replaced(void **state)
+{
+	struct world *w = *state;
+	policy_is(w, BATON_CONFLICT_REPLACE, 2);
+	struct baton_batch_id a = ready(w, "k"), b = ready(w, "k");
+	const struct baton_work_claim *first = claim(w, "q", 1), *second = claim(w, "q", 1);
+	struct baton_batch_id c = ready(w, "k"), d = ready(w, "k");
+	assert_true(renew(w, first, 1000).cancel && renew(w, second, 1000).cancel);
+	assert_id(look(w, &a)->ahead, c);
+	assert_id(look(w, &b)->ahead, d);
+	struct baton_batch_id e = ready(w, "k");
+	assert_skipped(w, &c, &e);
+	end(w, first, BATON_ABANDON);
+	end(w, second, BATON_ABANDON);
+	assert_is(claim(w, "q", 1), &d);
+	assert_is(claim(w, "q", 1), &e);
+	assert_sound(w);
+}
+
+static void one_that_keeps_its_key_for_a_retry_is_replaced_at_once(void **state)
+{
+	struct world *w = *state;
+	policy_is(w, BATON_CONFLICT_REPLACE, 1);
+	struct baton_batch_id first = ready(w, "k");
+	end(w, claim(w, "q", 1), BATON_FAIL);
+	assert_int_equal(counts(w, "q").delayed, 1);
+	struct baton_batch_id second = ready(w, "k");
+	assert_skipped(w, &first, &second);
+	assert_int_equal(counts(w, "q").delayed, 0);
+	const struct baton_work_claim *c = claim(w, "q", 1);
+	assert_is(c, &second);
+	complete(w, c);
+	advance(w, 1000);
+	assert_null(claim(w, "q", 1));
+	assert_sound(w);
+}
+
+static void what_becomes_due_replaces_what_runs(void **state)
+{
+	struct world *w = *state;
+	policy_is(w, BATON_CONFLICT_REPLACE, 1);
+	struct baton_batch_id late = put_in(w, "k", 100), first = ready(w, "k");
+	const struct baton_work_claim *c = claim(w, "q", 1);
+	assert_is(c, &first);
+	advance(w, 150);
+	assert_null(claim(w, "q", 1));
+	assert_true(renew(w, c, 1000).cancel);
+	struct baton_batch_id kept = ready(w, "l");
+	end(w, claim(w, "q", 1), BATON_FAIL);
+	struct baton_batch_id later = put_in(w, "l", 10);
+	advance(w, 20);
+	assert_is(claim(w, "q", 1), &later);
+	assert_skipped(w, &kept, &later);
+	end(w, c, BATON_ABANDON);
+	assert_skipped(w, &first, &late);
+	assert_is(claim(w, "q", 1), &late);
+	assert_sound(w);
+}
+
 static void what_is_delayed_is_a_newcomer_when_it_is_due(void **state)
 {
 	struct world *w = *state;
@@ -490,6 +619,13 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(only_the_latest_waits),
 	WORLD_TEST(who_can_begin_at_once_does_not_wait_for_its_key),
 	WORLD_TEST(only_the_first_waits),
+	WORLD_TEST(a_running_one_is_asked_to_stop_and_the_newcomer_follows),
+	WORLD_TEST(who_is_done_before_it_stops_is_done),
+	WORLD_TEST(who_fails_or_expires_while_it_is_replaced_does_not_come_back),
+	WORLD_TEST(the_newest_that_waits_replaces_the_one_before_it),
+	WORLD_TEST(the_oldest_of_several_is_replaced),
+	WORLD_TEST(one_that_keeps_its_key_for_a_retry_is_replaced_at_once),
+	WORLD_TEST(what_becomes_due_replaces_what_runs),
 	WORLD_TEST(what_is_delayed_is_a_newcomer_when_it_is_due),
 	WORLD_TEST(those_that_are_due_together_meet_in_order),
 	WORLD_TEST(a_key_that_is_kept_for_a_retry_is_held),

@@ -152,7 +152,7 @@ static void open_store(struct world *w)
 		policy.shards = sim_shards[i];
 		policy.key_limit = w->plan->variant == VARIANT_KEYLESS ? 1000 : sim_key_limits[i];
 		policy.hold_on_retry = i == 0 ? BATON_HOLD_GIVE_UP : BATON_HOLD_KEEP;
-		policy.on_conflict = (enum baton_on_conflict)(1 + (w->plan->seed + i) % 4);
+		policy.on_conflict = (enum baton_on_conflict)(1 + (w->plan->seed + i) % 5);
 		policy.on_retry = i == 0 ? BATON_ON_RETRY_PASS : BATON_ON_RETRY_BLOCK;
 		CHECK(baton_queue_set(w->store, baton_str_z(sim_queues[i]), &policy) == BATON_OK);
 	}

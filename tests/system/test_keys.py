@@ -134,6 +134,39 @@ def test_only_the_latest_waits_while_a_killed_runner_is_replaced(shop, pipe):
     assert skipped == {'2': '3', '3': '4'}
 
 
+def test_a_running_job_is_replaced(shop, pipe):
+    shop.ok('queue', 'set', 'mail', 'on-conflict=replace')
+    first = put(shop, 'k')
+    script = f'trap "echo asked $BATON_JOB > {pipe.path}; exit 1" TERM; ' \
+             f'echo on $BATON_JOB > {pipe.path}; while :; do sleep 1000 & wait; done'
+    runner = shop.start('work', 'mail', '--grace', '100s', '--', 'sh', '-c', script)
+    assert pipe.line() == f'on {first}'
+    second = put(shop, 'k')
+    assert [pipe.line() for _ in range(2)] == [f'asked {first}', f'on {second}']
+    shown = shop.object('show', first)
+    assert (shown['state'], shown['ahead']) == ('skipped', second)
+    runner.kill()
+
+
+def test_a_runner_that_is_killed_while_its_job_is_replaced_loses_neither(shop, pipe):
+    shop.ok('queue', 'set', 'mail', 'on-conflict=replace')
+    first = put(shop, 'k')
+    # It ignores the signal, so that it is still to be replaced when its runner is killed.
+    script = f'trap "" TERM; echo on $BATON_JOB > {pipe.path}; while :; do sleep 1000; done'
+    runner = shop.start('work', 'mail', '--grace', '1h', '--', 'sh', '-c', script)
+    assert pipe.line() == f'on {first}'
+    second = put(shop, 'k')
+    assert f'to be cancelled for job {second}, which replaces it' in shop.ok('why', first)
+    runner.kill()
+    runner.wait(PATIENCE)
+    ran = shop.folder / 'ran'
+    assert shop.run('work', 'mail', '--until-empty', '--', 'sh', '-c',
+                    f'echo $BATON_JOB >> {ran}').returncode == 0
+    assert ran.read_text() == f'{second}\n'
+    shown = shop.object('show', first)
+    assert (shown['state'], shown['ahead']) == ('skipped', second)
+
+
 def test_a_failed_job_keeps_its_key_until_its_next_attempt(shop):
     shop.ok('queue', 'set', 'mail', 'backoff=fixed', 'base=1h')
     first, second = put(shop, 'k'), put(shop, 'k')

@@ -17,7 +17,7 @@ OTHERS = {
     'attempts': '1000000', 'backoff': 'fixed', 'base': '1ms', 'cap': '1d', 'lane-attempts': '1',
     'lane-backoff': 'none', 'lane-base': '2ms', 'lane-cap': '2s', 'on-retry': 'pass',
     'on-dead': 'hold', 'dedupe': '365d', 'keep': '365d', 'key-limit': '1000000',
-    'hold-on-retry': 'give-up', 'on-conflict': 'first', 'key-waiting-max': '10000'}
+    'hold-on-retry': 'give-up', 'on-conflict': 'replace', 'key-waiting-max': '10000'}
 
 
 def policy(shop, queue):

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "queue/line.h"
+#include "queue/policy.h"
 #include "store/memory/lane.h"
 
 struct batch *memory_batch_find(const struct tx *tx, uint64_t id)
@@ -166,4 +167,22 @@ enum baton_err memory_batch_event(struct tx *tx, struct batch *b, enum batch_eve
 		(b->is.blocks && line_is_keyed(b->lane->name));
 	b->row.gone = next == BATON_BATCH_GONE;
 	return BATON_OK;
+}
+
+enum baton_err memory_batch_skip(struct tx *tx, struct batch *b, uint64_t by)
+{
+	enum baton_err e = memory_batch_event(tx, b, EVENT_SKIP);
+	if (e != BATON_OK)
+		return e;
+	b->is.by = by;
+	b->is.ended_at = tx->now;
+	b->is.until =
+		baton_store_time_add(tx->now, policy_skipped_keep(&b->lane->queue->is.policy));
+	return BATON_OK;
+}
+
+enum baton_err memory_batch_cancelled(struct tx *tx, struct batch *b)
+{
+	return b->is.by > 0 ? memory_batch_skip(tx, b, b->is.by)
+	                    : memory_batch_event(tx, b, EVENT_ABANDON_CANCELLED);
 }

@@ -21,6 +21,12 @@ struct batch *memory_batch_add(struct tx *tx, struct queue *queue, const struct 
  * claimed or cancelled. BATON_NO_MEMORY: nothing happened. */
 enum baton_err memory_batch_event(struct tx *tx, struct batch *b, enum batch_event event);
 
+/* It is skipped, for the one of that id. */
+enum baton_err memory_batch_skip(struct tx *tx, struct batch *b, uint64_t by);
+
+/* One that was to be cancelled leaves its claim: it is removed, or skipped. */
+enum baton_err memory_batch_cancelled(struct tx *tx, struct batch *b);
+
 /* Gives a batch, which is saved, the next number, so that it is the last of its lane. */
 void memory_batch_last(struct tx *tx, struct batch *b);
 

@@ -111,7 +111,7 @@ enum baton_err memory_batch_fail(struct tx *tx, struct batch *b, struct text *wh
 {
 	struct queue *queue = b->lane->queue;
 	if (b->is.cancel)
-		return memory_batch_event(tx, b, EVENT_ABANDON_CANCELLED);
+		return memory_batch_cancelled(tx, b);
 	last = last || b->is.attempts + 1 >= memory_batch_retry(b)->attempts;
 	enum baton_err e = memory_batch_event(tx, b, last ? EVENT_DIE : event);
 	if (e == BATON_OK)

@@ -10,6 +10,7 @@
 #include "store/memory/due.h"
 #include "store/memory/ops.h"
 #include "store/memory/put.h"
+#include "store/memory/rival.h"
 
 static struct claim *claim_proved(const struct tx *tx, const struct baton_work_proof *proof)
 {
@@ -26,15 +27,6 @@ static struct claim *claim_proved(const struct tx *tx, const struct baton_work_p
 	return NULL;
 }
 
-static bool is_to_be_cancelled(const struct claim *claim)
-{
-	for (const struct batch *b = claim->lane->first; b; b = b->next) {
-		if (b->is.claim == claim && b->is.cancel)
-			return true;
-	}
-	return false;
-}
-
 static enum baton_err renew_one(struct tx *tx, const struct baton_work_proof *proof,
                                 struct baton_duration ttl, struct baton_work_renewal *answer)
 {
@@ -46,7 +38,7 @@ static enum baton_err renew_one(struct tx *tx, const struct baton_work_proof *pr
 	claim->is.expires = lease_extended(claim->is.expires, tx->now, ttl, false);
 	claim->is.offered = false;
 	answer->expires_at = claim->is.expires;
-	answer->cancel = is_to_be_cancelled(claim);
+	answer->cancel = memory_claim_is_stopping(claim);
 	return BATON_OK;
 }
 
@@ -81,6 +73,7 @@ static enum baton_err complete(struct tx *tx, const struct ending *e, struct bat
 	if (err != BATON_OK)
 		return err;
 	e->queue->is.done++;
+	b->is.by = 0; /* it was done before it gave way */
 	b->is.ended_at = tx->now;
 	b->is.until = baton_store_time_add(tx->now, keep);
 	return BATON_OK;
@@ -119,7 +112,7 @@ static enum baton_err give_back(struct tx *tx, const struct ending *e, struct ba
 	bool snooze = e->end->how == BATON_SNOOZE;
 	enum batch_event event = snooze ? EVENT_SNOOZE : EVENT_ABANDON;
 	if (b->is.cancel)
-		event = EVENT_ABANDON_CANCELLED;
+		return memory_batch_cancelled(tx, b);
 	enum baton_err err = memory_batch_event(tx, b, event);
 	if (err == BATON_OK && b->is.state == BATON_BATCH_DELAYED)
 		b->is.due = baton_store_time_add(tx->now, e->end->delay);
@@ -257,7 +250,7 @@ static enum baton_err end_claim(struct tx *tx, const struct baton_work_end *end,
 		err = remember(tx, claim, &e);
 	if (err != BATON_OK)
 		return err;
-	answer->state = e.first->is.state;
+	answer->state = batch_shown(e.first->is.state, e.first->is.by);
 	bool waits = answer->state == BATON_BATCH_DELAYED || answer->state == BATON_BATCH_RETRY;
 	answer->due = waits ? e.first->is.due : (struct baton_store_time){0};
 	return BATON_OK;

@@ -62,7 +62,7 @@ static enum baton_err show(struct arena *a, const struct batch *b, bool whole,
 	memset(ret, 0, sizeof *ret);
 	ret->shard = memory_lane_shard(b->lane);
 	ret->state = batch_shown(b->is.state, b->is.by);
-	if (ret->state == BATON_BATCH_SKIPPED)
+	if (b->is.by > 0)
 		batch_id_print(b->is.by, &ret->ahead);
 	if (waits(b))
 		ret->due = b->is.due;

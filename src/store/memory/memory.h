@@ -106,7 +106,8 @@ struct batch {
 		bool cancel;                      /* claimed, and asked to stop             */
 		bool holds;  /* dead, and its lane stands still; retry, and it keeps its key */
 		bool blocks; /* retry, and those behind it wait too                         */
-		uint64_t by; /* done, and it was skipped: the id of whom it gave way to */
+		uint64_t by; /* done, and it was skipped, or claimed, and it is to be: the id of
+		                whom it gives way to                                        */
 		struct text *error;  /* of the last attempt, or NULL           */
 		struct text *result; /* done, or NULL                          */
 	} is;

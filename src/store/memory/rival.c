@@ -12,6 +12,15 @@ static bool waits(const struct batch *b, struct baton_store_time now)
 	       (b->is.claim && memory_claim_is_offered(b->is.claim, now));
 }
 
+bool memory_claim_is_stopping(const struct claim *claim)
+{
+	for (const struct batch *b = claim->lane->first; b; b = b->next) {
+		if (b->is.claim == claim && b->is.cancel)
+			return true;
+	}
+	return false;
+}
+
 struct rivals memory_rivals(const struct lane *lane, const struct batch *but,
                             struct baton_store_time now)
 {
@@ -19,12 +28,17 @@ struct rivals memory_rivals(const struct lane *lane, const struct batch *but,
 	for (struct batch *b = lane->first; b; b = b->next) {
 		if (b == but)
 			continue;
-		if (waits(b, now)) {
+		bool stopping = b->is.claim && memory_claim_is_stopping(b->is.claim);
+		bool waiting = waits(b, now);
+		if (!stopping && !r.oldest && (waiting || b->is.holds || b->is.claim))
+			r.oldest = b;
+		if (waiting) {
 			r.waiting++;
 			r.first = r.first ? r.first : b;
 			r.last = b;
 		} else if (b->is.holds || b->is.claim) {
 			r.holds += b->is.holds || memory_claim_counts(b);
+			r.stopping += stopping && memory_claim_counts(b);
 			r.holder = r.holder ? r.holder : b;
 		}
 	}
@@ -33,14 +47,26 @@ struct rivals memory_rivals(const struct lane *lane, const struct batch *but,
 
 static enum baton_err skip(struct tx *tx, struct batch *b, const struct batch *by)
 {
-	enum baton_err e = memory_batch_event(tx, b, EVENT_SKIP);
-	if (e != BATON_OK)
-		return e;
-	b->is.by = by->id;
-	b->is.ended_at = tx->now;
-	b->is.until =
-		baton_store_time_add(tx->now, policy_skipped_keep(&b->lane->queue->is.policy));
-	return BATON_OK;
+	return memory_batch_skip(tx, b, by->id);
+}
+
+/* One that waits ends; one that is claimed is asked to, with those of its claim. */
+static enum baton_err replace(struct tx *tx, struct batch *old, const struct batch *by)
+{
+	const struct claim *claim = old->is.claim;
+	enum baton_err e = BATON_OK;
+	if (!claim)
+		return skip(tx, old, by);
+	for (struct batch *b = old->lane->first; b && e == BATON_OK; b = b->next) {
+		if (b->is.claim != claim)
+			continue;
+		e = memory_batch_event(tx, b, EVENT_CANCEL);
+		if (e == BATON_OK) {
+			b->is.cancel = true;
+			b->is.by = by->id;
+		}
+	}
+	return e;
 }
 
 enum baton_err memory_rival_enter(struct tx *tx, struct batch *b)
@@ -49,6 +75,8 @@ enum baton_err memory_rival_enter(struct tx *tx, struct batch *b)
 	if (policy->on_conflict == BATON_CONFLICT_WAIT || !line_is_keyed(b->lane->name))
 		return BATON_OK;
 	struct rivals r = memory_rivals(b->lane, b, tx->now);
+	if (policy->on_conflict == BATON_CONFLICT_REPLACE)
+		r.holds -= r.stopping;
 	switch (key_conflict(policy, r.holds, r.waiting)) {
 	case KEY_NO_CONFLICT:
 		break;
@@ -58,6 +86,8 @@ enum baton_err memory_rival_enter(struct tx *tx, struct batch *b)
 		return skip(tx, b, r.last);
 	case KEY_SKIPS_WAITING:
 		return r.last->is.state == BATON_BATCH_READY ? skip(tx, r.last, b) : BATON_OK;
+	case KEY_REPLACES:
+		return r.oldest ? replace(tx, r.oldest, b) : BATON_OK;
 	}
 	return BATON_OK;
 }

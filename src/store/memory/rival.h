@@ -10,7 +10,12 @@ struct rivals {
 	struct batch *holder; /* the first that holds it, or NULL */
 	struct batch *first;  /* that waits, or NULL              */
 	struct batch *last;   /* that waits, or NULL              */
+	uint64_t stopping;    /* of `holds`, claims that were asked to stop                  */
+	struct batch *oldest; /* of all that hold it or wait, and were not asked to, or NULL */
 };
+
+/* Whether somebody wants some of it cancelled. */
+bool memory_claim_is_stopping(const struct claim *claim);
 
 /* All but `but`, which may be NULL. */
 struct rivals memory_rivals(const struct lane *lane, const struct batch *but,

@@ -12,6 +12,7 @@
 #include "store/memory/ops.h"
 #include "store/memory/put.h"
 #include "store/memory/queue.h"
+#include "store/memory/rival.h"
 #include "store/memory/runner.h"
 
 #define SHARD_TEXT (BATON_NAME_MAX + 16)
@@ -89,9 +90,8 @@ static enum baton_err abandon(struct tx *tx, struct claim *claim)
 	enum baton_err e = BATON_OK;
 	for (struct batch *b = claim->lane->first; b && e == BATON_OK; b = b->next) {
 		if (b->is.claim == claim)
-			e = memory_batch_event(tx, b,
-			                       b->is.cancel ? EVENT_ABANDON_CANCELLED
-			                                    : EVENT_ABANDON);
+			e = b->is.cancel ? memory_batch_cancelled(tx, b)
+			                 : memory_batch_event(tx, b, EVENT_ABANDON);
 	}
 	return e;
 }
@@ -142,15 +142,6 @@ enum baton_err memory_runner_settle(struct baton_store *store, uint64_t number,
 	return memory_tx_end_ring(&tx, r ? give_back(&tx, r, &giving) : BATON_NOT_HELD);
 }
 
-static bool is_to_be_cancelled(const struct claim *claim)
-{
-	for (const struct batch *b = claim->lane->first; b; b = b->next) {
-		if (b->is.claim == claim && b->is.cancel)
-			return true;
-	}
-	return false;
-}
-
 enum baton_err memory_runner_cancels(struct baton_store *store, uint64_t number,
                                      struct baton_claim_id *ids, size_t max, size_t *ret_count)
 {
@@ -161,7 +152,7 @@ enum baton_err memory_runner_cancels(struct baton_store *store, uint64_t number,
 	for (struct row *row = tx.m->claims.oldest; r && row && count < max; row = row->newer) {
 		const struct claim *claim = (struct claim *)row;
 		if (baton_id_equal(&claim->owner.incarnation, &r->put.owner.incarnation) &&
-		    is_to_be_cancelled(claim))
+		    memory_claim_is_stopping(claim))
 			claim_name_print(&claim->name, ids[count++].text);
 	}
 	*ret_count = count;

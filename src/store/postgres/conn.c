@@ -41,6 +41,7 @@ static void disconnect(struct conn *c)
 	c->sent = 0;
 	c->open = false;
 	c->lost = false;
+	c->once = false;
 	c->owed = false;
 	memset(c->prepared, 0, sizeof c->prepared);
 }
@@ -252,7 +253,7 @@ static bool is_closed(const struct conn *c)
 enum baton_err conn_need(struct conn *c)
 {
 	settle_owed(c);
-	if (!is_broken(c) && !is_closed(c) && c->err == BATON_OK)
+	if (!is_broken(c) && !c->once && !is_closed(c) && c->err == BATON_OK)
 		return BATON_OK;
 	return conn_connect(c, false);
 }

@@ -37,6 +37,7 @@ struct conn {
 	bool prepared[SQL_COUNT];
 	bool owed;          /* the answer to conn_send_away() was not read yet                  */
 	bool lost;          /* it cannot be used any more                                       */
+	bool once;          /* the next who needs it gets another one                           */
 	int64_t planned_ns; /* when the server was last told to plan anew                       */
 	bool open;      /* a transaction is                                                     */
 	bool committed; /* COMMIT was sent in it: when the connection breaks now, nobody knows   */

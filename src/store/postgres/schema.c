@@ -8,11 +8,16 @@
 #include <baton/store.h>
 
 #include "base/fail.h"
+#include "queue/fence.h"
 #include "store/postgres/steps.h"
 
 #define TRIES 4
 #define DEADLOCK "40P01"
 #define NO_RIGHT "42501"
+
+/* A second has as many fences as a granter counts without a higher one. The first granter of a
+ * store has that of the second after it was made. */
+#define SECONDS_AHEAD 2
 
 /* Where a store is: another one than it was after a copy was brought back, and the part before the
  * slash is the same after a standby has taken over. Behind it is the timeline, of which
@@ -105,7 +110,8 @@ static enum baton_err make(struct conn *c, int64_t now_ms)
 }
 
 /* After a copy was brought back, or a standby has taken over, fences that were handed out may not
- * be known here: the next ones are above them. In a copy all that was held has ended. */
+ * be known here: the next ones are above them, those of claims too, though who grants them goes on.
+ * In a copy all that was held has ended. */
 static enum baton_err begin_anew(struct conn *c, int64_t now_ms)
 {
 	char text[3200];
@@ -122,18 +128,26 @@ static enum baton_err begin_anew(struct conn *c, int64_t now_ms)
 	         "split_part(place, '/', 1) <> split_part(" PLACE ", '/', 1) FROM baton.state);",
 	         (long long)now_ms);
 	enum baton_err e = conn_exec(c, text);
+	long long floor = (now_ms / 1000 + SECONDS_AHEAD) << FENCE_COUNTER_BITS;
 	snprintf(text, sizeof text,
-	         "UPDATE baton.state SET place = " PLACE ", made = greatest(made, %lld)",
-	         (long long)now_ms);
+	         "UPDATE baton.state SET place = " PLACE ", made = greatest(made, %lld);"
+	         "UPDATE baton.queue SET floor = greatest(floor, %lld);"
+	         "UPDATE baton.tally SET floor = greatest(floor, %lld)",
+	         (long long)now_ms, floor, floor);
 	return e == BATON_OK ? conn_exec(c, text) : e;
 }
 
+/* A standby that takes over keeps its connections, and they would not be looked at again: so those
+ * to a standby are for once. */
 static enum baton_err is_moved(struct conn *c, bool *ret)
 {
 	char text[8];
-	enum baton_err e =
-		conn_ask(c, "SELECT place <> " PLACE " FROM baton.state", text, sizeof text);
-	*ret = e == BATON_OK && strcmp(text, "t") == 0;
+	enum baton_err e = conn_ask(c,
+	                            "SELECT CASE WHEN pg_is_in_recovery() THEN 's' "
+	                            "WHEN place <> " PLACE " THEN 'm' END FROM baton.state",
+	                            text, sizeof text);
+	c->once = e == BATON_OK && strcmp(text, "s") == 0;
+	*ret = e == BATON_OK && strcmp(text, "m") == 0;
 	return e;
 }
 

@@ -51,11 +51,14 @@
 	"n(id) JOIN baton.bulk b ON b.first >= n.id - n.id % 64 " \
 	"AND b.first <= n.id AND (b.has >> (n.id - b.first)::int) & 1 = 1 "
 
-/* Behind an unnest(): chunks of claims near those that are named, by numbers in steps of 64. */
-#define PART_CHUNKS "n(base) JOIN baton.chunk c ON c.first >= n.base AND c.first < n.base + 64 "
+/* Behind an unnest(): chunks of claims near those that are named, by numbers in steps of 64. In a
+ * way that leaves the planner no choice but to look for each of them in the index. */
+#define PART_CHUNKS                                                      \
+	"n(base) CROSS JOIN LATERAL (SELECT * FROM baton.chunk x WHERE " \
+	"x.first >= n.base AND x.first < n.base + 64 OFFSET 0) c "
 
-/* The stripes that are named, and those of claims, in chunks and in rows of their own: $1 the heads,
- * $2 the fences, $3 the stripes, $4 the chunks. */
+/* The stripes that are named, and those of claims, in chunks and in rows of their own: $1 the
+ * heads, $2 the fences, $3 the stripes, $4 the chunks. */
 #define PART_LOCK                                                                                \
 	"WITH k AS MATERIALIZED (SELECT c.queue, c.heads FROM unnest($4::bigint[]) " PART_CHUNKS \
 	"WHERE c.heads && $1::bigint[]) "                                                        \

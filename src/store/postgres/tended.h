@@ -1,8 +1,8 @@
 /* How far the queues are known to be tended: up to when nothing of them is due, and no claim over.
  *
  * What is gone stays in the indexes as long as somebody holds an old snapshot, and would be walked
- * over each time. Whoever comes later to a queue, under its lock, gives no time that has passed; but
- * the server's clock may be set back, so now and then everything is looked at. */
+ * over each time. Whoever comes later to a queue, under its lock, gives no time that has passed;
+ * but the server's clock may be set back, so now and then everything is looked at. */
 #ifndef POSTGRES_TENDED_H
 #define POSTGRES_TENDED_H
 

@@ -198,6 +198,7 @@ enum baton_err trouble_load(struct db *db, int64_t seq, struct trouble *t)
 	t->fence = 0;
 	t->due.ms = 0;
 	t->cancel = false;
+	t->rival = 0;
 	t->error_len = 0;
 	if (query_row(&q)) {
 		t->attempts = (uint32_t)column_int(&q, 0);
@@ -205,6 +206,7 @@ enum baton_err trouble_load(struct db *db, int64_t seq, struct trouble *t)
 		trouble_error(t, column_str(&q, 2));
 		t->due.ms = column_int(&q, 3);
 		t->cancel = column_int(&q, 4) != 0;
+		t->rival = column_int(&q, 5);
 	}
 	return query_end(&q);
 }
@@ -221,6 +223,10 @@ enum baton_err trouble_save(struct db *db, int64_t seq, const struct trouble *t)
 	else
 		query_null(&q);
 	query_int(&q, t->cancel);
+	if (t->rival > 0)
+		query_int(&q, t->rival);
+	else
+		query_null(&q);
 	return query_run(&q);
 }
 

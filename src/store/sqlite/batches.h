@@ -72,6 +72,7 @@ struct trouble {
 	uint64_t fence;              /* of its last claim                                */
 	struct baton_store_time due; /* while it waits outside of the ready ones; 0: it does not */
 	bool cancel;                 /* somebody wants it cancelled                      */
+	int64_t rival;               /* then: the id of whom it is to be skipped for; 0: nobody */
 	size_t error_len;
 	char error[BATON_ERROR_MAX];
 };

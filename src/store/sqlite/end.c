@@ -202,8 +202,10 @@ static enum baton_err end_batch(struct sqlite_store *s, struct leaver *l,
 		answer->state = BATON_BATCH_DONE;
 		return leaver_keep(s, l, end->result);
 	}
-	if (l->t.cancel)
-		return leaver_remove(s, l);
+	if (l->t.cancel) {
+		answer->state = l->t.rival > 0 ? BATON_BATCH_SKIPPED : BATON_BATCH_GONE;
+		return leaver_cancelled(s, l);
+	}
 	switch (end->how) {
 	case BATON_FAIL:
 	case BATON_REJECT:

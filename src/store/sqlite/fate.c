@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/fail.h"
+#include "queue/policy.h"
 #include "store/sqlite/lanes.h"
 #include "store/sqlite/lone.h"
 
@@ -22,6 +23,7 @@ enum baton_err leaver_load(struct sqlite_store *s, struct queue_row *q, const st
 	l->t.attempts = 0;
 	l->t.due.ms = 0;
 	l->t.cancel = false;
+	l->t.rival = 0;
 	l->t.error_len = 0;
 	l->b.seq = seq;
 	enum baton_err e = row ? batch_need(&s->db, seq, &l->b) : BATON_OK;
@@ -51,6 +53,21 @@ enum baton_err leaver_remove(struct sqlite_store *s, struct leaver *l)
 	if (e == BATON_OK && l->tried)
 		e = RUN(&s->db, SQL_TROUBLE_DROP, l->b.seq);
 	return e == BATON_OK ? RUN(&s->db, SQL_BATCH_DROP, l->b.seq) : e;
+}
+
+enum baton_err leaver_cancelled(struct sqlite_store *s, struct leaver *l)
+{
+	if (l->t.rival == 0)
+		return leaver_remove(s, l);
+	expect(BATON_BATCH_CLAIMED, EVENT_SKIP, BATON_BATCH_DONE);
+	int64_t until = baton_store_time_add(s->now, policy_skipped_keep(&l->q->policy)).ms;
+	enum baton_err e = line_drop(s, l);
+	if (e == BATON_OK)
+		e = RUN(&s->db, SQL_DONE_SKIP, l->b.seq, s->now.ms, until, l->t.rival);
+	l->t.cancel = false;
+	l->t.rival = 0;
+	l->t.due.ms = 0;
+	return e == BATON_OK ? trouble_save(&s->db, l->b.seq, &l->t) : e;
 }
 
 enum baton_err leaver_keep(struct sqlite_store *s, struct leaver *l, struct baton_str result)
@@ -146,7 +163,7 @@ enum baton_err claim_recover(struct sqlite_store *s, struct queue_row *q, struct
 			return e;
 		l.tried = true;
 		if (l.t.cancel)
-			e = leaver_remove(s, &l);
+			e = leaver_cancelled(s, &l);
 		else if (why.len > 0 && leaver_fail(&l, why))
 			e = leaver_die(s, &l);
 		else

@@ -30,6 +30,9 @@ enum baton_err leaver_load(struct sqlite_store *s, struct queue_row *q, const st
 /* Deletes it: completed, or cancelled. */
 enum baton_err leaver_remove(struct sqlite_store *s, struct leaver *l);
 
+/* One that was to be cancelled: deletes it, or keeps it as skipped. */
+enum baton_err leaver_cancelled(struct sqlite_store *s, struct leaver *l);
+
 /* Keeps it as done, with its result. */
 enum baton_err leaver_keep(struct sqlite_store *s, struct leaver *l, struct baton_str result);
 

@@ -1,10 +1,9 @@
 /* Lanes, their lines, and where claims begin. */
 #include "store/sqlite/lanes.h"
 
-#include "base/check.h"
 #include "base/fail.h"
-#include "queue/policy.h"
 #include "store/sqlite/lone.h"
+#include "store/sqlite/rivals.h"
 
 enum baton_err head_add(struct sqlite_store *s, const struct queue_row *q,
                         const struct batch_row *b, int64_t lane, bool tried)
@@ -144,8 +143,7 @@ static enum baton_err lane_read(struct db *db, int64_t lane, struct lane_row *re
 	return e;
 }
 
-static enum baton_err first_of_line(struct sqlite_store *s, int64_t lane, int64_t *ret_seq,
-                                    bool *ret_tried)
+enum baton_err lane_first(struct sqlite_store *s, int64_t lane, int64_t *ret_seq, bool *ret_tried)
 {
 	struct query q = query_begin(&s->db, SQL_LINE_FIRST);
 	query_int(&q, lane);
@@ -197,7 +195,7 @@ enum baton_err lane_settle(struct sqlite_store *s, struct queue_row *q, int64_t 
 	bool tried = false, open = false;
 	enum baton_err e = lane_read(&s->db, lane, &row);
 	if (e == BATON_OK)
-		e = first_of_line(s, lane, &first, &tried);
+		e = lane_first(s, lane, &first, &tried);
 	if (e == BATON_OK && first > 0 && row.keyed)
 		open = key_has_room(&q->policy, (uint64_t)row.holds);
 	else if (e == BATON_OK && first > 0)
@@ -220,78 +218,6 @@ enum baton_err key_holder(struct db *db, struct arena *a, int64_t lane, int64_t 
 	if (kept > 0 && (*ret_seq == 0 || kept < *ret_seq))
 		*ret_seq = kept;
 	return e;
-}
-
-/* A batch that is ready, and in no line, ends: it gives way to the other. */
-static enum baton_err skip(struct sqlite_store *s, struct queue_row *q, int64_t seq, int64_t other)
-{
-	struct batch_row rival;
-	enum baton_err e = batch_need(&s->db, other, &rival);
-	if (e != BATON_OK)
-		return e;
-	CHECK(batch_next(BATON_BATCH_READY, EVENT_SKIP) == BATON_BATCH_DONE);
-	q->tally.ready--;
-	q->changed = true;
-	struct baton_store_time until =
-		baton_store_time_add(s->now, policy_skipped_keep(&q->policy));
-	return RUN(&s->db, SQL_DONE_SKIP, seq, s->now.ms, until.ms, rival.id);
-}
-
-/* Skips the newcomer for the first that holds the key, or the first of the line. */
-static enum baton_err skip_to_holder(struct sqlite_store *s, struct queue_row *q,
-                                     const struct batch_row *b, int64_t lane)
-{
-	int64_t other = 0;
-	bool tried;
-	enum baton_err e = key_holder(&s->db, &s->scratch, lane, &other);
-	if (e == BATON_OK && other == 0)
-		e = first_of_line(s, lane, &other, &tried);
-	return e == BATON_OK ? skip(s, q, b->seq, other) : e;
-}
-
-/* Skips the last of the line for the newcomer, unless somebody had claimed it: its claim has
- * expired, but may still be renewed. */
-static enum baton_err skip_last(struct sqlite_store *s, struct queue_row *q,
-                                const struct batch_row *b, int64_t lane, int64_t last)
-{
-	struct batch_row row;
-	bool claimed = false;
-	enum baton_err e = batch_need(&s->db, last, &row);
-	if (e == BATON_OK)
-		e = claim_has(&s->db, &row, &claimed);
-	if (e != BATON_OK || claimed)
-		return e;
-	e = RUN(&s->db, SQL_LINE_DROP, lane, last);
-	return e == BATON_OK ? skip(s, q, last, b->seq) : e;
-}
-
-/* What the queue's policy says about a newcomer to a key. *ret_stays false: it was skipped. */
-static enum baton_err rival_enter(struct sqlite_store *s, struct queue_row *q,
-                                  const struct batch_row *b, int64_t lane, bool *ret_stays)
-{
-	struct lane_row row;
-	int64_t waiting = 0, last = 0;
-	*ret_stays = true;
-	enum baton_err e = lane_read(&s->db, lane, &row);
-	if (e == BATON_OK)
-		e = FIND(&s->db, SQL_LINE_COUNT, &waiting, lane, (int64_t)q->policy.key_limit + 1);
-	if (e == BATON_OK)
-		e = FIND(&s->db, SQL_LINE_LAST, &last, lane);
-	if (e != BATON_OK)
-		return e;
-	switch (key_conflict(&q->policy, (uint64_t)row.holds, (uint64_t)waiting)) {
-	case KEY_NO_CONFLICT:
-		break;
-	case KEY_SKIPS_TO_HOLDER:
-		*ret_stays = false;
-		return skip_to_holder(s, q, b, lane);
-	case KEY_SKIPS_TO_WAITING:
-		*ret_stays = false;
-		return skip(s, q, b->seq, last);
-	case KEY_SKIPS_WAITING:
-		return skip_last(s, q, b, lane, last);
-	}
-	return BATON_OK;
 }
 
 enum baton_err key_waits(struct sqlite_store *s, const struct queue_row *q, struct baton_str line,
@@ -376,6 +302,15 @@ enum baton_err lane_leave(struct sqlite_store *s, struct queue_row *q, const str
 enum baton_err lane_hold(struct sqlite_store *s, int64_t lane)
 {
 	return RUN(&s->db, SQL_LANE_HOLD, lane);
+}
+
+enum baton_err lane_holds(struct db *db, int64_t lane, int64_t *ret)
+{
+	struct lane_row row;
+	enum baton_err e = lane_read(db, lane, &row);
+	if (e == BATON_OK)
+		*ret = row.holds;
+	return e;
 }
 
 enum baton_err lane_held(struct db *db, int64_t lane, int64_t *ret_seq)

@@ -30,6 +30,12 @@ enum baton_err lane_settle(struct sqlite_store *s, struct queue_row *q, int64_t 
 enum baton_err lane_hold(struct sqlite_store *s, int64_t lane);
 enum baton_err lane_held(struct db *db, int64_t lane, int64_t *ret_seq);
 
+/* How many hold the key whose line it is. */
+enum baton_err lane_holds(struct db *db, int64_t lane, int64_t *ret);
+
+/* The first of the line, and whether it has had trouble before. 0: it is empty. */
+enum baton_err lane_first(struct sqlite_store *s, int64_t lane, int64_t *ret_seq, bool *ret_tried);
+
 /* Whether a claim of the lane may begin now. `busy`: it has a live claim. */
 enum baton_err lane_gives(struct sqlite_store *s, const struct queue_row *q, int64_t lane,
                           bool busy, bool *ret);

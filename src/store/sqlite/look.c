@@ -75,6 +75,8 @@ static enum baton_err trouble_fill(const struct view *v, int64_t seq, struct bat
 	bool claimed = info->state == BATON_BATCH_CLAIMED;
 	info->batch.attempt = t.attempts + (claimed || info->state == BATON_BATCH_DONE);
 	info->cancel = claimed && t.cancel;
+	if (info->cancel && t.rival > 0)
+		batch_id_print((uint64_t)t.rival, &info->ahead);
 	return arena_copy(v->a, (struct baton_str){t.error, len}, &info->error) ? BATON_OK
 	                                                                        : no_memory();
 }

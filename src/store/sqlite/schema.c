@@ -153,7 +153,8 @@ static const char *const steps[] = {
 	/* What becomes of work whose key others have. */
 	"ALTER TABLE queue ADD COLUMN on_conflict INTEGER NOT NULL DEFAULT 1;"
 	"ALTER TABLE queue ADD COLUMN key_waiting_max INTEGER NOT NULL DEFAULT 0;"
-	"ALTER TABLE done ADD COLUMN rival INTEGER;" /* the id of whom it was skipped for */
+	"ALTER TABLE done ADD COLUMN rival INTEGER;"    /* the id of whom it was skipped for */
+	"ALTER TABLE trouble ADD COLUMN rival INTEGER;" /* and is to be, when it has stopped */
 	/* Keys that one batch alone has, by their hashes: there is no line of such a key. */
 	"CREATE TABLE lone(hash INTEGER PRIMARY KEY, seq INTEGER NOT NULL);"
 	"ALTER TABLE claim ADD COLUMN lone INTEGER;", /* the hash of such a key */

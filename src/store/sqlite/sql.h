@@ -110,9 +110,10 @@
 	X(LATER_DUE, "SELECT due, seq, retry FROM later WHERE queue = ? AND due <= ? "             \
 	             "ORDER BY due, seq LIMIT ?")                                                  \
 	X(LATER_FIRST, "SELECT min(due) FROM later WHERE queue = ?")                               \
-	X(TROUBLE_READ, "SELECT attempts, fence, error, due, cancel FROM trouble WHERE seq = ?")   \
+	X(TROUBLE_READ, "SELECT attempts, fence, error, due, cancel, rival FROM trouble "          \
+	                "WHERE seq = ?")                                                           \
 	X(TROUBLE_WRITE, "INSERT OR REPLACE INTO trouble(seq, attempts, fence, error, due, "       \
-	                 "cancel) VALUES(?, ?, ?, ?, ?, ?)")                                       \
+	                 "cancel, rival) VALUES(?, ?, ?, ?, ?, ?, ?)")                             \
 	X(TROUBLE_DROP, "DELETE FROM trouble WHERE seq = ?")                                       \
 	X(DEAD_ADD, "INSERT INTO dead(queue, seq, at) VALUES(?, ?, ?)")                            \
 	X(DEAD_HOLD, "UPDATE dead SET holds = ? WHERE queue = ? AND seq = ?")                      \

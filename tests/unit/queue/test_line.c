@@ -100,6 +100,10 @@ static void who_gives_way_is_what_the_policy_says(void **state)
 		{BATON_CONFLICT_FIRST, 1, 1, 1, KEY_SKIPS_TO_WAITING},
 		{BATON_CONFLICT_FIRST, 2, 1, 1, KEY_NO_CONFLICT},
 		{BATON_CONFLICT_FIRST, 2, 1, 2, KEY_SKIPS_TO_WAITING},
+		{BATON_CONFLICT_REPLACE, 1, 0, 0, KEY_NO_CONFLICT},
+		{BATON_CONFLICT_REPLACE, 1, 1, 0, KEY_REPLACES},
+		{BATON_CONFLICT_REPLACE, 1, 0, 1, KEY_REPLACES},
+		{BATON_CONFLICT_REPLACE, 3, 1, 1, KEY_NO_CONFLICT},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct baton_queue_policy p = baton_queue_policy_default();

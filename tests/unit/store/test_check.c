@@ -19,7 +19,7 @@ static const struct harm harms[] = {
 	{"INSERT INTO later VALUES(1, 5, 99, 0)", "1 delays have no batch"},
 	{"INSERT INTO dead(queue, seq, at) VALUES(1, 99, 5)", "1 dead ones have no batch"},
 	{"INSERT INTO done VALUES(99, 5, 5, '', NULL)", "1 results have no batch"},
-	{"INSERT INTO trouble VALUES(99, 1, 1, NULL, NULL, 0)", "1 troubles have no batch"},
+	{"INSERT INTO trouble VALUES(99, 1, 1, NULL, NULL, 0, NULL)", "1 troubles have no batch"},
 	{"UPDATE claim SET head = 99", "1 claims have no batch"},
 	{"UPDATE claim SET owner = 99", "1 claims have no owner"},
 	{"UPDATE claim SET lane = 99", "1 claims have no lane"},

@@ -13,7 +13,7 @@
 #define EACH 5
 #define ROUNDS 20
 #define WARM 300 /* rounds after which every index has the depth that it keeps */
-#define MORE_PERCENT soak_scale(160, 130) /* little is measured in a short run */
+#define MORE_PERCENT soak_scale(150, 130) /* little is measured in a short run */
 #define CALL 500                          /* that are put together */
 
 /* Where jobs are. */

@@ -567,6 +567,22 @@ static void in_a_copy_nothing_is_held_and_fences_are_higher(void **state)
 	baton_store_close(copy);
 }
 
+/* Claims one, and gives it back. */
+static uint64_t claim_fence(struct baton_store *store, enum baton_err expected)
+{
+	struct baton_work_claims *claims = NULL;
+	const struct baton_work_ask ask = {.queue = BATON_STR("q"), .claims = 1, .max = 1};
+	assert_int_equal(baton_work_claim(store, &ask, &claims), expected);
+	if (!claims)
+		return 0;
+	uint64_t fence = claims->claims[0].fence.v;
+	const struct baton_work_end end = {.proof = claims->claims[0].proof, .how = BATON_ABANDON};
+	struct baton_work_ended ended;
+	assert_int_equal(baton_work_end(store, &end, 1, &ended), BATON_OK);
+	baton_work_claims_free(claims);
+	return fence;
+}
+
 /* Those who were there go on with another server, which may not know of the last fences. */
 static void after_a_failover_fences_are_higher(void **state)
 {
@@ -574,14 +590,19 @@ static void after_a_failover_fences_are_higher(void **state)
 	enum baton_err answer;
 	struct baton_lease before = hold(b->store, "s");
 	struct baton_lease_proof proof = {BATON_STR("s"), &before};
+	assert_int_equal(put_into(b->store, "x", "0"), BATON_OK);
+	uint64_t claimed = claim_fence(b->store, BATON_OK);
 	cluster_standby(served_cluster());
 	assert_int_equal(put_into(b->store, "x", "1"), BATON_STORAGE);
 	assert_says("read-only");
+	claim_fence(b->store, BATON_STORAGE);
 	cluster_run(b->where, "SELECT pg_promote()");
+	assert_true(claim_fence(b->store, BATON_OK) > claimed + 1000);
 	assert_int_equal(put_into(b->store, "x", "2"), BATON_OK);
 	assert_int_equal(baton_lease_release(b->store, &proof, 1, &answer), BATON_OK);
 	assert_int_equal(answer, BATON_OK);
 	assert_true(hold(b->store, "s").fence.v > before.fence.v + 1000);
+	assert_next(b, "0");
 	assert_next(b, "2");
 }
 

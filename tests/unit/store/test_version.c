@@ -28,7 +28,7 @@ static const char *const back[] = {
 	/* 7 to 6 */
 	("ALTER TABLE queue DROP COLUMN on_conflict; ALTER TABLE done DROP COLUMN rival;"
          "ALTER TABLE queue DROP COLUMN key_waiting_max; DROP TABLE lone;"
-         "ALTER TABLE claim DROP COLUMN lone;"),
+         "ALTER TABLE claim DROP COLUMN lone; ALTER TABLE trouble DROP COLUMN rival;"),
 };
 #define NEWEST ((int)(sizeof back / sizeof back[0]) + 1)
 

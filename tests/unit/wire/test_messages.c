@@ -402,7 +402,7 @@ static void a_question_to_a_broker_and_its_answer(void **state)
 	const struct wire_admin ask = {.kind = WIRE_ASK};
 	const struct wire_admin answer = {.kind = WIRE_ANSWER,
 	                                  .answer = {BATON_STR("0.1.0"), 99, &b, 1, &c, 1, 1000,
-	                                             2000}};
+	                                             2000, NULL, 0}};
 	struct wire_admin got;
 	wire_admin_encode(&ask, &w->arena, &w->out);
 	assert_written(w, "0a00");

@@ -19,11 +19,14 @@ CREATE OR REPLACE VIEW baton.member AS
 CREATE FUNCTION baton.waits(b baton.batch) RETURNS bool LANGUAGE sql STABLE AS $$
  SELECT b.state = 1 OR EXISTS (SELECT 1 FROM baton.claim o WHERE o.queue = b.queue
   AND o.lane = b.lane AND o.offered AND b.seq = ANY(o.seqs)) $$;
+-- Whether somebody wants some of the claim cancelled.
+CREATE FUNCTION baton.stops(c baton.claim) RETURNS bool LANGUAGE sql STABLE AS $$
+ SELECT EXISTS (SELECT 1 FROM baton.batch b WHERE b.seq = ANY(c.seqs) AND b.cancel) $$;
 -- A batch of a key has just become ready: it, or another one, gives way as its queue wants it.
 CREATE FUNCTION baton.rival_enter(of int, number bigint, now_ms bigint) RETURNS void
  LANGUAGE plpgsql AS $$
 DECLARE q baton.queue; key text; holder bigint; holds bigint; waiting bigint; last bigint;
- gone bigint; other bigint;
+ gone bigint; other bigint; stopping bigint; was baton.batch;
 BEGIN
  SELECT * INTO q FROM baton.queue WHERE id = of;
  SELECT b.lane INTO key FROM baton.batch b WHERE b.seq = number;
@@ -36,7 +39,30 @@ BEGIN
   LIMIT q.key_limit + 1) x;
  SELECT b.seq INTO last FROM baton.batch b WHERE b.queue = of AND b.lane = key AND b.line
   AND b.seq <> number AND baton.waits(b) ORDER BY b.seq DESC LIMIT 1;
- IF q.on_conflict = 2 AND holds + waiting >= q.key_limit THEN
+ IF q.on_conflict = 5 THEN
+-- The oldest that has the key, or will, and was not asked to stop.
+  SELECT count(*) INTO stopping FROM baton.claim c WHERE c.queue = of AND c.lane = key
+   AND NOT c.offered AND baton.stops(c);
+  IF holds - stopping + waiting < q.key_limit THEN RETURN; END IF;
+  SELECT min(x.seq) INTO gone FROM (
+   SELECT (SELECT min(s) FROM unnest(c.seqs) s) AS seq FROM baton.claim c
+    WHERE c.queue = of AND c.lane = key AND NOT baton.stops(c)
+   UNION ALL SELECT b.seq FROM baton.batch b WHERE b.queue = of AND b.lane = key AND b.holds
+   UNION ALL (SELECT b.seq FROM baton.batch b WHERE b.queue = of AND b.lane = key AND b.line
+    AND b.seq <> number AND b.state = 1 ORDER BY b.seq LIMIT 1)) x;
+  other := number;
+  SELECT * INTO was FROM baton.batch b WHERE b.seq = gone;
+  IF was.state = 4 THEN
+   UPDATE baton.batch b SET cancel = true, rival = (SELECT coalesce(o.born, o.seq)
+    FROM baton.batch o WHERE o.seq = number) FROM baton.claim c WHERE c.queue = of
+    AND c.lane = key AND gone = ANY(c.seqs) AND b.seq = ANY(c.seqs);
+   RETURN;
+  END IF;
+  IF was.state = 3 THEN
+   UPDATE baton.batch b SET state = 1, holds = false, blocks = false WHERE b.seq = gone;
+   UPDATE baton.queue SET retrying = retrying - 1, ready = ready + 1 WHERE id = of;
+  END IF;
+ ELSIF q.on_conflict = 2 AND holds + waiting >= q.key_limit THEN
   gone := number;
   other := holder;
   IF holder IS NULL THEN
@@ -201,6 +227,33 @@ BEGIN
   9 - coalesce((options->>'priority')::int, 0), flags, due_ms, options->>'group',
  payload, key_hash, content_hash);
  RETURN number;
+END $$;
+CREATE OR REPLACE FUNCTION baton.staged_complete(s baton.staged) RETURNS void LANGUAGE plpgsql AS
+ $$
+DECLARE c baton.claim; q baton.queue; n bigint;
+BEGIN
+ PERFORM baton.melt(ARRAY(SELECT baton.bulk_of(s.head)));
+ DELETE FROM baton.claim x WHERE x.head = s.head AND x.fence = s.fence
+  AND x.token = s.token RETURNING * INTO c;
+ IF c.head IS NULL THEN
+  RAISE EXCEPTION 'claim %-% is not held any more', s.head, s.fence
+   USING ERRCODE = 'BT002';
+ END IF;
+ SELECT * INTO q FROM baton.queue WHERE id = c.queue;
+ n := cardinality(c.seqs);
+ IF q.keep > 0 THEN
+  UPDATE baton.batch SET state = 6, head = false, line = false, cancel = false, rival = NULL,
+   fence = s.fence, ended_at = baton.now_ms(), until = baton.now_ms() + q.keep / 1000000
+   WHERE seq = ANY(c.seqs);
+ ELSE
+  DELETE FROM baton.batch WHERE seq = ANY(c.seqs);
+ END IF;
+ UPDATE baton.queue SET claimed = claimed - n, done = done + n,
+  kept = kept + CASE WHEN q.keep > 0 THEN n ELSE 0 END WHERE id = c.queue;
+ INSERT INTO baton.answer(head, fence, token, state, until) VALUES (s.head, s.fence,
+ s.token,
+  CASE WHEN q.keep > 0 THEN 6 ELSE 7 END, baton.now_ms() + q.dedupe / 1000000);
+ IF c.lane IS NOT NULL THEN PERFORM baton.settle(c.queue, ARRAY[c.lane], n); END IF;
 END $$;
 CREATE OR REPLACE FUNCTION baton.staged_put(mine xid8) RETURNS void
  LANGUAGE plpgsql AS $$
