@@ -137,8 +137,8 @@ BATON_API enum baton_err baton_runner_reported(struct baton_store *store, uint64
                                                char *text, struct baton_str *ret_report,
                                                struct baton_store_time *ret_at);
 
-/* Which of the runner's claims somebody wants cancelled, in whole or in part: who has such a one ends
- * its handler, and abandons it. At most `max`.
+/* Which of the runner's claims somebody wants cancelled, in whole or in part: who has such a one
+ * ends its handler, and abandons it. At most `max`.
  *
  * BATON_OK: ids[0..*ret_count), in no order. BATON_STORAGE. Any thread. */
 BATON_API enum baton_err baton_runner_cancels(struct baton_runner *runner,
