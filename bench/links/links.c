@@ -104,7 +104,7 @@ static const char request[LINKS_REQUEST] = "a request of one kibibyte";
 
 static void answer_await(int fd)
 {
-	char room[LINKS_REQUEST];
+	char room[LINKS_REQUEST] = "";
 	size_t got = 0;
 	while (got < sizeof room) {
 		ssize_t n = recv(fd, room + got, sizeof room - got, 0);

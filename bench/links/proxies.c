@@ -1,7 +1,6 @@
 /* Proxies in the path, as their documentation says they are fastest for streams. */
 #include <err.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,11 +30,11 @@ static void haproxy_write(FILE *to, const char *folder)
 
 static void nginx_write(FILE *to, const char *folder)
 {
-	const struct passwd *me = getpwuid(geteuid());
 	if (access(STREAM_MODULE, R_OK) == 0)
 		fprintf(to, "load_module " STREAM_MODULE ";\n");
-	if (geteuid() == 0 && me)
-		fprintf(to, "user %s;\n", me->pw_name);
+	/* It would become somebody else, who may not see the folder. */
+	if (geteuid() == 0)
+		fprintf(to, "user root;\n");
 	fprintf(to,
 	        "daemon off;\nmaster_process off;\npid %s/nginx.pid;\nerror_log %s/nginx.log;\n"
 	        "events { worker_connections 4096; }\n"

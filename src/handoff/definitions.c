@@ -160,6 +160,10 @@ enum baton_err definitions_read(const char *folder, const struct baton_log *log,
 	int count = scandir(folder, &names, is_definition, alphasort);
 	if (count < 0)
 		return fail_errno(errno, "the folder '%.200s' cannot be read", folder);
+	if (count == 0)
+		BATON_LOG(log, BATON_LOG_WARN, "no services",
+		          baton_field_str("why", BATON_STR("no file is named NAME" SUFFIX)),
+		          baton_field_str("folder", baton_str_z(folder)));
 	e = files_take(&f, fd, names, count);
 	for (int i = 0; i < count; i++)
 		free(names[i]);

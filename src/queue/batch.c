@@ -77,7 +77,9 @@ static enum baton_err check_key(const struct baton_batch *b)
 {
 	if (b->key.len > 0 && b->lane.len > 0)
 		return fail(BATON_INVALID,
-		            "both a lane and a key are given: only one of them is allowed");
+		            "both a lane and a key are given, and only one of them is allowed: a "
+		            "lane for jobs that run in order and one at a time, a key for those of "
+		            "which only so many may run at a time");
 	return check_optional("key", b->key);
 }
 

@@ -32,12 +32,12 @@ enum key_conflict {
 	KEY_SKIPS_TO_HOLDER,  /* it is skipped, for the first that holds the key, or will        */
 	KEY_SKIPS_TO_WAITING, /* it is skipped, for the last that waits                          */
 	KEY_SKIPS_WAITING,    /* the last that waits is skipped, for it                          */
-	KEY_REPLACES          /* the oldest of all is skipped for it, once it has stopped        */
+	KEY_REPLACES          /* the oldest of all is skipped for it, once it has stopped    */
 };
 
 /* `holds` as above, but those that were asked to stop do not count against one that replaces others
- * (BATON_CONFLICT_REPLACE); `waiting` others are ready, or can be taken because their claim has expired.
- * There may be more of these than are counted, if the limit and one more are. */
+ * (BATON_CONFLICT_REPLACE); `waiting` others are ready, or can be taken because their claim has
+ * expired. There may be more of these than are counted, if the limit and one more are. */
 enum key_conflict key_conflict(const struct baton_queue_policy *policy, uint64_t holds,
                                uint64_t waiting);
 

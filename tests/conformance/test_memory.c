@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <baton/shard.h>
+
 #include "support/soak.h"
 #include "world.h"
 
@@ -267,6 +269,50 @@ static void an_end_is_whole_or_nothing(void **state)
 	fail_each(claims, end_some);
 }
 
+static struct baton_runner *runner;
+static struct baton_more_ask more_ask;
+
+/* A run of a runner, and more of its lane behind it. */
+static void a_run(struct world *w)
+{
+	const struct baton_runner_ask ask = {.name = BATON_STR("r"),
+	                                     .weight = 1,
+	                                     .ttl = baton_duration_s(10)};
+	const struct baton_shard shard = {BATON_STR("q"), 0, 1, 1};
+	struct baton_shard_answer answer;
+	const struct baton_tick tick = {.shards = &shard, .shard_count = 1, .owned = &answer};
+	struct baton_queue_policy p = policy(w, "q");
+	struct baton_work_claims *claims = NULL;
+	p.shards = 1;
+	set_policy(w, "q", &p);
+	for (int i = 0; i < 3; i++)
+		put_join(w, "q", "lane", NULL);
+	assert_int_equal(baton_runner_register(w->store, &ask, &runner, NULL), BATON_OK);
+	assert_int_equal(baton_shard_take(runner, &shard, 1, &answer), BATON_OK);
+	assert_int_equal(baton_runner_tick(runner, &tick, &claims), BATON_OK);
+	keep_claims(w, claims);
+	more_ask = (struct baton_more_ask){.queue = shard.queue,
+	                                   .lane = BATON_STR("lane"),
+	                                   .proof = claims->claims[0].proof,
+	                                   .max = 10};
+}
+
+static enum baton_err take_more(struct world *w)
+{
+	struct baton_work_claims *claims = NULL;
+	enum baton_err e = baton_runner_more(runner, &more_ask, &claims);
+	if (e == BATON_OK)
+		keep_claims(w, claims);
+	baton_runner_free(runner);
+	return e;
+}
+
+static void more_for_a_run_is_given_whole_or_not_at_all(void **state)
+{
+	(void)state;
+	fail_each(a_run, take_more);
+}
+
 static void a_lease_claim_is_whole_or_nothing(void **state)
 {
 	(void)state;
@@ -282,6 +328,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(an_end_that_gives_up_a_key_is_whole_or_nothing),
 	cmocka_unit_test(a_change_of_the_limit_of_keys_is_whole_or_nothing),
 	cmocka_unit_test(a_put_for_which_another_is_skipped_is_whole_or_nothing),
+	cmocka_unit_test(more_for_a_run_is_given_whole_or_not_at_all),
 	cmocka_unit_test(a_lease_claim_is_whole_or_nothing),
 };
 

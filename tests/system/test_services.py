@@ -379,6 +379,13 @@ def test_strange_names_are_told(place):
     assert '"Bad Name" is no name of a service' in refusal(place).replace('\\"', '"')
 
 
+def test_files_of_other_names_are_no_services_and_that_is_told(place):
+    path = place.define('cat', 'command = cat')
+    os.rename(path, path.replace('.conf', ''))
+    place.serve_defined()
+    place.await_log('msg="no services" why="no file is named NAME.conf"')
+
+
 def test_a_client_that_goes_while_it_waits_leaves_nothing(place):
     place.define('echo', 'command = sleep 1000', PATIENT)
     broker = place.serve_defined()

@@ -1,6 +1,7 @@
 /* Those who have a key in a store in memory, or will, and who gives way to whom. */
 #include "store/memory/rival.h"
 
+#include "base/check.h"
 #include "queue/line.h"
 #include "queue/policy.h"
 #include "store/memory/batch.h"
@@ -81,10 +82,13 @@ enum baton_err memory_rival_enter(struct tx *tx, struct batch *b)
 	case KEY_NO_CONFLICT:
 		break;
 	case KEY_SKIPS_TO_HOLDER:
+		CHECK(r.holder || r.first);
 		return skip(tx, b, r.holder ? r.holder : r.first);
 	case KEY_SKIPS_TO_WAITING:
+		CHECK(r.last);
 		return skip(tx, b, r.last);
 	case KEY_SKIPS_WAITING:
+		CHECK(r.last);
 		return r.last->is.state == BATON_BATCH_READY ? skip(tx, r.last, b) : BATON_OK;
 	case KEY_REPLACES:
 		return r.oldest ? replace(tx, r.oldest, b) : BATON_OK;

@@ -155,8 +155,9 @@ BEGIN
  IF lane IS NOT NULL THEN PERFORM baton.check_name('the lane', lane); END IF;
  IF key IS NOT NULL THEN PERFORM baton.check_name('the key', key); END IF;
  IF key IS NOT NULL AND lane IS NOT NULL THEN
-  RAISE EXCEPTION 'both a lane and a key are given: only one of them is allowed'
-   USING ERRCODE = '22023';
+  RAISE EXCEPTION 'both a lane and a key are given, and only one of them is allowed: a lane for '
+   'jobs that run in order and one at a time, a key for those of which only so many may run at '
+   'a time' USING ERRCODE = '22023';
  END IF;
  FOR word IN SELECT jsonb_object_keys(options) LOOP
   IF word NOT IN ('priority', 'delay', 'class', 'delivery', 'slot', 'group',
