@@ -152,7 +152,9 @@ static void start(struct pg_store *s)
 	struct listener *l = &s->listener;
 	sigset_t all, before;
 	int fd = eventfd(0, EFD_CLOEXEC);
-	if (fd < 0 || !board_open(&l->board, s->listen_key)) {
+	if (fd < 0)
+		return;
+	if (!board_open(&l->board, s->listen_key)) {
 		close(fd);
 		return;
 	}
