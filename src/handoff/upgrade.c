@@ -43,6 +43,9 @@ static enum packet_got answer_next(struct mover *m, struct packet *ret)
 			shutdown(fd, SHUT_RD);
 		arena_reset(&m->b->arena);
 		enum packet_got got = packet_receive(fd, m->b->room, &m->b->arena, ret);
+		/* Then the end is one that this side has made. */
+		if (last && got == PACKET_HUNG_UP)
+			return PACKET_NOT_NOW;
 		if (got != PACKET_NOT_NOW || last)
 			return got;
 		poll(&p, 1, talk_patience_ms(m->until));
