@@ -112,7 +112,8 @@ static void cancel(struct world *w, struct rng *rng)
 	} else if (answer == BATON_CANCEL_TOLD) {
 		count(w, COVER_CANCEL_TOLD);
 		job->cancel = true;
-	} else if (!job->done && !job->removed && !job->cancel && !is_skipped(w, job)) {
+	} else if (!job->done && !job->removed && !job->cancel && !job->skipped &&
+	           !is_skipped(w, job)) {
 		wrong(w, "job %s is lost", job->text);
 	}
 }

@@ -158,7 +158,7 @@ struct job {
 	bool poison;              /* its handler kills the runner */
 	bool cancel, removed;     /* somebody wants it cancelled; it was */
 	bool done, dead;
-	bool skipped; /* found so in the end */
+	bool skipped; /* found so, before the clock was set or in the end */
 	uint32_t tries;
 	uint32_t emit; /* the job that it emits; 0: none */
 	struct baton_batch batch;
