@@ -54,8 +54,9 @@ struct baton_run;
 /* The claim, with its payloads and its fence. Lives until the run ends. */
 BATON_API const struct baton_work_claim *baton_run_claim(const struct baton_run *run);
 
-/* Whether it should stop: the runner was detached, or is stopped, its shard goes elsewhere, or it
- * has taken longer than the timeout. Cheap: one atomic load. */
+/* Whether it should stop: the runner was detached, or is stopped, its shard goes elsewhere, it has
+ * taken longer than the timeout, or somebody cancels or replaces what it works on. Cheap: one
+ * atomic load. */
 BATON_API bool baton_run_cancelled(const struct baton_run *run);
 
 /* How long it may still take: until the timeout of the handler, or until the process is aborted or

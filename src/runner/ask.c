@@ -82,6 +82,10 @@ static uint32_t slots_free(const struct core *c)
 	uint32_t free = c->runs.running < c->o.slots ? c->o.slots - c->runs.running : 0;
 	uint64_t left = c->o.limit > 0 ? c->o.limit - c->counts.claimed : UINT64_MAX;
 	free = left < free ? (uint32_t)left : free;
+	/* What ends faster than the store is told waits in its place; some are for checkpoints. */
+	uint32_t kept = CORE_EXTRAS_MAX - c->runs.extras;
+	uint32_t spare = c->runs.spare.count > kept ? c->runs.spare.count - kept : 0;
+	free = spare < free ? spare : free;
 	return free < BATON_CLAIMS_MAX ? free : BATON_CLAIMS_MAX;
 }
 

@@ -22,7 +22,7 @@ struct carrier_options {
 };
 
 /* More than that are told after the next look around. */
-#define CARRY_CANCELS 64
+#define CARRY_CANCELS 1000
 
 struct carrier {
 	struct carrier_options o;

@@ -56,10 +56,17 @@ static bool has_room(const struct core *c, const struct run *r)
 	return r->extras < CORE_EXTRAS_OF_RUN && c->runs.extras < CORE_EXTRAS_MAX;
 }
 
+/* A shard that is to go gives nothing new. */
+static bool may_have(const struct core *c, const struct run *r)
+{
+	return r->is == RUN_ON && !c->stale && !c->stopping &&
+	       c->served[r->queue].shards[r->shard].is == SHARD_MINE;
+}
+
 bool more_ask(struct core *c)
 {
 	struct run *r = c->stopping ? NULL : next_wanting(c);
-	if (!r || r->is != RUN_ON || r->claim->lane.len == 0 || !has_room(c, r))
+	if (!r || !may_have(c, r) || r->claim->lane.len == 0 || !has_room(c, r))
 		return false;
 	c->more_run = run_id(c, r);
 	c->more = (struct baton_more_ask){
@@ -84,7 +91,7 @@ static void take_in(struct core *c, struct run *r, struct baton_work_claims *cla
 {
 	CHECK(claims->count == 1);
 	struct run *extra = run_extra(c, claims);
-	if (!r || r->is != RUN_ON || r->wants == 0 || c->stale || c->stopping) {
+	if (!r || r->wants == 0 || !may_have(c, r)) {
 		give_back(c, extra);
 		return;
 	}
@@ -112,8 +119,8 @@ static void refuse(struct core *c)
 {
 	for (uint32_t i = 0; i < c->runs.max && c->runs.wanting > 0; i++) {
 		struct run *r = &c->runs.all[i];
-		bool can = r->is == RUN_ON && !c->stale && !c->stopping && r->claim->lane.len > 0 &&
-		           has_room(c, r);
+		bool can =
+			r->wants > 0 && may_have(c, r) && r->claim->lane.len > 0 && has_room(c, r);
 		if (r->wants > 0 && !can)
 			give(c, r, NULL);
 	}

@@ -36,8 +36,8 @@ static bool fifo_next(struct fifo *f, uint32_t *ret)
 	return true;
 }
 
-/* Claims are asked for only where there are slots, in ticks that send ends first: no more than the
- * slots run, and no more than two ticks' worth are on their way to the store. */
+/* Claims are asked for only where there are slots: no more than those run, and two ticks' worth may
+ * be on their way to the store before less is asked for. */
 enum baton_err runs_init(struct runs *runs, const struct baton_alloc *alloc, uint32_t slots)
 {
 	uint32_t max = slots + 2 * BATON_CLAIMS_MAX + CORE_EXTRAS_MAX;

@@ -174,10 +174,11 @@ struct store_ops {
 	/* Writes, synced, even if the mark changes nothing. BATON_NOT_HELD: it is not there. */
 	enum baton_err (*runner_mark)(struct baton_store *store, const struct runner_mark *mark);
 
-	/* BATON_NOT_FOUND: there is no such runner, or it has reported nothing. */
 	/* The runner's claims of which something is to be cancelled. */
 	enum baton_err (*runner_cancels)(struct baton_store *store, uint64_t number,
 	                                 struct baton_claim_id *ids, size_t max, size_t *ret_count);
+
+	/* BATON_NOT_FOUND: there is no such runner, or it has reported nothing. */
 	enum baton_err (*runner_report)(struct baton_store *store, uint64_t number,
 	                                struct runner_report *ret);
 	enum baton_err (*shard_change)(struct baton_store *store,

@@ -304,6 +304,25 @@ static void what_becomes_due_replaces_what_runs(void **state)
 	assert_sound(w);
 }
 
+static void what_is_due_before_one_that_keeps_its_key_replaces_it(void **state)
+{
+	struct world *w = *state;
+	policy_is(w, BATON_CONFLICT_REPLACE, 1);
+	struct baton_batch_id first = ready(w, "k");
+	end(w, claim(w, "q", 1), BATON_FAIL);
+	struct baton_batch_id second = put_in(w, "k", 10);
+	advance(w, 1000);
+	const struct baton_work_claim *c = claim(w, "q", 1);
+	assert_is(c, &second);
+	assert_skipped(w, &first, &second);
+	assert_int_equal(counts(w, "q").delayed, 0);
+	complete(w, c);
+	assert_null(claim(w, "q", 1));
+	struct baton_batch_id third = ready(w, "k");
+	assert_is(claim(w, "q", 1), &third);
+	assert_sound(w);
+}
+
 static void what_is_delayed_is_a_newcomer_when_it_is_due(void **state)
 {
 	struct world *w = *state;
@@ -626,6 +645,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(the_oldest_of_several_is_replaced),
 	WORLD_TEST(one_that_keeps_its_key_for_a_retry_is_replaced_at_once),
 	WORLD_TEST(what_becomes_due_replaces_what_runs),
+	WORLD_TEST(what_is_due_before_one_that_keeps_its_key_replaces_it),
 	WORLD_TEST(what_is_delayed_is_a_newcomer_when_it_is_due),
 	WORLD_TEST(those_that_are_due_together_meet_in_order),
 	WORLD_TEST(a_key_that_is_kept_for_a_retry_is_held),

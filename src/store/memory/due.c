@@ -59,8 +59,10 @@ static enum baton_err promote(struct tx *tx, const struct queue *queue)
 	}
 	qsort(due, count, sizeof(struct batch *), by_due);
 	enum baton_err e = BATON_OK;
+	/* One that keeps its key may have been replaced by one that was due before it. */
 	for (size_t i = 0; i < count && i < SEEN_MAX && e == BATON_OK; i++)
-		e = memory_batch_ready(tx, due[i], EVENT_DUE);
+		if (is_due(due[i], tx->now))
+			e = memory_batch_ready(tx, due[i], EVENT_DUE);
 	return e;
 }
 

@@ -100,8 +100,8 @@ static struct board_place *find(const struct board *b, uint64_t key)
 
 static bool is_forgotten(const struct board_place *p)
 {
-	uint64_t now_s = (uint64_t)now_ms() / 1000;
-	return now_s - atomic_load(&p->used_s) > FORGOTTEN_S;
+	int64_t used_s = (int64_t)atomic_load(&p->used_s);
+	return now_ms() / 1000 - used_s > FORGOTTEN_S;
 }
 
 static void care(struct board_place *p)

@@ -255,6 +255,21 @@ enum baton_err later_end(struct sqlite_store *s, struct queue_row *q, const stru
 	return e == BATON_OK ? lane_settle(s, q, lane) : e;
 }
 
+/* Whether it still waits: one that keeps its key may have been replaced by one that was due before
+ * it. */
+static enum baton_err is_due_still(struct sqlite_store *s, const struct queue_row *q,
+                                   const struct due *due, bool *ret)
+{
+	int64_t kind = due->kind;
+	enum baton_err e = BATON_OK;
+	if (due->kind == LATER_BLOCK) {
+		kind = 0;
+		e = FIND(&s->db, SQL_LATER_HAS, &kind, q->id, due->due, due->seq);
+	}
+	*ret = kind == due->kind;
+	return e;
+}
+
 static enum baton_err promote(struct sqlite_store *s, struct queue_row *q, bool *ret_all)
 {
 	struct due *list;
@@ -263,6 +278,10 @@ static enum baton_err promote(struct sqlite_store *s, struct queue_row *q, bool 
 	*ret_all = count < TEND_MAX;
 	for (size_t i = 0; i < count && e == BATON_OK; i++) {
 		struct batch_row b;
+		bool still;
+		e = is_due_still(s, q, &list[i], &still);
+		if (e != BATON_OK || !still)
+			continue;
 		e = batch_need(&s->db, list[i].seq, &b);
 		if (e == BATON_OK)
 			e = later_end(s, q, &b, (struct baton_store_time){list[i].due},

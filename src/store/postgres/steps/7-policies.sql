@@ -94,7 +94,8 @@ BEGIN
   WHERE c.queue = of AND c.expires_at <= now_ms AND c.expires_at < 9223372036854775807
   ORDER BY c.expires_at LIMIT 100) x));
  IF (SELECT q.on_conflict FROM baton.queue q WHERE q.id = of) > 1 THEN
--- One after the other: each may give way to those before it, or they to it.
+-- One after the other: each may give way to those before it, or they to it; one that keeps its key
+-- may be gone when its turn comes.
   touched := NULL;
   moved := 0;
   n2 := 0;
@@ -103,7 +104,8 @@ BEGIN
     AND b.state IN (2, 3) AND b.due <= now_ms ORDER BY b.due, b.seq LIMIT 1000 LOOP
    UPDATE baton.batch b SET state = 1, blocks = false, holds = false, head = b.lane IS NULL,
     line = b.lane IS NOT NULL, pool = CASE WHEN q.mode = 4 THEN b.shard + 1 ELSE 0 END
-    FROM baton.queue q WHERE b.seq = r.seq AND q.id = of;
+    FROM baton.queue q WHERE b.seq = r.seq AND q.id = of AND b.state IN (2, 3);
+   CONTINUE WHEN NOT FOUND;
    moved := moved + 1;
    n2 := n2 + (r.state = 2)::int;
    n3 := n3 + (r.state = 3)::int;
