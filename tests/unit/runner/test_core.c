@@ -414,6 +414,67 @@ static void an_end_that_is_not_accepted_fails_alone(void **state)
 	actor_done(&a);
 }
 
+/* One to be joined, so that who works on its lane may take it at a checkpoint. */
+static void put_to_join(struct world *w, const char *lane)
+{
+	struct baton_str payload = BATON_STR("p");
+	const struct baton_batch batch = {
+		.queue = w->queue,
+		.lane = baton_str_z(lane),
+		.slot = BATON_JOIN,
+		.payloads = &payload,
+		.count = 1,
+	};
+	struct baton_put answer;
+	assert_int_equal(baton_work_put(w->store, &batch, 1, &answer), BATON_OK);
+}
+
+/* Whether the lane is still that runner's. */
+static void assert_has(struct world *w, const char *lane, const char *name)
+{
+	struct baton_where where;
+	assert_int_equal(baton_lane_where(w->store, w->queue, baton_str_z(lane), &where), BATON_OK);
+	assert_true(where.owned);
+	assert_string_equal(where.runner.name, name);
+}
+
+static void a_shard_that_is_to_go_gives_nothing_more_at_a_checkpoint(void **state)
+{
+	static const char *const lanes[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+	struct world *w = *state;
+	struct actor a, b;
+	char given[8][2] = {""};
+	unsigned count = 0;
+	actor_init(w, &a, "a", 8);
+	actor_init(w, &b, "b", 8);
+	for (int i = 0; i < 8; i++) {
+		put_to_join(w, lanes[i]);
+		put_to_join(w, lanes[i]);
+	}
+	actor_settle(w, &a);
+	assert_int_equal(a.starts, 8);
+	actor_settle(w, &b);
+	world_pass(w, 1000);
+	actor_beat(w, &a);
+	actor_settle(w, &a);
+	for (unsigned i = 0; i < 8; i++) {
+		assert_true(core_more(a.core, a.runs[i], 1));
+		actor_orders(w, &a);
+		actor_settle(w, &a);
+		assert_int_equal(a.mores, i + 1);
+		if (a.more)
+			given[count++][0] = a.more->lane.ptr[0];
+	}
+	assert_in_range(count, 1, 7);
+	for (unsigned i = 0; i < 8; i++)
+		actor_end(w, &a, i, BATON_COMPLETE);
+	actor_settle(w, &a);
+	for (unsigned i = 0; i < count; i++)
+		assert_has(w, given[i], "a");
+	actor_done(&a);
+	actor_done(&b);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
@@ -433,6 +494,7 @@ int main(void)
 		TEST(a_stopped_runner_gives_everything_back_and_is_done),
 		TEST(by_hand_it_stays_registered_without_shards_until_it_is_attached),
 		TEST(an_end_that_is_not_accepted_fails_alone),
+		TEST(a_shard_that_is_to_go_gives_nothing_more_at_a_checkpoint),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
