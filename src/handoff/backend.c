@@ -209,9 +209,13 @@ static enum baton_err answer_await(struct baton_backend *b, uint64_t correlation
 		if (got == PACKET_DONE && ret->message.kind == WIRE_KEPT &&
 		    ret->message.is.kept.correlation == correlation)
 			return BATON_OK;
-		if (got == PACKET_DONE)
+		if (got == PACKET_DONE) {
 			packet_take(b, ret);
-		else if (got != PACKET_NOT_NOW)
+			/* It is a guest's, or closed. */
+			ret->fd = -1;
+			continue;
+		}
+		if (got != PACKET_NOT_NOW)
 			channel_lose(b);
 		else if (talk_patience_ms(until) == 0)
 			break;
