@@ -54,12 +54,16 @@ static void kill_all(const struct child *c)
 static enum baton_err child_start(struct baton_broker *b, const struct spawn_order *order,
                                   struct child **ret)
 {
+	struct arena arena;
 	struct child *c = mem_new(b->alloc, 1, sizeof *c);
 	if (!c)
 		return fail_memory(sizeof *c, "a process");
 	c->source = (struct source){.kind = SOURCE_CHILD, .fd = -1};
 	links_init(&c->source.links);
-	enum baton_err e = spawn(order, &b->arena, &c->pid, &c->source.fd);
+	/* That of the broker may have what was read, and is not reset for all who come. */
+	arena_init(&arena, b->alloc);
+	enum baton_err e = spawn(order, &arena, &c->pid, &c->source.fd);
+	arena_done(&arena);
 	if (e != BATON_OK) {
 		mem_free(b->alloc, c, 1, sizeof *c);
 		return e;
