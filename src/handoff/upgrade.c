@@ -96,15 +96,25 @@ static enum baton_err portion_send(struct mover *m)
 	return e;
 }
 
+static size_t item_size(const struct wire_item *item)
+{
+	return item->bytes.len + item->name.len + item->other.len + ITEM_BYTES;
+}
+
+/* Sends what was gathered if an item of that size does not go with it. */
+static enum baton_err room_make(struct mover *m, size_t size)
+{
+	bool full = m->items_count == WIRE_MOVE_ITEMS_MAX ||
+	            (m->items_count > 0 && m->bytes + size > PORTION_BYTES);
+	return full ? portion_send(m) : BATON_OK;
+}
+
 static enum baton_err item_add(struct mover *m, const struct wire_item *item, int fd)
 {
-	size_t size = item->bytes.len + item->name.len + item->other.len + ITEM_BYTES;
-	if (m->items_count == WIRE_MOVE_ITEMS_MAX ||
-	    (m->items_count > 0 && m->bytes + size > PORTION_BYTES)) {
-		enum baton_err e = portion_send(m);
-		if (e != BATON_OK)
-			return e;
-	}
+	size_t size = item_size(item);
+	enum baton_err e = room_make(m, size);
+	if (e != BATON_OK)
+		return e;
 	struct wire_item *place = &m->items[m->items_count];
 	uint64_t *numbers = m->numbers[m->items_count++];
 	*place = *item;
@@ -233,17 +243,11 @@ static enum baton_err peer_move(struct mover *m, const struct peer *peer, bool a
 		.capabilities = again,
 		.until = moment(peer->until),
 	};
-	/* So that the arena is not that of a portion which is sent by item_add(). */
-	if (m->bytes + peer->reader.have + ITEM_BYTES > PORTION_BYTES && m->items_count > 0) {
-		enum baton_err e = portion_send(m);
-		if (e != BATON_OK)
-			return e;
-	}
-	if (m->items_count == WIRE_MOVE_ITEMS_MAX) {
-		enum baton_err e = portion_send(m);
-		if (e != BATON_OK)
-			return e;
-	}
+	/* Before its bytes are in the arena, which ends with a portion; item_add() finds room. */
+	enum baton_err e =
+		room_make(m, item_size(&item) + peer->reader.head_len + peer->reader.have);
+	if (e != BATON_OK)
+		return e;
 	if (!peer_bytes(m, peer, &item.bytes))
 		return fail_memory(peer->reader.have, "an upgrade");
 	return item_add(m, &item, peer->source.fd);

@@ -115,6 +115,22 @@ def test_a_half_read_hello_and_what_follows_it_are_read_on(place):
         assert frames.read_exactly(client, len(expected)) == expected
 
 
+def test_what_was_read_fills_portions_to_the_last_byte(place):
+    old = place.serve()
+    keepers = [place.keeper('one'), place.keeper('two')]
+    # Of 29 such clients the last one is 3 bytes too many, which are those before its body.
+    hellos = [frames.hello(name, auth='x' * 1450) for name in ('one', 'two')]
+    clients = [place.client(hellos[i % 2][:5 + 1434]) for i in range(3 * 29)]
+    place.await_count('waiting_clients', len(clients) + 1)
+    upgrade(place, old)
+    for i, client in enumerate(clients):
+        client.sendall(hellos[i % 2][5 + 1434:] + b'x')
+        assert frames.read_reply(client)[0] == 'negotiated'
+        expected = b'%d\nx' % keepers[i % 2].pid
+        assert frames.read_exactly(client, len(expected)) == expected
+        assert keepers[i % 2].stdout.readline()
+
+
 def test_who_waits_for_a_backend_waits_on(place):
     old = place.serve('--park', '60s')
     keeper = place.keeper()
