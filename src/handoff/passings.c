@@ -281,6 +281,19 @@ void passings_expire(struct baton_broker *b, struct baton_mono now)
 	}
 }
 
+void passings_delay(struct baton_broker *b, struct baton_duration stood)
+{
+	for (uint32_t i = 0; b->passings_count > 0 && i < b->passings_max; i++) {
+		struct passing *p = &b->passings[i];
+		if (p->state != PASSING_OFFERED)
+			continue;
+		p->since = baton_mono_add(p->since, stood);
+		/* It is waited for already, so there is a place. */
+		CHECK(acks_register(&b->acks, &p->token, p->channel->id, p->connection, p->since) ==
+		      BATON_OK);
+	}
+}
+
 void passings_drop(struct baton_broker *b, struct channel *channel, enum fallback_reason reason)
 {
 	for (uint32_t i = 0; channel->pending > 0 && i < b->passings_max; i++) {

@@ -382,6 +382,8 @@ bool passings_offer(struct baton_broker *b, struct peer *peer, struct channel *c
 void passings_ack(struct baton_broker *b, struct channel *channel, const struct wire_ack *ack);
 /* Takes back those that were not acknowledged in time. */
 void passings_expire(struct baton_broker *b, struct baton_mono now);
+/* The broker has stood still for that long: acknowledgements that lie there are not late. */
+void passings_delay(struct baton_broker *b, struct baton_duration stood);
 /* Takes back all that are on their way to the backend. */
 void passings_drop(struct baton_broker *b, struct channel *channel, enum fallback_reason reason);
 

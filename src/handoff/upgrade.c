@@ -13,7 +13,8 @@
 #include "handoff/state.h"
 #include "handoff/talk.h"
 
-#define UPGRADE_MS 10000
+#define UPGRADE_MIN_MS 2000
+#define UPGRADE_MAX_MS 10000
 #define PORTION_BYTES (48u << 10)
 #define ITEM_BYTES 256
 #define NUMBERS 8
@@ -21,6 +22,7 @@
 struct mover {
 	struct baton_broker *b;
 	const struct channel *channel; /* to the new one */
+	int64_t patience_ms;
 	struct baton_mono until;
 	struct arena arena; /* for the bytes of a portion */
 	struct wire_item items[WIRE_MOVE_ITEMS_MAX];
@@ -62,8 +64,8 @@ static enum baton_err answer_await(struct mover *m, enum wire_move_step step, ui
 	if (got == PACKET_DONE && packet.fd >= 0)
 		close(packet.fd);
 	if (got == PACKET_NOT_NOW)
-		return fail(BATON_TIMEOUT, "the new broker takes longer than %d s",
-		            UPGRADE_MS / 1000);
+		return fail(BATON_TIMEOUT, "the new broker takes longer than %lld ms",
+		            (long long)m->patience_ms);
 	return got == PACKET_HUNG_UP ? fail(BATON_GONE, "the new broker is gone")
 	                             : fail(BATON_INVALID, "the new broker speaks nonsense");
 }
@@ -362,13 +364,19 @@ static enum baton_err format_check(const struct mover *m, const struct wire_move
 	return fail(BATON_INVALID, "%s", why);
 }
 
+/* How long this one may stand still: backends acknowledge meanwhile, and wait for an answer. */
+static int64_t patience_of(const struct baton_broker *b)
+{
+	int64_t ms = b->acks.timeout_ms / 2;
+	ms = ms > UPGRADE_MIN_MS ? ms : UPGRADE_MIN_MS;
+	return ms < UPGRADE_MAX_MS ? ms : UPGRADE_MAX_MS;
+}
+
 void upgrade_give(struct baton_broker *b, struct channel *channel, const struct wire_move *ask)
 {
-	struct mover m = {
-		.b = b,
-		.channel = channel,
-		.until = baton_mono_add(broker_now(b), baton_duration_ms(UPGRADE_MS)),
-	};
+	struct baton_mono began = broker_now(b);
+	struct mover m = {.b = b, .channel = channel, .patience_ms = patience_of(b)};
+	m.until = baton_mono_add(began, baton_duration_ms(m.patience_ms));
 	arena_init(&m.arena, b->alloc);
 	enum baton_err e = format_check(&m, ask);
 	if (e == BATON_OK)
@@ -384,6 +392,7 @@ void upgrade_give(struct baton_broker *b, struct channel *channel, const struct 
 	BATON_LOG(b->log, BATON_LOG_WARN, "upgrade failed, going on",
 	          baton_field_int("pid", channel->who.pid),
 	          baton_field_str("why", baton_str_z(baton_err_detail())));
+	passings_delay(b, baton_mono_sub(broker_now(b), began));
 	channels_end(b, channel, FALLBACK_ACK_TIMEOUT);
 }
 

@@ -19,11 +19,14 @@ place = place_fixture
 SOAK = os.environ.get('BATON_SOAK') == '1'
 ASK, PORTION, HAVE, END, READY, REFUSED = 1, 2, 3, 4, 5, 6
 MOVE = 9
+# So that the old one has as much time as it takes, however much else is done.
+PATIENT = ('--ack-timeout', '1min')
 
 
 def upgrade(place, old, *arguments, **options):
     """Another broker, which has taken the place of the old one."""
-    new = place.serve('--upgrade', *arguments, log='log-new', **options)
+    patient = () if '--ack-timeout' in arguments else PATIENT
+    new = place.serve('--upgrade', *patient, *arguments, log='log-new', **options)
     assert old.wait(BOUND) == 0
     return new
 
@@ -74,7 +77,7 @@ class Heir:
 # What is handed over.
 
 def test_everything_goes_on_in_the_new_one(place):
-    old = place.serve()
+    old = place.serve(*PATIENT)
     keeper = place.keeper('echo', 'put=http')
     assert keeper.stdout.readline().split()[3] == 'BATON_OK'
     assert place.way() == 'handoff'
@@ -102,7 +105,7 @@ def test_without_a_broker_it_is_an_ordinary_start(place):
 
 
 def test_a_half_read_hello_and_what_follows_it_are_read_on(place):
-    old = place.serve()
+    old = place.serve(*PATIENT)
     keeper = place.keeper()
     hello = frames.hello('echo')
     clients = [place.client(hello[:size]) for size in (0, 1, 4, 5, 6, len(hello) - 1)]
@@ -116,7 +119,7 @@ def test_a_half_read_hello_and_what_follows_it_are_read_on(place):
 
 
 def test_what_was_read_fills_portions_to_the_last_byte(place):
-    old = place.serve()
+    old = place.serve(*PATIENT)
     keepers = [place.keeper('one'), place.keeper('two')]
     # Of 29 such clients the last one is 3 bytes too many, which are those before its body.
     hellos = [frames.hello(name, auth='x' * 1450) for name in ('one', 'two')]
@@ -132,7 +135,7 @@ def test_what_was_read_fills_portions_to_the_last_byte(place):
 
 
 def test_who_waits_for_a_backend_waits_on(place):
-    old = place.serve('--park', '60s')
+    old = place.serve(*PATIENT, '--park', '60s')
     keeper = place.keeper()
     keeper.kill()
     keeper.wait()
@@ -190,7 +193,7 @@ def test_a_deadline_goes_on_in_the_new_one(place):
 def test_listeners_and_who_came_there_are_handed_over(place):
     specs = ('--listen', '127.0.0.1:0=one@one.example', '--listen', '127.0.0.1:0=echo', '--park',
              '60s')
-    old = place.serve(*specs)
+    old = place.serve(*PATIENT, *specs)
     port = int(place.log().split('port=')[1].split()[0])
 
     def connect(first):
@@ -254,7 +257,7 @@ def names(place):
 
 
 def test_it_can_be_done_again_and_again(place):
-    broker = place.serve()
+    broker = place.serve(*PATIENT)
     keeper = place.keeper()
     first = None
     for _ in range(4):
@@ -266,7 +269,7 @@ def test_it_can_be_done_again_and_again(place):
 
 
 def test_no_connection_fails_while_brokers_change(place):
-    broker = place.serve()
+    broker = place.serve(*PATIENT)
     keeper = place.keeper()
     stop, served, wrong = threading.Event(), [], []
 
@@ -385,7 +388,8 @@ def links(process):
 
 
 def test_a_listener_that_the_new_one_does_not_want_ends(place):
-    old = place.serve('--listen', '127.0.0.1:0=one@one.example', '--listen', '127.0.0.1:0=echo')
+    old = place.serve(*PATIENT, '--listen', '127.0.0.1:0=one@one.example', '--listen',
+                      '127.0.0.1:0=echo')
     port = int(place.log().split('port=')[1].split()[0])
     client = socket.create_connection(('127.0.0.1', port), BOUND)
     place.sockets.append(client)
