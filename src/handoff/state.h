@@ -393,6 +393,9 @@ void passings_drop(struct baton_broker *b, struct channel *channel, enum fallbac
  * sense. */
 bool stored_ask(struct baton_broker *b, struct channel *channel, const struct wire_keep *ask,
                 int *fd);
+/* Whether that may be kept; else why not is the detail. */
+enum wire_kept_result stored_judge(const struct baton_broker *b, const struct service *service,
+                                   struct baton_str name, int fd);
 void stored_add(struct baton_broker *b, struct stored *s);
 /* What was sent to that backend, and did not arrive, is there for others again. */
 void stored_lost(struct baton_broker *b, const struct channel *channel);

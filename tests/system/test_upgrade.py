@@ -467,6 +467,45 @@ def test_a_new_one_begins_with_all_or_not_at_all(place, what):
     assert os.listdir(place.folder) == ['backends']
 
 
+LOCK, CLIENTS, BACKENDS, STORED = 1, 2, 3, 9
+
+
+@pytest.mark.parametrize('what', ['good', 'many', 'twice', 'pipe', 'nameless'])
+def test_a_new_one_keeps_only_what_may_be_kept(place, what):
+    os.mkdir(place.folder, 0o700)
+    doors = [socket.socket(socket.AF_UNIX, kind) for kind in (socket.SOCK_STREAM,
+                                                              socket.SOCK_SEQPACKET)]
+    place.sockets += doors
+    for door, name in zip(doors, ('broker', 'backends')):
+        door.bind(f'{place.folder}/{name}')
+        door.listen()
+        door.settimeout(BOUND)
+    new = place.start(BATON, 'serve', '--upgrade', stderr=subprocess.PIPE)
+    old, _ = doors[1].accept()
+    place.sockets.append(old)
+    old.settimeout(BOUND)
+    assert old.recv(1000) == move(ASK, 1)
+    pipe = os.pipe()
+    names = {'many': [f'n{i}' for i in range(129)], 'twice': ['a', 'a'], 'nameless': ['']}
+    things = [(field(1, LOCK), pipe[1]), (field(1, CLIENTS), doors[0].fileno()),
+              (field(1, BACKENDS), doors[1].fileno())]
+    things += [(field(1, STORED) + field(2, 'echo') + field(3, name) + field(11, 2**63 - 1),
+                pipe[0] if what == 'pipe' else doors[0].fileno())
+               for name in names.get(what, ['a'])]
+    for number, at in enumerate(range(0, len(things), 50), 1):
+        items, descriptors = zip(*things[at:at + 50])
+        socket.send_fds(old, [move(PORTION, number, items)], descriptors)
+        assert old.recv(1000) == move(HAVE, number)
+    old.send(move(END))
+    for fd in pipe:
+        os.close(fd)
+    if what == 'good':
+        assert old.recv(1000) == move(READY)
+        return
+    assert new.wait(BOUND) not in (0, None)
+    assert 'cannot be kept' in new.stderr.read()
+
+
 def test_only_this_user_can_ask(place, as_other):
     if not as_other:
         pytest.skip('needs root, to be two users')
