@@ -36,17 +36,18 @@ static struct baton_field name_of(const struct child *c)
 	return baton_field_str("service", baton_str_z(c->service->name));
 }
 
-/* To the process itself, which is certainly the one that was started. */
-static void tell(const struct child *c, int number)
+/* To the process itself, which is certainly the one that was started. False: it is gone. */
+static bool tell(const struct child *c, int number)
 {
-	syscall(SYS_pidfd_send_signal, c->source.fd, number, NULL, 0);
+	return syscall(SYS_pidfd_send_signal, c->source.fd, number, NULL, 0) == 0;
 }
 
 /* To all that the process has started and that did not go away by themselves. It has not been
- * reaped, so its number is nobody else's. */
+ * reaped, so its number is nobody else's; of that of another broker only while it is there. */
 static void kill_all(const struct child *c)
 {
-	kill(-c->pid, SIGKILL);
+	if (!c->other || tell(c, 0))
+		kill(-c->pid, SIGKILL);
 	tell(c, SIGKILL);
 }
 
@@ -129,12 +130,12 @@ enum baton_err children_want(struct baton_broker *b, struct service *service,
 enum baton_err children_adopt(struct baton_broker *b, const struct wire_item *item, int *fd)
 {
 	struct service *service = services_find(b, item->service);
+	if (item->capabilities < CHILD_STARTING || item->capabilities > CHILD_COMMAND ||
+	    item->id <= 1 || item->id > INT32_MAX)
+		return fail(BATON_INVALID, "the broker sent a process that is none");
 	/* Of a service that is no longer defined here it goes on by itself. */
 	if (!service || !service->definition)
 		return BATON_OK;
-	if (item->capabilities < CHILD_STARTING || item->capabilities > CHILD_COMMAND ||
-	    item->id == 0 || item->id > INT32_MAX)
-		return fail(BATON_INVALID, "the broker sent a process that is none");
 	struct child *c = mem_new(b->alloc, 1, sizeof *c);
 	if (!c)
 		return fail_memory(sizeof *c, "a process");

@@ -467,11 +467,11 @@ def test_a_new_one_begins_with_all_or_not_at_all(place, what):
     assert os.listdir(place.folder) == ['backends']
 
 
-LOCK, CLIENTS, BACKENDS, STORED = 1, 2, 3, 9
+LOCK, CLIENTS, BACKENDS, STORED, CHILD = 1, 2, 3, 9, 11
 
 
-@pytest.mark.parametrize('what', ['good', 'many', 'twice', 'pipe', 'nameless'])
-def test_a_new_one_keeps_only_what_may_be_kept(place, what):
+@pytest.mark.parametrize('what', ['good', 'many', 'twice', 'pipe', 'nameless', 'process'])
+def test_a_new_one_takes_only_what_may_be(place, what):
     os.mkdir(place.folder, 0o700)
     doors = [socket.socket(socket.AF_UNIX, kind) for kind in (socket.SOCK_STREAM,
                                                               socket.SOCK_SEQPACKET)]
@@ -492,6 +492,8 @@ def test_a_new_one_keeps_only_what_may_be_kept(place, what):
     things += [(field(1, STORED) + field(2, 'echo') + field(3, name) + field(11, 2**63 - 1),
                 pipe[0] if what == 'pipe' else doors[0].fileno())
                for name in names.get(what, ['a'])]
+    if what == 'process':
+        things += [(field(1, CHILD) + field(2, 'echo') + field(7, 1) + field(9, 1), pipe[0])]
     for number, at in enumerate(range(0, len(things), 50), 1):
         items, descriptors = zip(*things[at:at + 50])
         socket.send_fds(old, [move(PORTION, number, items)], descriptors)
@@ -503,7 +505,8 @@ def test_a_new_one_keeps_only_what_may_be_kept(place, what):
         assert old.recv(1000) == move(READY)
         return
     assert new.wait(BOUND) not in (0, None)
-    assert 'cannot be kept' in new.stderr.read()
+    said = new.stderr.read()
+    assert ('a process that is none' if what == 'process' else 'cannot be kept') in said, said
 
 
 def test_only_this_user_can_ask(place, as_other):
