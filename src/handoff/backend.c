@@ -295,9 +295,14 @@ enum baton_err baton_backend_take(struct baton_backend *backend, struct baton_st
 	}
 	const struct wire_handoff m = {.kind = WIRE_KEEP,
 	                               .is.keep = {.verb = WIRE_TAKEN, .name = name}};
-	/* If it does not hear of it, the channel ends, and it keeps a copy. */
-	if (packet_send(backend->channel, &m, -1) != PACKET_DONE)
+	enum packet_got got = packet_send(backend->channel, &m, -1);
+	/* If it does not hear of it, the channel ends, and it keeps a copy for the next. */
+	if (got != PACKET_DONE)
 		channel_lose(backend);
+	if (got != PACKET_DONE && got != PACKET_HUNG_UP) {
+		fd_closep(&answer.fd);
+		return fail(BATON_TIMEOUT, "the broker cannot be told that it arrived");
+	}
 	*ret_fd = answer.fd;
 	return BATON_OK;
 }
