@@ -177,7 +177,7 @@ static void registration(struct baton_broker *b, struct channel *c, const struct
 	          baton_field_str("service", r->service),
 	          baton_field_uint("generation", r->generation),
 	          baton_field_str("endpoint", r->endpoint), baton_field_int("pid", c->who.pid));
-	children_registered(b, service);
+	children_registered(b, c);
 	answer(b, c, true, "");
 	if (c->source.fd >= 0)
 		peers_unpark(b, service);

@@ -259,23 +259,30 @@ void children_event(struct baton_broker *b, struct child *child)
 }
 
 /* The process of the service that has just registered, if it had left before. */
-static struct child *left_find(const struct baton_broker *b, const struct service *service)
+static struct child *left_find(const struct baton_broker *b, const struct channel *channel)
 {
-	const struct channel *channel = services_current(service);
-	for (struct links *l = b->mains.next; l != &b->mains && channel; l = l->next) {
+	for (struct links *l = b->mains.next; l != &b->mains; l = l->next) {
 		struct child *c = LINKS_OF(l, struct child, source.links);
-		if (c->service == service && c->pid == channel->who.pid)
+		if (c->service == channel->service && c->pid == channel->who.pid)
 			return c;
 	}
 	return NULL;
 }
 
-void children_registered(struct baton_broker *b, struct service *service)
+/* Whether the backend is the process, or was started by it. */
+static bool is_of(const struct channel *channel, const struct child *c)
 {
+	return channel->who.pid == c->pid || getsid(channel->who.pid) == c->pid;
+}
+
+void children_registered(struct baton_broker *b, const struct channel *channel)
+{
+	struct service *service = channel->service;
 	service->used = broker_now(b);
 	if (!service->main)
-		service->main = left_find(b, service);
-	if (service->main)
+		service->main = left_find(b, channel);
+	/* Somebody else's backend says nothing about it. */
+	if (service->main && is_of(channel, service->main))
 		service->main->state = CHILD_UP;
 }
 
@@ -304,7 +311,7 @@ static void main_stop(struct baton_broker *b, struct child *c)
 	struct service *service = c->service;
 	for (struct links *l = service->channels.next; l != &service->channels; l = l->next) {
 		struct channel *channel = LINKS_OF(l, struct channel, of_service);
-		if (channel->who.pid == c->pid || getsid(channel->who.pid) == c->pid)
+		if (is_of(channel, c))
 			channel->leaving = true;
 	}
 	c->state = CHILD_STOPPING;

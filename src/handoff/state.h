@@ -341,8 +341,8 @@ bool children_have_room(const struct service *service);
 enum baton_err children_run(struct baton_broker *b, struct service *service,
                             const struct peer *peer, struct baton_str first);
 void children_event(struct baton_broker *b, struct child *child);
-/* A backend of the service has registered. */
-void children_registered(struct baton_broker *b, struct service *service);
+/* That backend has registered. */
+void children_registered(struct baton_broker *b, const struct channel *channel);
 /* A backend of the service is gone: it has left, and may take its time to end; or it was cut off,
  * and has to come back in the time that it has to start. */
 void children_lost(struct baton_broker *b, struct service *service, bool left);
