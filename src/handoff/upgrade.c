@@ -352,13 +352,20 @@ static enum baton_err all_move(struct mover *m)
 	return e == BATON_OK ? answer_await(m, WIRE_MOVE_READY, 0) : e;
 }
 
-static enum baton_err format_check(const struct mover *m, const struct wire_move *ask)
+/* Whether it may be; else the other one is told why not. */
+static enum baton_err ask_judge(const struct mover *m, const struct wire_move *ask)
 {
-	const char *why = "this broker ends already";
-	if (ask->step == WIRE_MOVE_ASK && ask->number == WIRE_MOVE_FORMAT && !m->b->stopping)
-		return BATON_OK;
-	if (!m->b->stopping)
+	const struct baton_broker *b = m->b;
+	const char *why = NULL;
+	if (b->stopping)
+		why = "this broker ends already";
+	else if (ask->step != WIRE_MOVE_ASK || ask->number != WIRE_MOVE_FORMAT)
 		why = "this broker is of another version, and has to be stopped and started";
+	/* Which would take the end of this process for that of the service. */
+	else if (b->clients.lasting || b->backends.lasting)
+		why = "the service manager has the sockets: restart it there";
+	if (!why)
+		return BATON_OK;
 	const struct wire_move refused = {.step = WIRE_MOVE_REFUSED, .detail = baton_str_z(why)};
 	step_send(m, &refused, NULL, 0);
 	return fail(BATON_INVALID, "%s", why);
@@ -378,7 +385,7 @@ void upgrade_give(struct baton_broker *b, struct channel *channel, const struct 
 	struct mover m = {.b = b, .channel = channel, .patience_ms = patience_of(b)};
 	m.until = baton_mono_add(began, baton_duration_ms(m.patience_ms));
 	arena_init(&m.arena, b->alloc);
-	enum baton_err e = format_check(&m, ask);
+	enum baton_err e = ask_judge(&m, ask);
 	if (e == BATON_OK)
 		e = all_move(&m);
 	arena_done(&m.arena);
