@@ -181,6 +181,7 @@ static enum fallback_reason reason_of(enum packet_got got)
 	case PACKET_DONE:
 	case PACKET_HUNG_UP:
 	case PACKET_STRANGE:
+	case PACKET_LOST:
 		break;
 	}
 	return FALLBACK_ACK_TIMEOUT;

@@ -393,6 +393,8 @@ void passings_drop(struct baton_broker *b, struct channel *channel, enum fallbac
  * sense. */
 bool stored_ask(struct baton_broker *b, struct channel *channel, const struct wire_keep *ask,
                 int *fd);
+/* Answers a put whose descriptor did not get through. */
+void stored_refuse(struct baton_broker *b, struct channel *channel, const struct wire_keep *ask);
 /* Whether that may be kept; else why not is the detail. */
 enum wire_kept_result stored_judge(const struct baton_broker *b, const struct service *service,
                                    struct baton_str name, int fd);

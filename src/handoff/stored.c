@@ -121,6 +121,12 @@ static void put(struct baton_broker *b, struct channel *c, const struct wire_kee
 	say(b, c, ask, result);
 }
 
+void stored_refuse(struct baton_broker *b, struct channel *channel, const struct wire_keep *ask)
+{
+	fail_detail("the broker has no descriptor left");
+	say(b, channel, ask, WIRE_KEPT_FULL);
+}
+
 /* Its copy is kept until it has arrived. */
 static void take(struct baton_broker *b, struct channel *c, const struct wire_keep *ask)
 {

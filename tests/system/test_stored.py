@@ -1,6 +1,7 @@
 """What a broker keeps for the backends of a service: their listeners and idle connections."""
 import array
 import os
+import resource
 import socket
 import subprocess
 import time
@@ -154,6 +155,18 @@ def test_what_cannot_be_kept_is_told(place, wrong):
         assert keep(raw, PUT, name, ttl, fds=[fd])[0] == WRONG
     assert keep(raw, LIST)[0] == DONE
     await_fds(broker, before)
+
+
+def test_a_broker_without_descriptors_says_so_and_goes_on(place):
+    broker = place.serve()
+    raw = place.backend()
+    limits = resource.prlimit(broker.pid, resource.RLIMIT_NOFILE)
+    with socket.socket() as some:
+        resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (3, limits[1]))
+        assert keep(raw, PUT, 'it', fds=[some.fileno()])[0] == FULL
+        resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, limits)
+        assert keep(raw, PUT, 'it', fds=[some.fileno()])[0] == DONE
+    assert place.count('broken_backends') == 0
 
 
 @pytest.mark.parametrize('strange', ['two', 'none', 'with-take', 'taken', 'verb', 'name', 'early'])
