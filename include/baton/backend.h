@@ -113,7 +113,8 @@ BATON_API enum baton_err baton_backend_put(struct baton_backend *backend, struct
 /* Takes one, which the broker then has no longer.
  *
  * BATON_OK: *ret_fd is the caller's. BATON_NOT_FOUND: there is none, or no broker now. BATON_BUSY:
- * another backend takes it. Others as above; *ret_fd is untouched unless BATON_OK. */
+ * another backend takes it. BATON_TIMEOUT: also if the broker cannot be told that it arrived; then
+ * it is still kept. Others as above; *ret_fd is untouched unless BATON_OK. */
 BATON_API enum baton_err baton_backend_take(struct baton_backend *backend, struct baton_str name,
                                             int *ret_fd);
 

@@ -142,8 +142,8 @@ BATON_API const struct baton_connection *baton_visit_connection(const struct bat
 /* That of its lane's shard. */
 BATON_API baton_fence baton_visit_fence(const struct baton_visit *visit);
 
-/* Closes the connection, which nothing of this process uses any more. By any thread, exactly once.
- * Afterwards `visit` is gone. */
+/* Closes the connection, which nothing of this process uses any more. By any thread, exactly once:
+ * a second end aborts the process, or ends whoever has come since. Afterwards `visit` is gone. */
 BATON_API void baton_visit_end(struct baton_visit *visit);
 
 /* Called by the loop; returns soon. */
@@ -168,9 +168,11 @@ struct baton_runner_connections {
 
 	/* With a handler that is a function, these serve connections: somebody is here; and, once
 	 * for each that has not ended yet, he has to be sent away, because the lane goes elsewhere
-	 * or the runner does no longer own it. He may be within these calls, or later: but the
-	 * shard goes nowhere before that, and at the hard stop the process is aborted, unless the
-	 * handler's overtime says that effects are fenced. */
+	 * or the runner does no longer own it. Whoever was ended before that call is not sent away;
+	 * who ends some in other threads sees to it that none is ended during the call, or knows by
+	 * himself which are there. He may be ended within these calls, or later: but the shard goes
+	 * nowhere before that, and at the hard stop the process is aborted, unless the handler's
+	 * overtime says that effects are fenced. */
 	baton_visit_call connected, leave;
 	void *arg;
 };

@@ -209,9 +209,13 @@ static enum baton_err answer_await(struct baton_backend *b, uint64_t correlation
 		if (got == PACKET_DONE && ret->message.kind == WIRE_KEPT &&
 		    ret->message.is.kept.correlation == correlation)
 			return BATON_OK;
-		if (got == PACKET_DONE)
+		if (got == PACKET_DONE) {
 			packet_take(b, ret);
-		else if (got != PACKET_NOT_NOW)
+			/* It is a guest's, or closed. */
+			ret->fd = -1;
+			continue;
+		}
+		if (got != PACKET_NOT_NOW)
 			channel_lose(b);
 		else if (talk_patience_ms(until) == 0)
 			break;
@@ -238,6 +242,35 @@ static enum baton_err result_of(const struct wire_kept *kept)
 	            kept->detail.ptr ? kept->detail.ptr : "");
 }
 
+static int64_t earliest(const struct links *list, int64_t ns)
+{
+	for (const struct links *l = list->next; l != list; l = l->next) {
+		const struct guest *guest = LINKS_OF(l, const struct guest, links);
+		ns = guest->until.ns < ns ? guest->until.ns : ns;
+	}
+	return ns;
+}
+
+static void timer_at(struct baton_backend *b, int64_t ns)
+{
+	struct itimerspec at = {.it_value = {0}};
+	if (ns < INT64_MAX) {
+		ns = ns > 0 ? ns : 1;
+		at.it_value.tv_sec = ns / 1000000000;
+		at.it_value.tv_nsec = ns % 1000000000;
+	}
+	timerfd_settime(b->timer, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+/* Has the descriptor of this backend become readable when something is due. */
+static void timer_set(struct baton_backend *b)
+{
+	int64_t ns = earliest(&b->callers, earliest(&b->offered, INT64_MAX));
+	if (b->channel < 0 && b->again.ns < ns)
+		ns = b->again.ns;
+	timer_at(b, ns);
+}
+
 /* Asks the broker about what it keeps. After BATON_OK what *ret points to is in the arena. */
 static enum baton_err ask(struct baton_backend *b, struct wire_keep keep, int fd,
                           struct packet *ret)
@@ -255,6 +288,11 @@ static enum baton_err ask(struct baton_backend *b, struct wire_keep keep, int fd
 	if (got != PACKET_DONE)
 		return fail_errno(errno, "the broker cannot be asked");
 	enum baton_err e = answer_await(b, keep.correlation, ret);
+	/* Who came meanwhile is not at the channel any more. */
+	if (links_empty(&b->ready))
+		timer_set(b);
+	else
+		timer_at(b, 0);
 	return e == BATON_OK ? result_of(&ret->message.is.kept) : e;
 }
 
@@ -291,9 +329,14 @@ enum baton_err baton_backend_take(struct baton_backend *backend, struct baton_st
 	}
 	const struct wire_handoff m = {.kind = WIRE_KEEP,
 	                               .is.keep = {.verb = WIRE_TAKEN, .name = name}};
-	/* If it does not hear of it, the channel ends, and it keeps a copy. */
-	if (packet_send(backend->channel, &m, -1) != PACKET_DONE)
+	enum packet_got got = packet_send(backend->channel, &m, -1);
+	/* If it does not hear of it, the channel ends, and it keeps a copy for the next. */
+	if (got != PACKET_DONE)
 		channel_lose(backend);
+	if (got != PACKET_DONE && got != PACKET_HUNG_UP) {
+		fd_closep(&answer.fd);
+		return fail(BATON_TIMEOUT, "the broker cannot be told that it arrived");
+	}
 	*ret_fd = answer.fd;
 	return BATON_OK;
 }
@@ -444,30 +487,6 @@ static void late_end(struct baton_backend *b, struct links *list)
 		if (!baton_mono_live(guest->until, now))
 			turn_away(b, guest);
 	}
-}
-
-static int64_t earliest(const struct links *list, int64_t ns)
-{
-	for (const struct links *l = list->next; l != list; l = l->next) {
-		const struct guest *guest = LINKS_OF(l, const struct guest, links);
-		ns = guest->until.ns < ns ? guest->until.ns : ns;
-	}
-	return ns;
-}
-
-/* Has the descriptor of this backend become readable when something is due. */
-static void timer_set(struct baton_backend *b)
-{
-	int64_t ns = earliest(&b->callers, earliest(&b->offered, INT64_MAX));
-	if (b->channel < 0 && b->again.ns < ns)
-		ns = b->again.ns;
-	struct itimerspec at = {.it_value = {0}};
-	if (ns < INT64_MAX) {
-		ns = ns > 0 ? ns : 1;
-		at.it_value.tv_sec = ns / 1000000000;
-		at.it_value.tv_nsec = ns % 1000000000;
-	}
-	timerfd_settime(b->timer, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
 static void event_take(struct baton_backend *b, void *what)

@@ -345,7 +345,7 @@ static int patience_ms(const struct baton_broker *b)
 	until = earlier(until, children_next(b));
 	until = earlier(until, b->stored_until);
 	until = earlier(until, b->alive_at);
-	if (b->paused)
+	if (b->paused && !b->stopping)
 		until = earlier(until, b->paused_until);
 	if (until.ns == INT64_MAX)
 		return -1;

@@ -177,7 +177,7 @@ static void registration(struct baton_broker *b, struct channel *c, const struct
 	          baton_field_str("service", r->service),
 	          baton_field_uint("generation", r->generation),
 	          baton_field_str("endpoint", r->endpoint), baton_field_int("pid", c->who.pid));
-	children_registered(b, service);
+	children_registered(b, c);
 	answer(b, c, true, "");
 	if (c->source.fd >= 0)
 		peers_unpark(b, service);
@@ -214,6 +214,15 @@ static void packet_take(struct baton_broker *b, struct channel *c, const struct 
 	}
 }
 
+/* This process has no room for the descriptor that came with the message. */
+static void packet_lost(struct baton_broker *b, struct channel *c, const struct wire_handoff *m)
+{
+	if (m->kind == WIRE_KEEP && m->is.keep.verb == WIRE_PUT && c->service)
+		stored_refuse(b, c, &m->is.keep);
+	else
+		broken(b, c, "it sent a descriptor");
+}
+
 void channels_event(struct baton_broker *b, struct channel *channel)
 {
 	for (int i = 0; i < TURN && channel->source.fd >= 0 && !b->lent; i++) {
@@ -225,6 +234,9 @@ void channels_event(struct baton_broker *b, struct channel *channel)
 			break;
 		case PACKET_NOT_NOW:
 			return;
+		case PACKET_LOST:
+			packet_lost(b, channel, &packet.message);
+			break;
 		case PACKET_STRANGE:
 			broken(b, channel, "it sent something that is no message");
 			break;

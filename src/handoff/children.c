@@ -36,17 +36,18 @@ static struct baton_field name_of(const struct child *c)
 	return baton_field_str("service", baton_str_z(c->service->name));
 }
 
-/* To the process itself, which is certainly the one that was started. */
-static void tell(const struct child *c, int number)
+/* To the process itself, which is certainly the one that was started. False: it is gone. */
+static bool tell(const struct child *c, int number)
 {
-	syscall(SYS_pidfd_send_signal, c->source.fd, number, NULL, 0);
+	return syscall(SYS_pidfd_send_signal, c->source.fd, number, NULL, 0) == 0;
 }
 
 /* To all that the process has started and that did not go away by themselves. It has not been
- * reaped, so its number is nobody else's. */
+ * reaped, so its number is nobody else's; of that of another broker only while it is there. */
 static void kill_all(const struct child *c)
 {
-	kill(-c->pid, SIGKILL);
+	if (!c->other || tell(c, 0))
+		kill(-c->pid, SIGKILL);
 	tell(c, SIGKILL);
 }
 
@@ -54,12 +55,16 @@ static void kill_all(const struct child *c)
 static enum baton_err child_start(struct baton_broker *b, const struct spawn_order *order,
                                   struct child **ret)
 {
+	struct arena arena;
 	struct child *c = mem_new(b->alloc, 1, sizeof *c);
 	if (!c)
 		return fail_memory(sizeof *c, "a process");
 	c->source = (struct source){.kind = SOURCE_CHILD, .fd = -1};
 	links_init(&c->source.links);
-	enum baton_err e = spawn(order, &b->arena, &c->pid, &c->source.fd);
+	/* That of the broker may have what was read, and is not reset for all who come. */
+	arena_init(&arena, b->alloc);
+	enum baton_err e = spawn(order, &arena, &c->pid, &c->source.fd);
+	arena_done(&arena);
 	if (e != BATON_OK) {
 		mem_free(b->alloc, c, 1, sizeof *c);
 		return e;
@@ -125,12 +130,12 @@ enum baton_err children_want(struct baton_broker *b, struct service *service,
 enum baton_err children_adopt(struct baton_broker *b, const struct wire_item *item, int *fd)
 {
 	struct service *service = services_find(b, item->service);
+	if (item->capabilities < CHILD_STARTING || item->capabilities > CHILD_COMMAND ||
+	    item->id <= 1 || item->id > INT32_MAX)
+		return fail(BATON_INVALID, "the broker sent a process that is none");
 	/* Of a service that is no longer defined here it goes on by itself. */
 	if (!service || !service->definition)
 		return BATON_OK;
-	if (item->capabilities < CHILD_STARTING || item->capabilities > CHILD_COMMAND ||
-	    item->id == 0 || item->id > INT32_MAX)
-		return fail(BATON_INVALID, "the broker sent a process that is none");
 	struct child *c = mem_new(b->alloc, 1, sizeof *c);
 	if (!c)
 		return fail_memory(sizeof *c, "a process");
@@ -254,23 +259,30 @@ void children_event(struct baton_broker *b, struct child *child)
 }
 
 /* The process of the service that has just registered, if it had left before. */
-static struct child *left_find(const struct baton_broker *b, const struct service *service)
+static struct child *left_find(const struct baton_broker *b, const struct channel *channel)
 {
-	const struct channel *channel = services_current(service);
-	for (struct links *l = b->mains.next; l != &b->mains && channel; l = l->next) {
+	for (struct links *l = b->mains.next; l != &b->mains; l = l->next) {
 		struct child *c = LINKS_OF(l, struct child, source.links);
-		if (c->service == service && c->pid == channel->who.pid)
+		if (c->service == channel->service && c->pid == channel->who.pid)
 			return c;
 	}
 	return NULL;
 }
 
-void children_registered(struct baton_broker *b, struct service *service)
+/* Whether the backend is the process, or was started by it. */
+static bool is_of(const struct channel *channel, const struct child *c)
 {
+	return channel->who.pid == c->pid || getsid(channel->who.pid) == c->pid;
+}
+
+void children_registered(struct baton_broker *b, const struct channel *channel)
+{
+	struct service *service = channel->service;
 	service->used = broker_now(b);
 	if (!service->main)
-		service->main = left_find(b, service);
-	if (service->main)
+		service->main = left_find(b, channel);
+	/* Somebody else's backend says nothing about it. */
+	if (service->main && is_of(channel, service->main))
 		service->main->state = CHILD_UP;
 }
 
@@ -299,7 +311,7 @@ static void main_stop(struct baton_broker *b, struct child *c)
 	struct service *service = c->service;
 	for (struct links *l = service->channels.next; l != &service->channels; l = l->next) {
 		struct channel *channel = LINKS_OF(l, struct channel, of_service);
-		if (channel->who.pid == c->pid || getsid(channel->who.pid) == c->pid)
+		if (is_of(channel, c))
 			channel->leaving = true;
 	}
 	c->state = CHILD_STOPPING;

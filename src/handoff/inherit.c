@@ -232,11 +232,13 @@ static enum baton_err stored_take(struct baton_broker *b, struct thing *t)
 {
 	const struct wire_item *item = &t->item;
 	struct service *service;
-	if (item->service.len == 0 || item->name.len == 0 || item->name.len > WIRE_STORED_NAME_MAX)
-		return fail(BATON_INVALID, "the broker sent a descriptor without a name");
+	if (item->service.len == 0)
+		return fail(BATON_INVALID, "the broker sent a descriptor of no service");
 	enum baton_err e = services_make(b, item->service, &service);
 	if (e != BATON_OK)
 		return e;
+	if (stored_judge(b, service, item->name, t->fd) != WIRE_KEPT_DONE)
+		return fail(BATON_INVALID, "the broker sent a descriptor that cannot be kept");
 	struct stored *s = mem_new(b->alloc, 1, sizeof *s);
 	if (!s)
 		return fail_memory(sizeof *s, "a descriptor that is kept");

@@ -123,9 +123,9 @@ enum packet_got packet_send_many(int channel, const struct wire_handoff *message
 	return got;
 }
 
-/* Takes the descriptors of a message, up to `max`. False: there are others, or some did not get
- * through; all are closed. */
-static bool take_fds(struct msghdr *m, size_t max, int *fds, size_t *ret_count)
+/* Takes the descriptors of a message, up to `max`. PACKET_STRANGE: there are others. PACKET_LOST:
+ * some did not get through. Then all are closed. */
+static enum packet_got take_fds(struct msghdr *m, size_t max, int *fds, size_t *ret_count)
 {
 	size_t count = 0;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
@@ -137,11 +137,11 @@ static bool take_fds(struct msghdr *m, size_t max, int *fds, size_t *ret_count)
 	}
 	*ret_count = count;
 	if (count <= max && !(m->msg_flags & MSG_CTRUNC))
-		return true;
+		return PACKET_DONE;
 	for (size_t i = 0; i < count; i++)
 		close(fds[i]);
 	*ret_count = 0;
-	return false;
+	return count <= max ? PACKET_LOST : PACKET_STRANGE;
 }
 
 static ssize_t receive_bytes(int channel, struct msghdr *m)
@@ -179,14 +179,14 @@ enum packet_got packet_receive_many(int channel, char *room, struct arena *arena
 	ssize_t n = receive_bytes(channel, &m);
 	if (n < 0)
 		return errno == EAGAIN ? PACKET_NOT_NOW : PACKET_HUNG_UP;
-	bool fair = take_fds(&m, max, ret->fds, &ret->fds_count);
-	if (n == 0 && ret->fds_count == 0 && fair)
+	enum packet_got with = take_fds(&m, max, ret->fds, &ret->fds_count);
+	if (n == 0 && ret->fds_count == 0 && with == PACKET_DONE)
 		return PACKET_HUNG_UP;
 	struct packet got = {.fd = -1};
-	if (fair && n <= (ssize_t)WIRE_PACKET_MAX &&
+	if (with != PACKET_STRANGE && n <= (ssize_t)WIRE_PACKET_MAX &&
 	    decode((struct baton_str){room, (size_t)n}, arena, &got)) {
 		ret->message = got.message;
-		return PACKET_DONE;
+		return with;
 	}
 	for (size_t i = 0; i < ret->fds_count; i++)
 		close(ret->fds[i]);
@@ -198,7 +198,7 @@ enum packet_got packet_receive(int channel, char *room, struct arena *arena, str
 {
 	struct packets many;
 	enum packet_got got = packet_receive_many(channel, room, arena, 1, &many);
-	if (got == PACKET_DONE)
+	if (got == PACKET_DONE || got == PACKET_LOST)
 		*ret = (struct packet){many.message, many.fds_count == 1 ? many.fds[0] : -1};
 	return got;
 }

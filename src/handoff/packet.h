@@ -18,6 +18,7 @@ enum packet_got {
 	PACKET_NOT_NOW, /* there is nothing, or no room            */
 	PACKET_HUNG_UP, /* the other side is gone                  */
 	PACKET_STRANGE, /* what came is no packet of this protocol */
+	PACKET_LOST,    /* it came without its descriptors      */
 	PACKET_DENIED,  /* the system does not let it through      */
 	PACKET_FAILED   /* no memory, no descriptors               */
 };
@@ -43,11 +44,12 @@ struct packets {
 };
 
 /* Receives one packet into `room`, of WIRE_PACKET_MAX + 1 bytes. Never waits. Unless PACKET_DONE
- * there is no descriptor to be closed. */
+ * there is no descriptor to be closed. PACKET_LOST: the message is there, but this process had no
+ * room for what came with it. */
 enum packet_got packet_receive(int channel, char *room, struct arena *arena, struct packet *ret);
 
-/* The same with up to `max` descriptors, at most PACKET_FDS_MAX; of others, or of some that did not
- * get through, it is PACKET_STRANGE. */
+/* The same with up to `max` descriptors, at most PACKET_FDS_MAX; with others it is
+ * PACKET_STRANGE. */
 enum packet_got packet_receive_many(int channel, char *room, struct arena *arena, size_t max,
                                     struct packets *ret);
 

@@ -181,6 +181,7 @@ static enum fallback_reason reason_of(enum packet_got got)
 	case PACKET_DONE:
 	case PACKET_HUNG_UP:
 	case PACKET_STRANGE:
+	case PACKET_LOST:
 		break;
 	}
 	return FALLBACK_ACK_TIMEOUT;
@@ -278,6 +279,19 @@ void passings_expire(struct baton_broker *b, struct baton_mono now)
 		if (p)
 			passing_revoke(b, p, PASSING_TIMEOUT, FALLBACK_ACK_TIMEOUT);
 		token_wipe(&expired.token);
+	}
+}
+
+void passings_delay(struct baton_broker *b, struct baton_duration stood)
+{
+	for (uint32_t i = 0; b->passings_count > 0 && i < b->passings_max; i++) {
+		struct passing *p = &b->passings[i];
+		if (p->state != PASSING_OFFERED)
+			continue;
+		p->since = baton_mono_add(p->since, stood);
+		/* It is waited for already, so there is a place. */
+		CHECK(acks_register(&b->acks, &p->token, p->channel->id, p->connection, p->since) ==
+		      BATON_OK);
 	}
 }
 

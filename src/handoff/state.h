@@ -341,8 +341,8 @@ bool children_have_room(const struct service *service);
 enum baton_err children_run(struct baton_broker *b, struct service *service,
                             const struct peer *peer, struct baton_str first);
 void children_event(struct baton_broker *b, struct child *child);
-/* A backend of the service has registered. */
-void children_registered(struct baton_broker *b, struct service *service);
+/* That backend has registered. */
+void children_registered(struct baton_broker *b, const struct channel *channel);
 /* A backend of the service is gone: it has left, and may take its time to end; or it was cut off,
  * and has to come back in the time that it has to start. */
 void children_lost(struct baton_broker *b, struct service *service, bool left);
@@ -382,6 +382,8 @@ bool passings_offer(struct baton_broker *b, struct peer *peer, struct channel *c
 void passings_ack(struct baton_broker *b, struct channel *channel, const struct wire_ack *ack);
 /* Takes back those that were not acknowledged in time. */
 void passings_expire(struct baton_broker *b, struct baton_mono now);
+/* The broker has stood still for that long: acknowledgements that lie there are not late. */
+void passings_delay(struct baton_broker *b, struct baton_duration stood);
 /* Takes back all that are on their way to the backend. */
 void passings_drop(struct baton_broker *b, struct channel *channel, enum fallback_reason reason);
 
@@ -391,6 +393,11 @@ void passings_drop(struct baton_broker *b, struct channel *channel, enum fallbac
  * sense. */
 bool stored_ask(struct baton_broker *b, struct channel *channel, const struct wire_keep *ask,
                 int *fd);
+/* Answers a put whose descriptor did not get through. */
+void stored_refuse(struct baton_broker *b, struct channel *channel, const struct wire_keep *ask);
+/* Whether that may be kept; else why not is the detail. */
+enum wire_kept_result stored_judge(const struct baton_broker *b, const struct service *service,
+                                   struct baton_str name, int fd);
 void stored_add(struct baton_broker *b, struct stored *s);
 /* What was sent to that backend, and did not arrive, is there for others again. */
 void stored_lost(struct baton_broker *b, const struct channel *channel);

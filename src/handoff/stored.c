@@ -61,26 +61,37 @@ static void say(struct baton_broker *b, struct channel *c, const struct wire_kee
 	answer(b, c, &kept, -1);
 }
 
+enum wire_kept_result stored_judge(const struct baton_broker *b, const struct service *service,
+                                   struct baton_str name, int fd)
+{
+	struct stat st;
+	fail_detail("a descriptor that is kept is a socket with a name of 1 to %d bytes",
+	            WIRE_STORED_NAME_MAX);
+	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISSOCK(st.st_mode) || name.len == 0 ||
+	    name.len > WIRE_STORED_NAME_MAX)
+		return WIRE_KEPT_WRONG;
+	fail_detail("there is a descriptor of that name already");
+	if (stored_find(b, service, name))
+		return WIRE_KEPT_THERE;
+	fail_detail("no more than %d descriptors are kept, of one service %d", WIRE_STORED_MAX,
+	            WIRE_STORED_OF_SERVICE_MAX);
+	if (b->stored_count == WIRE_STORED_MAX || service->stored == WIRE_STORED_OF_SERVICE_MAX)
+		return WIRE_KEPT_FULL;
+	return WIRE_KEPT_DONE;
+}
+
 /* Whether it may be put; else why not is the detail. */
 static enum wire_kept_result put_judge(const struct baton_broker *b, const struct channel *c,
                                        const struct wire_keep *ask, int fd)
 {
-	struct stat st;
-	fail_detail("a descriptor that is kept is a socket with a name of 1 to %d bytes, for up to "
-	            "30 days",
-	            WIRE_STORED_NAME_MAX);
-	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISSOCK(st.st_mode) || ask->name.len == 0 ||
-	    ask->ttl_ms > TTL_MAX_MS)
+	enum wire_kept_result result = stored_judge(b, c->service, ask->name, fd);
+	if (result != WIRE_KEPT_DONE)
+		return result;
+	fail_detail("a descriptor is kept for up to 30 days");
+	if (ask->ttl_ms > TTL_MAX_MS)
 		return WIRE_KEPT_WRONG;
-	fail_detail("there is a descriptor of that name already");
-	if (stored_find(b, c->service, ask->name))
-		return WIRE_KEPT_THERE;
-	fail_detail("no more than %d descriptors are kept, of one service %d", WIRE_STORED_MAX,
-	            WIRE_STORED_OF_SERVICE_MAX);
-	if (b->stored_count == WIRE_STORED_MAX || b->pressure.level != PRESSURE_NONE ||
-	    c->service->stored == WIRE_STORED_OF_SERVICE_MAX)
-		return WIRE_KEPT_FULL;
-	return WIRE_KEPT_DONE;
+	fail_detail("the broker has too few descriptors left");
+	return b->pressure.level == PRESSURE_NONE ? WIRE_KEPT_DONE : WIRE_KEPT_FULL;
 }
 
 void stored_add(struct baton_broker *b, struct stored *s)
@@ -108,6 +119,12 @@ static void put(struct baton_broker *b, struct channel *c, const struct wire_kee
 		stored_add(b, s);
 	}
 	say(b, c, ask, result);
+}
+
+void stored_refuse(struct baton_broker *b, struct channel *channel, const struct wire_keep *ask)
+{
+	fail_detail("the broker has no descriptor left");
+	say(b, channel, ask, WIRE_KEPT_FULL);
 }
 
 /* Its copy is kept until it has arrived. */
@@ -155,7 +172,8 @@ static void list(struct baton_broker *b, struct channel *c, const struct wire_ke
 	struct wire_kept kept = {.result = WIRE_KEPT_DONE, .correlation = ask->correlation};
 	for (struct links *l = b->stored.next; l != &b->stored; l = l->next) {
 		const struct stored *s = LINKS_OF(l, const struct stored, links);
-		if (s->service == c->service && !s->taker)
+		if (s->service == c->service && !s->taker &&
+		    kept.stored_count < WIRE_STORED_OF_SERVICE_MAX)
 			all[kept.stored_count++] = stored_view(b, s);
 	}
 	kept.stored = all;

@@ -13,7 +13,8 @@
 #include "handoff/state.h"
 #include "handoff/talk.h"
 
-#define UPGRADE_MS 10000
+#define UPGRADE_MIN_MS 2000
+#define UPGRADE_MAX_MS 10000
 #define PORTION_BYTES (48u << 10)
 #define ITEM_BYTES 256
 #define NUMBERS 8
@@ -21,6 +22,7 @@
 struct mover {
 	struct baton_broker *b;
 	const struct channel *channel; /* to the new one */
+	int64_t patience_ms;
 	struct baton_mono until;
 	struct arena arena; /* for the bytes of a portion */
 	struct wire_item items[WIRE_MOVE_ITEMS_MAX];
@@ -62,8 +64,8 @@ static enum baton_err answer_await(struct mover *m, enum wire_move_step step, ui
 	if (got == PACKET_DONE && packet.fd >= 0)
 		close(packet.fd);
 	if (got == PACKET_NOT_NOW)
-		return fail(BATON_TIMEOUT, "the new broker takes longer than %d s",
-		            UPGRADE_MS / 1000);
+		return fail(BATON_TIMEOUT, "the new broker takes longer than %lld ms",
+		            (long long)m->patience_ms);
 	return got == PACKET_HUNG_UP ? fail(BATON_GONE, "the new broker is gone")
 	                             : fail(BATON_INVALID, "the new broker speaks nonsense");
 }
@@ -96,15 +98,25 @@ static enum baton_err portion_send(struct mover *m)
 	return e;
 }
 
+static size_t item_size(const struct wire_item *item)
+{
+	return item->bytes.len + item->name.len + item->other.len + ITEM_BYTES;
+}
+
+/* Sends what was gathered if an item of that size does not go with it. */
+static enum baton_err room_make(struct mover *m, size_t size)
+{
+	bool full = m->items_count == WIRE_MOVE_ITEMS_MAX ||
+	            (m->items_count > 0 && m->bytes + size > PORTION_BYTES);
+	return full ? portion_send(m) : BATON_OK;
+}
+
 static enum baton_err item_add(struct mover *m, const struct wire_item *item, int fd)
 {
-	size_t size = item->bytes.len + item->name.len + item->other.len + ITEM_BYTES;
-	if (m->items_count == WIRE_MOVE_ITEMS_MAX ||
-	    (m->items_count > 0 && m->bytes + size > PORTION_BYTES)) {
-		enum baton_err e = portion_send(m);
-		if (e != BATON_OK)
-			return e;
-	}
+	size_t size = item_size(item);
+	enum baton_err e = room_make(m, size);
+	if (e != BATON_OK)
+		return e;
 	struct wire_item *place = &m->items[m->items_count];
 	uint64_t *numbers = m->numbers[m->items_count++];
 	*place = *item;
@@ -233,17 +245,11 @@ static enum baton_err peer_move(struct mover *m, const struct peer *peer, bool a
 		.capabilities = again,
 		.until = moment(peer->until),
 	};
-	/* So that the arena is not that of a portion which is sent by item_add(). */
-	if (m->bytes + peer->reader.have + ITEM_BYTES > PORTION_BYTES && m->items_count > 0) {
-		enum baton_err e = portion_send(m);
-		if (e != BATON_OK)
-			return e;
-	}
-	if (m->items_count == WIRE_MOVE_ITEMS_MAX) {
-		enum baton_err e = portion_send(m);
-		if (e != BATON_OK)
-			return e;
-	}
+	/* Before its bytes are in the arena, which ends with a portion; item_add() finds room. */
+	enum baton_err e =
+		room_make(m, item_size(&item) + peer->reader.head_len + peer->reader.have);
+	if (e != BATON_OK)
+		return e;
 	if (!peer_bytes(m, peer, &item.bytes))
 		return fail_memory(peer->reader.have, "an upgrade");
 	return item_add(m, &item, peer->source.fd);
@@ -346,27 +352,40 @@ static enum baton_err all_move(struct mover *m)
 	return e == BATON_OK ? answer_await(m, WIRE_MOVE_READY, 0) : e;
 }
 
-static enum baton_err format_check(const struct mover *m, const struct wire_move *ask)
+/* Whether it may be; else the other one is told why not. */
+static enum baton_err ask_judge(const struct mover *m, const struct wire_move *ask)
 {
-	const char *why = "this broker ends already";
-	if (ask->step == WIRE_MOVE_ASK && ask->number == WIRE_MOVE_FORMAT && !m->b->stopping)
-		return BATON_OK;
-	if (!m->b->stopping)
+	const struct baton_broker *b = m->b;
+	const char *why = NULL;
+	if (b->stopping)
+		why = "this broker ends already";
+	else if (ask->step != WIRE_MOVE_ASK || ask->number != WIRE_MOVE_FORMAT)
 		why = "this broker is of another version, and has to be stopped and started";
+	/* Which would take the end of this process for that of the service. */
+	else if (b->clients.lasting || b->backends.lasting)
+		why = "the service manager has the sockets: restart it there";
+	if (!why)
+		return BATON_OK;
 	const struct wire_move refused = {.step = WIRE_MOVE_REFUSED, .detail = baton_str_z(why)};
 	step_send(m, &refused, NULL, 0);
 	return fail(BATON_INVALID, "%s", why);
 }
 
+/* How long this one may stand still: backends acknowledge meanwhile, and wait for an answer. */
+static int64_t patience_of(const struct baton_broker *b)
+{
+	int64_t ms = b->acks.timeout_ms / 2;
+	ms = ms > UPGRADE_MIN_MS ? ms : UPGRADE_MIN_MS;
+	return ms < UPGRADE_MAX_MS ? ms : UPGRADE_MAX_MS;
+}
+
 void upgrade_give(struct baton_broker *b, struct channel *channel, const struct wire_move *ask)
 {
-	struct mover m = {
-		.b = b,
-		.channel = channel,
-		.until = baton_mono_add(broker_now(b), baton_duration_ms(UPGRADE_MS)),
-	};
+	struct baton_mono began = broker_now(b);
+	struct mover m = {.b = b, .channel = channel, .patience_ms = patience_of(b)};
+	m.until = baton_mono_add(began, baton_duration_ms(m.patience_ms));
 	arena_init(&m.arena, b->alloc);
-	enum baton_err e = format_check(&m, ask);
+	enum baton_err e = ask_judge(&m, ask);
 	if (e == BATON_OK)
 		e = all_move(&m);
 	arena_done(&m.arena);
@@ -380,6 +399,7 @@ void upgrade_give(struct baton_broker *b, struct channel *channel, const struct 
 	BATON_LOG(b->log, BATON_LOG_WARN, "upgrade failed, going on",
 	          baton_field_int("pid", channel->who.pid),
 	          baton_field_str("why", baton_str_z(baton_err_detail())));
+	passings_delay(b, baton_mono_sub(broker_now(b), began));
 	channels_end(b, channel, FALLBACK_ACK_TIMEOUT);
 }
 

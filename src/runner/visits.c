@@ -59,6 +59,9 @@ static bool admit(struct visits *v, struct baton_visit *visit, const struct bato
 		return false;
 	visit->queue = queue;
 	visit->stopping = false;
+	pthread_mutex_lock(&v->mu);
+	visit->ended = false;
+	pthread_mutex_unlock(&v->mu);
 	visit->id = id_of(v, visit);
 	v->count++;
 	return true;
@@ -100,12 +103,22 @@ void visits_take(struct visits *v, struct baton_connection *connection, struct b
 		begin_command(v, visit, connection);
 }
 
+/* Whether a function has ended it, also if that was not heard yet. */
+static bool has_ended(struct visits *v, const struct baton_visit *visit)
+{
+	pthread_mutex_lock(&v->mu);
+	bool ended = visit->ended;
+	pthread_mutex_unlock(&v->mu);
+	return ended;
+}
+
 void visits_act(struct visits *v)
 {
 	for (uint32_t i = 0; v->count > 0 && i < v->o.asked->max; i++) {
 		struct baton_visit *visit = &v->all[i];
 		if (visit->id == 0 || visit->stopping ||
-		    core_visit_goes_on(v->o.core, visit->queue, visit->shard))
+		    core_visit_goes_on(v->o.core, visit->queue, visit->shard) ||
+		    has_ended(v, visit))
 			continue;
 		visit->stopping = true;
 		if (v->o.asked->leave)
@@ -152,6 +165,10 @@ baton_fence baton_visit_fence(const struct baton_visit *visit)
 void baton_visit_end(struct baton_visit *visit)
 {
 	struct visits *v = visit->visits;
+	pthread_mutex_lock(&v->mu);
+	CHECK(!visit->ended);
+	visit->ended = true;
+	pthread_mutex_unlock(&v->mu);
 	baton_connection_free(visit->connection);
 	visit->connection = NULL;
 	alarm_leave(v->o.alarm);

@@ -35,6 +35,7 @@ struct baton_visit {
 	bool stopping;                       /* [loop] it was told */
 	baton_fence fence;                   /* [const] while it lasts */
 	struct baton_connection *connection; /* [const] while it lasts; NULL: a command has it */
+	bool ended;                          /* [mu] a function has; the place is not free yet */
 	struct baton_visit *next;            /* [mu] of those that have ended */
 };
 

@@ -89,6 +89,22 @@ def test_one_that_forks_is_the_service_too(place):
     assert place.count('starts') == 1
 
 
+def test_another_backend_of_its_service_does_not_register_for_it(place):
+    place.define('echo', 'command = sleep 1000', PATIENT)
+    place.serve_defined('--park', '10min')
+    client = place.client(frames.hello('echo'))
+    place.await_log('msg="service started"')
+    keeper = place.keeper()
+    assert frames.read_reply(client)[0] == 'negotiated'
+    keeper.kill()
+    keeper.wait()
+    place.await_log('msg="backend gone"')
+    # The process is still to register, so no other is started for the next.
+    place.client(frames.hello('echo'))
+    place.await_count('waiting_clients', 2)
+    assert place.count('starts') == 1
+
+
 def test_one_that_ends_at_once_is_started_three_times(place):
     place.define('echo', 'command = sh -c "exit 3"')
     place.serve_defined()

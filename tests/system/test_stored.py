@@ -1,6 +1,7 @@
 """What a broker keeps for the backends of a service: their listeners and idle connections."""
 import array
 import os
+import resource
 import socket
 import subprocess
 import time
@@ -8,7 +9,7 @@ import time
 import pytest
 
 import frames
-from brokers import BATON, await_fds, fds, place_fixture
+from brokers import BATON, KEEPER, await_fds, fds, place_fixture
 from frames import BOUND, field
 
 place = place_fixture
@@ -142,6 +143,37 @@ def test_what_did_not_arrive_is_there_for_the_next(place):
     assert keep(other, TAKE, 'it')[0] == NONE
 
 
+def test_who_is_offered_before_an_answer_that_never_comes_is_served(place):
+    os.mkdir(place.folder, 0o700)
+    door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    place.sockets.append(door)
+    door.settimeout(BOUND)
+    door.bind(f'{place.folder}/backends')
+    door.listen()
+    keeper = place.start(KEEPER, 'echo', 'repeatable', 'put=it')
+    channel, _ = door.accept()
+    place.sockets.append(channel)
+    channel.settimeout(BOUND)
+    client, theirs = socket.socketpair()
+    place.sockets.append(client)
+    client.settimeout(BOUND)
+    assert channel.recv(1 << 17)
+    channel.send(frames.envelope(frames.RESPONSE, frames.HANDOFF, field(5, field(1, 1))))
+    assert channel.recv(1 << 17)        # what it puts
+    hello = field(1, 1) + field(2, 1) + field(3, 'echo') + field(6, frames.ACCEPTS)
+    offer = (field(2, b't' * 16) + field(3, 'echo') + field(4, 5) + field(11, hello)
+             + field(12, field(1, 1)) + field(13, 2**63 - 1))
+    packet = frames.envelope(frames.REQUEST, frames.HANDOFF, field(1, offer), 5)
+    socket.send_fds(channel, [packet], [theirs.fileno()])
+    theirs.close()
+    assert channel.recv(1 << 17)        # that it takes it
+    channel.close()
+    expected = b'%d\n' % keeper.pid
+    assert frames.read_exactly(client, len(expected)) == expected
+    client.sendall(b'x')
+    assert frames.read_exactly(client, 1) == b'x'
+
+
 @pytest.mark.parametrize('wrong', ['no-name', 'no-socket', 'long-time'])
 def test_what_cannot_be_kept_is_told(place, wrong):
     broker = place.serve()
@@ -154,6 +186,18 @@ def test_what_cannot_be_kept_is_told(place, wrong):
         assert keep(raw, PUT, name, ttl, fds=[fd])[0] == WRONG
     assert keep(raw, LIST)[0] == DONE
     await_fds(broker, before)
+
+
+def test_a_broker_without_descriptors_says_so_and_goes_on(place):
+    broker = place.serve()
+    raw = place.backend()
+    limits = resource.prlimit(broker.pid, resource.RLIMIT_NOFILE)
+    with socket.socket() as some:
+        resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (3, limits[1]))
+        assert keep(raw, PUT, 'it', fds=[some.fileno()])[0] == FULL
+        resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, limits)
+        assert keep(raw, PUT, 'it', fds=[some.fileno()])[0] == DONE
+    assert place.count('broken_backends') == 0
 
 
 @pytest.mark.parametrize('strange', ['two', 'none', 'with-take', 'taken', 'verb', 'name', 'early'])

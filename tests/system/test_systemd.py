@@ -169,6 +169,18 @@ def test_a_broker_makes_the_socket_that_it_is_not_given(manager):
     assert sorted(os.listdir(manager.folder)) == ['broker', 'broker.lock']
 
 
+def test_a_broker_whose_sockets_are_given_is_not_upgraded(manager):
+    clients = manager.listen('broker', socket.SOCK_STREAM)
+    broker = manager.start('serve', passed=(clients,))
+    assert manager.hear() == 'READY=1'
+    new = manager.run('serve', '--upgrade')
+    assert new.returncode not in (0, None)
+    assert new.stderr == ('baton: the broker says: the service manager has the sockets: restart it '
+                          'there\n')
+    assert manager.run('services').returncode == 0
+    stop(broker)
+
+
 def test_a_broker_refuses_what_is_no_socket_of_its_own(manager):
     elsewhere = manager.listen('elsewhere', socket.SOCK_STREAM)
     broker = manager.start('serve', passed=(elsewhere,))

@@ -19,11 +19,14 @@ place = place_fixture
 SOAK = os.environ.get('BATON_SOAK') == '1'
 ASK, PORTION, HAVE, END, READY, REFUSED = 1, 2, 3, 4, 5, 6
 MOVE = 9
+# So that the old one has as much time as it takes, however much else is done.
+PATIENT = ('--ack-timeout', '1min')
 
 
 def upgrade(place, old, *arguments, **options):
     """Another broker, which has taken the place of the old one."""
-    new = place.serve('--upgrade', *arguments, log='log-new', **options)
+    patient = () if '--ack-timeout' in arguments else PATIENT
+    new = place.serve('--upgrade', *patient, *arguments, log='log-new', **options)
     assert old.wait(BOUND) == 0
     return new
 
@@ -74,7 +77,7 @@ class Heir:
 # What is handed over.
 
 def test_everything_goes_on_in_the_new_one(place):
-    old = place.serve()
+    old = place.serve(*PATIENT)
     keeper = place.keeper('echo', 'put=http')
     assert keeper.stdout.readline().split()[3] == 'BATON_OK'
     assert place.way() == 'handoff'
@@ -102,7 +105,7 @@ def test_without_a_broker_it_is_an_ordinary_start(place):
 
 
 def test_a_half_read_hello_and_what_follows_it_are_read_on(place):
-    old = place.serve()
+    old = place.serve(*PATIENT)
     keeper = place.keeper()
     hello = frames.hello('echo')
     clients = [place.client(hello[:size]) for size in (0, 1, 4, 5, 6, len(hello) - 1)]
@@ -115,8 +118,24 @@ def test_a_half_read_hello_and_what_follows_it_are_read_on(place):
         assert frames.read_exactly(client, len(expected)) == expected
 
 
+def test_what_was_read_fills_portions_to_the_last_byte(place):
+    old = place.serve(*PATIENT)
+    keepers = [place.keeper('one'), place.keeper('two')]
+    # Of 29 such clients the last one is 3 bytes too many, which are those before its body.
+    hellos = [frames.hello(name, auth='x' * 1450) for name in ('one', 'two')]
+    clients = [place.client(hellos[i % 2][:5 + 1434]) for i in range(3 * 29)]
+    place.await_count('waiting_clients', len(clients) + 1)
+    upgrade(place, old)
+    for i, client in enumerate(clients):
+        client.sendall(hellos[i % 2][5 + 1434:] + b'x')
+        assert frames.read_reply(client)[0] == 'negotiated'
+        expected = b'%d\nx' % keepers[i % 2].pid
+        assert frames.read_exactly(client, len(expected)) == expected
+        assert keepers[i % 2].stdout.readline()
+
+
 def test_who_waits_for_a_backend_waits_on(place):
-    old = place.serve('--park', '60s')
+    old = place.serve(*PATIENT, '--park', '60s')
     keeper = place.keeper()
     keeper.kill()
     keeper.wait()
@@ -174,7 +193,7 @@ def test_a_deadline_goes_on_in_the_new_one(place):
 def test_listeners_and_who_came_there_are_handed_over(place):
     specs = ('--listen', '127.0.0.1:0=one@one.example', '--listen', '127.0.0.1:0=echo', '--park',
              '60s')
-    old = place.serve(*specs)
+    old = place.serve(*PATIENT, *specs)
     port = int(place.log().split('port=')[1].split()[0])
 
     def connect(first):
@@ -238,7 +257,7 @@ def names(place):
 
 
 def test_it_can_be_done_again_and_again(place):
-    broker = place.serve()
+    broker = place.serve(*PATIENT)
     keeper = place.keeper()
     first = None
     for _ in range(4):
@@ -250,7 +269,7 @@ def test_it_can_be_done_again_and_again(place):
 
 
 def test_no_connection_fails_while_brokers_change(place):
-    broker = place.serve()
+    broker = place.serve(*PATIENT)
     keeper = place.keeper()
     stop, served, wrong = threading.Event(), [], []
 
@@ -369,7 +388,8 @@ def links(process):
 
 
 def test_a_listener_that_the_new_one_does_not_want_ends(place):
-    old = place.serve('--listen', '127.0.0.1:0=one@one.example', '--listen', '127.0.0.1:0=echo')
+    old = place.serve(*PATIENT, '--listen', '127.0.0.1:0=one@one.example', '--listen',
+                      '127.0.0.1:0=echo')
     port = int(place.log().split('port=')[1].split()[0])
     client = socket.create_connection(('127.0.0.1', port), BOUND)
     place.sockets.append(client)
@@ -445,6 +465,48 @@ def test_a_new_one_begins_with_all_or_not_at_all(place, what):
     os.close(reader)
     os.close(writer)
     assert os.listdir(place.folder) == ['backends']
+
+
+LOCK, CLIENTS, BACKENDS, STORED, CHILD = 1, 2, 3, 9, 11
+
+
+@pytest.mark.parametrize('what', ['good', 'many', 'twice', 'pipe', 'nameless', 'process'])
+def test_a_new_one_takes_only_what_may_be(place, what):
+    os.mkdir(place.folder, 0o700)
+    doors = [socket.socket(socket.AF_UNIX, kind) for kind in (socket.SOCK_STREAM,
+                                                              socket.SOCK_SEQPACKET)]
+    place.sockets += doors
+    for door, name in zip(doors, ('broker', 'backends')):
+        door.bind(f'{place.folder}/{name}')
+        door.listen()
+        door.settimeout(BOUND)
+    new = place.start(BATON, 'serve', '--upgrade', stderr=subprocess.PIPE)
+    old, _ = doors[1].accept()
+    place.sockets.append(old)
+    old.settimeout(BOUND)
+    assert old.recv(1000) == move(ASK, 1)
+    pipe = os.pipe()
+    names = {'many': [f'n{i}' for i in range(129)], 'twice': ['a', 'a'], 'nameless': ['']}
+    things = [(field(1, LOCK), pipe[1]), (field(1, CLIENTS), doors[0].fileno()),
+              (field(1, BACKENDS), doors[1].fileno())]
+    things += [(field(1, STORED) + field(2, 'echo') + field(3, name) + field(11, 2**63 - 1),
+                pipe[0] if what == 'pipe' else doors[0].fileno())
+               for name in names.get(what, ['a'])]
+    if what == 'process':
+        things += [(field(1, CHILD) + field(2, 'echo') + field(7, 1) + field(9, 1), pipe[0])]
+    for number, at in enumerate(range(0, len(things), 50), 1):
+        items, descriptors = zip(*things[at:at + 50])
+        socket.send_fds(old, [move(PORTION, number, items)], descriptors)
+        assert old.recv(1000) == move(HAVE, number)
+    old.send(move(END))
+    for fd in pipe:
+        os.close(fd)
+    if what == 'good':
+        assert old.recv(1000) == move(READY)
+        return
+    assert new.wait(BOUND) not in (0, None)
+    said = new.stderr.read()
+    assert ('a process that is none' if what == 'process' else 'cannot be kept') in said, said
 
 
 def test_only_this_user_can_ask(place, as_other):
