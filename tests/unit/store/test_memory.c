@@ -469,7 +469,7 @@ static void opening_is_whole_or_nothing(void **state)
 	struct world *w = *state;
 	sqlite3_int64 used = sqlite3_memory_used();
 	bool reached = true;
-	for (unsigned n = 1; reached; n += soak_scale(11, 1)) {
+	for (unsigned n = 1; reached; n += soak_scale(STRIDE_DAILY, 1)) {
 		struct baton_store *store = NULL;
 		world_remove(w->path);
 		arm(n);
