@@ -393,7 +393,9 @@ static bool conn_fits(const struct request *r)
 	                      : r->options.until_empty  ? "--until-empty"
 	                                                : NULL;
 	if (c->wanted && against)
-		complain("--conn and %s cannot be together", against);
+		complain("--conn and %s cannot be together: each connection has a command of its "
+		         "own, for as long as it lasts; leave one of them out",
+		         against);
 	else if (!c->wanted && (c->max > 0 || c->folder))
 		complain("--%s needs --conn", c->max > 0 ? "conn-max" : "broker");
 	else
