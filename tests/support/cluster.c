@@ -326,18 +326,16 @@ void cluster_database(struct cluster *c, char *where, size_t size)
 		in_postgres(c, sql);
 	}
 	snprintf(where, size, KIND "host=%s dbname=t%u user=baton", c->directory, number);
-	cluster_run(where,
-	            "DO $$ DECLARE t text; BEGIN "
-	            "IF to_regclass('baton.state') IS NULL THEN RETURN; END IF; "
-	            "FOREACH t IN ARRAY ARRAY['queue', 'batch', 'claim', 'source', 'answer', "
-	            "'lease', 'schedule', 'runner', 'sleeper', 'bulk', 'mark', 'chunk', "
-	            "'reply', 'tally', 'counter'] LOOP "
-	            "IF pg_relation_size('baton.' || t) > 1000000 "
-	            "THEN EXECUTE 'TRUNCATE baton.' || t || ' CASCADE'; "
-	            "ELSE EXECUTE 'DELETE FROM baton.' || t; END IF; END LOOP; "
-	            "PERFORM setval(pg_get_serial_sequence('baton.queue', 'id'), 1, false); "
-	            "PERFORM setval('baton.seq', 1, false); "
-	            "UPDATE baton.state SET runner = 0; END $$");
+	cluster_run(where, "DO $$ DECLARE t text; BEGIN "
+	                   "IF to_regclass('baton.state') IS NULL THEN RETURN; END IF; "
+	                   "FOR t IN SELECT c.relname FROM pg_class c WHERE c.relkind = 'r' AND "
+	                   "c.relnamespace = 'baton'::regnamespace AND c.relname <> 'state' LOOP "
+	                   "IF pg_relation_size('baton.' || t) > 1000000 "
+	                   "THEN EXECUTE 'TRUNCATE baton.' || t || ' CASCADE'; "
+	                   "ELSE EXECUTE 'DELETE FROM baton.' || t; END IF; END LOOP; "
+	                   "PERFORM setval(pg_get_serial_sequence('baton.queue', 'id'), 1, false); "
+	                   "PERFORM setval('baton.seq', 1, false); "
+	                   "UPDATE baton.state SET runner = 0; END $$");
 }
 
 void cluster_drop(struct cluster *c, const char *where)

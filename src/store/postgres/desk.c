@@ -259,6 +259,20 @@ enum baton_err desk_queues(struct desk *d, const PGresult *r)
 	return load_end(d, &tx, memory);
 }
 
+enum baton_err desk_far(struct desk *d, const PGresult *r)
+{
+	for (int i = 0; i < PQntuples(r); i++) {
+		if (!cell_bool(r, i, 5))
+			continue;
+		if (!desk_room(d, (void **)&d->fars, d->far_count, &d->far_cap, sizeof *d->fars))
+			return BATON_NO_MEMORY;
+		d->fars[d->far_count++] =
+			(struct far){(int32_t)cell_int(r, i, 0), (int32_t)cell_int(r, i, 1),
+		                     (int32_t)cell_int(r, i, 2)};
+	}
+	return BATON_OK;
+}
+
 enum baton_err desk_tended(struct desk *d, const PGresult *r)
 {
 	for (int i = 0; i < PQntuples(r); i++) {

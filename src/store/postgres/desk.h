@@ -33,6 +33,12 @@ struct touched {
 	struct baton_str queue, lane;
 };
 
+/* Where the first head that can be claimed is far behind the number from which on they are looked
+ * for. */
+struct far {
+	int32_t queue, pool, rank;
+};
+
 struct bulk_read;
 struct chunk_read;
 
@@ -68,6 +74,8 @@ struct desk {
 	size_t bulk_count, bulk_cap;
 	struct chunk_read *chunks;
 	size_t chunk_count, chunk_cap;
+	struct far *fars;
+	size_t far_count, far_cap;
 	size_t shared; /* so many new batches can stand in such rows */
 	bool melts;    /* claims were found that first have to stand in rows of their own */
 };
@@ -92,6 +100,8 @@ enum baton_err desk_schedules(struct desk *d, const PGresult *r);
 /* Rows are put on the desk between these, and that is nobody's news. */
 void desk_load_begin(struct desk *d, struct tx *tx);
 enum baton_err desk_load_end(struct desk *d, struct tx *tx, enum baton_err e);
+
+enum baton_err desk_far(struct desk *d, const PGresult *r);
 
 /* Up to when the queues have been tended, after them. */
 enum baton_err desk_tended(struct desk *d, const PGresult *r);

@@ -39,16 +39,55 @@ CREATE OR REPLACE VIEW baton.member AS
  CROSS JOIN LATERAL (SELECT u.seq, u.payload, y.fence FROM baton.unpack(b.first, b.payload) u
  LEFT JOIN (SELECT z.head, z.fence FROM baton.item z WHERE z.first = b.first) y
  ON y.head = u.seq) x WHERE x.seq > k.seq OR x.fence IS NOT NULL;
+-- What can no longer be claimed stays in the index over heads as long as somebody holds an old
+-- snapshot. So it is written down from time to time up to which number there are none, of a pool
+-- and a rank, and whoever makes an earlier one takes that back. The lock of the queue is held.
+CREATE OR REPLACE FUNCTION baton.raise(of int, within int, prio int) RETURNS void
+ LANGUAGE plpgsql AS $$
+DECLARE was baton.low; lows bigint[]; upto bigint;
+BEGIN
+ SELECT * INTO was FROM baton.low l WHERE l.queue = of AND l.pool = within ORDER BY l.n DESC
+  LIMIT 1;
+ lows := coalesce(was.seqs, array_fill(0::bigint, ARRAY[10]));
+ upto := coalesce((SELECT b.seq - 1 FROM baton.batch b WHERE b.queue = of AND b.pool = within
+  AND b.rank = prio::smallint AND b.head AND b.seq > lows[prio + 1] ORDER BY b.seq LIMIT 1),
+  (SELECT last_value FROM baton.seq));
+ DELETE FROM baton.low l WHERE l.queue = of AND l.pool = within AND l.n = was.n;
+ lows[prio + 1] := upto;
+ INSERT INTO baton.low(queue, pool, n, seqs) VALUES (of, within, coalesce(was.n, 0) + 1,
+  lows);
+END $$;
+CREATE OR REPLACE FUNCTION baton.lower(of int, within int, prio int, number bigint) RETURNS void
+ LANGUAGE plpgsql AS $$
+DECLARE was baton.low;
+BEGIN
+ SELECT * INTO was FROM baton.low l WHERE l.queue = of AND l.pool = within ORDER BY l.n DESC
+  LIMIT 1;
+ IF was.seqs[prio + 1] >= number THEN
+  UPDATE baton.low l SET seqs[prio + 1] = number - 1 WHERE l.queue = of AND l.pool = within
+   AND l.n = was.n;
+ END IF;
+END $$;
+CREATE OR REPLACE FUNCTION baton.on_head() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+ PERFORM baton.lower(NEW.queue, NEW.pool, NEW.rank, NEW.seq);
+ RETURN NULL;
+END $$;
 -- Makes ordinary rows of these. The locks of their queues are held.
 CREATE OR REPLACE FUNCTION baton.melt(firsts bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE r record;
 BEGIN
  IF cardinality(firsts) = 0 THEN RETURN; END IF;
- INSERT INTO baton.batch(seq, put_at, fence, queue, shard, pool, attempts, state, rank, flags,
-  head, line, cancel, holds, blocks, payload)
-  SELECT m.seq, m.put_at, m.fence, m.queue, m.seq % q.shards,
-  CASE WHEN q.mode = 4 THEN m.seq % q.shards + 1 ELSE 0 END, 0, m.state, m.rank, m.flags,
-  m.state = 1, false, false, false, false, m.payload
-  FROM baton.member m JOIN baton.queue q ON q.id = m.queue WHERE m.first = ANY(firsts);
+ FOR r IN WITH i AS (INSERT INTO baton.batch(seq, put_at, fence, queue, shard, pool, attempts,
+   state, rank, flags, head, line, cancel, holds, blocks, payload)
+   SELECT m.seq, m.put_at, m.fence, m.queue, m.seq % q.shards,
+   CASE WHEN q.mode = 4 THEN m.seq % q.shards + 1 ELSE 0 END, 0, m.state, m.rank, m.flags,
+   m.state = 1, false, false, false, false, m.payload
+   FROM baton.member m JOIN baton.queue q ON q.id = m.queue WHERE m.first = ANY(firsts)
+   RETURNING queue, pool, rank, seq, head)
+  SELECT i.queue, i.pool, i.rank, min(i.seq) AS seq FROM i WHERE i.head GROUP BY 1, 2, 3 LOOP
+  PERFORM baton.lower(r.queue, r.pool, r.rank, r.seq);
+ END LOOP;
  INSERT INTO baton.claim(head, fence, granter, claimed_at, expires_at, queue, offered, token,
   owner, lane, seqs) SELECT i.head, i.fence, i.granter, i.claimed_at, i.expires_at, i.queue,
   false, i.token, i.owner, NULL, i.seqs FROM baton.item i WHERE i.first = ANY(firsts);
@@ -407,6 +446,9 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
     UNION ALL SELECT c.queue, c.expires_at FROM baton.claim c WHERE NOT c.offered
     UNION ALL SELECT c.queue, c.expires_at FROM baton.chunk c) x
    WHERE x.at < baton.since(x.queue)
+  UNION ALL SELECT 'heads are before the number from which on they are looked for', count(*)
+   FROM baton.batch b WHERE b.head AND b.seq <= (SELECT l.seqs[b.rank + 1] FROM baton.low l
+   WHERE l.queue = b.queue AND l.pool = b.pool ORDER BY l.n DESC LIMIT 1)
   UNION ALL SELECT 'rows of several batches have none that is not done', count(*)
    FROM baton.bulk b WHERE NOT EXISTS (SELECT 1 FROM baton.member m WHERE m.first = b.first)
   UNION ALL SELECT 'rows of several batches have no mark', count(*) FROM baton.bulk b
@@ -769,6 +811,11 @@ DO $$ BEGIN
    AND tgname = 'staged') THEN
   CREATE CONSTRAINT TRIGGER staged AFTER INSERT ON baton.staged
    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION baton.on_commit();
+ END IF;
+ IF NOT EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = 'baton.batch'::regclass
+   AND tgname = 'head') THEN
+  CREATE TRIGGER head AFTER UPDATE ON baton.batch FOR EACH ROW WHEN (NEW.head AND (NOT OLD.head
+   OR NEW.pool <> OLD.pool OR NEW.seq < OLD.seq)) EXECUTE FUNCTION baton.on_head();
  END IF;
 END $$;
 -- Who may what. Roles belong to a whole server, so they may be there already.

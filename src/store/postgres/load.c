@@ -371,13 +371,18 @@ enum baton_err load_heads_take(const struct conn *c, const struct loading *l, st
                                const struct wants *w, struct page_end *ret)
 {
 	const PGresult *last = conn_answer(c, l->heads_last);
-	uint64_t most = 0;
+	const int rows = PQntuples(last);
+	uint64_t most = 0, found = 0;
 	for (size_t i = 0; i < w->take_count; i++)
 		most += (uint64_t)w->takes[i].few + HEADS_MORE;
-	ret->full = PQntuples(last) > 0 && (uint64_t)cell_int(last, 0, 0) >= most;
-	ret->rank = cell_int(last, 0, 1);
-	ret->seq = cell_int(last, 0, 2);
+	for (int i = 0; i < rows; i++)
+		found += (uint64_t)cell_int(last, i, 3);
+	ret->full = rows > 0 && found >= most;
+	ret->rank = rows > 0 ? cell_int(last, rows - 1, 2) : 0;
+	ret->seq = rows > 0 ? cell_int(last, rows - 1, 4) : 0;
 	enum baton_err e = desk_batches(d, conn_answer(c, l->heads));
+	if (e == BATON_OK)
+		e = desk_far(d, last);
 	if (e == BATON_OK && l->bulks != NONE)
 		e = desk_bulks(d, conn_answer(c, l->bulks));
 	return e == BATON_OK ? desk_claims(d, conn_answer(c, l->head_claims)) : e;

@@ -79,14 +79,25 @@
 	"JOIN baton.queue q ON q.name = w.name) x WHERE lane IS NOT NULL GROUP BY 1, 2)"
 
 /* What can be claimed of queues: $1 their names, $2 the pools, $3 how many, $4 how many batches in
- * one claim, $5 and $6 after which rank and number. */
+ * one claim, $5 and $6 after which rank and number. They are looked for from the first rank on, and
+ * in each rank for which it is known from the number on up to which there are none. */
 #define PART_HEADS                                                                            \
 	"heads AS MATERIALIZED (SELECT h.*, w.few, w.max FROM unnest($1::text[], $2::int[], " \
 	"$3::int[], $4::int[], $5::smallint[], $6::bigint[]) "                                \
 	"w(name, pool, few, max, rank, seq) JOIN baton.queue q ON q.name = w.name "           \
-	"CROSS JOIN LATERAL (SELECT b.queue, b.lane, b.seq, b.rank, b.state, b.flags "        \
+	"CROSS JOIN LATERAL (SELECT x.* FROM (SELECT z.rank, z.seq, "                         \
+	"lead(z.rank, 1, 10::smallint) OVER (ORDER BY z.rank) AS next, "                      \
+	"(z.rank, z.seq) > (w.rank, w.seq) AS later FROM ("                                   \
+	"SELECT -1::smallint AS rank, 0::bigint AS seq UNION ALL "                            \
+	"SELECT (u.at - 1)::smallint, u.seq FROM (SELECT l.seqs FROM baton.low l "            \
+	"WHERE l.queue = q.id AND l.pool = w.pool ORDER BY l.n DESC LIMIT 1) k "              \
+	"CROSS JOIN LATERAL unnest(k.seqs) WITH ORDINALITY u(seq, at) WHERE u.seq > 0) z) r " \
+	"CROSS JOIN LATERAL (SELECT b.queue, b.pool, b.lane, b.seq, b.rank, b.state, "        \
+	"b.flags, CASE WHEN b.rank = r.rank THEN r.seq ELSE 0 END AS low "                    \
 	"FROM baton.batch b WHERE b.queue = q.id AND b.pool = w.pool AND b.head "             \
-	"AND (b.rank, b.seq) > (w.rank, w.seq) ORDER BY b.rank, b.seq LIMIT w.few) h)"
+	"AND b.rank < r.next AND (b.rank, b.seq) > (CASE WHEN r.later THEN r.rank "           \
+	"ELSE w.rank END, CASE WHEN r.later THEN r.seq ELSE w.seq END) "                      \
+	"ORDER BY b.rank, b.seq LIMIT w.few) x ORDER BY x.rank, x.seq LIMIT w.few) h)"
 
 /* The first head of each priority, of the queues $1. */
 #define PART_OLD                                                                                 \
@@ -94,6 +105,8 @@
 	"CROSS JOIN LATERAL (SELECT x.* FROM generate_series(0, q.shards) p "                    \
 	"CROSS JOIN LATERAL (SELECT y.seq, y.queue, y.lane FROM baton.batch y "                  \
 	"WHERE y.queue = q.id AND y.pool = p AND y.head AND y.rank = r::smallint "               \
+	"AND y.seq > coalesce((SELECT l.seqs[r + 1] FROM baton.low l WHERE l.queue = q.id "      \
+	"AND l.pool = p ORDER BY l.n DESC LIMIT 1), 0) "                                         \
 	"ORDER BY y.seq LIMIT 1) x ORDER BY x.seq LIMIT 1) s WHERE q.name = ANY($1::text[]))"
 
 /* Up to which number what comes after $1 is looked at. */
@@ -324,9 +337,11 @@
 	               "WHERE h.lane IS NULL AND h.state = 4 UNION ALL "                           \
 	               "SELECT " CLAIM_COLUMNS " FROM heads h "                                    \
 	               "JOIN baton.claim c ON c.queue = h.queue AND c.lane = h.lane")              \
-	X(HEADS_LAST, "WITH " PART_HEADS " SELECT count(*), (array_agg(rank ORDER BY rank DESC, "  \
-	              "seq DESC))[1], (array_agg(seq ORDER BY rank DESC, seq DESC))[1] "           \
-	              "FROM heads")                                                                \
+	X(HEADS_LAST, "WITH " PART_HEADS " SELECT queue, pool, rank, count(*), max(seq), "         \
+	              "min(seq) - min(low) > 256 FROM heads GROUP BY queue, pool, rank "           \
+	              "ORDER BY rank, max(seq)")                                                   \
+	X(RAISE, "SELECT baton.raise(f.queue, f.pool, f.rank) FROM unnest($1::int[], $2::int[], "  \
+	         "$3::int[]) f(queue, pool, rank)")                                                \
 	X(LINE, "SELECT " BATCH_COLUMNS ", b.payload FROM ((SELECT b.seq FROM baton.batch b "      \
 	        "JOIN baton.queue q ON q.id = b.queue WHERE q.name = $1::text "                    \
 	        "AND b.lane = $2::text AND b.line ORDER BY b.seq LIMIT $3::bigint + "              \

@@ -656,6 +656,23 @@ static void settle(struct writer *w)
 	send(w, SQL_SETTLE, &a);
 }
 
+/* After all heads are as they should be. */
+static void raise_lows(struct writer *w)
+{
+	static const enum arg_type types[] = {ARG_INT4, ARG_INT4, ARG_INT4};
+	struct args a;
+	if (w->d->far_count == 0 || !w->any)
+		return;
+	args_new(w, &a, 3);
+	arrays(&a, types);
+	for (size_t i = 0; i < w->d->far_count; i++) {
+		add_int(&a, 0, w->d->fars[i].queue);
+		add_int(&a, 1, w->d->fars[i].pool);
+		add_int(&a, 2, w->d->fars[i].rank);
+	}
+	send(w, SQL_RAISE, &a);
+}
+
 /* Where the limit of keys has changed. */
 static void settle_limits(struct writer *w)
 {
@@ -730,6 +747,7 @@ enum baton_err desk_write(struct desk *d, struct conn *c, bool *ret_any)
 	counts_set(&w);
 	settle(&w);
 	settle_limits(&w);
+	raise_lows(&w);
 	*ret_any = *ret_any || w.any;
 	return BATON_OK;
 }

@@ -20,7 +20,8 @@
 enum place {
 	NOWHERE, /* without a lane       */
 	ONE,     /* all in the same lane */
-	OWN      /* each in its own      */
+	OWN,     /* each in its own      */
+	NEW      /* and nothing was in that before */
 };
 
 static void put_some(struct baton_store *store, enum place where, uint32_t priority, unsigned first,
@@ -48,7 +49,9 @@ static void live_some(struct baton_store *store, enum place where)
 	struct baton_work_claims *claims = NULL;
 	struct baton_work_end ends[EACH];
 	struct baton_work_ended ended[EACH];
-	put_some(store, where, BATON_PRIORITY_MAX, 1, EACH);
+	static unsigned lanes = 1000;
+	lanes += EACH;
+	put_some(store, where, BATON_PRIORITY_MAX, where == NEW ? lanes : 1, EACH);
 	assert_int_equal(baton_work_claim(store, &ask, &claims), BATON_OK);
 	assert_int_equal(claims->count, EACH);
 	for (int i = 0; i < EACH; i++) {
@@ -146,6 +149,36 @@ static void lives_cost_the_same_while_an_old_snapshot_is_held(void **state)
 	assert_flat(first, last);
 }
 
+/* Heads of as many lanes, as if they had been put and were gone; whoever claims next walks over them
+ * once. */
+static void lose_heads(struct bench *b, unsigned count)
+{
+	char sql[500];
+	snprintf(sql, sizeof sql,
+	         "INSERT INTO baton.batch(seq, put_at, fence, queue, shard, pool, attempts, state, "
+	         "rank, flags, head, line, cancel, holds, blocks, lane, payload) SELECT "
+	         "nextval('baton.seq'), 1, 0, q.id, 0, 0, 0, 1, 0, 0, true, true, false, false, "
+	         "false, 'gone ' || i, 'x' FROM baton.queue q, generate_series(1, %u) i",
+	         count);
+	cluster_run(b->where, sql);
+	cluster_run(b->where, "DELETE FROM baton.batch");
+	live_many(b, NEW, 1);
+}
+
+static void lives_in_lanes_cost_the_same_while_an_old_snapshot_is_held(void **state)
+{
+	struct bench *b = *state;
+	PGconn *user = hold(b);
+	live_many(b, NEW, WARM / 3);
+	long long first = cost(b, NEW, 1);
+	lose_heads(b, soak_scale(10000, 1000000));
+	live_many(b, NEW, soak_scale(10, 20000));
+	long long last = cost(b, NEW, 1);
+	PQfinish(user);
+	b->store = open_as(b->where);
+	assert_flat(first, last);
+}
+
 /* Without a lane, in one lane, and in as many lanes: a million of each in a long run. */
 static void lives_cost_the_same_however_much_waits(void **state)
 {
@@ -175,6 +208,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SERVED_TEST(lives_cost_the_same_while_an_old_snapshot_is_held),
+		SERVED_TEST(lives_in_lanes_cost_the_same_while_an_old_snapshot_is_held),
 		SERVED_TEST(lives_cost_the_same_however_much_waits),
 	};
 	return served_main("growth", tests, sizeof tests / sizeof tests[0]);

@@ -1,5 +1,9 @@
-/* Up to when nothing is due in a queue: whoever claims says so in the store, and the next one, in
- * whatever process, begins there. A clock that is set back loses nothing. */
+/* Up to when nothing is due in a queue, and up to which number it has no head: whoever claims says
+ * so in the store, and the next one, in whatever process, begins there. What comes before that
+ * after all is found: a clock may be set back, and the second of a lane was put long before others.
+ */
+#include <stdio.h>
+
 #include "served.h"
 #include "world.h"
 
@@ -195,12 +199,121 @@ static void what_a_user_puts_for_a_time_that_has_passed_before_is_found(void **s
 	timed_close(&t);
 }
 
+/* Jobs in lanes of their own are put, claimed and completed: what was before them is passed over. */
+static void pass_over(struct timed *t)
+{
+	static struct baton_batch batches[CALL_MAX];
+	static struct baton_put puts[CALL_MAX];
+	static struct baton_work_end ends[CALL_MAX];
+	static struct baton_work_ended ended[CALL_MAX];
+	static char names[CALL_MAX][16];
+	static const struct baton_str payload = {"other", 5};
+	const struct baton_work_ask ask = {.queue = BATON_STR("q"), .claims = 100, .max = 1};
+	for (unsigned i = 0; i < CALL_MAX; i++) {
+		snprintf(names[i], sizeof names[i], "of its own %u", i);
+		batches[i] = (struct baton_batch){.queue = BATON_STR("q"),
+		                                  .lane = baton_str_z(names[i]),
+		                                  .payloads = &payload,
+		                                  .count = 1};
+	}
+	assert_ok(baton_work_put(t->store, batches, CALL_MAX, puts));
+	for (struct baton_work_claims *claims = NULL;; claims = NULL) {
+		assert_ok(baton_work_claim(t->store, &ask, &claims));
+		if (!claims)
+			break;
+		for (size_t i = 0; i < claims->count; i++)
+			ends[i] = (struct baton_work_end){.proof = claims->claims[i].proof,
+			                                  .how = BATON_COMPLETE};
+		assert_ok(baton_work_end(t->store, ends, claims->count, ended));
+		baton_work_claims_free(claims);
+	}
+	assert_true(cluster_number(t->b->where, "SELECT seqs[10] FROM baton.low") > SHARED);
+	assert_fits(t);
+}
+
+static void the_second_of_a_lane(struct timed *t)
+{
+	assert_ok(put_some(t->store, "q", "x", 1));
+	assert_ok(put_some(t->store, "q", "x", 1));
+	struct baton_work_claims *first = claim_one(t);
+	pass_over(t);
+	assert_ok(complete(t->store, &first->claims[0], NULL));
+	baton_work_claims_free(first);
+}
+
+static void what_was_given_back(struct timed *t)
+{
+	assert_ok(put_some(t->store, "q", "", 1));
+	struct baton_work_claims *first = claim_one(t);
+	pass_over(t);
+	const struct baton_work_end end = {.proof = first->claims[0].proof, .how = BATON_ABANDON};
+	struct baton_work_ended ended;
+	assert_ok(baton_work_end(t->store, &end, 1, &ended));
+	baton_work_claims_free(first);
+}
+
+static void what_has_expired(struct timed *t)
+{
+	assert_ok(put_some(t->store, "q", "", 1));
+	baton_work_claims_free(claim_one(t));
+	pass_over(t);
+	fake_clock_advance(&t->clock, baton_duration_ms(HOUR_MS));
+}
+
+static void what_was_delayed(struct timed *t)
+{
+	put_later(t, 1, 1000);
+	pass_over(t);
+	fake_clock_advance(&t->clock, baton_duration_ms(HOUR_MS));
+}
+
+/* One of those that stand in one row is removed: the others get rows of their own. */
+static void what_stood_in_a_row_with_others(struct timed *t)
+{
+	enum baton_cancelled cancelled;
+	assert_ok(put_some(t->store, "q", "", SHARED));
+	struct baton_work_claims *first = claim_one(t);
+	assert_true(cluster_number(t->b->where, "SELECT count(*) FROM baton.bulk") > 0);
+	cluster_run(t->b->where, "INSERT INTO baton.low VALUES (1, 0, 1, "
+	                         "'{0,0,0,0,0,0,0,0,0,1000}')");
+	assert_ok(baton_work_cancel(t->store, &first->claims[0].batches[0].id, 1, &cancelled));
+	assert_int_equal(cluster_number(t->b->where, "SELECT count(*) FROM baton.bulk"), 0);
+	baton_work_claims_free(first);
+}
+
+static void heads_that_come_before_others_after_all_are_found(void **state)
+{
+	static void (*const deeds[])(struct timed * t) = {
+		the_second_of_a_lane,
+		what_was_given_back,
+		what_has_expired,
+		what_was_delayed,
+		what_stood_in_a_row_with_others,
+	};
+	for (size_t i = 0; i < sizeof deeds / sizeof deeds[0]; i++) {
+		struct timed t;
+		cluster_run(((struct bench *)*state)->where,
+		            "TRUNCATE baton.batch, baton.bulk, baton.claim, baton.chunk, "
+		            "baton.mark, baton.tally, baton.low, baton.queue RESTART IDENTITY; "
+		            "SELECT setval('baton.seq', 1, false)");
+		timed_open(&t, *state);
+		deeds[i](&t);
+		assert_fits(&t);
+		struct baton_work_claims *found = claim_one(&t);
+		assert_non_null(found);
+		assert_true(found->claims[0].batches[0].seq <= SHARED);
+		baton_work_claims_free(found);
+		timed_close(&t);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SERVED_TEST(who_comes_begins_where_the_last_one_was),
 		SERVED_TEST(what_is_given_a_time_that_has_passed_before_is_found),
 		SERVED_TEST(what_a_user_puts_for_a_time_that_has_passed_before_is_found),
+		SERVED_TEST(heads_that_come_before_others_after_all_are_found),
 	};
 	return served_main("tended", tests, sizeof tests / sizeof tests[0]);
 }
