@@ -382,35 +382,42 @@ enum baton_err bulk_melt(struct sqlite_store *s, int64_t seq)
 	return e == BATON_OK ? RUN(&s->db, SQL_BULK_DROP, row.first) : e;
 }
 
+/* Numbers for a query, and what it leaves. */
+struct melting {
+	enum sql sql;
+	int64_t numbers[2];
+	size_t count;
+	bool all; /* there are no more */
+};
+
 /* Melts the row of the first chunk that the query finds, and so on, at most `max` times. */
-static enum baton_err melt_found(struct sqlite_store *s, enum sql sql, const int64_t numbers[2],
-                                 size_t count, size_t max)
+static enum baton_err melt_found(struct sqlite_store *s, struct melting *m, size_t max)
 {
-	enum baton_err e = bulk_flush(s);
-	for (size_t i = 0; i < max && e == BATON_OK; i++) {
+	enum baton_err e = BATON_OK;
+	m->all = false;
+	for (size_t i = 0; i < max && e == BATON_OK && !m->all; i++) {
 		int64_t first;
-		e = find_number(&s->db, sql, numbers, count, &first);
-		if (e != BATON_OK || first == 0)
-			return e;
-		e = bulk_melt(s, first);
+		e = find_number(&s->db, m->sql, m->numbers, m->count, &first);
+		m->all = e == BATON_OK && first == 0;
+		if (e == BATON_OK && first > 0)
+			e = bulk_melt(s, first);
 	}
 	return e;
 }
 
 enum baton_err bulk_melt_owner(struct sqlite_store *s, int64_t owner)
 {
-	return melt_found(s, SQL_CHUNK_OWNED, (const int64_t[2]){owner}, 1, SIZE_MAX);
+	struct melting m = {.sql = SQL_CHUNK_OWNED, .numbers = {owner}, .count = 1};
+	enum baton_err e = bulk_flush(s);
+	return e == BATON_OK ? melt_found(s, &m, SIZE_MAX) : e;
 }
 
 enum baton_err bulk_melt_expired(struct sqlite_store *s, const struct queue_row *q, size_t max,
                                  bool *ret_all)
 {
-	const int64_t numbers[2] = {q->id, s->now.ms};
-	int64_t first = 0;
-	enum baton_err e = melt_found(s, SQL_CHUNK_EXPIRED, numbers, 2, max);
-	if (e == BATON_OK)
-		e = find_number(&s->db, SQL_CHUNK_EXPIRED, numbers, 2, &first);
-	*ret_all = first == 0;
+	struct melting m = {.sql = SQL_CHUNK_EXPIRED, .numbers = {q->id, s->now.ms}, .count = 2};
+	enum baton_err e = melt_found(s, &m, max);
+	*ret_all = m.all;
 	return e;
 }
 
