@@ -100,6 +100,10 @@ static void judge_stall(struct world *w, uint32_t number, const struct baton_wor
 	*judged = true;
 	uint64_t owner = w->shards[w->jobs[number].queue][info->shard].runner;
 	CHECK(baton_stall_look(w->store, info, &stalled) == BATON_OK);
+	if (w->paused[w->jobs[number].queue] != (stalled.stall == BATON_STALL_PAUSED))
+		wrong(w, "of job %" PRIu32 " it is not told that it waits for its queue", number);
+	if (stalled.stall == BATON_STALL_PAUSED)
+		return;
 	if (stalled.owned != (owner > 0) || (owner > 0 && stalled.runner.number != owner))
 		wrong(w,
 		      "job %" PRIu32 " is said to wait for runner %" PRIu64
@@ -122,6 +126,7 @@ static void judge_stall(struct world *w, uint32_t number, const struct baton_wor
 	case BATON_STALL_SLOTS:
 	case BATON_STALL_PULLER:
 	case BATON_STALL_HOLDER:
+	case BATON_STALL_PAUSED:
 		wrong(w, "job %" PRIu32 " is said to wait for what is not there", number);
 		break;
 	}
