@@ -514,6 +514,7 @@ const struct command commands[] = {
 			"reconnect. SIGTERM ends it, after what is on its way.\n"
 			"\n"
 			"      --ack-timeout D    for a backend to take a connection; 5s\n"
+			"      --detach           with --upgrade: return when it is done\n"
 			"      --hello-timeout D  for a client to say what it wants; 30s\n"
 			"      --listen ADDRESS:PORT=SERVICE[@NAME]\n"
 			"                         take clients of TCP for the service; with a\n"
