@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -172,15 +173,60 @@ bool process_start(uint64_t *ret)
 	return true;
 }
 
-bool process_is_runnable(int32_t tid)
+/* The letter for what the thread does; 0: nobody can tell. */
+static char state_of(int32_t tid)
 {
 	char path[64];
 	struct content c;
 	snprintf(path, sizeof path, "/proc/%d/stat", (int)tid);
 	if (tid <= 0 || !read_file(path, &c))
-		return false;
+		return 0;
 	const char *name_end = memrchr(c.bytes, ')', c.len);
-	return name_end != NULL && name_end + 2 < c.bytes + c.len && name_end[2] == 'R';
+	return name_end != NULL && name_end + 2 < c.bytes + c.len ? name_end[2] : 0;
+}
+
+bool process_is_runnable(int32_t tid)
+{
+	return state_of(tid) == 'R';
+}
+
+bool process_is_stopped(int32_t pid)
+{
+	char state = state_of(pid);
+	return state == 'T' || state == 't';
+}
+
+/* `1: POSIX  ADVISORY  WRITE 4711 fe:00:1234 120 120`; a line of one that waits has an arrow. */
+bool process_parse_lock(const char *line, const struct process_lock *lock, int32_t *ret)
+{
+	unsigned int pid, major_part, minor_part;
+	unsigned long inode;
+	long long first, last = INT64_MAX;
+	int fields = sscanf(line, "%*d: POSIX %*s WRITE %u %x:%x:%lu %lld %lld", &pid, &major_part,
+	                    &minor_part, &inode, &first, &last);
+	if (fields < 5 || makedev(major_part, minor_part) != lock->device || inode != lock->inode ||
+	    first > lock->at || (fields == 6 && last < lock->at) || pid == 0 || pid > INT32_MAX)
+		return false;
+	*ret = (int32_t)pid;
+	return true;
+}
+
+bool process_of_lock(const char *path, int64_t at, int32_t *ret)
+{
+	char line[256];
+	struct stat st;
+	bool found = false;
+	if (stat(path, &st) != 0)
+		return false;
+	FILE *locks = fopen("/proc/locks", "re");
+	if (!locks)
+		return false;
+	const struct process_lock lock = {st.st_dev, st.st_ino, at};
+	while (!found && fgets(line, sizeof line, locks))
+		found = process_parse_lock(line, &lock, ret);
+	fclose(locks);
+	errno = found ? errno : ESRCH;
+	return found;
 }
 
 bool process_open(int32_t pid, int *ret_pidfd)

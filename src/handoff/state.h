@@ -189,6 +189,15 @@ struct baton_broker {
 	void *arg;
 	struct baton_duration alive_every;
 	struct baton_mono alive_at; /* when that is called next */
+	bool (*may_succeed)(void *arg, int32_t pid, bool given);
+	void (*succeeded)(void *arg, int32_t pid);
+	struct baton_str will;    /* for the next broker; in `kept` */
+	struct baton_str bequest; /* of the one before; in `kept`   */
+
+	void (*keep_safe)(void *arg, const char *name, int fd);
+	const struct baton_broker_safe *safe; /* what was kept so, while it is opened */
+	int *safe_fds;                        /* of these; -1: it was taken           */
+	size_t safe_count;
 
 	uint32_t clients_max;
 	int lock;
@@ -398,12 +407,25 @@ void stored_refuse(struct baton_broker *b, struct channel *channel, const struct
 /* Whether that may be kept; else why not is the detail. */
 enum wire_kept_result stored_judge(const struct baton_broker *b, const struct service *service,
                                    struct baton_str name, int fd);
-void stored_add(struct baton_broker *b, struct stored *s);
+/* Keeps a copy of *s, and its descriptor. False: there is no memory. */
+bool stored_new(struct baton_broker *b, const struct stored *s);
 /* What was sent to that backend, and did not arrive, is there for others again. */
 void stored_lost(struct baton_broker *b, const struct channel *channel);
 void stored_expire(struct baton_broker *b, struct baton_mono now);
 struct wire_stored stored_view(const struct baton_broker *b, const struct stored *s);
 void stored_done(struct baton_broker *b);
+
+/* safe.c: what somebody keeps in case that this process dies. */
+enum baton_err safe_init(struct baton_broker *b, const struct baton_broker_options *o);
+/* One that was kept for that address. False: there is none. */
+bool safe_listener_take(struct baton_broker *b, const char *address, int *ret_fd);
+/* Takes in what was kept for backends, and discards what is of no use. */
+void safe_settle(struct baton_broker *b);
+/* Closes what was not taken. */
+void safe_done(struct baton_broker *b);
+/* Has it kept, or not any more. */
+void safe_listener(struct baton_broker *b, const struct listener *l);
+void safe_stored(struct baton_broker *b, const struct stored *s, bool kept);
 
 /* upgrade.c and inherit.c: another broker takes the place of this one, or this one of another. */
 

@@ -2,6 +2,7 @@
 #include "runner/handlers.h"
 
 #include "base/fail.h"
+#include "store/store.h"
 
 static const struct baton_handler *handler_of(const struct handlers *h)
 {
@@ -14,6 +15,8 @@ static enum baton_err open_commands(struct handlers *h)
 		.alloc = h->o.alloc,
 		.handler = handler_of(h),
 		.beside = h->beside,
+		.lock = h->o.settings->o.store->lock_path,
+		.lock_at = h->o.settings->o.store->lock_at,
 		.awake = h->o.clock == baton_clock_awake(),
 		.stopped = h->o.stopped,
 		.said = h->o.said,
@@ -31,10 +34,13 @@ static enum baton_err open_streams(struct handlers *h)
 		.wards = h->commands.wards,
 		.processes = h->o.settings->processes,
 		.in_flight = handler_of(h)->in_flight,
+		.visits =
+			h->o.settings->o.connections.wanted ? h->o.settings->o.connections.max : 0,
 		.log = h->o.settings->o.log,
 		.stopped = h->o.stopped,
 		.more = h->o.more,
 		.ended = h->o.ended,
+		.left = h->o.left,
 		.arg = h->o.arg,
 	};
 	return streams_init(&h->streams, &options);

@@ -149,7 +149,7 @@ static void lives_cost_the_same_while_an_old_snapshot_is_held(void **state)
 	assert_flat(first, last);
 }
 
-/* Heads of as many lanes, as if they had been put and were gone; whoever claims next walks over them
+/* Heads of as many lanes, as if they had been put and were gone; who claims next walks over them
  * once. */
 static void lose_heads(struct bench *b, unsigned count)
 {

@@ -199,7 +199,7 @@ static void what_a_user_puts_for_a_time_that_has_passed_before_is_found(void **s
 	timed_close(&t);
 }
 
-/* Jobs in lanes of their own are put, claimed and completed: what was before them is passed over. */
+/* Jobs in lanes of their own are put, claimed and completed: what was before is passed over. */
 static void pass_over(struct timed *t)
 {
 	static struct baton_batch batches[CALL_MAX];
