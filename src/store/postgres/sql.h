@@ -22,6 +22,12 @@
 #define PART_QUEUES                                                     \
 	"baton.queue q LEFT JOIN LATERAL (SELECT * FROM baton.tally y " \
 	"WHERE y.queue = q.id ORDER BY y.n DESC LIMIT 1) t ON true"
+
+/* baton.since() of a queue `q`, in place. */
+#define PART_SINCE                                                                       \
+	"CROSS JOIN LATERAL (SELECT coalesce((SELECT y.tended FROM baton.tally y WHERE " \
+	"y.queue = q.id ORDER BY y.n DESC LIMIT 1), 0) AS since OFFSET 0) s"
+
 #define BATCH_COLUMNS                                                                        \
 	"b.seq, b.born, b.queue, b.lane, b.state, b.rank, b.flags, b.put_at, b.due, b.grp, " \
 	"b.retry, b.attempts, b.fence, b.cancel, b.holds, b.blocks, b.error, b.result, "     \
@@ -164,18 +170,21 @@
 	  "c.expires_at, c.heads, c.fences, c.tokens, b.rank, b.flags, b.put_at "                  \
 	  "FROM unnest($1::bigint[]) " PART_CHUNKS " JOIN baton.bulk b ON b.first = c.first "      \
 	  "WHERE c.heads && $2::bigint[]")                                                         \
-	X(BULKS, "SELECT b.first, b.last, b.queue, b.pool, b.rank, b.flags, b.put_at, m.seq, "     \
-	         "b.payload FROM (SELECT q.id, w.pool, w.few, r.rank::smallint AS rank, "          \
-	         "(SELECT k.seq FROM baton.mark k WHERE k.queue = q.id AND k.pool = w.pool "       \
-	         "AND k.rank = r.rank::smallint ORDER BY k.seq DESC LIMIT 1) AS seq "              \
-	         "FROM unnest($1::text[], $2::int[], $3::int[]) w(name, pool, few) "               \
-	         "JOIN baton.queue q ON q.name = w.name CROSS JOIN generate_series(0, 9) "         \
-	         "r(rank)) m CROSS JOIN LATERAL (SELECT z.first FROM (SELECT y.first, "            \
-	         "sum(y.n) OVER (ORDER BY y.last ROWS UNBOUNDED PRECEDING) - y.n AS before "       \
-	         "FROM (SELECT x.first, x.last, x.n FROM baton.bulk x WHERE x.queue = m.id "       \
-	         "AND x.pool = m.pool AND x.rank = m.rank AND x.last > m.seq ORDER BY x.last "     \
-	         "LIMIT m.few) y) z WHERE z.before < m.few + 64) s JOIN baton.bulk b "             \
-	         "ON b.first = s.first WHERE m.seq IS NOT NULL ORDER BY b.rank, b.first")          \
+	X(BULKS,                                                                                   \
+	  "WITH RECURSIVE m AS MATERIALIZED (SELECT q.id, w.pool, w.few, r.rank, k.seq FROM "      \
+	  "unnest($1::text[], $2::int[], $3::int[]) w(name, pool, few) JOIN baton.queue q "        \
+	  "ON q.name = w.name CROSS JOIN (SELECT i::smallint AS rank FROM "                        \
+	  "generate_series(0, 9) i) r CROSS JOIN LATERAL (SELECT x.seq FROM baton.mark x "         \
+	  "WHERE x.queue = q.id AND x.pool = w.pool AND x.rank = r.rank "                          \
+	  "ORDER BY x.seq DESC LIMIT 1) k), "                                                      \
+	  "b AS (SELECT x.*, m.few, m.seq, CASE WHEN x.first > m.seq THEN x.n ELSE 0 END::bigint " \
+	  "AS sum FROM m CROSS JOIN LATERAL (SELECT * FROM baton.bulk x WHERE x.queue = m.id "     \
+	  "AND x.pool = m.pool AND x.rank = m.rank AND x.last > m.seq ORDER BY x.last LIMIT 1) x " \
+	  "UNION ALL SELECT x.*, b.few, b.seq, b.sum + x.n FROM b CROSS JOIN LATERAL (SELECT * "   \
+	  "FROM baton.bulk x WHERE x.queue = b.queue AND x.pool = b.pool AND x.rank = b.rank "     \
+	  "AND x.last > b.last ORDER BY x.last LIMIT 1) x WHERE b.sum < b.few) "                   \
+	  "SELECT first, last, queue, pool, rank, flags, put_at, seq, payload FROM b "             \
+	  "ORDER BY rank, first")                                                                  \
 	X(MEMBERS, "SELECT " BATCH_COLUMNS ", b.payload FROM unnest($1::bigint[]) n(id) "          \
 	           "JOIN baton.member b ON b.first = baton.bulk_of(n.id) AND b.seq = n.id")        \
 	X(MEMBER_CLAIMS, "SELECT " CLAIM_COLUMNS " FROM unnest($1::bigint[]) n(id) "               \
@@ -242,8 +251,7 @@
 	        "AND c.expires_at > t.now) THEN baton.tend(q.id, t.now) ELSE true END "            \
 	        "FROM (SELECT coalesce($2::bigint, "                                               \
 	        "(extract(epoch FROM clock_timestamp()) * 1000)::bigint) AS now OFFSET 0) t, "     \
-	        "baton.queue q CROSS JOIN LATERAL (SELECT baton.since(q.id) AS since OFFSET 0) s " \
-	        "WHERE q.name = ANY($1::text[])")                                                  \
+	        "baton.queue q " PART_SINCE " WHERE q.name = ANY($1::text[])")                     \
 	X(QUEUES, "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES " WHERE q.id IN ("                  \
 	          "SELECT id FROM baton.queue WHERE name = ANY($4::text[]) "                       \
 	          "UNION SELECT queue FROM (" PART_NAMED_CLAIMS ") c "                             \
@@ -522,8 +530,7 @@
 	               "ANY($1::int[])")                                                           \
 	X(LIST_END, "WITH " PART_LISTED " SELECT nullif(upto, 9223372036854775807) FROM listed")   \
 	X(NEXT_DUE,                                                                                \
-	  "SELECT least(d.due, e.expires_at, f.expires_at) FROM baton.queue q "                    \
-	  "CROSS JOIN LATERAL (SELECT baton.since(q.id) AS since OFFSET 0) s "                     \
+	  "SELECT least(d.due, e.expires_at, f.expires_at) FROM baton.queue q " PART_SINCE " "     \
 	  "LEFT JOIN LATERAL (SELECT b.due FROM baton.batch b WHERE b.queue = q.id "               \
 	  "AND b.state IN (2, 3) AND b.due >= s.since ORDER BY b.due LIMIT 1) d ON true "          \
 	  "LEFT JOIN LATERAL (SELECT c.expires_at FROM baton.claim c "                             \

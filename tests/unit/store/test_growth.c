@@ -129,19 +129,25 @@ static PGconn *hold(struct bench *b)
 	return user;
 }
 
+static void wait_many(struct bench *b, unsigned calls)
+{
+	struct baton_store *store = open_as(b->where);
+	for (unsigned i = 0; i < calls; i++)
+		put_some(store, NOWHERE, 0, 0, CALL);
+	baton_store_close(store);
+}
+
 /* In a long run ten million wait at last, and a hundred thousand have lived. */
 static void lives_cost_the_same_while_an_old_snapshot_is_held(void **state)
 {
 	struct bench *b = *state;
 	PGconn *user = hold(b);
+	wait_many(b, 2);
 	live_many(b, NOWHERE, WARM);
 	long long first = cost(b, NOWHERE, 1);
 	live_many(b, NOWHERE, soak_scale(100, 20000));
 	long long later = cost(b, NOWHERE, 1);
-	struct baton_store *store = open_as(b->where);
-	for (unsigned i = 0; i < soak_scale(2, 20000); i++)
-		put_some(store, NOWHERE, 0, 0, CALL);
-	baton_store_close(store);
+	wait_many(b, soak_scale(2, 20000));
 	long long last = cost(b, NOWHERE, 1);
 	PQfinish(user);
 	b->store = open_as(b->where);
