@@ -90,7 +90,7 @@ static enum baton_err batch_give(struct sqlite_store *s, struct arena *a, int64_
 }
 
 static enum baton_err claim_make(struct sqlite_store *s, struct grant *g, const struct pick *p,
-                                  int64_t lane, int64_t lone, struct baton_work_claim *out)
+                                 int64_t lane, int64_t lone, struct baton_work_claim *out)
 {
 	struct claim_row c = {
 		.lone = lone,
