@@ -65,8 +65,8 @@ enum baton_err bulk_add(struct sqlite_store *s, struct queue_row *q, const struc
 	struct bulk_put *p = &s->bulks.put;
 	const int64_t flags = batch_flags(b);
 	enum baton_err e = BATON_OK;
-	if (p->q != q || p->row.flags != flags || p->row.put_at.ms != b->put_at.ms ||
-	    p->row.count == BULK_MAX || p->row.first + (int64_t)p->row.count != b->seq)
+	if (p->q && (p->q != q || p->row.flags != flags || p->row.put_at.ms != b->put_at.ms ||
+	             p->row.count == BULK_MAX || p->row.first + (int64_t)p->row.count != b->seq))
 		e = flush_put(s);
 	if (!p->q) {
 		p->q = q;
