@@ -26,6 +26,13 @@ struct baton_str line_key(struct baton_str name);
  * live, and by work that keeps it until its next attempt. */
 bool key_has_room(const struct baton_queue_policy *policy, uint64_t holds);
 
+/* Where the first of a line stands among those of others: at its own number, or, if keys take
+ * turns, not before the number that its line has got since (`turn`; 0: none). A line gets one when
+ * a claim is taken from it, and when it begins with a batch that is not the newest of all. */
+uint64_t line_place(struct baton_str name, const struct baton_queue_policy *policy, uint64_t seq,
+                    uint64_t turn);
+bool line_takes_turns(struct baton_str name, const struct baton_queue_policy *policy);
+
 /* What becomes of a batch that has just become ready, and of those of its key. */
 enum key_conflict {
 	KEY_NO_CONFLICT = 1,  /* all stay                                                       */

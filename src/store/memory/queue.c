@@ -7,6 +7,7 @@
 #include "store/memory/lane.h"
 #include "store/memory/news.h"
 #include "store/memory/ops.h"
+#include "store/memory/pace.h"
 #include "store/refuse.h"
 
 struct queue *memory_queue_find(const struct memory *m, struct baton_str name)
@@ -116,7 +117,7 @@ static struct baton_duration oldest(const struct tx *tx, const struct queue *que
 		if (lane->queue == queue)
 			line = memory_line_look(lane, tx->now);
 		const struct batch **of = line.free ? &first[line.first->put.priority] : NULL;
-		if (of && (!*of || line.first->is.seq < (*of)->is.seq))
+		if (of && (!*of || memory_pace_place(line.first) < memory_pace_place(*of)))
 			*of = line.first;
 	}
 	for (int i = 0; i <= BATON_PRIORITY_MAX; i++) {

@@ -54,7 +54,9 @@ static enum baton_err take_from_lane(struct sqlite_store *s, struct grant *g, in
 
 /* One of the places where claims begin. */
 struct head {
-	int64_t rank, seq, lane;
+	int64_t rank;
+	int64_t place; /* of one without a lane: its number */
+	int64_t lane;
 	bool tried;
 };
 
@@ -85,12 +87,12 @@ static enum baton_err take_single(struct sqlite_store *s, struct grant *g, int64
 {
 	struct pick p = {.count = 0};
 	bool over = false;
-	enum baton_err e = RUN(&s->db, SQL_HEAD_DROP, pool, h->rank, h->seq);
+	enum baton_err e = RUN(&s->db, SQL_HEAD_DROP, pool, h->rank, h->place);
 	if (e == BATON_OK && h->tried)
-		e = recover_single(s, g, h->seq, &over);
+		e = recover_single(s, g, h->place, &over);
 	if (e != BATON_OK || over)
 		return e;
-	if (!pick_add(s, &p, h->seq, h->tried))
+	if (!pick_add(s, &p, h->place, h->tried))
 		return fail(BATON_NO_MEMORY, "no memory for a claim");
 	return grant_give(s, g, &p, 0);
 }
@@ -111,7 +113,7 @@ static enum baton_err heads_list(struct sqlite_store *s, int64_t pool, struct he
 
 static bool comes_before(const struct head *a, const struct head *b)
 {
-	return a->rank < b->rank || (a->rank == b->rank && a->seq < b->seq);
+	return a->rank < b->rank || (a->rank == b->rank && a->place < b->place);
 }
 
 /* A key may give more than one claim: *next becomes where that one goes on, if it comes first. */
@@ -121,8 +123,8 @@ static enum baton_err look_again(struct sqlite_store *s, const struct grant *g, 
 	struct head again = {.lane = lane};
 	if (lane == 0 || g->q->policy.key_limit == 1)
 		return BATON_OK;
-	enum baton_err e = lane_next(s, lane, &again.rank, &again.seq);
-	if (e == BATON_OK && again.seq > 0 && comes_before(&again, next))
+	enum baton_err e = lane_next(s, lane, &again.rank, &again.place);
+	if (e == BATON_OK && again.place > 0 && comes_before(&again, next))
 		*next = again;
 	return e;
 }

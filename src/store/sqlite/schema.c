@@ -158,6 +158,13 @@ static const char *const steps[] = {
 	/* Keys that one batch alone has, by their hashes: there is no line of such a key. */
 	"CREATE TABLE lone(hash INTEGER PRIMARY KEY, seq INTEGER NOT NULL);"
 	"ALTER TABLE claim ADD COLUMN lone INTEGER;", /* the hash of such a key */
+
+	/* Keys that take turns: the number that a line has got since its head was put, and where
+	 * that stands. In `head` the place of a lane's head is its `seq`. */
+	"ALTER TABLE queue ADD COLUMN key_fair INTEGER NOT NULL DEFAULT 1;"
+	"ALTER TABLE lane ADD COLUMN turn INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE lane ADD COLUMN place INTEGER;"
+	"UPDATE lane SET place = head;",
 };
 #define VERSION ((int64_t)(sizeof steps / sizeof steps[0]))
 

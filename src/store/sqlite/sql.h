@@ -7,7 +7,7 @@
 	"id, name, mode, shards, paused, payload_max, waiting_max, attempts, backoff, base, cap, " \
 	"lane_attempts, lane_backoff, lane_base, lane_cap, on_retry, on_dead, dedupe, keep, "      \
 	"granter, counter, ready, delayed, running, dead, done, failed, mixed, top, floor, "       \
-	"key_limit, hold_on_retry, on_conflict, key_waiting_max"
+	"key_limit, hold_on_retry, on_conflict, key_waiting_max, key_fair"
 #define SQL_BATCH_COLUMNS "seq, queue, flags, put_at, due, born, lane, grp, retry, payload"
 #define SQL_CLAIM_COLUMNS                                                                     \
 	"head, fence, token, owner, queue, claimed_at, expires_at, offered, tried, granter, " \
@@ -56,7 +56,7 @@
 	              "ORDER BY name LIMIT ?")                                                     \
 	X(QUEUE_WRITE, "INSERT OR REPLACE INTO queue(" SQL_QUEUE_COLUMNS ") "                      \
 	               "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, " \
-	               "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                      \
+	               "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                   \
 	X(QUEUE_COUNT, "UPDATE queue SET granter = ?, counter = ?, ready = ?, delayed = ?, "       \
 	               "running = ?, dead = ?, done = ?, failed = ?, mixed = ?, top = ?, "         \
 	               "floor = ? WHERE id = ?")                                                   \
@@ -78,19 +78,21 @@
 	             "ORDER BY rank, seq LIMIT ?")                                                 \
 	X(HEAD_NEXT, "SELECT pool FROM head WHERE pool >= ? ORDER BY pool LIMIT 1")                \
 	X(HEAD_STRAY,                                                                              \
-	  "SELECT pool, rank, seq, lane, tried FROM head WHERE pool >= ? AND pool <= ? "           \
-	  "LIMIT ?")                                                                               \
-	X(HEAD_OLDEST, "SELECT min(seq) FROM head WHERE pool = ? AND rank = ?")                    \
+	  "SELECT pool, rank, seq, lane, tried, ifnull((SELECT lane.head FROM lane "               \
+	  "WHERE lane.id = head.lane), seq) FROM head WHERE pool >= ? AND pool <= ? LIMIT ?")      \
+	X(HEAD_OLDEST, "SELECT ifnull((SELECT lane.head FROM lane WHERE lane.id = head.lane), "    \
+	               "seq) FROM head WHERE pool = ? AND rank = ? ORDER BY seq LIMIT 1")          \
 	X(LANE_FIND, "SELECT id FROM lane WHERE queue = ? AND name = ?")                           \
-	X(LANE_READ, "SELECT held, head, rank, shard, holds FROM lane WHERE id = ?")               \
+	X(LANE_READ, "SELECT held, head, rank, shard, holds, turn, place FROM lane WHERE id = ?")  \
 	X(LANE_LOOK, "SELECT id, held, (SELECT seq FROM line WHERE lane = id ORDER BY seq "        \
 	             "LIMIT 1), holds FROM lane WHERE queue = ? AND name = ?")                     \
 	X(LANE_KEYED, "SELECT id FROM lane WHERE id > ? AND queue = ? AND holds IS NOT NULL "      \
 	              "ORDER BY id LIMIT ?")                                                       \
 	X(LANE_ADD, "INSERT INTO lane(id, queue, name, shard, holds) VALUES(?, ?, ?, ?, ?)")       \
+	X(LANE_TURN, "UPDATE lane SET turn = ? WHERE id = ?")                                      \
 	X(LANE_COUNT, "UPDATE lane SET holds = holds + ? WHERE id = ? AND holds IS NOT NULL")      \
 	X(LANE_DROP, "DELETE FROM lane WHERE id = ?")                                              \
-	X(LANE_HEAD, "UPDATE lane SET head = ?, rank = ? WHERE id = ?")                            \
+	X(LANE_HEAD, "UPDATE lane SET head = ?, rank = ?, place = ? WHERE id = ?")                 \
 	X(LANE_HOLD, "UPDATE lane SET held = (SELECT min(seq) FROM dead WHERE holds = ?1) "        \
 	             "WHERE id = ?1")                                                              \
 	X(LINE_ADD, "INSERT INTO line(lane, seq, tried) VALUES(?, ?, ?)")                          \
@@ -138,6 +140,8 @@
 	X(LONE_ADD, "INSERT OR IGNORE INTO lone(hash, seq) SELECT ?1, ?2 WHERE NOT EXISTS ("       \
 	            "SELECT 1 FROM lane WHERE queue = ?3 AND name = ?4)")                          \
 	X(LONE_FIND, "SELECT seq FROM lone WHERE hash = ?")                                        \
+	X(LONE_NEXT, "SELECT lone.seq FROM lone CROSS JOIN batch ON batch.seq = lone.seq "         \
+	             "WHERE lone.hash > ? AND batch.queue = ? ORDER BY lone.hash LIMIT 1")         \
 	X(LONE_DROP, "DELETE FROM lone WHERE hash = ?")                                            \
 	X(CLAIM_READ, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE head = ? AND fence = ?")      \
 	X(CLAIM_OF_SINGLE, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE head = ?")               \

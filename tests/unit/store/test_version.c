@@ -29,6 +29,9 @@ static const char *const back[] = {
 	("ALTER TABLE queue DROP COLUMN on_conflict; ALTER TABLE done DROP COLUMN rival;"
          "ALTER TABLE queue DROP COLUMN key_waiting_max; DROP TABLE lone;"
          "ALTER TABLE claim DROP COLUMN lone; ALTER TABLE trouble DROP COLUMN rival;"),
+	/* 8 to 7 */
+	("ALTER TABLE queue DROP COLUMN key_fair; ALTER TABLE lane DROP COLUMN turn;"
+         "ALTER TABLE lane DROP COLUMN place;"),
 };
 #define NEWEST ((int)(sizeof back / sizeof back[0]) + 1)
 
