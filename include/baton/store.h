@@ -145,8 +145,10 @@ BATON_API enum baton_err baton_store_check(struct baton_store *store,
                                            void *arg, uint64_t *ret_faults);
 
 /* The statements that make version `to` of the tables of a store in PostgreSQL out of the one
- * before it, counted from 1; NULL: there is no such version. baton_store_open() runs them itself;
- * they are for those who want to see them before. Static text. Any thread. */
+ * before it, counted from 1. 0: those that make its functions, views and rights, or replace those
+ * of any earlier version, after the last of the others. NULL: there is no such version.
+ * baton_store_open() runs them itself; they are for those who want to see them before. Static text.
+ * Any thread. */
 BATON_API const char *baton_store_tables(int to);
 
 /* Forgets what is no longer needed: old source keys, answers and results. At most `max` of them.

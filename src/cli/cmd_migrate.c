@@ -33,6 +33,7 @@ static int print_all(struct out *out)
 	const char *text;
 	for (int version = 1; (text = baton_store_tables(version)); version++)
 		out_print(out, "-- version %d\n%s", version, text);
+	out_print(out, "-- functions\n%s", baton_store_tables(0));
 	return EX_OK;
 }
 

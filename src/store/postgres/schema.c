@@ -32,6 +32,8 @@
 
 const char *baton_store_tables(int to)
 {
+	if (to == 0)
+		return pg_functions;
 	return to >= 1 && to <= pg_step_count ? pg_steps[to - 1] : NULL;
 }
 
@@ -79,7 +81,7 @@ static enum baton_err take_steps(struct conn *c, int version)
 	enum baton_err e = BATON_OK;
 	for (int i = version; i < pg_step_count && e == BATON_OK; i++)
 		e = conn_exec(c, pg_steps[i]);
-	return e;
+	return e == BATON_OK ? conn_exec(c, pg_functions) : e;
 }
 
 /* Every transaction of a store reads the version before it writes, and so keeps its row's table

@@ -120,14 +120,32 @@ static void a_user_puts_with_a_key(void **state)
 	                 1);
 }
 
-/* A store as the version before there were keys made it, with something put into it. */
-static void version_3(const char *where)
+/* A store as an earlier version made it, with something put into it. */
+static void make_past(const char *where, int version, const char *lane)
 {
-	for (int step = 1; step <= 3; step++)
+	char text[700];
+	for (int step = 1; step <= version; step++)
 		cluster_run(where, baton_store_tables(step));
-	cluster_run(where, "INSERT INTO baton.state(one, version, name, made, runner, place) "
-	                   "VALUES(1, 3, decode(md5('x'), 'hex'), 0, 0, '')");
-	cluster_run(where, "SELECT baton.put_many('q', ARRAY['1', '2'], 'x')");
+	snprintf(text, sizeof text,
+	         "INSERT INTO baton.state(one, version, name, made, runner, place) "
+	         "VALUES(1, %d, decode(md5('x'), 'hex'), 0, 0, '')",
+	         version);
+	cluster_run(where, text);
+	cluster_run(where,
+	            "INSERT INTO baton.queue(name, stripe, mode, shards, paused, payload_max, "
+	            "waiting_max, attempts, backoff, base, cap, lane_attempts, lane_backoff, "
+	            "lane_base, lane_cap, on_retry, on_dead, dedupe, keep, ready, delayed, "
+	            "retrying, claimed, dead, kept, done, failed) SELECT 'q', 64 + (1023 & "
+	            "('x' || left(encode(sha256('q'), 'hex'), 4))::bit(16)::int), 1, 16, false, "
+	            "1048576, 0, 20, 1, 1000000000, 3600000000000, 5, 1, 1000000000, "
+	            "30000000000, 1, 1, 86400000000000, 0, 2, 0, 0, 0, 0, 0, 0, 0");
+	snprintf(text, sizeof text,
+	         "INSERT INTO baton.batch(seq, put_at, fence, queue, shard, pool, attempts, state, "
+	         "rank, flags, head, line, cancel, holds, blocks, lane, payload) "
+	         "SELECT nextval('baton.seq'), 1, 0, 1, 0, 0, 0, 1, 9, 0, i = 1, true, false, "
+	         "false, false, %s, i::text::bytea FROM generate_series(1, 2) i",
+	         lane);
+	cluster_run(where, text);
 }
 
 static void what_was_put_before_there_were_keys_is_there(void **state)
@@ -135,7 +153,7 @@ static void what_was_put_before_there_were_keys_is_there(void **state)
 	(void)state;
 	struct bench old = {.store = NULL};
 	cluster_database(served_cluster(), old.where, sizeof old.where);
-	version_3(old.where);
+	make_past(old.where, 3, "'x'");
 	old.store = open_as(old.where);
 	assert_next(&old, "1");
 	assert_next(&old, "2");
@@ -159,12 +177,7 @@ static void what_was_put_before_there_were_conflicts_is_there(void **state)
 	uint64_t faults = 1;
 	cluster_database(served_cluster(), old.where, sizeof old.where);
 	cluster_run(old.where, "DROP SCHEMA IF EXISTS baton CASCADE");
-	for (int step = 1; step <= 6; step++)
-		cluster_run(old.where, baton_store_tables(step));
-	cluster_run(old.where, "INSERT INTO baton.state(one, version, name, made, runner, place) "
-	                       "VALUES(1, 6, decode(md5('x'), 'hex'), 0, 0, '')");
-	cluster_run(old.where, "SELECT baton.put('q', '1', NULL, '{\"key\": \"k\"}')");
-	cluster_run(old.where, "SELECT baton.put('q', '2', NULL, '{\"key\": \"k\"}')");
+	make_past(old.where, 6, "chr(1) || 'k'");
 	old.store = open_as(old.where);
 	assert_int_equal(baton_queue_get(old.store, BATON_STR("q"), &info), BATON_OK);
 	assert_int_equal(info.policy.on_conflict, BATON_CONFLICT_WAIT);

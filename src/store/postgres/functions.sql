@@ -1,0 +1,775 @@
+-- All functions, views, triggers and rights. Whoever makes the tables, or brings them to a newer
+-- version, runs this after the last step, so each of them is here once, and knows the tables of
+-- the newest version only. A change of them takes a step, be it one that does nothing else.
+--
+-- What is here may be there already, as any earlier version has made it, and others may depend on
+-- it: it is replaced, not dropped. So a view gets new columns at its end, and the arguments and
+-- the result of a function stay; if they do not, the earlier one is dropped here:
+-- DROP FUNCTION IF EXISTS baton.name(argument types).
+CREATE OR REPLACE FUNCTION baton.unpack(first bigint, bytes bytea)
+ RETURNS TABLE(seq bigint, payload bytea) LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE at int := 0; size int;
+BEGIN
+ WHILE at < length(bytes) LOOP
+  size := (get_byte(bytes, at + 1) << 24) | (get_byte(bytes, at + 2) << 16)
+   | (get_byte(bytes, at + 3) << 8) | get_byte(bytes, at + 4);
+  seq := first + get_byte(bytes, at);
+  payload := substring(bytes FROM at + 6 FOR size);
+  RETURN NEXT;
+  at := at + 5 + size;
+ END LOOP;
+END $$;
+-- The claims in chunks, as those in baton.claim are.
+CREATE OR REPLACE VIEW baton.item AS SELECT h.head, h.fence,
+ substring(c.tokens FROM (16 * h.at - 15)::int FOR 16) AS token, c.owner, c.queue,
+ NULL::text AS lane, c.granter, c.claimed_at, c.expires_at, false AS offered,
+ ARRAY[h.head] AS seqs, c.first
+ FROM baton.chunk c CROSS JOIN LATERAL unnest(c.heads, c.fences) WITH ORDINALITY
+ h(head, fence, at);
+-- What stands in bulk and is not done, as batches are.
+CREATE OR REPLACE VIEW baton.member AS
+ SELECT x.seq, NULL::bigint AS born, b.queue, NULL::text AS lane,
+ CASE WHEN x.fence IS NULL THEN 1 ELSE 4 END::smallint AS state, b.rank, b.flags, b.put_at,
+ NULL::bigint AS due, NULL::text AS grp, NULL::bytea AS retry, 0 AS attempts,
+ coalesce(x.fence, 0) AS fence, false AS cancel, false AS holds, false AS blocks,
+ NULL::bytea AS error, NULL::bytea AS result, NULL::bigint AS ended_at, NULL::bigint AS until,
+ x.payload, b.first, b.last, b.has, b.pool, NULL::bigint AS rival
+ FROM baton.bulk b CROSS JOIN LATERAL (SELECT m.seq FROM baton.mark m WHERE m.queue = b.queue
+ AND m.pool = b.pool AND m.rank = b.rank ORDER BY m.seq DESC LIMIT 1) k
+ CROSS JOIN LATERAL (SELECT u.seq, u.payload, y.fence FROM baton.unpack(b.first, b.payload) u
+ LEFT JOIN (SELECT z.head, z.fence FROM baton.item z WHERE z.first = b.first) y
+ ON y.head = u.seq) x WHERE x.seq > k.seq OR x.fence IS NOT NULL;
+-- Makes ordinary rows of these. The locks of their queues are held.
+CREATE OR REPLACE FUNCTION baton.melt(firsts bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+ IF cardinality(firsts) = 0 THEN RETURN; END IF;
+ INSERT INTO baton.batch(seq, put_at, fence, queue, shard, pool, attempts, state, rank, flags,
+  head, line, cancel, holds, blocks, payload)
+  SELECT m.seq, m.put_at, m.fence, m.queue, m.seq % q.shards,
+  CASE WHEN q.mode = 4 THEN m.seq % q.shards + 1 ELSE 0 END, 0, m.state, m.rank, m.flags,
+  m.state = 1, false, false, false, false, m.payload
+  FROM baton.member m JOIN baton.queue q ON q.id = m.queue WHERE m.first = ANY(firsts);
+ INSERT INTO baton.claim(head, fence, granter, claimed_at, expires_at, queue, offered, token,
+  owner, lane, seqs) SELECT i.head, i.fence, i.granter, i.claimed_at, i.expires_at, i.queue,
+  false, i.token, i.owner, NULL, i.seqs FROM baton.item i WHERE i.first = ANY(firsts);
+ DELETE FROM baton.chunk WHERE first = ANY(firsts);
+ DELETE FROM baton.bulk WHERE first = ANY(firsts);
+END $$;
+-- The row in which a batch stands.
+CREATE OR REPLACE FUNCTION baton.bulk_of(id bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
+ SELECT b.first FROM baton.bulk b WHERE b.first >= id - id % 64 AND b.first <= id
+ AND (b.has >> (id - b.first)::int) & 1 = 1 $$;
+-- Numbers in a row that begins where the caller thinks it does.
+CREATE OR REPLACE FUNCTION baton.draw(first bigint, amount bigint) RETURNS void
+ LANGUAGE plpgsql AS $$
+BEGIN
+ FOR i IN 0 .. amount - 1 LOOP
+  IF nextval('baton.seq') <> first + i THEN
+   RAISE EXCEPTION 'the numbers are not in a row' USING ERRCODE = 'BT001';
+  END IF;
+ END LOOP;
+END $$;
+CREATE OR REPLACE FUNCTION baton.is_key(line text) RETURNS bool LANGUAGE sql IMMUTABLE AS $$
+ SELECT left(line, 1) = chr(1) $$;
+-- Whether a claim of the key can begin, and with which batch: the first that is ready, or whose
+-- claim has expired. `busy`: how many of its line are claimed.
+CREATE OR REPLACE FUNCTION baton.key_state(of int, key text, OUT seq bigint, OUT head bool,
+ OUT free bool, OUT busy bigint) LANGUAGE sql STABLE AS $$
+ SELECT f.seq, coalesce(f.head, false), f.seq IS NOT NULL AND c.live + k.kept < q.key_limit,
+  c.batches FROM baton.queue q
+ CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE NOT c.offered) AS live,
+  coalesce(sum(cardinality(c.seqs)), 0)::bigint AS batches FROM baton.claim c
+  WHERE c.queue = of AND c.lane = key) c
+ CROSS JOIN LATERAL (SELECT count(*) AS kept FROM baton.batch b WHERE b.queue = of
+  AND b.lane = key AND b.holds) k
+ LEFT JOIN LATERAL (SELECT b.seq, b.head FROM baton.batch b WHERE b.queue = of
+  AND b.lane = key AND b.line AND (b.state = 1 OR EXISTS (SELECT 1 FROM baton.claim o
+   WHERE o.queue = of AND o.lane = key AND o.offered AND b.seq = ANY(o.seqs)))
+  ORDER BY b.seq LIMIT 1) f ON true WHERE q.id = of $$;
+CREATE OR REPLACE FUNCTION baton.settle_keys(of int, keys text[], entered bigint) RETURNS void
+ LANGUAGE sql AS $$
+ WITH l AS MATERIALIZED (
+  SELECT x.key, q.mode, k.* FROM (SELECT DISTINCT unnest(keys) AS key) x
+  JOIN baton.queue q ON q.id = of CROSS JOIN LATERAL baton.key_state(of, x.key) k),
+ n AS (
+  SELECT y.seq, l.free AND y.seq = l.seq AS head, l.mode FROM l
+  CROSS JOIN LATERAL (SELECT b.seq, b.head FROM baton.batch b WHERE b.queue = of
+   AND b.lane = l.key AND b.line ORDER BY b.seq LIMIT entered + l.busy + 2) y
+  WHERE NOT (l.free AND l.head) AND y.head <> (l.free AND y.seq = l.seq))
+ UPDATE baton.batch b SET head = n.head,
+  pool = CASE WHEN n.mode = 4 THEN b.shard + 1 ELSE 0 END
+ FROM n WHERE b.seq = n.seq
+$$;
+-- Makes `head` right in these lanes, in which at most `entered` batches have entered.
+CREATE OR REPLACE FUNCTION baton.settle(of int, lanes text[], entered bigint) RETURNS void
+ LANGUAGE sql AS $$
+ SELECT baton.settle_keys(of, array_agg(x), entered) FROM unnest(lanes) x
+  WHERE baton.is_key(x) HAVING count(*) > 0;
+ WITH l AS MATERIALIZED (
+  SELECT x.lane, q.mode, f.seq, f.state, f.head, f.seq IS NOT NULL AND f.state <> 3
+   AND NOT EXISTS (SELECT 1 FROM baton.batch h WHERE h.queue = of AND h.lane = x.lane
+    AND h.holds)
+-- Said so that only the index over lanes can be used, whatever the statistics are.
+   AND NOT EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = of AND c.lane = x.lane
+    AND c.offered IS NOT TRUE) AS free
+  FROM (SELECT DISTINCT y AS lane FROM unnest(lanes) y WHERE NOT baton.is_key(y)) x
+  JOIN baton.queue q ON q.id = of
+  LEFT JOIN LATERAL (SELECT b.seq, b.state, b.head FROM baton.batch b
+   WHERE b.queue = of AND b.lane = x.lane AND b.line ORDER BY b.seq LIMIT 1) f ON true),
+ n AS (
+  SELECT y.seq, l.free AND y.seq = l.seq AS head, l.mode FROM l
+  CROSS JOIN LATERAL (SELECT b.seq, b.head FROM baton.batch b WHERE b.queue = of
+   AND b.lane = l.lane AND b.line ORDER BY b.seq LIMIT entered + 1) y
+  WHERE NOT (l.free AND l.head) AND y.head <> (l.free AND y.seq = l.seq))
+ UPDATE baton.batch b SET head = n.head,
+  pool = CASE WHEN n.mode = 4 THEN b.shard + 1 ELSE 0 END
+ FROM n WHERE b.seq = n.seq
+$$;
+-- All keys of a queue, after its limit has changed: one look for each of them.
+CREATE OR REPLACE FUNCTION baton.settle_limit(of int) RETURNS void LANGUAGE sql AS $$
+ WITH RECURSIVE k AS (
+  (SELECT b.lane FROM baton.batch b WHERE b.queue = of AND b.line AND b.lane >= chr(1)
+   AND b.lane < chr(2) ORDER BY b.lane LIMIT 1)
+  UNION ALL SELECT (SELECT b.lane FROM baton.batch b WHERE b.queue = of AND b.line
+   AND b.lane > k.lane AND b.lane < chr(2) ORDER BY b.lane LIMIT 1)
+  FROM k WHERE k.lane IS NOT NULL)
+ SELECT baton.settle_keys(of, array_agg(k.lane), 0) FROM k WHERE k.lane IS NOT NULL
+ HAVING count(*) > 0
+$$;
+-- Whether a batch of a key's line waits: it is ready, or its claim has expired.
+CREATE OR REPLACE FUNCTION baton.waits(b baton.batch) RETURNS bool LANGUAGE sql STABLE AS $$
+ SELECT b.state = 1 OR EXISTS (SELECT 1 FROM baton.claim o WHERE o.queue = b.queue
+  AND o.lane = b.lane AND o.offered AND b.seq = ANY(o.seqs)) $$;
+-- Whether somebody wants some of the claim cancelled.
+CREATE OR REPLACE FUNCTION baton.stops(c baton.claim) RETURNS bool LANGUAGE sql STABLE AS $$
+ SELECT EXISTS (SELECT 1 FROM baton.batch b WHERE b.seq = ANY(c.seqs) AND b.cancel) $$;
+-- A batch of a key has just become ready: it, or another one, gives way as its queue wants it.
+CREATE OR REPLACE FUNCTION baton.rival_enter(of int, number bigint, now_ms bigint) RETURNS void
+ LANGUAGE plpgsql AS $$
+DECLARE q baton.queue; key text; holder bigint; holds bigint; waiting bigint; last bigint;
+ gone bigint; other bigint; stopping bigint; was baton.batch;
+BEGIN
+ SELECT * INTO q FROM baton.queue WHERE id = of;
+ SELECT b.lane INTO key FROM baton.batch b WHERE b.seq = number;
+ SELECT count(*), min(x.seq) INTO holds, holder FROM (
+  SELECT (SELECT min(s) FROM unnest(c.seqs) s) AS seq FROM baton.claim c WHERE c.queue = of
+   AND c.lane = key AND NOT c.offered UNION ALL SELECT b.seq FROM baton.batch b
+   WHERE b.queue = of AND b.lane = key AND b.holds) x;
+ SELECT count(*) INTO waiting FROM (SELECT 1 FROM baton.batch b WHERE b.queue = of
+  AND b.lane = key AND b.line AND b.seq <> number AND baton.waits(b)
+  LIMIT q.key_limit + 1) x;
+ SELECT b.seq INTO last FROM baton.batch b WHERE b.queue = of AND b.lane = key AND b.line
+  AND b.seq <> number AND baton.waits(b) ORDER BY b.seq DESC LIMIT 1;
+ IF q.on_conflict = 5 THEN
+-- The oldest that has the key, or will, and was not asked to stop.
+  SELECT count(*) INTO stopping FROM baton.claim c WHERE c.queue = of AND c.lane = key
+   AND NOT c.offered AND baton.stops(c);
+  IF holds - stopping + waiting < q.key_limit THEN RETURN; END IF;
+  SELECT min(x.seq) INTO gone FROM (
+   SELECT (SELECT min(s) FROM unnest(c.seqs) s) AS seq FROM baton.claim c
+    WHERE c.queue = of AND c.lane = key AND NOT baton.stops(c)
+   UNION ALL SELECT b.seq FROM baton.batch b WHERE b.queue = of AND b.lane = key AND b.holds
+   UNION ALL (SELECT b.seq FROM baton.batch b WHERE b.queue = of AND b.lane = key AND b.line
+    AND b.seq <> number AND b.state = 1 ORDER BY b.seq LIMIT 1)) x;
+  other := number;
+  SELECT * INTO was FROM baton.batch b WHERE b.seq = gone;
+  IF was.state = 4 THEN
+   UPDATE baton.batch b SET cancel = true, rival = (SELECT coalesce(o.born, o.seq)
+    FROM baton.batch o WHERE o.seq = number) FROM baton.claim c WHERE c.queue = of
+    AND c.lane = key AND gone = ANY(c.seqs) AND b.seq = ANY(c.seqs);
+   RETURN;
+  END IF;
+  IF was.state = 3 THEN
+   UPDATE baton.batch b SET state = 1, holds = false, blocks = false WHERE b.seq = gone;
+   UPDATE baton.queue SET retrying = retrying - 1, ready = ready + 1 WHERE id = of;
+  END IF;
+ ELSIF q.on_conflict = 2 AND holds + waiting >= q.key_limit THEN
+  gone := number;
+  other := holder;
+  IF holder IS NULL THEN
+   SELECT b.seq INTO other FROM baton.batch b WHERE b.queue = of AND b.lane = key AND b.line
+    AND b.seq <> number AND baton.waits(b) ORDER BY b.seq LIMIT 1;
+  END IF;
+ ELSIF waiting = 0 OR holds + waiting <= q.key_limit THEN
+  RETURN;
+ ELSIF q.on_conflict = 3 THEN
+  gone := last;
+  other := number;
+ ELSIF q.on_conflict = 4 THEN
+  gone := number;
+  other := last;
+ END IF;
+ UPDATE baton.batch b SET state = 6, line = false, head = false, due = NULL,
+  ended_at = now_ms, until = now_ms + CASE WHEN q.keep > 0 THEN q.keep / 1000000
+  ELSE 3600000 END, rival = (SELECT coalesce(o.born, o.seq) FROM baton.batch o
+  WHERE o.seq = other) WHERE b.seq = gone AND b.state = 1;
+ IF FOUND THEN
+  UPDATE baton.queue SET ready = ready - 1, kept = kept + 1 WHERE id = of;
+ END IF;
+END $$;
+-- Makes what is due ready, and offers the work of claims that have expired: the first thousand
+-- of each.
+CREATE OR REPLACE FUNCTION baton.tend(of int, now_ms bigint) RETURNS void
+ LANGUAGE plpgsql AS $$
+DECLARE touched text[]; moved bigint; n2 bigint; n3 bigint; r record;
+BEGIN
+ PERFORM baton.melt(ARRAY(SELECT DISTINCT x.first FROM (SELECT c.first FROM baton.chunk c
+  WHERE c.queue = of AND c.expires_at <= now_ms AND c.expires_at < 9223372036854775807
+  ORDER BY c.expires_at LIMIT 100) x));
+ IF (SELECT q.on_conflict FROM baton.queue q WHERE q.id = of) > 1 THEN
+-- One after the other: each may give way to those before it, or they to it; one that keeps its key
+-- may be gone when its turn comes.
+  touched := NULL;
+  moved := 0;
+  n2 := 0;
+  n3 := 0;
+  FOR r IN SELECT b.seq, b.state, b.lane, b.holds FROM baton.batch b WHERE b.queue = of
+    AND b.state IN (2, 3) AND b.due <= now_ms ORDER BY b.due, b.seq LIMIT 1000 LOOP
+   UPDATE baton.batch b SET state = 1, blocks = false, holds = false, head = b.lane IS NULL,
+    line = b.lane IS NOT NULL, pool = CASE WHEN q.mode = 4 THEN b.shard + 1 ELSE 0 END
+    FROM baton.queue q WHERE b.seq = r.seq AND q.id = of AND b.state IN (2, 3);
+   CONTINUE WHEN NOT FOUND;
+   moved := moved + 1;
+   n2 := n2 + (r.state = 2)::int;
+   n3 := n3 + (r.state = 3)::int;
+   IF r.lane IS NOT NULL THEN touched := array_append(touched, r.lane::text); END IF;
+   IF baton.is_key(r.lane) AND NOT r.holds THEN
+    PERFORM baton.rival_enter(of, r.seq, now_ms);
+   END IF;
+  END LOOP;
+ ELSE
+  WITH d AS MATERIALIZED (SELECT seq, state FROM baton.batch WHERE queue = of
+    AND state IN (2, 3) AND due <= now_ms ORDER BY due, seq LIMIT 1000),
+   u AS (UPDATE baton.batch b SET state = 1, blocks = false, holds = false,
+    head = b.lane IS NULL,
+    line = b.lane IS NOT NULL, pool = CASE WHEN q.mode = 4 THEN b.shard + 1 ELSE 0 END
+    FROM d, baton.queue q WHERE b.seq = d.seq AND q.id = of RETURNING b.lane, d.state)
+  SELECT array_agg(DISTINCT lane) FILTER (WHERE lane IS NOT NULL), count(*),
+   count(*) FILTER (WHERE state = 2), count(*) FILTER (WHERE state = 3)
+   INTO touched, moved, n2, n3 FROM u;
+ END IF;
+ IF moved > 0 THEN
+  UPDATE baton.queue SET ready = ready + moved, delayed = delayed - n2,
+   retrying = retrying - n3 WHERE id = of;
+  PERFORM baton.settle(of, touched, moved);
+ END IF;
+ WITH x AS MATERIALIZED ((SELECT head, fence FROM baton.claim WHERE queue = of
+   AND NOT offered AND expires_at <= now_ms ORDER BY expires_at LIMIT 1000)
+   UNION ALL (SELECT head, fence FROM baton.claim WHERE queue = of AND offered
+   AND expires_at > now_ms LIMIT 1000)),
+  u AS (UPDATE baton.claim c SET offered = NOT c.offered FROM x
+   WHERE c.head = x.head AND c.fence = x.fence RETURNING c.lane, c.seqs, c.offered),
+  h AS (UPDATE baton.batch b SET head = u.offered,
+   pool = CASE WHEN q.mode = 4 THEN b.shard + 1 ELSE 0 END
+   FROM u, baton.queue q WHERE u.lane IS NULL AND b.seq = u.seqs[1] AND q.id = of
+   RETURNING 1)
+ SELECT array_agg(DISTINCT lane) FILTER (WHERE lane IS NOT NULL), count(*)
+  INTO touched, moved FROM u;
+ IF touched IS NOT NULL THEN
+  PERFORM baton.settle(of, touched, 0);
+ END IF;
+END $$;
+-- Makes what is ready in a queue whose mode was changed be where those look for it who claim now:
+-- some of it each time.
+CREATE OR REPLACE FUNCTION baton.gather(of int) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE runners bool := (SELECT mode = 4 FROM baton.queue WHERE id = of);
+BEGIN
+ PERFORM baton.melt(ARRAY(SELECT b.first FROM baton.bulk b WHERE b.queue = of
+  AND ((runners AND b.pool = 0) OR (NOT runners AND b.pool > 0)) LIMIT 100));
+ UPDATE baton.batch b SET pool = CASE WHEN runners THEN b.shard + 1 ELSE 0 END
+  WHERE b.seq IN (SELECT y.seq FROM baton.batch y WHERE y.queue = of AND y.head
+  AND ((runners AND y.pool = 0) OR (NOT runners AND y.pool > 0)) LIMIT 1000);
+ UPDATE baton.queue SET mixed = false WHERE id = of
+  AND NOT EXISTS (SELECT 1 FROM baton.batch y WHERE y.queue = of AND y.head
+  AND ((runners AND y.pool = 0) OR (NOT runners AND y.pool > 0)))
+  AND NOT EXISTS (SELECT 1 FROM baton.bulk y WHERE y.queue = of
+  AND ((runners AND y.pool = 0) OR (NOT runners AND y.pool > 0)));
+END $$;
+-- Forgets what is no longer needed, at most so many.
+CREATE OR REPLACE FUNCTION baton.tidy(now_ms bigint, most bigint) RETURNS bigint
+ LANGUAGE plpgsql AS $$
+DECLARE n bigint; upto bigint; total bigint := 0;
+BEGIN
+ WITH d AS (DELETE FROM baton.batch WHERE seq IN (SELECT seq FROM baton.batch
+   WHERE state = 6 AND until <= now_ms ORDER BY until LIMIT most FOR UPDATE SKIP LOCKED)
+   RETURNING queue),
+  s AS (SELECT queue, count(*) AS n FROM d GROUP BY queue),
+  u AS (UPDATE baton.queue q SET kept = q.kept - s.n FROM s WHERE q.id = s.queue
+   RETURNING s.n)
+ SELECT coalesce(sum(u.n), 0) INTO total FROM u;
+ DELETE FROM baton.source WHERE key IN (SELECT s.key FROM baton.source s
+  WHERE s.until <= now_ms AND NOT EXISTS (SELECT 1 FROM baton.batch b WHERE b.seq = s.id
+  AND b.born IS NULL) AND NOT EXISTS (SELECT 1 FROM baton.batch b WHERE b.born = s.id)
+  ORDER BY s.until LIMIT most - total FOR UPDATE SKIP LOCKED);
+ GET DIAGNOSTICS n = ROW_COUNT;
+ total := total + n;
+-- These are in the order of their numbers, not of their times: each call looks at the next few,
+-- and begins anew after the last.
+ WITH x AS MATERIALIZED (SELECT a.head, a.fence, a.until FROM baton.answer a,
+ baton.state t
+   WHERE a.head > t.swept ORDER BY a.head LIMIT most - total),
+  d AS (DELETE FROM baton.answer a USING x WHERE a.head = x.head AND a.fence = x.fence
+   AND x.until <= now_ms RETURNING 1)
+ SELECT (SELECT count(*) FROM d), CASE WHEN count(*) < most - total THEN 0
+  ELSE max(x.head) END INTO n, upto FROM x;
+ UPDATE baton.state SET swept = upto WHERE swept <> upto;
+ total := total + n;
+ WITH x AS MATERIALIZED (SELECT r.ctid AS at, r.base, r.until FROM baton.reply r,
+  baton.state t WHERE r.base > t.swept_reply ORDER BY r.base LIMIT most - total),
+  d AS (DELETE FROM baton.reply r USING x WHERE r.ctid = x.at AND x.until <= now_ms
+   RETURNING 1)
+ SELECT (SELECT count(*) FROM d), CASE WHEN count(*) < most - total THEN 0
+  ELSE max(x.base) - 1 END INTO n, upto FROM x;
+ UPDATE baton.state SET swept_reply = upto WHERE swept_reply <> upto;
+ RETURN total + n;
+END $$;
+-- What does not fit together: a sentence, and how many of them.
+CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bigint)
+ LANGUAGE sql STABLE AS $$
+ SELECT * FROM (
+  SELECT 'batches have no queue', count(*) FROM baton.batch b
+   WHERE NOT EXISTS (SELECT 1 FROM baton.queue q WHERE q.id = b.queue)
+  UNION ALL SELECT 'batches have no state', count(*) FROM baton.batch
+   WHERE state NOT BETWEEN 1 AND 6
+  UNION ALL SELECT 'batches have a number that was not given out', count(*)
+   FROM baton.batch WHERE seq > (SELECT last_value FROM baton.seq)
+  UNION ALL SELECT 'batches are in a line, or are not, though it should be otherwise',
+   count(*) FROM baton.batch
+   WHERE line <> (lane IS NOT NULL AND (state IN (1, 4) OR (blocks AND NOT holds)))
+  UNION ALL SELECT 'batches without a lane can be claimed, or cannot, though it should be '
+   'otherwise', count(*) FROM baton.batch b WHERE lane IS NULL AND head <> (state = 1 OR
+   (state = 4 AND EXISTS (SELECT 1 FROM baton.claim c WHERE c.head = b.seq
+   AND c.lane IS NULL AND c.offered)))
+  UNION ALL SELECT 'heads are not those of their lanes', count(*) FROM baton.batch b
+   WHERE b.lane IS NOT NULL AND NOT baton.is_key(b.lane) AND b.head AND (NOT b.line
+   OR b.state = 3
+   OR EXISTS (SELECT 1 FROM baton.batch o WHERE o.queue = b.queue AND o.lane = b.lane
+    AND o.line AND o.seq < b.seq)
+   OR EXISTS (SELECT 1 FROM baton.batch o WHERE o.queue = b.queue AND o.lane = b.lane
+    AND o.holds)
+   OR EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = b.queue AND c.lane = b.lane
+    AND NOT c.offered))
+  UNION ALL SELECT 'lanes cannot be claimed from, though they should', count(*) FROM (
+   SELECT DISTINCT ON (queue, lane) * FROM baton.batch WHERE line
+   ORDER BY queue, lane, seq) b WHERE NOT b.head AND b.state <> 3
+   AND NOT baton.is_key(b.lane)
+   AND NOT EXISTS (SELECT 1 FROM baton.batch o WHERE o.queue = b.queue
+    AND o.lane = b.lane AND o.holds)
+   AND NOT EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = b.queue
+    AND c.lane = b.lane AND NOT c.offered)
+  UNION ALL SELECT 'keys can be claimed, or cannot, though it should be otherwise', count(*)
+   FROM (SELECT DISTINCT queue, lane FROM baton.batch WHERE baton.is_key(lane)) l
+   CROSS JOIN LATERAL baton.key_state(l.queue, l.lane) k
+   WHERE (SELECT array_agg(b.seq) FROM baton.batch b WHERE b.queue = l.queue
+    AND b.lane = l.lane AND b.head) IS DISTINCT FROM CASE WHEN k.free THEN ARRAY[k.seq] END
+  UNION ALL SELECT 'keys are kept by what does not wait', count(*) FROM baton.batch
+   WHERE baton.is_key(lane) AND holds AND NOT (state = 3 AND blocks)
+  UNION ALL SELECT 'batches are claimed without a claim', count(*) FROM baton.batch b
+   WHERE b.state = 4 AND NOT EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = b.queue
+   AND b.seq = ANY(c.seqs))
+  UNION ALL SELECT 'claims have a batch that is not claimed', count(*)
+   FROM baton.claim c CROSS JOIN LATERAL unnest(c.seqs) s(seq)
+   WHERE NOT EXISTS (SELECT 1 FROM baton.batch b WHERE b.seq = s.seq AND b.state = 4
+   AND b.queue = c.queue AND b.lane IS NOT DISTINCT FROM c.lane)
+  UNION ALL SELECT 'claims have no batch', count(*) FROM baton.claim c
+   WHERE cardinality(c.seqs) = 0
+  UNION ALL SELECT 'queues have another number of batches than they count', count(*)
+   FROM baton.queue q LEFT JOIN LATERAL (SELECT
+    count(*) FILTER (WHERE state = 1) AS s1, count(*) FILTER (WHERE state = 2) AS s2,
+    count(*) FILTER (WHERE state = 3) AS s3, count(*) FILTER (WHERE state = 4) AS s4,
+    count(*) FILTER (WHERE state = 5) AS s5, count(*) FILTER (WHERE state = 6) AS s6
+    FROM (SELECT state FROM baton.batch b WHERE b.queue = q.id UNION ALL
+     SELECT state FROM baton.member m WHERE m.queue = q.id) b) n ON true
+   LEFT JOIN LATERAL (SELECT * FROM baton.tally y WHERE y.queue = q.id ORDER BY y.n DESC
+    LIMIT 1) t ON true
+   WHERE (q.ready + coalesce(t.ready, 0), q.delayed + coalesce(t.delayed, 0),
+    q.retrying + coalesce(t.retrying, 0), q.claimed + coalesce(t.claimed, 0),
+    q.dead + coalesce(t.dead, 0), q.kept + coalesce(t.kept, 0)) <>
+    (n.s1, n.s2, n.s3, n.s4, n.s5, n.s6)
+  UNION ALL SELECT 'rows of several batches have none that is not done', count(*)
+   FROM baton.bulk b WHERE NOT EXISTS (SELECT 1 FROM baton.member m WHERE m.first = b.first)
+  UNION ALL SELECT 'rows of several batches have no mark', count(*) FROM baton.bulk b
+   WHERE NOT EXISTS (SELECT 1 FROM baton.mark m WHERE m.queue = b.queue AND m.pool = b.pool
+   AND m.rank = b.rank)
+  UNION ALL SELECT 'claims are on rows of several batches that do not have them', count(*)
+   FROM baton.item i WHERE baton.bulk_of(i.head) IS DISTINCT FROM i.first
+  UNION ALL SELECT 'batches stand in two rows', count(*) FROM baton.member m
+   WHERE EXISTS (SELECT 1 FROM baton.batch b WHERE b.seq = m.seq)
+  UNION ALL SELECT 'batches have been claimed, and are before the mark', count(*)
+   FROM baton.item i JOIN baton.bulk b ON b.first = i.first WHERE i.head > (SELECT max(m.seq)
+   FROM baton.mark m WHERE m.queue = b.queue AND m.pool = b.pool AND m.rank = b.rank)
+  ) x(sentence, amount) WHERE amount > 0
+$$;
+-- For users' own transactions: what they ask for is staged, and done when they commit.
+CREATE OR REPLACE FUNCTION baton.now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS $$
+ SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
+CREATE OR REPLACE FUNCTION baton.stripe(name text) RETURNS int LANGUAGE sql IMMUTABLE AS $$
+ SELECT 64 + (((get_byte(h, 0) << 8) | get_byte(h, 1)) & 1023)
+ FROM (SELECT sha256(convert_to(name, 'UTF8')) AS h) x $$;
+CREATE OR REPLACE FUNCTION baton.shard(queue text, lane text, id bigint, shards int) RETURNS int
+ LANGUAGE sql IMMUTABLE AS $$
+ SELECT (CASE WHEN lane IS NULL THEN id ELSE ('x' || encode(substring(sha256(
+  convert_to(queue, 'UTF8') || '\x00'::bytea || convert_to(lane, 'UTF8'))
+  FROM 1 FOR 7), 'hex'))::bit(56)::bigint END % shards)::int $$;
+CREATE OR REPLACE FUNCTION baton.check_name(what text, name text) RETURNS void
+ LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+ IF name IS NULL OR octet_length(name) NOT BETWEEN 1 AND 255 THEN
+  RAISE EXCEPTION '% has % bytes: 1 to 255 are allowed', what,
+   coalesce(octet_length(name), 0) USING ERRCODE = '22023';
+ END IF;
+ IF name ~ '[\x01-\x1f\x7f]' OR (what = 'the queue' AND strpos(name, '/') > 0) THEN
+  RAISE EXCEPTION '% has a character that is not allowed', what USING ERRCODE = '22023';
+ END IF;
+END $$;
+CREATE OR REPLACE FUNCTION baton.packed(word text) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
+ SELECT int8send(octet_length(word)) || convert_to(word, 'UTF8') $$;
+CREATE OR REPLACE FUNCTION baton.find(number bigint) RETURNS baton.batch LANGUAGE sql STABLE AS $$
+ (SELECT * FROM baton.batch WHERE seq = number AND born IS NULL) UNION ALL
+ (SELECT * FROM baton.batch WHERE born = number) LIMIT 1 $$;
+-- Source keys: what is remembered of them is the same as in C. Who puts one in his own
+-- transaction locks it until the end, so that two of them get the same answer.
+CREATE OR REPLACE FUNCTION baton.known(key_hash bytea, content_hash bytea) RETURNS bigint
+ LANGUAGE plpgsql AS $$
+DECLARE known_id bigint; known_content bytea;
+BEGIN
+ PERFORM pg_advisory_xact_lock(1650553968, ('x' || encode(substring(key_hash FROM 1
+  FOR 4), 'hex'))::bit(32)::int);
+ SELECT s.id, s.content INTO known_id, known_content FROM baton.staged s
+  WHERE s.xid = pg_current_xact_id() AND s.key = key_hash;
+ IF known_id IS NULL THEN
+  SELECT o.id, o.content INTO known_id, known_content FROM baton.source o
+   WHERE o.key = key_hash AND (o.until > baton.now_ms()
+   OR (baton.find(o.id)).seq IS NOT NULL);
+ END IF;
+ IF known_content <> content_hash THEN
+  RAISE EXCEPTION 'the source key was put with other content, as job %', known_id
+   USING ERRCODE = 'BT003';
+ END IF;
+ RETURN known_id;
+END $$;
+CREATE OR REPLACE FUNCTION baton.put(queue text, payload bytea, lane text DEFAULT NULL,
+ options jsonb DEFAULT '{}') RETURNS bigint
+ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+DECLARE q baton.queue; number bigint; flags int := 0; wait interval; word text; due_ms
+ bigint; source_key text := options->>'source'; key_hash bytea; content_hash bytea;
+ key text := options->>'key';
+BEGIN
+ PERFORM baton.check_name('the queue', queue);
+ IF lane IS NOT NULL THEN PERFORM baton.check_name('the lane', lane); END IF;
+ IF key IS NOT NULL THEN PERFORM baton.check_name('the key', key); END IF;
+ IF key IS NOT NULL AND lane IS NOT NULL THEN
+  RAISE EXCEPTION 'both a lane and a key are given, and only one of them is allowed: a lane for '
+   'jobs that run in order and one at a time, a key for those of which only so many may run at '
+   'a time' USING ERRCODE = '22023';
+ END IF;
+ FOR word IN SELECT jsonb_object_keys(options) LOOP
+  IF word NOT IN ('priority', 'delay', 'class', 'delivery', 'slot', 'group',
+   'source', 'key') THEN
+   RAISE EXCEPTION '% is no option of baton.put', quote_literal(word)
+    USING ERRCODE = '22023';
+  END IF;
+ END LOOP;
+ IF coalesce((options->>'priority')::int, 0) NOT BETWEEN 0 AND 9 THEN
+  RAISE EXCEPTION 'priority is %: 0 to 9 are allowed', options->>'priority'
+   USING ERRCODE = '22023';
+ END IF;
+ flags := CASE coalesce(options->>'class', 'work') WHEN 'work' THEN 0 WHEN 'command'
+ THEN 1
+  END + CASE coalesce(options->>'delivery', 'earliest') WHEN 'earliest' THEN 0
+  WHEN 'after_commit' THEN 2 END + CASE coalesce(options->>'slot', 'exclusive')
+  WHEN 'exclusive' THEN 0 WHEN 'join' THEN 4 END;
+ IF flags IS NULL THEN
+  RAISE EXCEPTION 'class is work or command, delivery earliest or after_commit, slot '
+   'exclusive or join' USING ERRCODE = '22023';
+ END IF;
+ wait := coalesce((options->>'delay')::interval, interval '0');
+ IF wait < interval '0' OR wait > interval '1 year' THEN
+  RAISE EXCEPTION 'delay is %: 0 to 1 year are allowed', wait USING ERRCODE = '22023';
+ END IF;
+ IF wait > interval '0' THEN
+  due_ms := baton.now_ms() + (extract(epoch FROM wait) * 1000)::bigint;
+ END IF;
+ SELECT * INTO q FROM baton.queue x WHERE x.name = queue;
+ q.ready := q.ready + coalesce((SELECT t.ready + t.delayed + t.retrying FROM baton.tally t
+  WHERE t.queue = q.id ORDER BY t.n DESC LIMIT 1), 0);
+ IF octet_length(payload) > coalesce(q.payload_max, 1048576) OR payload IS NULL THEN
+  RAISE EXCEPTION 'the payload has % bytes: queue % allows %', octet_length(payload),
+   quote_literal(queue), coalesce(q.payload_max, 1048576) USING ERRCODE = '22023';
+ END IF;
+ IF source_key IS NOT NULL THEN
+  PERFORM baton.check_name('the source key', source_key);
+  key_hash := sha256(baton.packed(queue) || baton.packed(coalesce(lane, ''))
+   || baton.packed(source_key));
+  content_hash := sha256(baton.packed(queue) || baton.packed(coalesce(lane, ''))
+   || int8send(1 + (flags & 1)) || int8send(1 + (flags >> 1 & 1))
+   || int8send(1 + (flags >> 2 & 1)) || baton.packed(coalesce(options->>'group', ''))
+   || int8send(coalesce((options->>'priority')::int, 0))
+   || int8send((extract(epoch FROM wait) * 1000000)::bigint * 1000)
+   || int8send(0) || int8send(0) || int8send(0) || int8send(0) || int8send(0)
+   || int8send(1) || int8send(octet_length(payload)) || payload
+   || CASE WHEN key IS NULL THEN ''::bytea ELSE baton.packed(key) END);
+  number := baton.known(key_hash, content_hash);
+  IF number IS NOT NULL THEN RETURN number; END IF;
+ END IF;
+ IF q.waiting_max > 0 AND q.ready + q.delayed + q.retrying >= q.waiting_max THEN
+  RAISE EXCEPTION
+ 'queue % has % jobs waiting, and its waiting_max is %: put again when '
+   'some are done', quote_literal(queue), q.ready + q.delayed + q.retrying,
+ q.waiting_max
+   USING ERRCODE = '54000';
+ END IF;
+ IF q.key_waiting_max > 0 AND key IS NOT NULL AND due_ms IS NULL AND (SELECT count(*) FROM (
+   SELECT 1 FROM baton.batch b WHERE b.queue = q.id AND b.lane = chr(1) || key AND b.line
+   AND baton.waits(b) LIMIT q.key_waiting_max) x) >= q.key_waiting_max THEN
+  RAISE EXCEPTION 'key % of queue % has as many jobs waiting as its key_waiting_max allows, '
+   '%: put again when some are done', quote_literal(key), quote_literal(queue),
+   q.key_waiting_max USING ERRCODE = '54000';
+ END IF;
+ number := nextval('baton.seq');
+ INSERT INTO baton.staged(id, xid, what, queue, lane, rank, flags, due, grp, payload,
+  key, content) VALUES (number, pg_current_xact_id(), 'put', queue, coalesce(chr(1) || key, lane),
+  9 - coalesce((options->>'priority')::int, 0), flags, due_ms, options->>'group',
+ payload, key_hash, content_hash);
+ RETURN number;
+END $$;
+CREATE OR REPLACE FUNCTION baton.put(queue text, payload text, lane text DEFAULT NULL,
+ options jsonb DEFAULT '{}') RETURNS bigint LANGUAGE sql AS $$
+ SELECT baton.put(queue, convert_to(payload, 'UTF8'), lane, options) $$;
+CREATE OR REPLACE FUNCTION baton.put(queue text, payload jsonb, lane text DEFAULT NULL,
+ options jsonb DEFAULT '{}') RETURNS bigint LANGUAGE sql AS $$
+ SELECT baton.put(queue, convert_to(payload::text, 'UTF8'), lane, options) $$;
+CREATE OR REPLACE FUNCTION baton.put_many(queue text, payloads bytea[], lane text DEFAULT NULL,
+ options jsonb DEFAULT '{}') RETURNS SETOF bigint LANGUAGE sql AS $$
+ SELECT baton.put(queue, p, lane, options) FROM unnest(payloads) p $$;
+CREATE OR REPLACE FUNCTION baton.put_many(queue text, payloads text[], lane text DEFAULT NULL,
+ options jsonb DEFAULT '{}') RETURNS SETOF bigint LANGUAGE sql AS $$
+ SELECT baton.put(queue, p, lane, options) FROM unnest(payloads) p $$;
+-- True: there is such a job; it is removed, or its holder told, when the user commits.
+CREATE OR REPLACE FUNCTION baton.cancel(id bigint) RETURNS bool
+ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+DECLARE b baton.batch := baton.find(id);
+BEGIN
+ INSERT INTO baton.staged(id, xid, what, queue) SELECT cancel.id, pg_current_xact_id(),
+  'cancel', q.name FROM baton.member m JOIN baton.queue q ON q.id = m.queue
+  WHERE m.first = baton.bulk_of(cancel.id) AND m.seq = cancel.id;
+ IF FOUND THEN RETURN true; END IF;
+ IF b.seq IS NULL OR b.state = 6 THEN
+  DELETE FROM baton.staged s WHERE s.xid = pg_current_xact_id() AND s.what = 'put'
+   AND s.id = cancel.id;
+  RETURN FOUND;
+ END IF;
+ INSERT INTO baton.staged(id, xid, what, queue) SELECT cancel.id, pg_current_xact_id(),
+  'cancel', q.name FROM baton.queue q WHERE q.id = b.queue;
+ RETURN true;
+END $$;
+-- Ends a claim when the user commits. If it is lost by then, the commit fails.
+CREATE OR REPLACE FUNCTION baton.complete(claim text, token text) RETURNS void
+ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+DECLARE c record;
+BEGIN
+ IF claim !~ '^[0-9]{1,18}-[0-9]{1,18}$' OR token !~ '^[0-9a-f]{32}$' THEN
+  RAISE EXCEPTION 'this is no claim, or no token' USING ERRCODE = '22023';
+ END IF;
+ SELECT * INTO c FROM (SELECT x.head, x.fence, x.token, x.queue FROM baton.claim x
+   UNION ALL SELECT x.head, x.fence, x.token, x.queue FROM baton.item x
+   WHERE x.first = baton.bulk_of(split_part(claim, '-', 1)::bigint)) x
+  WHERE x.head = split_part(claim, '-', 1)::bigint
+  AND x.fence = split_part(claim, '-', 2)::bigint AND x.token = decode(complete.token, 'hex');
+ IF c.head IS NULL THEN
+  RAISE EXCEPTION 'claim % is not held any more', claim USING ERRCODE = 'BT002';
+ END IF;
+ INSERT INTO baton.staged(id, xid, what, queue, head, fence, token)
+  SELECT 0, pg_current_xact_id(), 'complete', q.name, c.head, c.fence, c.token
+  FROM baton.queue q WHERE q.id = c.queue;
+END $$;
+-- A renewal leaves the key of a lease's row alone, and so does not wait for who is admitted;
+-- whoever gives it another fence locks all of it first.
+CREATE OR REPLACE FUNCTION baton.admit(subject text, fence bigint) RETURNS void
+ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+BEGIN
+ PERFORM 1 FROM baton.lease l WHERE l.subject = admit.subject AND l.fence = admit.fence
+  AND l.held FOR KEY SHARE;
+ IF NOT FOUND THEN
+  RAISE EXCEPTION '% is not held under fence %', quote_literal(subject), fence
+   USING ERRCODE = 'BT002';
+ END IF;
+END $$;
+CREATE OR REPLACE FUNCTION baton.guard(subjects text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+ IF (SELECT count(*) FROM (SELECT 1 FROM baton.lease WHERE subject = ANY(subjects)
+   FOR UPDATE SKIP LOCKED) x) < cardinality(subjects) THEN
+  RAISE EXCEPTION 'somebody was admitted under the fence before'
+   USING ERRCODE = 'BT004';
+ END IF;
+END $$;
+CREATE OR REPLACE FUNCTION baton.ring(who text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+ IF EXISTS (SELECT 1 FROM baton.sleeper) THEN
+  DELETE FROM baton.sleeper WHERE ctid = ANY(ARRAY(SELECT ctid FROM baton.sleeper
+   FOR UPDATE SKIP LOCKED));
+  PERFORM pg_notify('baton', who);
+ END IF;
+END $$;
+CREATE OR REPLACE FUNCTION baton.staged_complete(s baton.staged) RETURNS void LANGUAGE plpgsql AS
+ $$
+DECLARE c baton.claim; q baton.queue; n bigint;
+BEGIN
+ PERFORM baton.melt(ARRAY(SELECT baton.bulk_of(s.head)));
+ DELETE FROM baton.claim x WHERE x.head = s.head AND x.fence = s.fence
+  AND x.token = s.token RETURNING * INTO c;
+ IF c.head IS NULL THEN
+  RAISE EXCEPTION 'claim %-% is not held any more', s.head, s.fence
+   USING ERRCODE = 'BT002';
+ END IF;
+ SELECT * INTO q FROM baton.queue WHERE id = c.queue;
+ n := cardinality(c.seqs);
+ IF q.keep > 0 THEN
+  UPDATE baton.batch SET state = 6, head = false, line = false, cancel = false, rival = NULL,
+   fence = s.fence, ended_at = baton.now_ms(), until = baton.now_ms() + q.keep / 1000000
+   WHERE seq = ANY(c.seqs);
+ ELSE
+  DELETE FROM baton.batch WHERE seq = ANY(c.seqs);
+ END IF;
+ UPDATE baton.queue SET claimed = claimed - n, done = done + n,
+  kept = kept + CASE WHEN q.keep > 0 THEN n ELSE 0 END WHERE id = c.queue;
+ INSERT INTO baton.answer(head, fence, token, state, until) VALUES (s.head, s.fence,
+ s.token,
+  CASE WHEN q.keep > 0 THEN 6 ELSE 7 END, baton.now_ms() + q.dedupe / 1000000);
+ IF c.lane IS NOT NULL THEN PERFORM baton.settle(c.queue, ARRAY[c.lane], n); END IF;
+END $$;
+CREATE OR REPLACE FUNCTION baton.staged_cancel(s baton.staged) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE b baton.batch;
+BEGIN
+ PERFORM baton.melt(ARRAY(SELECT baton.bulk_of(s.id)));
+ b := baton.find(s.id);
+ IF b.state = 4 THEN
+  UPDATE baton.batch SET cancel = true WHERE seq = b.seq;
+ ELSIF b.state IN (1, 2, 3, 5) THEN
+  DELETE FROM baton.batch WHERE seq = b.seq;
+  UPDATE baton.queue SET ready = ready - (b.state = 1)::int,
+   delayed = delayed - (b.state = 2)::int, retrying = retrying - (b.state = 3)::int,
+   dead = dead - (b.state = 5)::int WHERE id = b.queue;
+  IF b.lane IS NOT NULL THEN PERFORM baton.settle(b.queue, ARRAY[b.lane], 1); END IF;
+ END IF;
+END $$;
+CREATE OR REPLACE FUNCTION baton.staged_put(mine xid8) RETURNS void
+ LANGUAGE plpgsql AS $$
+DECLARE lanes record; now_at bigint := baton.now_ms();
+BEGIN
+ INSERT INTO baton.queue(name, stripe, mode, shards, paused, payload_max, waiting_max,
+  attempts, backoff, base, cap, lane_attempts, lane_backoff, lane_base, lane_cap,
+ on_retry,
+  on_dead, dedupe, keep, ready, delayed, retrying, claimed, dead, kept, done, failed)
+  SELECT DISTINCT s.queue, baton.stripe(s.queue), 1, 16, false, 1048576, 0, 20, 1,
+ 1000000000,
+  3600000000000, 5, 1, 1000000000, 30000000000, 1, 1, 86400000000000, 0, 0, 0, 0, 0,
+ 0, 0, 0,
+  0 FROM baton.staged s WHERE s.xid = mine AND s.what = 'put'
+  AND NOT EXISTS (SELECT 1 FROM baton.queue q WHERE q.name = s.queue);
+-- Who stages a key has looked before; but those who do not stage take no lock of it.
+ IF EXISTS (SELECT 1 FROM baton.staged s JOIN baton.source o ON o.key = s.key
+   WHERE s.xid = mine AND s.what = 'put' AND (o.until > now_at
+   OR (baton.find(o.id)).seq IS NOT NULL)) THEN
+  RAISE EXCEPTION 'somebody else has put the same source key meanwhile: do it again'
+   USING ERRCODE = '40001';
+ END IF;
+ INSERT INTO baton.source(key, content, id, until) SELECT s.key, s.content, s.id,
+  now_at + q.dedupe / 1000000 FROM baton.staged s JOIN baton.queue q ON q.name = s.queue
+  WHERE s.xid = mine AND s.what = 'put' AND s.key IS NOT NULL ON CONFLICT (key)
+  DO UPDATE SET content = excluded.content, id = excluded.id, until = excluded.until;
+ INSERT INTO baton.batch(seq, born, queue, lane, shard, pool, head, line, state, rank,
+ flags,
+  put_at, due, grp, attempts, fence, cancel, holds, blocks, payload)
+  SELECT x.seq, x.id, x.qid, x.lane, x.shard, CASE WHEN x.mode = 4 THEN x.shard + 1
+  ELSE 0 END, x.lane IS NULL AND x.ready, x.lane IS NOT NULL AND x.ready,
+  CASE WHEN x.ready THEN 1 ELSE 2 END, x.rank, x.flags, now_at,
+  CASE WHEN x.ready THEN NULL ELSE coalesce(x.due, now_at) END, x.grp, 0, 0, false, false, false,
+ x.payload
+  FROM (SELECT nextval('baton.seq') AS seq, y.* FROM (SELECT s.*, q.id AS qid, q.mode,
+   baton.shard(s.queue, CASE WHEN baton.is_key(s.lane) THEN substr(s.lane, 2)
+    ELSE s.lane END, s.id, q.shards) AS shard,
+   (s.due IS NULL OR s.due <= now_at)
+   AND NOT (q.on_conflict > 1 AND coalesce(baton.is_key(s.lane), false)) AS ready
+   FROM baton.staged s
+   JOIN baton.queue q ON q.name = s.queue WHERE s.xid = mine AND s.what = 'put'
+   ORDER BY s.id) y) x;
+ FOR lanes IN SELECT q.id, count(*) AS n, count(*) FILTER (WHERE s.due > now_at
+   OR (q.on_conflict > 1 AND coalesce(baton.is_key(s.lane), false))) AS late,
+   bool_or(q.on_conflict > 1) AS judged,
+   array_agg(s.lane) FILTER (WHERE s.lane IS NOT NULL) AS names FROM baton.staged s
+   JOIN baton.queue q ON q.name = s.queue WHERE s.xid = mine AND s.what = 'put'
+   GROUP BY q.id ORDER BY q.id LOOP
+  UPDATE baton.queue SET ready = ready + lanes.n - lanes.late,
+   delayed = delayed + lanes.late WHERE id = lanes.id;
+  IF lanes.names IS NOT NULL THEN
+   PERFORM baton.settle(lanes.id, lanes.names, lanes.n);
+  END IF;
+  IF lanes.judged THEN PERFORM baton.tend(lanes.id, now_at); END IF;
+ END LOOP;
+END $$;
+-- All that a transaction has staged is done by the first of its triggers.
+CREATE OR REPLACE FUNCTION baton.on_commit() RETURNS trigger
+ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+DECLARE mine xid8 := pg_current_xact_id(); s baton.staged;
+BEGIN
+ IF NOT EXISTS (SELECT 1 FROM baton.staged x WHERE x.xid = mine) THEN RETURN NULL; END
+ IF;
+ IF current_setting('transaction_isolation') <> 'read committed' THEN
+  RAISE EXCEPTION 'a transaction that uses baton has to be READ COMMITTED'
+   USING ERRCODE = '0A000';
+ END IF;
+ PERFORM pg_advisory_xact_lock(1650553967, x.stripe) FROM (SELECT DISTINCT
+  baton.stripe(y.queue) AS stripe FROM baton.staged y WHERE y.xid = mine ORDER BY 1) x;
+ FOR s IN SELECT * FROM baton.staged x WHERE x.xid = mine AND x.what <> 'put' LOOP
+  IF s.what = 'complete' THEN PERFORM baton.staged_complete(s);
+  ELSE PERFORM baton.staged_cancel(s); END IF;
+ END LOOP;
+ PERFORM baton.staged_put(mine);
+ DELETE FROM baton.staged x WHERE x.xid = mine;
+ PERFORM baton.ring('');
+ RETURN NULL;
+END $$;
+CREATE OR REPLACE VIEW baton.jobs AS SELECT coalesce(b.born, b.seq) AS id, q.name AS queue,
+ CASE WHEN baton.is_key(b.lane) THEN NULL ELSE b.lane END AS lane,
+ CASE WHEN b.state = 6 AND b.rival IS NOT NULL THEN 'skipped' ELSE
+  (ARRAY['ready', 'delayed', 'retry', 'claimed', 'dead', 'done'])[b.state] END AS state,
+ 9 - b.rank AS priority, b.attempts, to_timestamp(b.put_at / 1000.0) AS put_at,
+ CASE WHEN b.state IN (2, 3) THEN to_timestamp(b.due / 1000.0) END AS due,
+ convert_from(b.error, 'UTF8') AS error, b.payload,
+ CASE WHEN baton.is_key(b.lane) THEN substr(b.lane, 2) END AS key,
+ CASE WHEN b.state = 6 THEN b.rival END AS skipped_for
+ FROM (SELECT seq, born, queue, lane, state, rank, attempts, put_at, due, error, payload,
+ rival FROM baton.batch UNION ALL SELECT seq, born, queue, lane, state, rank, attempts, put_at, due,
+ error, payload, rival FROM baton.member) b JOIN baton.queue q ON q.id = b.queue;
+DO $$ BEGIN
+ IF NOT EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = 'baton.staged'::regclass
+   AND tgname = 'staged') THEN
+  CREATE CONSTRAINT TRIGGER staged AFTER INSERT ON baton.staged
+   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION baton.on_commit();
+ END IF;
+END $$;
+-- Who may what. Roles belong to a whole server, so they may be there already.
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA baton FROM PUBLIC;
+DO $$ DECLARE r text; BEGIN
+ FOREACH r IN ARRAY ARRAY['baton_put', 'baton_runner', 'baton_operator'] LOOP
+  IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = r) THEN
+   BEGIN EXECUTE format('CREATE ROLE %I NOLOGIN', r);
+   EXCEPTION WHEN insufficient_privilege OR duplicate_object OR unique_violation THEN NULL;
+   END;
+  END IF;
+ END LOOP;
+ IF (SELECT count(*) FROM pg_roles WHERE rolname IN ('baton_put', 'baton_runner',
+   'baton_operator')) = 3 THEN
+  GRANT USAGE ON SCHEMA baton TO baton_put, baton_runner, baton_operator;
+  GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA baton TO baton_runner,
+   baton_operator;
+  GRANT USAGE, SELECT, UPDATE ON ALL SEQUENCES IN SCHEMA baton TO baton_runner,
+   baton_operator;
+  GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA baton TO baton_runner, baton_operator;
+  GRANT EXECUTE ON FUNCTION baton.put(text, bytea, text, jsonb),
+   baton.put(text, text, text, jsonb), baton.put(text, jsonb, text, jsonb),
+   baton.put_many(text, bytea[], text, jsonb), baton.put_many(text, text[], text, jsonb)
+   TO baton_put;
+ END IF;
+END $$;
