@@ -159,7 +159,7 @@ static bool assign_span(struct baton_queue_policy *policy, const struct key *key
 
 static const struct key *key_find(const char *name)
 {
-	char known[320] = "";
+	char known[400] = "";
 	char shown[SHOWN_MAX];
 	struct suggestion meant = {.typed = name};
 	for (size_t i = 0; i < KEYS; i++) {

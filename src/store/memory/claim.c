@@ -38,7 +38,7 @@ static bool comes_before(const struct batch *a, const struct batch *b)
 {
 	if (a->put.priority != b->put.priority)
 		return a->put.priority > b->put.priority;
-	return memory_pace_place(a) < memory_pace_place(b);
+	return memory_pace_before(a, b);
 }
 
 /* The first batches of the lanes that can be claimed from. */

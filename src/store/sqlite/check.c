@@ -14,7 +14,7 @@ struct rule {
 };
 
 static const struct rule rules[] = {
-	{"SELECT count(*) FROM head WHERE lane IS NULL AND seq NOT IN (SELECT seq FROM batch)",
+	{"SELECT count(*) FROM head WHERE seq NOT IN (SELECT seq FROM batch)",
          "heads have no batch"},
 	{"SELECT count(*) FROM line WHERE seq NOT IN (SELECT seq FROM batch)",
          "places in a line have no batch"},
@@ -77,10 +77,11 @@ static const struct rule rules[] = {
          "keys can be claimed, or cannot, though it should be otherwise"},
 	{"SELECT (SELECT count(*) FROM lane WHERE head > 0) -"
          " (SELECT count(DISTINCT lane.id) FROM head h JOIN lane ON lane.id = h.lane"
-         " AND lane.place = h.seq AND lane.rank = h.rank AND lane.queue = h.pool >> 13)",
+         " AND lane.head = h.seq AND lane.place = h.place AND lane.rank = h.rank AND lane.queue = h.pool >> 13)",
          "lanes cannot be claimed from, though they should"},
 	{"SELECT count(*) FROM head WHERE lane IS NOT NULL AND NOT EXISTS"
-         " (SELECT 1 FROM lane WHERE lane.id = head.lane AND lane.place = head.seq)",
+         " (SELECT 1 FROM lane WHERE lane.id = head.lane AND lane.head = head.seq)"
+         " OR lane IS NULL AND place <> seq",
          "heads are not those of their lanes"},
 	{"SELECT count(*) FROM lane JOIN queue ON queue.id = lane.queue WHERE head > 0 AND place <>"
          " CASE WHEN key_fair = 2 AND holds IS NOT NULL THEN max(head, turn) ELSE head END",

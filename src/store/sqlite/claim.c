@@ -54,9 +54,7 @@ static enum baton_err take_from_lane(struct sqlite_store *s, struct grant *g, in
 
 /* One of the places where claims begin. */
 struct head {
-	int64_t rank;
-	int64_t place; /* of one without a lane: its number */
-	int64_t lane;
+	int64_t rank, place, seq, lane;
 	bool tried;
 };
 
@@ -87,12 +85,12 @@ static enum baton_err take_single(struct sqlite_store *s, struct grant *g, int64
 {
 	struct pick p = {.count = 0};
 	bool over = false;
-	enum baton_err e = RUN(&s->db, SQL_HEAD_DROP, pool, h->rank, h->place);
+	enum baton_err e = RUN(&s->db, SQL_HEAD_DROP, pool, h->rank, h->place, h->seq);
 	if (e == BATON_OK && h->tried)
-		e = recover_single(s, g, h->place, &over);
+		e = recover_single(s, g, h->seq, &over);
 	if (e != BATON_OK || over)
 		return e;
-	if (!pick_add(s, &p, h->place, h->tried))
+	if (!pick_add(s, &p, h->seq, h->tried))
 		return fail(BATON_NO_MEMORY, "no memory for a claim");
 	return grant_give(s, g, &p, 0);
 }
@@ -105,15 +103,18 @@ static enum baton_err heads_list(struct sqlite_store *s, int64_t pool, struct he
 	query_int(&q, pool);
 	query_int(&q, (int64_t)max);
 	while (count < max && query_row(&q))
-		heads[count++] = (struct head){column_int(&q, 0), column_int(&q, 1),
-		                               column_int(&q, 2), column_int(&q, 3) != 0};
+		heads[count++] =
+			(struct head){column_int(&q, 0), column_int(&q, 1), column_int(&q, 2),
+		                      column_int(&q, 3), column_int(&q, 4) != 0};
 	*ret_count = count;
 	return query_end(&q);
 }
 
 static bool comes_before(const struct head *a, const struct head *b)
 {
-	return a->rank < b->rank || (a->rank == b->rank && a->place < b->place);
+	if (a->rank != b->rank)
+		return a->rank < b->rank;
+	return a->place < b->place || (a->place == b->place && a->seq < b->seq);
 }
 
 /* A key may give more than one claim: *next becomes where that one goes on, if it comes first. */
@@ -123,8 +124,8 @@ static enum baton_err look_again(struct sqlite_store *s, const struct grant *g, 
 	struct head again = {.lane = lane};
 	if (lane == 0 || g->q->policy.key_limit == 1)
 		return BATON_OK;
-	enum baton_err e = lane_next(s, lane, &again.rank, &again.place);
-	if (e == BATON_OK && again.place > 0 && comes_before(&again, next))
+	enum baton_err e = lane_next(s, lane, &again.rank, &again.place, &again.seq);
+	if (e == BATON_OK && again.seq > 0 && comes_before(&again, next))
 		*next = again;
 	return e;
 }

@@ -12,6 +12,7 @@ static enum baton_err head_place(struct sqlite_store *s, const struct queue_row 
 	query_int(&add, head_pool(q, b->shard));
 	query_int(&add, batch_row_rank(b));
 	query_int(&add, place);
+	query_int(&add, b->seq);
 	if (lane > 0)
 		query_int(&add, lane);
 	else
@@ -27,13 +28,26 @@ enum baton_err head_add(struct sqlite_store *s, const struct queue_row *q,
 	return head_place(s, q, b, lane, tried, b->seq);
 }
 
-enum baton_err head_drop(struct sqlite_store *s, const struct queue_row *q, uint32_t shard,
-                         int64_t rank, int64_t seq)
+/* Where a head stands in a pool. */
+struct spot {
+	int64_t rank, place, seq;
+};
+
+static enum baton_err spot_clear(struct sqlite_store *s, const struct queue_row *q, uint32_t shard,
+                                 const struct spot *at)
 {
 	int64_t here = head_pool(q, shard);
 	int64_t there = here == pool_open(q) ? pool_shard(q, shard) : pool_open(q);
-	enum baton_err e = RUN(&s->db, SQL_HEAD_DROP, here, rank, seq);
-	return e == BATON_OK && q->mixed ? RUN(&s->db, SQL_HEAD_DROP, there, rank, seq) : e;
+	enum baton_err e = RUN(&s->db, SQL_HEAD_DROP, here, at->rank, at->place, at->seq);
+	if (e == BATON_OK && q->mixed)
+		e = RUN(&s->db, SQL_HEAD_DROP, there, at->rank, at->place, at->seq);
+	return e;
+}
+
+enum baton_err head_drop(struct sqlite_store *s, const struct queue_row *q, uint32_t shard,
+                         int64_t rank, int64_t seq)
+{
+	return spot_clear(s, q, shard, &(struct spot){rank, seq, seq});
 }
 
 enum baton_err heads_mode(struct sqlite_store *s, struct queue_row *q, enum baton_queue_mode mode)
@@ -49,9 +63,8 @@ enum baton_err heads_mode(struct sqlite_store *s, struct queue_row *q, enum bato
 
 /* A head in a pool of another mode. */
 struct stray {
-	int64_t pool, rank, place, lane;
+	int64_t pool, rank, place, seq, lane;
 	bool tried;
-	int64_t seq;
 };
 
 static enum baton_err strays_list(struct sqlite_store *s, const struct queue_row *row,
@@ -67,9 +80,9 @@ static enum baton_err strays_list(struct sqlite_store *s, const struct queue_row
 	query_int(&q, runner ? pool_open(row) : pool_shard(row, row->policy.shards - 1));
 	query_int(&q, GATHER_MAX);
 	while (count < GATHER_MAX && query_row(&q))
-		list[count++] = (struct stray){column_int(&q, 0),      column_int(&q, 1),
-		                               column_int(&q, 2),      column_int(&q, 3),
-		                               column_int(&q, 4) != 0, column_int(&q, 5)};
+		list[count++] = (struct stray){column_int(&q, 0), column_int(&q, 1),
+		                               column_int(&q, 2), column_int(&q, 3),
+		                               column_int(&q, 4), column_int(&q, 5) != 0};
 	*ret = list;
 	*ret_count = count;
 	return query_end(&q);
@@ -84,7 +97,8 @@ enum baton_err heads_gather(struct sqlite_store *s, struct queue_row *q)
 	enum baton_err e = strays_list(s, q, &list, &count);
 	for (size_t i = 0; i < count && e == BATON_OK; i++) {
 		struct batch_row b;
-		e = RUN(&s->db, SQL_HEAD_DROP, list[i].pool, list[i].rank, list[i].place);
+		e = RUN(&s->db, SQL_HEAD_DROP, list[i].pool, list[i].rank, list[i].place,
+		        list[i].seq);
 		if (e == BATON_OK)
 			e = batch_need(&s->db, list[i].seq, &b);
 		if (e == BATON_OK)
@@ -193,7 +207,7 @@ static enum baton_err head_move(struct sqlite_store *s, struct queue_row *q, int
 	if (same && !tried)
 		return BATON_OK;
 	if (row->head > 0)
-		e = head_drop(s, q, row->shard, row->rank, row->place);
+		e = spot_clear(s, q, row->shard, &(struct spot){row->rank, row->place, row->head});
 	if (e == BATON_OK && b)
 		e = head_place(s, q, b, lane, tried, place);
 	return e == BATON_OK && !same ? RUN(&s->db, SQL_LANE_HEAD, seq, rank, place, lane) : e;
@@ -279,9 +293,10 @@ static enum baton_err key_begin(struct sqlite_store *s, const struct queue_row *
                                 const struct batch_row *b, int64_t *ret_lane)
 {
 	enum baton_err e = lane_make(s, b, ret_lane);
-	if (e != BATON_OK || b->seq == s->books.seq)
+	if (e != BATON_OK || b->seq == s->books.seq ||
+	    !line_takes_turns(batch_row_line(b), &q->policy))
 		return e;
-	return lane_turn(s, q, batch_row_line(b), *ret_lane);
+	return RUN(&s->db, SQL_LANE_TURN, s->books.seq, *ret_lane);
 }
 
 static enum baton_err key_enter(struct sqlite_store *s, struct queue_row *q,
@@ -366,11 +381,12 @@ enum baton_err lane_gives(struct sqlite_store *s, const struct queue_row *q, int
 }
 
 enum baton_err lane_next(struct sqlite_store *s, int64_t lane, int64_t *ret_rank,
-                         int64_t *ret_place)
+                         int64_t *ret_place, int64_t *ret_seq)
 {
 	struct query q = query_begin(&s->db, SQL_LANE_READ);
 	query_int(&q, lane);
 	bool found = query_row(&q);
+	*ret_seq = found ? column_int(&q, 1) : 0;
 	*ret_rank = found ? column_int(&q, 2) : 0;
 	*ret_place = found ? column_int(&q, 6) : 0;
 	return query_end(&q);

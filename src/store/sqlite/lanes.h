@@ -40,9 +40,9 @@ enum baton_err lane_first(struct sqlite_store *s, int64_t lane, int64_t *ret_seq
 enum baton_err lane_gives(struct sqlite_store *s, const struct queue_row *q, int64_t lane,
                           bool busy, bool *ret);
 
-/* Where the next claim of the lane stands among others; *ret_place 0: there is none. */
+/* Where the next claim of the lane begins, and stands among others; *ret_seq 0: nowhere. */
 enum baton_err lane_next(struct sqlite_store *s, int64_t lane, int64_t *ret_rank,
-                         int64_t *ret_place);
+                         int64_t *ret_place, int64_t *ret_seq);
 
 /* The line gets the next number for its turn, if those of its queue take turns. */
 enum baton_err lane_turn(struct sqlite_store *s, const struct queue_row *q, struct baton_str line,

@@ -159,12 +159,19 @@ static const char *const steps[] = {
 	"CREATE TABLE lone(hash INTEGER PRIMARY KEY, seq INTEGER NOT NULL);"
 	"ALTER TABLE claim ADD COLUMN lone INTEGER;", /* the hash of such a key */
 
-	/* Keys that take turns: the number that a line has got since its head was put, and where
-	 * that stands. In `head` the place of a lane's head is its `seq`. */
+	/* Keys that take turns: a number that a line has got since its head was put, and where that
+	 * stands among others, which for all others is where their number has it. */
 	"ALTER TABLE queue ADD COLUMN key_fair INTEGER NOT NULL DEFAULT 1;"
 	"ALTER TABLE lane ADD COLUMN turn INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE lane ADD COLUMN place INTEGER;"
-	"UPDATE lane SET place = head;",
+	"UPDATE lane SET place = head;"
+	"CREATE TABLE place("
+	" pool INTEGER NOT NULL, rank INTEGER NOT NULL, place INTEGER NOT NULL,"
+	" seq INTEGER NOT NULL, lane INTEGER, tried INTEGER NOT NULL,"
+	" PRIMARY KEY(pool, rank, place, seq)) WITHOUT ROWID;"
+	"INSERT INTO place SELECT pool, rank, seq, seq, lane, tried FROM head;"
+	"DROP TABLE head;"
+	"ALTER TABLE place RENAME TO head;",
 };
 #define VERSION ((int64_t)(sizeof steps / sizeof steps[0]))
 

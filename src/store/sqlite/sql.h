@@ -72,16 +72,17 @@
 	X(BATCH_LIST_DEAD,                                                                         \
 	  "SELECT " SQL_BATCH_COLUMNS " FROM (SELECT seq AS number FROM dead WHERE queue = ? "     \
 	  "AND seq > ? ORDER BY seq) CROSS JOIN batch ON seq = number")                            \
-	X(HEAD_ADD, "INSERT INTO head(pool, rank, seq, lane, tried) VALUES(?, ?, ?, ?, ?)")        \
-	X(HEAD_DROP, "DELETE FROM head WHERE pool = ? AND rank = ? AND seq = ?")                   \
-	X(HEAD_LIST, "SELECT rank, seq, lane, tried FROM head WHERE pool = ? "                     \
-	             "ORDER BY rank, seq LIMIT ?")                                                 \
+	X(HEAD_ADD, "INSERT INTO head(pool, rank, place, seq, lane, tried) "                       \
+	            "VALUES(?, ?, ?, ?, ?, ?)")                                                    \
+	X(HEAD_DROP, "DELETE FROM head WHERE pool = ? AND rank = ? AND place = ? AND seq = ?")     \
+	X(HEAD_LIST, "SELECT rank, place, seq, lane, tried FROM head WHERE pool = ? "              \
+	             "ORDER BY rank, place, seq LIMIT ?")                                          \
 	X(HEAD_NEXT, "SELECT pool FROM head WHERE pool >= ? ORDER BY pool LIMIT 1")                \
 	X(HEAD_STRAY,                                                                              \
-	  "SELECT pool, rank, seq, lane, tried, ifnull((SELECT lane.head FROM lane "               \
-	  "WHERE lane.id = head.lane), seq) FROM head WHERE pool >= ? AND pool <= ? LIMIT ?")      \
-	X(HEAD_OLDEST, "SELECT ifnull((SELECT lane.head FROM lane WHERE lane.id = head.lane), "    \
-	               "seq) FROM head WHERE pool = ? AND rank = ? ORDER BY seq LIMIT 1")          \
+	  "SELECT pool, rank, place, seq, lane, tried FROM head WHERE pool >= ? AND pool <= ? "    \
+	  "LIMIT ?")                                                                               \
+	X(HEAD_OLDEST, "SELECT seq FROM head WHERE pool = ? AND rank = ? "                         \
+	               "ORDER BY place, seq LIMIT 1")                                              \
 	X(LANE_FIND, "SELECT id FROM lane WHERE queue = ? AND name = ?")                           \
 	X(LANE_READ, "SELECT held, head, rank, shard, holds, turn, place FROM lane WHERE id = ?")  \
 	X(LANE_LOOK, "SELECT id, held, (SELECT seq FROM line WHERE lane = id ORDER BY seq "        \
@@ -90,6 +91,7 @@
 	              "ORDER BY id LIMIT ?")                                                       \
 	X(LANE_ADD, "INSERT INTO lane(id, queue, name, shard, holds) VALUES(?, ?, ?, ?, ?)")       \
 	X(LANE_TURN, "UPDATE lane SET turn = ? WHERE id = ?")                                      \
+	X(LANE_NO_TURNS, "UPDATE lane SET turn = 0 WHERE queue = ? AND turn > 0")                  \
 	X(LANE_COUNT, "UPDATE lane SET holds = holds + ? WHERE id = ? AND holds IS NOT NULL")      \
 	X(LANE_DROP, "DELETE FROM lane WHERE id = ?")                                              \
 	X(LANE_HEAD, "UPDATE lane SET head = ?, rank = ?, place = ? WHERE id = ?")                 \
