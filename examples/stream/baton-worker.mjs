@@ -11,6 +11,9 @@
 // claim, which is tried again later; Reject says that it can never succeed, and Retry when to try
 // again. The function is called for as many claims at once as `--in-flight` allows. claim.more()
 // takes what has come to its lane meanwhile.
+//
+// Node cannot receive descriptors without an addon, so connections for lanes (`--conn`) are not for
+// it: it says that it takes none. In Python and PHP the helpers beside this one do.
 import { Buffer } from 'node:buffer';
 import { Socket } from 'node:net';
 import process from 'node:process';
@@ -128,6 +131,7 @@ export function serve(handle) {
     claims.delete(claim.id);
     channel.write(`${text}\n`);
   };
+  if (process.env.BATON_VISITS !== undefined) say({ visits: 0 });
   let parts = [];
   channel.setEncoding('utf8');
   channel.on('data', (text) => {

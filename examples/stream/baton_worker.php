@@ -11,6 +11,17 @@
 // What the function returns is the result: text, or anything that JSON can hold. An exception fails
 // the claim, which is tried again later; BatonReject says that it can never succeed, and BatonRetry
 // when to try again. $claim->more() takes what has come to its lane meanwhile.
+//
+// With `baton work --conn` connections for lanes come too, to who says what to do with what one
+// says (this needs the extension `sockets`):
+//
+//     baton_serve($handle, function (BatonVisit $visit, string $bytes): bool {
+//         $visit->write("you said: $bytes");
+//         return true;
+//     });
+//
+// It is called when a connection has come, with no bytes, and then with whatever it says. False
+// ends it. One thing is done at a time: while a claim is handled, connections wait.
 declare(strict_types=1);
 
 // It can never succeed: dead at once.
@@ -33,6 +44,10 @@ class BatonChannel
     private string $rest = '';
     private array $cancelled = [];
     private array $answers = [];
+    private ?Socket $socket = null;     // if connections come
+    private array $connections = [];    // that came, and whose lines did not yet
+    public array $visits = [];
+    private array $leaving = [];
 
     public function __construct()
     {
@@ -61,7 +76,7 @@ class BatonChannel
     // Takes in what is there, or waits for something. False: there will be nothing more.
     private function read(): bool
     {
-        $bytes = fread($this->stream, 65536);
+        $bytes = $this->socket ? $this->receive() : fread($this->stream, 65536);
         if ($bytes === false || $bytes === '') {
             return false;
         }
@@ -73,6 +88,10 @@ class BatonChannel
                 $this->cancelled[$fields['cancel']] = true;
             } elseif (isset($fields['more'])) {
                 $this->answers[] = $fields;
+            } elseif (isset($fields['leave'])) {
+                $this->leaving[] = $fields['leave'];
+            } elseif (isset($fields['visit'])) {
+                $this->meet($fields);
             } else {
                 $this->lines[] = $fields;
             }
@@ -80,11 +99,99 @@ class BatonChannel
         return true;
     }
 
+    // From now on connections may come, so many at once.
+    public function welcome(int $visits): void
+    {
+        if ($visits > 0 && function_exists('socket_recvmsg')) {
+            $this->socket = socket_import_stream($this->stream);
+        }
+        $this->say(['visits' => $this->socket ? $visits : 0]);
+    }
+
+    // A line with a connection begins a message of its own, so that the n-th of these lines has the
+    // n-th connection; one that could not be received, for want of descriptors, leaves its place
+    // empty.
+    private function receive(): string|false
+    {
+        $message = ['buffer_size' => 65536,
+            'controllen' => socket_cmsg_space(SOL_SOCKET, SCM_RIGHTS, 1)];
+        if (socket_recvmsg($this->socket, $message, MSG_CMSG_CLOEXEC) === false) {
+            return false;
+        }
+        foreach ($message['control'] as $beside) {
+            array_push($this->connections, ...$beside['data']);
+        }
+        if ($message['flags'] & MSG_CTRUNC) {
+            $this->connections[] = null;
+        }
+        return $message['iov'][0] ?? '';
+    }
+
+    private function meet(array $fields): void
+    {
+        $connection = array_shift($this->connections);
+        if ($connection === null) {
+            $this->say(['visit' => $fields['visit'], 'done' => true]);
+        } else {
+            $this->visits[$fields['visit']] = new BatonVisit($fields, $connection);
+        }
+    }
+
+    private function part(BatonVisit $visit): void
+    {
+        unset($this->visits[$visit->id]);
+        fclose($visit->stream);
+        $this->say(['visit' => $visit->id, 'done' => true]);
+    }
+
+    private function listen(BatonVisit $visit, callable $talk): void
+    {
+        try {
+            $bytes = $visit->greeted ? fread($visit->stream, 65536) : '';
+            $gone = $visit->greeted && ($bytes === '' || $bytes === false);
+            $visit->greeted = true;
+            if ($gone || !$talk($visit, $bytes)) {
+                $this->part($visit);
+            }
+        } catch (Throwable $error) {
+            echo "visit {$visit->id}: ", $error::class, ': ', $error->getMessage(), "\n";
+            $this->part($visit);
+        }
+    }
+
+    // Waits until the runner says something, or one who visits does, and listens to those.
+    private function serve(?callable $talk): bool
+    {
+        foreach (array_splice($this->leaving, 0) as $id) {
+            if (isset($this->visits[$id])) {
+                $this->part($this->visits[$id]);
+            }
+        }
+        $read = [$this->stream];
+        foreach ($this->visits as $visit) {
+            $read[] = $visit->stream;
+            if (!$visit->greeted) {
+                $this->listen($visit, $talk);
+                return true;
+            }
+        }
+        $none = null;
+        if (count($read) > 1 && stream_select($read, $none, $none, null) === false) {
+            return true;
+        }
+        foreach ($this->visits as $visit) {
+            if (in_array($visit->stream, $read, true)) {
+                $this->listen($visit, $talk);
+            }
+        }
+        return !in_array($this->stream, $read, true) || $this->read();
+    }
+
     // The next claim; null: the runner has hung up.
-    public function next(): ?array
+    public function next(?callable $talk = null): ?array
     {
         while (!$this->lines) {
-            if (!$this->read()) {
+            if (!$this->serve($talk)) {
                 return null;
             }
         }
@@ -115,6 +222,41 @@ class BatonChannel
     public function forget(string $claim): void
     {
         unset($this->cancelled[$claim]);
+    }
+}
+
+// A connection of somebody who wants a lane, for as long as the lane is the runner's.
+class BatonVisit
+{
+    public readonly int $id;
+    public readonly int $fence;
+    public readonly string $queue;
+    public readonly string $lane;
+    public $stream;
+    public bool $greeted = false;
+    public mixed $state = null;     // the caller's
+
+    public function __construct(array $fields, Socket $connection)
+    {
+        $this->id = $fields['visit'];
+        $this->fence = $fields['fence'];
+        $this->queue = $fields['queue'];
+        $this->lane = $fields['lane'];
+        $this->stream = socket_export_stream($connection);
+        stream_set_blocking($this->stream, true);
+    }
+
+    // False: it has gone.
+    public function write(string $bytes): bool
+    {
+        while ($bytes !== '') {
+            $sent = @fwrite($this->stream, $bytes);
+            if ($sent === false || $sent === 0) {
+                return false;
+            }
+            $bytes = substr($bytes, $sent);
+        }
+        return true;
     }
 }
 
@@ -203,10 +345,13 @@ function baton_answer(BatonClaim $claim, callable $handle): array
 }
 
 // Until the runner hangs up.
-function baton_serve(callable $handle): void
+function baton_serve(callable $handle, ?callable $talk = null, int $visits = 100): void
 {
     $channel = new BatonChannel();
-    while (($fields = $channel->next()) !== null) {
+    if (getenv('BATON_VISITS') !== false) {
+        $channel->welcome($talk ? $visits : 0);
+    }
+    while (($fields = $channel->next($talk)) !== null) {
         $claim = new BatonClaim($fields, $channel);
         $channel->say(baton_answer($claim, $handle));
         $channel->forget($claim->id);

@@ -152,19 +152,23 @@ typedef void (*baton_visit_call)(void *arg, struct baton_visit *visit);
 /* Connections for lanes. A client that asks a broker (<baton/client.h>) for a lane of a queue lands
  * on the runner that has its shard; this one serves those for the queues that it serves.
  *
- * If the handler is a command, and no persistent worker, it is executed for each connection too: it
+ * If the handler is a command for each claim, it is executed for each connection too: it
  * has the connection as descriptor 3, and BATON_CONNECTION, BATON_QUEUE, BATON_LANE and
  * BATON_FENCE, that of the shard, in its environment, besides BATON_CLIENT_PID and
  * BATON_CLIENT_UID; what it writes goes to the log. When the lane goes elsewhere, or the runner is
  * detached, drains or is stopped, it gets SIGTERM, and after the handler's grace, or at the hard
  * stop, it is killed: the shard goes to nobody else before it has ended, with all that it started.
- */
+ *
+ * A persistent worker gets connections on its descriptor 3, beside a line each, if it has said how
+ * many it takes at once; docs/handlers.md has the words. It is told when one should end, and is
+ * killed if that takes longer than the grace. A worker that ends, or is killed, ends with them. */
 struct baton_runner_connections {
 	bool wanted;
 	const char *folder; /* of the broker, as <baton/broker.h> says; there need not be one yet */
 	uint32_t max;       /* at once, to BATON_RUNNER_CONNECTIONS_MAX; 0:
-	                       BATON_RUNNER_CONNECTIONS. With the slots it is at most as many
-	                       commands as a guardian has, 1,024. Who comes then is turned away */
+	                       BATON_RUNNER_CONNECTIONS. With a command for each it is, with the
+	                       slots, at most as many commands as a guardian has, 1,024. Who comes
+	                       then is turned away */
 
 	/* With a handler that is a function, these serve connections: somebody is here; and, once
 	 * for each that has not ended yet, he has to be sent away, because the lane goes elsewhere

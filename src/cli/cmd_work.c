@@ -384,17 +384,14 @@ static bool singleton_fits(const struct request *r, const struct operands *opera
 	return false;
 }
 
-/* Connections have a command each, for as long as they last. */
+/* Connections last for as long as the runner does. */
 static bool conn_fits(const struct request *r)
 {
 	const struct baton_runner_connections *c = &r->options.connections;
-	const char *against = r->options.handler.stream ? "--stream"
-	                      : r->once                 ? "--once"
-	                      : r->options.until_empty  ? "--until-empty"
-	                                                : NULL;
+	const char *against = r->once ? "--once" : r->options.until_empty ? "--until-empty" : NULL;
 	if (c->wanted && against)
-		complain("--conn and %s cannot be together: each connection has a command of its "
-		         "own, for as long as it lasts; leave one of them out",
+		complain("--conn and %s cannot be together: connections come for as long as the "
+		         "runner lives; leave one of them out",
 		         against);
 	else if (!c->wanted && (c->max > 0 || c->folder))
 		complain("--%s needs --conn", c->max > 0 ? "conn-max" : "broker");

@@ -43,7 +43,7 @@ bool line_takes_turns(struct baton_str name, const struct baton_queue_policy *po
 uint64_t line_place(struct baton_str name, const struct baton_queue_policy *policy, uint64_t seq,
                     uint64_t turn)
 {
-	return line_takes_turns(name, policy) && turn > seq ? turn : seq;
+	return line_takes_turns(name, policy) && turn > seq ? turn * 2 + 1 : seq * 2;
 }
 
 enum key_conflict key_conflict(const struct baton_queue_policy *policy, uint64_t holds,

@@ -205,6 +205,7 @@ static enum baton_err open_door(struct baton_engine *e)
 		.asked = &o->connections,
 		.core = e->core,
 		.commands = &e->handlers.commands,
+		.streams = o->handler.stream ? &e->handlers.streams : NULL,
 		.alarm = &e->handlers.alarm,
 		.inbox = &e->inbox,
 	};
@@ -527,8 +528,8 @@ static void act(struct baton_engine *e)
 	struct core_request request;
 	core_time(e->core, now_of(e));
 	replace_guardian(e);
+	visits_act(&e->visits, now_of(e));
 	give_orders(e);
-	visits_act(&e->visits);
 	set_hard_stop(e);
 	act_on_seats(e);
 	end_if_done(e);

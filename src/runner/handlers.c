@@ -31,10 +31,13 @@ static enum baton_err open_streams(struct handlers *h)
 		.wards = h->commands.wards,
 		.processes = h->o.settings->processes,
 		.in_flight = handler_of(h)->in_flight,
+		.visits =
+			h->o.settings->o.connections.wanted ? h->o.settings->o.connections.max : 0,
 		.log = h->o.settings->o.log,
 		.stopped = h->o.stopped,
 		.more = h->o.more,
 		.ended = h->o.ended,
+		.left = h->o.left,
 		.arg = h->o.arg,
 	};
 	return streams_init(&h->streams, &options);

@@ -133,3 +133,22 @@ enum baton_err payload_more(struct buf *buf, const struct baton_work_claim *clai
 	yajl_gen_free(gen);
 	return buf->err;
 }
+
+enum baton_err payload_visit(struct buf *buf, const struct baton_connection *connection,
+                             baton_fence fence, uint64_t number)
+{
+	yajl_gen gen;
+	enum baton_err e = writer(buf, &gen);
+	if (e != BATON_OK)
+		return e;
+	buf_printf(buf, "{\"visit\":%" PRIu64 ",\"fence\":%" PRIu64 ",\"queue\":", number, fence.v);
+	add_text(gen, connection->queue);
+	buf_append_str(buf, BATON_STR(",\"lane\":"));
+	add_text(gen, connection->lane);
+	buf_printf(buf,
+	           ",\"connection\":\"%" PRIu64 "\",\"client_pid\":%" PRId32
+	           ",\"client_uid\":%" PRIu32 "}\n",
+	           connection->id, connection->pid, connection->uid);
+	yajl_gen_free(gen);
+	return buf->err;
+}

@@ -2,6 +2,7 @@
 #ifndef RUNNER_PAYLOAD_H
 #define RUNNER_PAYLOAD_H
 
+#include <baton/backend.h>
 #include <baton/work.h>
 
 #include "base/buf.h"
@@ -20,5 +21,10 @@ enum baton_err payload_claim(struct buf *buf, const struct baton_work_claim *cla
  * jobs as above and the fence that holds from then on. `more` NULL: there is nothing. */
 enum baton_err payload_more(struct buf *buf, const struct baton_work_claim *claim,
                             const struct baton_work_claim *more);
+
+/* A connection as a persistent worker reads of it, with a line feed: {"visit":N,"fence":N,
+ * "queue":NAME,"lane":NAME,"connection":ID,"client_pid":N,"client_uid":N}. */
+enum baton_err payload_visit(struct buf *buf, const struct baton_connection *connection,
+                             baton_fence fence, uint64_t number);
 
 #endif

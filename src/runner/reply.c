@@ -1,4 +1,4 @@
-/* What a persistent worker says about a claim. */
+/* What a persistent worker says about a claim, or a connection. */
 #include "runner/reply.h"
 
 #include <stdarg.h>
@@ -10,6 +10,7 @@
 #include <yajl/yajl_parse.h>
 
 #include <baton/policy.h>
+#include <baton/runner.h>
 
 #include "base/base64.h"
 #include "base/check.h"
@@ -144,6 +145,25 @@ static bool on_checkpoint_number(struct reader *r, struct baton_str value)
 	return true;
 }
 
+static bool on_visits(struct reader *r, struct baton_str value)
+{
+	uint64_t number;
+	if (!number_parse(value, BATON_RUNNER_CONNECTIONS_MAX, &number))
+		return bad_value(r);
+	r->reply->visits = (uint32_t)number;
+	return true;
+}
+
+static bool on_visit(struct reader *r, struct baton_str value)
+{
+	return number_parse(value, INT64_MAX, &r->reply->visit) || bad_value(r);
+}
+
+static bool on_done(struct reader *r, bool value)
+{
+	return value || bad_value(r);
+}
+
 enum {
 	CLAIM,
 	OK,
@@ -153,7 +173,10 @@ enum {
 	RETRY,
 	DELAY,
 	PROGRESS,
-	CHECKPOINT
+	CHECKPOINT,
+	VISITS,
+	VISIT,
+	DONE
 };
 
 static const struct field fields[] = {
@@ -171,6 +194,9 @@ static const struct field fields[] = {
                         .takes = "true, or a number from 1 to 10000",
                         .number = on_checkpoint_number,
                         .boolean = on_checkpoint},
+	[VISITS] = {.name = "visits", .takes = "a number from 0 to 65536", .number = on_visits},
+	[VISIT] = {.name = "visit", .takes = "the number of a connection", .number = on_visit},
+	[DONE] = {.name = "done", .takes = "true", .boolean = on_done},
 };
 #define FIELDS (sizeof fields / sizeof fields[0])
 
@@ -311,6 +337,8 @@ static const struct field emit_fields[] = {
 	{.name = "attempts", .takes = "a number from 1 to 1000000", .number = on_attempts},
 };
 #define EMIT_FIELDS (sizeof emit_fields / sizeof emit_fields[0])
+_Static_assert(BATON_RUNNER_CONNECTIONS_MAX == 65536,
+               "the limit is the one that the table of fields states");
 _Static_assert(BATON_JOIN_MAX == 10000, "the limit is the one that the table of fields states");
 _Static_assert(BATON_PRIORITY_MAX == 9 && BATON_QUEUE_ATTEMPTS_MAX == 1000000,
                "the limits are those that the table of fields states");
@@ -573,9 +601,21 @@ static bool has(const struct reader *r, unsigned field)
 	return (r->seen & 1U << field) != 0;
 }
 
+/* Whether what is there belongs together, about connections. */
+static bool is_whole_visit(struct reader *r)
+{
+	r->reply->about = has(r, VISITS) ? REPLY_VISITS : REPLY_VISIT;
+	if (r->seen == 1U << VISITS || r->seen == (1U << VISIT | 1U << DONE))
+		return true;
+	return wrong(r, "about connections it has either 'visits', or 'visit' and 'done'");
+}
+
 /* Whether what is there belongs together. */
 static bool is_whole(struct reader *r)
 {
+	if (has(r, VISITS) || has(r, VISIT) || has(r, DONE))
+		return is_whole_visit(r);
+	r->reply->about = REPLY_CLAIM;
 	if (r->reply->claim[0] == '\0')
 		return wrong(r, "it has no 'claim'");
 	if (has(r, OK) + r->reply->is_progress + has(r, CHECKPOINT) != 1)

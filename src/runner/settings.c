@@ -129,9 +129,8 @@ static enum baton_err check_connections(const struct baton_runner_options *o)
 	if (!o->connections.wanted)
 		return BATON_OK;
 	bool functions = o->connections.connected && o->connections.leave;
-	if (o->serve_count == 0 || o->handler.stream)
-		return fail(BATON_INVALID, "connections are for a runner with a queue and a "
-		                           "handler that is no persistent worker");
+	if (o->serve_count == 0)
+		return fail(BATON_INVALID, "connections are for a runner with a queue");
 	if (o->handler.command ? o->connections.connected || o->connections.leave : !functions)
 		return fail(BATON_INVALID, "connections are served as the handler says: by a "
 		                           "command, or by two functions");
@@ -142,7 +141,7 @@ static enum baton_err check_connections(const struct baton_runner_options *o)
 		return fail(BATON_INVALID,
 		            "%" PRIu32 " connections at once: at most %d are allowed",
 		            o->connections.max, BATON_RUNNER_CONNECTIONS_MAX);
-	if (!o->handler.command)
+	if (!o->handler.command || o->handler.stream)
 		return BATON_OK;
 	if (o->connections.max > WARDS_MAX - o->slots || o->connections.max == 0)
 		return fail(BATON_INVALID,
@@ -168,11 +167,11 @@ static void fill_in(struct settings *s)
 	if (o->slots == 0)
 		o->slots = slots_for(processors,
 		                     o->handler.command ? WARDS_MAX : BATON_RUNNER_SLOTS_MAX);
+	bool each = o->handler.command && !o->handler.stream; /* has a command of its own */
 	if (o->connections.wanted && o->connections.max == 0)
-		o->connections.max =
-			!o->handler.command || o->slots + BATON_RUNNER_CONNECTIONS <= WARDS_MAX
-				? BATON_RUNNER_CONNECTIONS
-				: WARDS_MAX - o->slots;
+		o->connections.max = !each || o->slots + BATON_RUNNER_CONNECTIONS <= WARDS_MAX
+		                             ? BATON_RUNNER_CONNECTIONS
+		                             : WARDS_MAX - o->slots;
 	if (o->handler.stream && o->handler.in_flight == 0)
 		o->handler.in_flight = 1;
 	if (o->beat.ns == 0)

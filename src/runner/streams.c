@@ -2,6 +2,7 @@
 #include "runner/streams.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -14,6 +15,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "runner/commands.h"
+#include "runner/lodging.h"
 #include "runner/reply.h"
 #include "store/store.h"
 
@@ -44,7 +46,7 @@ enum baton_err streams_init(struct streams *s, const struct streams_options *opt
 		s->all[i].next = s->spare;
 		s->spare = &s->all[i];
 	}
-	return BATON_OK;
+	return lodging_init(s);
 }
 
 void streams_done(struct streams *s)
@@ -53,6 +55,7 @@ void streams_done(struct streams *s)
 		return;
 	for (uint32_t i = 0; i < s->o.processes && s->workers; i++)
 		worker_shut(&s->workers[i]);
+	lodging_done(s);
 	arena_done(&s->arena);
 	mem_free(s->o.alloc, s->workers, s->o.processes, sizeof *s->workers);
 	mem_free(s->o.alloc, s->all, room(s), sizeof *s->all);
@@ -71,7 +74,7 @@ struct baton_mono streams_due(const struct streams *s)
 }
 
 /* Something has to be looked at then. */
-static void note(struct streams *s, struct baton_mono at)
+void streams_note(struct streams *s, struct baton_mono at)
 {
 	if (at.ns < s->due.ns)
 		s->due = at;
@@ -211,6 +214,12 @@ static void take_line(struct streams *s, struct worker *w, struct baton_str line
 		nonsense(s, w, error);
 		return;
 	}
+	w->heard = true;
+	if (reply.about != REPLY_CLAIM) {
+		if (!lodging_hear(s, w, &reply, error))
+			nonsense(s, w, error);
+		return;
+	}
 	struct errand *errand = find(w, reply.claim);
 	if (!errand) {
 		snprintf(error, sizeof error, "claim '%s' is not one that it has, or has still",
@@ -242,7 +251,7 @@ static void hung_up(struct streams *s, struct worker *w, struct baton_mono now)
 	if (w->is == WORKER_ON) {
 		w->is = WORKER_LEAVING;
 		w->end_at = baton_mono_add(now, grace_of(s));
-		note(s, w->end_at);
+		streams_note(s, w->end_at);
 	}
 }
 
@@ -278,7 +287,7 @@ static void give(struct streams *s, struct worker *w, struct errand *errand, str
 	errand->given = true;
 	if (s->o.handler->timeout.ns > 0) {
 		errand->due = baton_mono_add(now, s->o.handler->timeout);
-		note(s, errand->due);
+		streams_note(s, errand->due);
 	}
 }
 
@@ -308,7 +317,9 @@ static void make_lines(struct streams *s, struct worker *w, struct errand *erran
 static void fill(struct streams *s, struct worker *w, struct baton_mono now)
 {
 	struct errand *next;
-	w->todo = false;
+	w->todo = w->passing;
+	if (w->passing)
+		return;
 	for (struct errand *errand = w->errands.first; errand; errand = next) {
 		next = errand->next;
 		if (errand->given && !errand->cancel && !errand->gives)
@@ -321,6 +332,7 @@ static void fill(struct streams *s, struct worker *w, struct baton_mono now)
 		if (w->is == WORKER_DOOMED)
 			return;
 	}
+	lodging_fill(s, w);
 }
 
 static void write_worker(struct streams *s, struct worker *w, struct baton_mono now)
@@ -329,6 +341,7 @@ static void write_worker(struct streams *s, struct worker *w, struct baton_mono 
 	while (all && w->is == WORKER_ON && (w->todo || w->written < w->out.len)) {
 		fill(s, w, now);
 		all = worker_write(w);
+		lodging_written(s, w);
 	}
 	if (w->is == WORKER_ON)
 		want_writable(s, w, !all);
@@ -349,13 +362,17 @@ static void set_aside(struct worker *w, struct baton_mono now)
 static enum baton_err launch(struct streams *s, struct worker *w)
 {
 	int ends[2];
+	char visits[sizeof "BATON_VISITS=" + 10];
+	char *env[] = {visits, NULL};
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = w};
+	snprintf(visits, sizeof visits, "BATON_VISITS=%" PRIu32, s->o.visits);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
 		return fail_errno(errno, "no socket for a worker");
 	AUTO(fd_closep) int theirs = ends[1];
 	const struct ward_spec spec = {
 		.id = ++s->wards,
 		.argv = s->o.handler->command,
+		.env = s->o.visits > 0 ? env : NULL,
 		.channel = theirs,
 		.grace = grace_of(s),
 		.output_said = true,
@@ -367,7 +384,7 @@ static enum baton_err launch(struct streams *s, struct worker *w)
 	return wards_start(s->o.wards, &spec);
 }
 
-static bool start(struct streams *s, struct worker *w, struct baton_mono now)
+enum baton_err streams_begin(struct streams *s, struct worker *w, struct baton_mono now)
 {
 	w->pid = 0;
 	w->why[0] = '\0';
@@ -380,11 +397,20 @@ static bool start(struct streams *s, struct worker *w, struct baton_mono now)
 		s->again += again;
 		w->is = WORKER_ON;
 		s->live++;
-		return true;
+		return BATON_OK;
 	}
+	set_aside(w, now);
+	return e;
+}
+
+/* For a claim, which otherwise fails. */
+static bool start(struct streams *s, struct worker *w, struct baton_mono now)
+{
+	enum baton_err e = streams_begin(s, w, now);
+	if (e == BATON_OK)
+		return true;
 	end_as(s, &s->waiting, s->waiting.first, e == BATON_GONE ? BATON_ABANDON : BATON_FAIL,
 	       baton_err_detail());
-	set_aside(w, now);
 	return false;
 }
 
@@ -396,7 +422,7 @@ static struct worker *choose(struct streams *s, struct baton_mono now)
 		struct worker *w = &s->workers[i];
 		bool off = w->is == WORKER_OFF;
 		if (off && now.ns < w->not_before.ns)
-			note(s, w->not_before);
+			streams_note(s, w->not_before);
 		else if ((off || w->is == WORKER_ON) && w->errands.count < s->o.in_flight &&
 		         (!best || w->errands.count < best->errands.count ||
 		          (w->errands.count == best->errands.count && best->is == WORKER_OFF &&
@@ -437,6 +463,7 @@ static void ended(struct streams *s, struct worker *w, const struct ward_news *n
 	if (w->why[0] == '\0')
 		commands_why(news, s->o.handler, w->why, sizeof w->why);
 	end_left(s, w);
+	lodging_left(s, w);
 	set_aside(w, now);
 	s->live--;
 	if (!expected)
@@ -510,10 +537,20 @@ static void check_errands(struct streams *s, struct worker *w, struct baton_mono
 {
 	for (struct errand *errand = w->errands.first; errand; errand = errand->next) {
 		if (baton_mono_live(errand->due, now))
-			note(s, errand->due);
+			streams_note(s, errand->due);
 		else
 			overdue(s, w, errand);
 	}
+}
+
+/* One that should leave is still here. */
+static void overstayed(struct streams *s, struct worker *w)
+{
+	w->blameless = true;
+	BATON_LOG(s->o.log, BATON_LOG_WARN,
+	          "a worker did not end a connection in time, and is ended",
+	          baton_field_int("pid", w->pid));
+	doom(s, w);
 }
 
 static void useless(struct streams *s, struct worker *w)
@@ -527,13 +564,16 @@ static void useless(struct streams *s, struct worker *w)
 static void check_times(struct streams *s, struct baton_mono now)
 {
 	s->due = BATON_MONO_NEVER;
+	lodging_check(s, now);
 	for (uint32_t i = 0; i < s->o.processes; i++) {
 		struct worker *w = &s->workers[i];
 		if (w->is == WORKER_OFF || w->is == WORKER_DOOMED)
 			continue;
 		check_errands(s, w, now);
+		if (w->is != WORKER_DOOMED && lodging_is_late(s, w, now))
+			overstayed(s, w);
 		if (baton_mono_live(w->end_at, now))
-			note(s, w->end_at);
+			streams_note(s, w->end_at);
 		else if (w->is != WORKER_DOOMED)
 			useless(s, w);
 	}
@@ -544,6 +584,7 @@ void streams_act(struct streams *s, struct baton_mono now)
 	if (!baton_mono_live(s->due, now))
 		check_times(s, now);
 	assign(s, now);
+	lodging_assign(s, now);
 	for (uint32_t i = 0; i < s->o.processes; i++) {
 		if (s->workers[i].is == WORKER_ON && s->workers[i].todo && !s->workers[i].writes)
 			write_worker(s, &s->workers[i], now);
@@ -575,7 +616,7 @@ static void stop_given(struct streams *s, struct worker *w, struct errand *erran
 	w->todo = true;
 	if (at.ns < errand->due.ns)
 		errand->due = at;
-	note(s, errand->due);
+	streams_note(s, errand->due);
 }
 
 void streams_stop(struct streams *s, uint64_t run, struct baton_mono now)

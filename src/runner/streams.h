@@ -19,6 +19,7 @@ struct streams_options {
 	struct wards *wards; /* borrowed; nobody else starts anything there */
 	uint32_t processes;
 	uint32_t in_flight; /* claims of each */
+	uint32_t visits;    /* connections at once, of all together; 0: there never are any */
 	const struct baton_log *log;
 
 	/* Whether that run was asked to stop; and that it has ended, and how, which lasts for the
@@ -26,6 +27,7 @@ struct streams_options {
 	bool (*stopped)(void *arg, uint64_t run);
 	void (*ended)(void *arg, uint64_t run, const struct baton_work_end *end);
 	void (*more)(void *arg, uint64_t run, uint32_t max); /* it asks for more work */
+	void (*left)(void *arg, uint64_t visit);             /* a connection is not served now */
 	void *arg;
 };
 
@@ -36,13 +38,19 @@ struct streams {
 	struct errand *all; /* as many as there may be claims */
 	struct errand *spare;
 	struct errands waiting; /* for a worker */
-	struct arena arena;     /* of the line that is read */
-	uint64_t wards;         /* how many were started */
-	uint64_t again;         /* of these in the place of one that has ended */
-	uint32_t live;          /* processes */
-	struct baton_mono due;  /* nothing has to be done because of the time before that */
-	bool lost;              /* the guardian has died */
-	bool progressed;        /* somebody has said how far he is */
+	struct stay *stays;     /* as many as there may be connections */
+	struct stay *spare_stay;
+	struct stays arriving; /* for a worker that takes connections */
+	uint64_t visits;       /* how many have come */
+	bool aloof;            /* the worker that spoke of it last takes none, and so does none */
+	bool complained;       /* of that */
+	struct arena arena;    /* of the line that is read */
+	uint64_t wards;        /* how many were started */
+	uint64_t again;        /* of these in the place of one that has ended */
+	uint32_t live;         /* processes */
+	struct baton_mono due; /* nothing has to be done because of the time before that */
+	bool lost;             /* the guardian has died */
+	bool progressed;       /* somebody has said how far he is */
 };
 
 /* streams_done() is fine after a failure, and for zeroed ones. */
@@ -58,6 +66,13 @@ void streams_stop(struct streams *s, uint64_t run, struct baton_mono now);
 /* What came of it that a worker has asked for more: a claim, or NULL. The next streams_act() tells
  * it. False: it cannot be told any more. */
 bool streams_more(struct streams *s, uint64_t run, const struct baton_work_claim *claim);
+
+/* Takes a connection, which is the streams' from now on, and was not welcomed yet; the next
+ * streams_act() gives it to a worker. And asks that it end. There are never more than `visits`. */
+struct baton_connection;
+void streams_visit(struct streams *s, uint64_t visit, struct baton_connection *connection,
+                   baton_fence fence, struct baton_mono now);
+void streams_send_away(struct streams *s, uint64_t visit, struct baton_mono now);
 
 /* Readable when streams_hear() is to be called. */
 int streams_fd(const struct streams *s);

@@ -99,6 +99,8 @@ void visits_take(struct visits *v, struct baton_connection *connection, struct b
 		baton_connection_free(connection);
 	else if (v->o.asked->connected)
 		begin_function(v, visit, connection);
+	else if (v->o.streams)
+		streams_visit(v->o.streams, visit->id, connection, visit->fence, now);
 	else
 		begin_command(v, visit, connection);
 }
@@ -112,7 +114,7 @@ static bool has_ended(struct visits *v, const struct baton_visit *visit)
 	return ended;
 }
 
-void visits_act(struct visits *v)
+void visits_act(struct visits *v, struct baton_mono now)
 {
 	for (uint32_t i = 0; v->count > 0 && i < v->o.asked->max; i++) {
 		struct baton_visit *visit = &v->all[i];
@@ -123,6 +125,8 @@ void visits_act(struct visits *v)
 		visit->stopping = true;
 		if (v->o.asked->leave)
 			v->o.asked->leave(v->o.asked->arg, visit);
+		else if (v->o.streams)
+			streams_send_away(v->o.streams, visit->id, now);
 		else
 			commands_stop(v->o.commands, visit->id);
 	}

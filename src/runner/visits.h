@@ -1,5 +1,5 @@
 /* Connections for lanes, each served for as long as the lane is this runner's: by a command of its
- * own, or by the embedder's functions. */
+ * own, by a persistent worker, or by the embedder's functions. */
 #ifndef RUNNER_VISITS_H
 #define RUNNER_VISITS_H
 
@@ -15,6 +15,7 @@
 #include "runner/commands.h"
 #include "runner/core.h"
 #include "runner/inbox.h"
+#include "runner/streams.h"
 
 struct visits_options {
 	const struct baton_alloc *alloc;
@@ -24,6 +25,7 @@ struct visits_options {
 	size_t serve_count;
 	struct core *core;         /* decides */
 	struct commands *commands; /* has the guardian, unless functions serve */
+	struct streams *streams;   /* persistent workers serve; or NULL */
 	struct alarm *alarm;       /* that is told of visits which functions serve */
 	struct inbox *inbox;       /* is woken when a function has ended one */
 };
@@ -60,7 +62,7 @@ void visits_take(struct visits *v, struct baton_connection *connection, struct b
 void visits_hear(struct visits *v);
 
 /* Tells those to stop whose lane is no longer this runner's. */
-void visits_act(struct visits *v);
+void visits_act(struct visits *v, struct baton_mono now);
 
 /* Nothing serves that connection any more. */
 void visits_ended(struct visits *v, uint64_t id);

@@ -2,9 +2,13 @@
 #include "runner/worker.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include <baton/backend.h>
+
+#include "base/check.h"
 #include "base/cleanup.h"
 #include "base/fail.h"
 #include "runner/payload.h"
@@ -49,6 +53,31 @@ void errands_remove(struct errands *list, struct errand *errand)
 	list->count--;
 }
 
+void stays_add(struct stays *list, struct stay *stay)
+{
+	stay->next = NULL;
+	if (list->last)
+		list->last->next = stay;
+	else
+		list->first = stay;
+	list->last = stay;
+	list->count++;
+}
+
+void stays_remove(struct stays *list, struct stay *stay)
+{
+	struct stay *before = NULL;
+	for (struct stay *at = list->first; at != stay; at = at->next)
+		before = at;
+	if (before)
+		before->next = stay->next;
+	else
+		list->first = stay->next;
+	if (list->last == stay)
+		list->last = before;
+	list->count--;
+}
+
 void worker_init(struct worker *w, const struct baton_alloc *alloc)
 {
 	*w = (struct worker){.fd = -1, .end_at = BATON_MONO_NEVER, .not_before = {INT64_MIN}};
@@ -73,6 +102,7 @@ void worker_shut(struct worker *w)
 	buf_reset(&w->out);
 	w->read = w->scanned = w->written = 0;
 	w->todo = w->writes = w->gone = false;
+	w->passing = NULL;
 }
 
 /* What could not be added whole is not there. */
@@ -110,16 +140,86 @@ enum baton_err worker_more(struct worker *w, const struct baton_work_claim *clai
 	return e != BATON_OK ? e : line;
 }
 
+enum baton_err worker_pass(struct worker *w, struct stay *stay)
+{
+	size_t before = w->out.len;
+	CHECK(!w->passing);
+	enum baton_err e = payload_visit(&w->out, stay->connection, stay->fence, stay->number);
+	enum baton_err line = added(w, before);
+	if (e != BATON_OK || line != BATON_OK)
+		return e != BATON_OK ? e : line;
+	w->passing = stay;
+	w->pass_at = before;
+	return BATON_OK;
+}
+
+enum baton_err worker_send_away(struct worker *w, const struct stay *stay)
+{
+	size_t before = w->out.len;
+	buf_printf(&w->out, "{\"leave\":%" PRIu64 "}\n", stay->number);
+	return added(w, before);
+}
+
 bool worker_is_full(const struct worker *w)
 {
 	return w->out.len - w->written >= CHUNK;
 }
 
+/* A descriptor beside a message. */
+union beside {
+	struct cmsghdr align;
+	char room[CMSG_SPACE(sizeof(int))];
+};
+
+static void put_beside(struct msghdr *message, union beside *beside, int fd)
+{
+	message->msg_control = beside->room;
+	message->msg_controllen = sizeof beside->room;
+	struct cmsghdr *c = CMSG_FIRSTHDR(message);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof fd);
+	memcpy(CMSG_DATA(c), &fd, sizeof fd);
+}
+
+/* The kernel has the connection, or will not take it: then the line, the last one, is no more. */
+static void passed(struct worker *w, bool taken)
+{
+	if (taken) {
+		baton_connection_free(w->passing->connection);
+		w->passing->connection = NULL;
+	} else {
+		w->out.len = w->pass_at;
+	}
+	w->passing = NULL;
+}
+
+/* Sends some of what there is. A line that has a connection beside it begins a message of its own,
+ * and ends it: whoever reads gets the connection together with bytes of this line, and of none
+ * after it. */
+static ssize_t send_some(struct worker *w)
+{
+	bool now = w->passing && w->written == w->pass_at;
+	size_t end = w->passing && !now ? w->pass_at : w->out.len;
+	union beside beside = {.room = {0}};
+	struct iovec bytes = {w->out.data + w->written, end - w->written};
+	struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
+	if (now)
+		put_beside(&message, &beside, w->passing->connection->fd);
+	ssize_t n = sendmsg(w->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (now && n > 0)
+		passed(w, true);
+	if (!now || n >= 0 || errno == EINTR || errno == EAGAIN || errno == EPIPE ||
+	    errno == ECONNRESET)
+		return n;
+	passed(w, false);
+	return 0;
+}
+
 bool worker_write(struct worker *w)
 {
 	while (w->written < w->out.len && !w->gone) {
-		ssize_t n = send(w->fd, w->out.data + w->written, w->out.len - w->written,
-		                 MSG_NOSIGNAL | MSG_DONTWAIT);
+		ssize_t n = send_some(w);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
@@ -127,6 +227,9 @@ bool worker_write(struct worker *w)
 		/* Who does not read will be seen to have gone by who reads from him. */
 		w->written = n < 0 ? w->out.len : w->written + (size_t)n;
 	}
+	/* Nobody reads any more: the connection ends with the worker. */
+	if (w->passing)
+		passed(w, true);
 	empty(&w->out);
 	w->written = 0;
 	return true;

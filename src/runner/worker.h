@@ -48,6 +48,28 @@ struct errands {
 void errands_add(struct errands *list, struct errand *errand);
 void errands_remove(struct errands *list, struct errand *errand);
 
+/* A connection in the hands of the workers. */
+struct baton_connection;
+struct stay {
+	struct stay *next;
+	uint64_t visit;                      /* its number with the runner */
+	uint64_t number;                     /* and with the workers */
+	struct baton_connection *connection; /* NULL: it was passed */
+	baton_fence fence;
+	bool given;            /* its line has been made: the worker may know of it */
+	bool leave;            /* the worker is to be told that it should end */
+	struct baton_mono due; /* its time is over then */
+};
+
+/* In the order in which they came. */
+struct stays {
+	struct stay *first, *last;
+	uint32_t count;
+};
+
+void stays_add(struct stays *list, struct stay *stay);
+void stays_remove(struct stays *list, struct stay *stay);
+
 enum worker_is {
 	WORKER_OFF = 0, /* there is no process */
 	WORKER_ON,
@@ -61,6 +83,10 @@ struct worker {
 	uint64_t ward;
 	int32_t pid; /* 0: not known yet */
 	struct errands errands;
+	struct stays stays;
+	uint32_t takes; /* connections at once, as it has said */
+	bool heard;     /* it has said something */
+	bool greeted;   /* it has said how many connections it takes */
 	bool todo;      /* there are lines to be made */
 	bool writes;    /* the socket is waited for to be writable */
 	bool gone;      /* its end of the socket is closed */
@@ -70,10 +96,12 @@ struct worker {
 	size_t scanned; /* in what is before it there is no line feed, from `read` on */
 	struct buf out;
 	size_t written;
-	bool blameless;               /* the runner has ended it: what it had is given back */
-	char why[320];                /* or why its claims fail; "": as it ended */
-	struct baton_mono end_at;     /* then it is killed; or BATON_MONO_NEVER */
-	struct baton_mono started;    /* when it was, the last time */
+	struct stay *passing;      /* whose line is the last in `out`, and not begun yet; or NULL */
+	size_t pass_at;            /* where that line begins */
+	bool blameless;            /* the runner has ended it: what it had is given back */
+	char why[320];             /* or why its claims fail; "": as it ended */
+	struct baton_mono end_at;  /* then it is killed; or BATON_MONO_NEVER */
+	struct baton_mono started; /* when it was, the last time */
 	struct baton_duration pause;  /* before that */
 	struct baton_mono not_before; /* when it may be started again */
 };
@@ -93,10 +121,17 @@ enum baton_err worker_cancel(struct worker *w, const struct baton_work_claim *cl
 enum baton_err worker_more(struct worker *w, const struct baton_work_claim *claim,
                            const struct baton_work_claim *more);
 
+/* Adds the line that gives a connection, which goes with its first byte, or one that says that it
+ * should end. Nothing more is added before it was passed. Errors as above. */
+enum baton_err worker_pass(struct worker *w, struct stay *stay);
+enum baton_err worker_send_away(struct worker *w, const struct stay *stay);
+
 /* Whether so much waits to be written that no more lines should be made. */
 bool worker_is_full(const struct worker *w);
 
-/* Writes what can be written now. False: there is more. */
+/* Writes what can be written now. False: there is more. What was passed is closed here; if it
+ * cannot be, its line is taken back, and the stay has its connection still, but is not `passing`
+ * any more. */
 bool worker_write(struct worker *w);
 
 enum worker_got {

@@ -379,7 +379,6 @@ def test_a_runner_takes_nobody_who_wants_no_lane_of_its_own(house):
 
 
 @pytest.mark.parametrize('options, said', [
-    (['--stream'], '--conn and --stream cannot be together'),
     (['--once'], '--conn and --once cannot be together'),
     (['--until-empty'], '--conn and --until-empty cannot be together'),
     (['--conn-max', '2000'], 'at once: at most 1024 are allowed together'),

@@ -8,6 +8,9 @@
 static enum baton_err head_place(struct sqlite_store *s, const struct queue_row *q,
                                  const struct batch_row *b, int64_t lane, bool tried, int64_t place)
 {
+	enum baton_err e = bulk_put_back(s);
+	if (e != BATON_OK)
+		return e;
 	struct query add = query_begin(&s->db, SQL_HEAD_ADD);
 	query_int(&add, head_pool(q, b->shard));
 	query_int(&add, batch_row_rank(b));
@@ -25,7 +28,7 @@ static enum baton_err head_place(struct sqlite_store *s, const struct queue_row 
 enum baton_err head_add(struct sqlite_store *s, const struct queue_row *q,
                         const struct batch_row *b, int64_t lane, bool tried)
 {
-	return head_place(s, q, b, lane, tried, b->seq);
+	return head_place(s, q, b, lane, tried, place_of(b->seq));
 }
 
 /* Where a head stands in a pool. */
@@ -47,7 +50,7 @@ static enum baton_err spot_clear(struct sqlite_store *s, const struct queue_row 
 enum baton_err head_drop(struct sqlite_store *s, const struct queue_row *q, uint32_t shard,
                          int64_t rank, int64_t seq)
 {
-	return spot_clear(s, q, shard, &(struct spot){rank, seq, seq});
+	return spot_clear(s, q, shard, &(struct spot){rank, place_of(seq), seq});
 }
 
 enum baton_err heads_mode(struct sqlite_store *s, struct queue_row *q, enum baton_queue_mode mode)
@@ -63,8 +66,7 @@ enum baton_err heads_mode(struct sqlite_store *s, struct queue_row *q, enum bato
 
 /* A head in a pool of another mode. */
 struct stray {
-	int64_t pool, rank, place, seq, lane;
-	bool tried;
+	int64_t pool, rank, place, seq, lane, tried;
 };
 
 static enum baton_err strays_list(struct sqlite_store *s, const struct queue_row *row,
@@ -80,12 +82,24 @@ static enum baton_err strays_list(struct sqlite_store *s, const struct queue_row
 	query_int(&q, runner ? pool_open(row) : pool_shard(row, row->policy.shards - 1));
 	query_int(&q, GATHER_MAX);
 	while (count < GATHER_MAX && query_row(&q))
-		list[count++] = (struct stray){column_int(&q, 0), column_int(&q, 1),
-		                               column_int(&q, 2), column_int(&q, 3),
-		                               column_int(&q, 4), column_int(&q, 5) != 0};
+		list[count++] =
+			(struct stray){column_int(&q, 0), column_int(&q, 1), column_int(&q, 2),
+		                       column_int(&q, 3), column_int(&q, 4), column_int(&q, 5)};
 	*ret = list;
 	*ret_count = count;
 	return query_end(&q);
+}
+
+static enum baton_err stray_add(struct sqlite_store *s, struct queue_row *q,
+                                const struct stray *stray)
+{
+	struct batch_row b;
+	if (stray->tried == HEAD_BULK)
+		return bulk_head_add(s, q, stray->seq);
+	enum baton_err e = batch_need(&s->db, stray->seq, &b);
+	if (e != BATON_OK)
+		return e;
+	return head_place(s, q, &b, stray->lane, stray->tried != 0, stray->place);
 }
 
 enum baton_err heads_gather(struct sqlite_store *s, struct queue_row *q)
@@ -96,13 +110,10 @@ enum baton_err heads_gather(struct sqlite_store *s, struct queue_row *q)
 		return BATON_OK;
 	enum baton_err e = strays_list(s, q, &list, &count);
 	for (size_t i = 0; i < count && e == BATON_OK; i++) {
-		struct batch_row b;
 		e = RUN(&s->db, SQL_HEAD_DROP, list[i].pool, list[i].rank, list[i].place,
 		        list[i].seq);
 		if (e == BATON_OK)
-			e = batch_need(&s->db, list[i].seq, &b);
-		if (e == BATON_OK)
-			e = head_place(s, q, &b, list[i].lane, list[i].tried, list[i].place);
+			e = stray_add(s, q, &list[i]);
 	}
 	q->mixed = count == GATHER_MAX;
 	q->changed = true;

@@ -75,10 +75,21 @@ enum baton_err head_add(struct sqlite_store *s, const struct queue_row *q,
 enum baton_err head_drop(struct sqlite_store *s, const struct queue_row *q, uint32_t shard,
                          int64_t rank, int64_t seq);
 
+/* Where a head stands among those of its rank, unless it is that of a key which takes turns. */
+static inline int64_t place_of(int64_t seq)
+{
+	return seq * 2;
+}
+
 /* Where the heads are that everybody may claim from, and those of one shard. */
+static inline int64_t pool_of_queue(int64_t queue)
+{
+	return queue << 13;
+}
+
 static inline int64_t pool_open(const struct queue_row *q)
 {
-	return q->id << 13;
+	return pool_of_queue(q->id);
 }
 
 static inline int64_t pool_of(int64_t queue, uint32_t shard)

@@ -88,6 +88,21 @@ static void a_checkpoint_asks_for_so_many(void **state)
 	assert_int_equal(r.checkpoint, 0);
 }
 
+static void about_connections_it_says_how_many_it_takes_and_which_have_ended(void **state)
+{
+	(void)state;
+	struct reply r = good("{\"visits\":0}");
+	assert_int_equal(r.about, REPLY_VISITS);
+	assert_int_equal(r.visits, 0);
+	r = good("{\"visits\":65536}");
+	assert_int_equal(r.visits, 65536);
+	r = good("{\"done\":true,\"visit\":9007199254740993}");
+	assert_int_equal(r.about, REPLY_VISIT);
+	assert_int_equal(r.visit, INT64_C(9007199254740993));
+	r = good("{\"claim\":\"c\",\"ok\":true,\"visit\":null,\"visits\":null}");
+	assert_int_equal(r.about, REPLY_CLAIM);
+}
+
 static void emitted_jobs_have_all_that_a_job_can_have(void **state)
 {
 	(void)state;
@@ -173,6 +188,17 @@ static void everything_else_is_wrong_and_said_so(void **state)
 		{C "\"checkpoint\":true,\"ok\":true}",
 	         "it has to have either 'ok', 'progress' or 'checkpoint'"},
 		{C "\"checkpoint\":false}", "'checkpoint' takes true, or a number from 1 to 10000"},
+		{"{\"visits\":65537}", "'visits' takes a number from 0 to 65536"},
+		{"{\"visits\":-1}", "'visits' takes a number"},
+		{"{\"visits\":\"1\"}", "'visits' takes a number"},
+		{"{\"visits\":1,\"visits\":1}", "'visits' is there twice"},
+		{"{\"visits\":1,\"claim\":\"c\"}", "about connections it has either"},
+		{"{\"visit\":1}", "about connections it has either"},
+		{"{\"done\":true}", "about connections it has either"},
+		{"{\"visit\":1,\"done\":false}", "'done' takes true"},
+		{"{\"visit\":\"1\",\"done\":true}", "'visit' takes the number of a connection"},
+		{"{\"visit\":1e3,\"done\":true}", "'visit' takes the number of a connection"},
+		{"{\"visit\":1,\"done\":true,\"ok\":true}", "about connections it has either"},
 		{C "\"checkpoint\":0}", "'checkpoint' takes true"},
 		{C "\"checkpoint\":10001}", "'checkpoint' takes true"},
 		{C "\"checkpoint\":\"yes\"}", "'checkpoint' takes true"},
@@ -310,6 +336,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_ok_fails_or_is_rejected),
 		cmocka_unit_test(progress_is_a_text_or_json),
 		cmocka_unit_test(a_checkpoint_asks_for_so_many),
+		cmocka_unit_test(about_connections_it_says_how_many_it_takes_and_which_have_ended),
 		cmocka_unit_test(emitted_jobs_have_all_that_a_job_can_have),
 		cmocka_unit_test(emitted_jobs_may_wait_for_a_span_or_until_a_moment),
 		cmocka_unit_test(everything_else_is_wrong_and_said_so),

@@ -299,8 +299,8 @@ static void who_has_ended_is_not_sent_away(void **state)
 	}
 	assert_int_equal(party.count, 2);
 	core_stop(a.core, baton_duration_s(15), world_now(w));
-	visits_act(&visits);
-	visits_act(&visits);
+	visits_act(&visits, world_now(w));
+	visits_act(&visits, world_now(w));
 	assert_int_equal(party.sent_away, 1);
 	visits_hear(&visits);
 	assert_int_equal(core_counts(a.core).visits, 0);
