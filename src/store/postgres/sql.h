@@ -91,12 +91,13 @@
 	"ORDER BY b.rank, coalesce(b.place, b.seq * 2), b.seq LIMIT w.few) h)"
 
 /* The first head of each priority, of the queues $1. */
-#define PART_OLD                                                                                    \
-	"old AS MATERIALIZED (SELECT s.* FROM baton.queue q CROSS JOIN generate_series(0, 9) r "    \
-	"CROSS JOIN LATERAL (SELECT x.* FROM generate_series(0, q.shards) p "                       \
-	"CROSS JOIN LATERAL (SELECT y.seq, y.queue, y.lane, coalesce(y.place, y.seq * 2) AS place " \
-	"FROM baton.batch y WHERE y.queue = q.id AND y.pool = p AND y.head "                        \
-	"AND y.rank = r::smallint ORDER BY coalesce(y.place, y.seq * 2), y.seq LIMIT 1) x "         \
+#define PART_OLD                                                                                 \
+	"old AS MATERIALIZED (SELECT s.* FROM baton.queue q CROSS JOIN generate_series(0, 9) r " \
+	"CROSS JOIN LATERAL (SELECT x.* FROM generate_series(0, q.shards) p "                    \
+	"CROSS JOIN LATERAL (SELECT y.seq, y.queue, y.lane, "                                    \
+	"coalesce(y.place, y.seq * 2) AS place "                                                 \
+	"FROM baton.batch y WHERE y.queue = q.id AND y.pool = p AND y.head "                     \
+	"AND y.rank = r::smallint ORDER BY coalesce(y.place, y.seq * 2), y.seq LIMIT 1) x "      \
 	"ORDER BY x.place, x.seq LIMIT 1) s WHERE q.name = ANY($1::text[]))"
 
 /* Up to which number what comes after $1 is looked at. */

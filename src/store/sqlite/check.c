@@ -95,7 +95,8 @@ static const struct rule rules[] = {
          "keys can be claimed, or cannot, though it should be otherwise"},
 	{"SELECT (SELECT count(*) FROM lane WHERE head > 0) -"
          " (SELECT count(DISTINCT lane.id) FROM head h JOIN lane ON lane.id = h.lane"
-         " AND lane.head = h.seq AND lane.place = h.place AND lane.rank = h.rank AND lane.queue = h.pool >> 13)",
+         " AND lane.head = h.seq AND lane.place = h.place AND lane.rank = h.rank"
+         " AND lane.queue = h.pool >> 13)",
          "lanes cannot be claimed from, though they should"},
 	{"SELECT count(*) FROM head WHERE lane IS NOT NULL AND NOT EXISTS"
          " (SELECT 1 FROM lane WHERE lane.id = head.lane AND lane.head = head.seq)"

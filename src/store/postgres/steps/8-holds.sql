@@ -5,6 +5,7 @@ ALTER TABLE baton.tally ADD COLUMN tended bigint NOT NULL DEFAULT 0;
 ALTER TABLE baton.queue ADD COLUMN key_fair int NOT NULL DEFAULT 1;
 ALTER TABLE baton.batch ADD COLUMN place bigint;
 DROP INDEX baton.batch_head;
-CREATE INDEX batch_head ON baton.batch(queue, pool, rank, (coalesce(place, seq * 2)), seq) WHERE head;
+CREATE INDEX batch_head ON baton.batch(queue, pool, rank, (coalesce(place, seq * 2)), seq)
+ WHERE head;
 CREATE TABLE baton.pace(queue int NOT NULL, lane text NOT NULL, turn bigint NOT NULL,
  PRIMARY KEY(queue, lane)) WITH (fillfactor = 70);
