@@ -107,7 +107,7 @@ enum baton_err bulk_open(struct sqlite_store *s, struct queue_row *q, int64_t po
 	arena_reset(&s->bulks.arena);
 	e = bulk_load(&s->db, &s->bulks.arena, seq, &g->row, &g->jobs);
 	if (e == BATON_OK)
-		e = RUN(&s->db, SQL_HEAD_DROP, pool, rank, seq);
+		e = RUN(&s->db, SQL_HEAD_DROP, pool, rank, place_of(seq), seq);
 	if (e != BATON_OK)
 		return e;
 	g->next = (size_t)(seq - g->row.first);
