@@ -120,7 +120,7 @@ static const struct contestant contestants[] = {
          .arg = &baton},
 	{.name = "bare SQLite",
          .role = ROLE_FLOOR,
-         .about = "the same rows written by hand, 100 jobs a commit, one thread",
+         .about = "a row for each job and each state, by hand, 100 jobs a commit, one thread",
          .setup = life_setup,
          .run = life_run,
          .teardown = life_teardown,
@@ -182,8 +182,7 @@ static const char about[] =
 	"A job has 150 bytes. Everybody acknowledges only what survives a power failure.\n"
 	"*full life*: the time of a job for each of 64 callers who put, claim and complete one\n"
 	"after the other, one job a call or ten; contestants that have one thread do the work of\n"
-	"all callers in it. Callers with one job a call can have 64 jobs in a commit at most,\n"
-	"which is 0.64 of what the floor has.\n"
+	"all callers in it. Callers with one job a call can have 64 jobs in a commit at most.\n"
 	"*latency*: from the call of put until another process, which waited, has claimed the\n"
 	"job; and a renewal of a lease while another process writes as fast as it can.\n"
 	"*log*: how many bytes a job without a lane writes to SQLite's log in its whole life.\n";

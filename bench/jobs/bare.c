@@ -1,4 +1,4 @@
-/* SQLite by hand: the rows that the store writes for a job without a lane, and nothing else. */
+/* SQLite by hand: the rows that the store writes for a job that is put alone, and nothing else. */
 #include <err.h>
 #include <sqlite3.h>
 #include <stdio.h>

@@ -25,7 +25,8 @@ enum baton_stall {
 	BATON_STALL_TRANSIT,    /* nobody has its shard now, or `runner` is giving it up        */
 	BATON_STALL_DEAD,       /* `runner`, which has its shard, is dead, and not taken over yet */
 	BATON_STALL_SLOTS,      /* `runner` has as many handlers as it may, as it told last     */
-	BATON_STALL_TURN        /* `runner` has its shard, and nothing is known to keep it      */
+	BATON_STALL_TURN,       /* `runner` has its shard, and nothing is known to keep it      */
+	BATON_STALL_PAUSED      /* its queue is paused                                          */
 };
 
 struct baton_stalled {
@@ -38,7 +39,8 @@ struct baton_stalled {
 	struct baton_store_time told; /* SLOTS: when it told that */
 };
 
-/* What the batch waits for, if it is ready: `info` is what baton_work_get() has found, or a list.
+/* What the batch waits for, if it is ready, or due by now: `info` is what baton_work_get() has found,
+ * or a list.
  *
  * Some looks at the store, one after the other: what changes meanwhile may be seen in part.
  * BATON_NOT_FOUND: its queue is gone. BATON_NO_MEMORY, BATON_STORAGE. Any thread. */

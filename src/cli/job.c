@@ -236,6 +236,19 @@ static void tell_key(struct line *line, const struct baton_work_info *info,
 	}
 }
 
+/* Until when it is delayed; or, if that has passed, since when it is ready, and who does not see it. */
+static void tell_due(struct line *line, const struct baton_work_info *info,
+                     const struct baton_stalled *stalled, struct baton_store_time now)
+{
+	char when[WALL_TEXT];
+	if (!stalled) {
+		until(line, info->due, now);
+		return;
+	}
+	line_print(line, "was due at %s: it ", wall_print(info->due, when));
+	stall_tell(line, info, stalled, now);
+}
+
 void job_why(struct line *line, const struct baton_work_info *info,
              const struct baton_work_info *ahead, const struct baton_stalled *stalled,
              struct baton_store_time now)
@@ -253,17 +266,17 @@ void job_why(struct line *line, const struct baton_work_info *info,
 			line_text(line, "is ready: nobody has asked for it yet");
 		break;
 	case BATON_WHY_PAUSED:
-		line_text(line, "is ready, but its queue is paused: 'baton queue resume ");
-		line_shown(line, info->queue);
-		line_text(line, "' goes on");
+		stall_tell_paused(line, info);
 		break;
 	case BATON_WHY_DELAYED:
-		line_text(line, "is delayed ");
-		until(line, info->due, now);
+		if (!stalled)
+			line_text(line, "is delayed ");
+		tell_due(line, info, stalled, now);
 		break;
 	case BATON_WHY_RETRY:
-		line_text(line, "has failed and waits for its next attempt ");
-		until(line, info->due, now);
+		if (!stalled)
+			line_text(line, "has failed and waits for its next attempt ");
+		tell_due(line, info, stalled, now);
 		tell_error(line, info);
 		break;
 	case BATON_WHY_BEHIND:

@@ -10,6 +10,7 @@ static const char *const names[] = {
 	[BATON_STALL_NO_RUNNER] = "nobody", [BATON_STALL_DETACHED] = "detached",
 	[BATON_STALL_TRANSIT] = "transit",  [BATON_STALL_DEAD] = "dead",
 	[BATON_STALL_SLOTS] = "slots",      [BATON_STALL_TURN] = "turn",
+	[BATON_STALL_PAUSED] = "paused",
 };
 
 const char *stall_name(enum baton_stall stall)
@@ -53,6 +54,13 @@ static void tell_nobody(struct line *line, const struct baton_work_info *info)
 	line_text(line, " -- COMMAND' does");
 }
 
+void stall_tell_paused(struct line *line, const struct baton_work_info *info)
+{
+	line_text(line, "is ready, but its queue is paused: 'baton queue resume ");
+	line_shown(line, info->queue);
+	line_text(line, "' goes on");
+}
+
 void stall_tell(struct line *line, const struct baton_work_info *info,
                 const struct baton_stalled *s, struct baton_store_time now)
 {
@@ -87,6 +95,9 @@ void stall_tell(struct line *line, const struct baton_work_info *info,
 		line_text(line, "is ready, and ");
 		runner(line, s);
 		line_print(line, ", which has its shard %" PRIu32 ", gets it next", s->shard);
+		break;
+	case BATON_STALL_PAUSED:
+		stall_tell_paused(line, info);
 		break;
 	}
 }

@@ -10,7 +10,8 @@
 /* The reason in one word; NULL for none. */
 const char *stall_name(enum baton_stall stall);
 
-/* Adds what comes after "job 17 ". */
+/* Add what comes after "job 17 ". */
+void stall_tell_paused(struct line *line, const struct baton_work_info *info);
 void stall_tell(struct line *line, const struct baton_work_info *info,
                 const struct baton_stalled *stalled, struct baton_store_time now);
 

@@ -9,12 +9,13 @@
 #define TROUBLE_MAX 5 /* how often that is doubled, and a stopped runner tries to leave */
 
 /* Somebody has the name. Whoever is dead, or silent for his ttl, is taken over, and so is what this
- * runner registered without an answer; others may be asked to leave. */
+ * runner registered without an answer, or has lost to one who went no further than stopping its
+ * beat; others may be asked to leave. */
 static void name_taken(struct core *c, const struct core_answer *a, struct baton_mono now)
 {
 	bool silent = survey_is_silent(c, &a->other, a->sent, now);
 	c->victim = a->other;
-	bool lost = a->fate == CORE_OWN && c->unsure;
+	bool lost = a->fate == CORE_OWN && (c->unsure || a->other.number == c->lost);
 	if (a->fate == CORE_DEAD || silent || lost) {
 		c->take_over = true;
 	} else if (a->fate == CORE_DYING) {

@@ -147,6 +147,8 @@ void core_lost(struct core *c, struct baton_mono now)
 {
 	baton_detach_make(c->o.detach, BATON_DETACH_EXPIRED, NULL, now);
 	core_notice(c, now);
+	if (c->number > 0)
+		c->lost = c->number;
 	c->number = 0;
 	core_notice(c, now);
 }

@@ -137,6 +137,9 @@ enum baton_err baton_stall_look(struct baton_store *store, const struct baton_wo
 		return e;
 	memset(ret, 0, sizeof *ret);
 	ret->shard = info->shard;
+	ret->stall = BATON_STALL_PAUSED;
+	if (queue.policy.paused)
+		return BATON_OK;
 	switch (queue.policy.mode) {
 	case BATON_QUEUE_PULL:
 		ret->stall = BATON_STALL_PULLER;

@@ -110,6 +110,7 @@ struct core {
 
 	/* The registration. */
 	uint64_t number;        /* 0: none */
+	uint64_t lost;          /* the last that was refused: its row may be there; 0: none */
 	struct baton_mono sent; /* just before its last successful renewal */
 	uint32_t weight;        /* that it has now: 0 while it drains */
 	bool detached;          /* the state as it was noticed */

@@ -12,10 +12,19 @@
 
 #include <baton/err.h>
 
+/* Those of one kind can be done one after the other, whoever came first. */
+enum request_kind {
+	REQUEST_OTHER = 0,
+	REQUEST_END,
+	REQUEST_PUT,
+	REQUEST_CLAIM
+};
+
 struct request {
 	/* Does the work inside of the transaction. May be called again after a rollback. */
 	enum baton_err (*run)(void *store, void *args);
 	void *args;
+	enum request_kind kind;
 	bool first;  /* goes before the others: a renewal */
 	bool fences; /* may hand out a fence */
 	struct request *next;

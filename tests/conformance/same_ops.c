@@ -113,6 +113,32 @@ static void do_put(struct same *s, const uint32_t *n)
 	}
 }
 
+#define TOGETHER 12
+
+/* Jobs that there is nothing unusual about, which a store may keep in one row. */
+static void do_put_together(struct same *s, const uint32_t *n)
+{
+	static const struct baton_str payload = BATON_STR("together");
+	struct baton_batch b[TOGETHER];
+	struct baton_put put[SIDES][TOGETHER];
+	size_t count = 2 + n[1] % (TOGETHER - 1);
+	for (size_t i = 0; i < count; i++)
+		b[i] = (struct baton_batch){.queue = baton_str_z(pick_queue(n)),
+		                            .priority = n[2] % 8 == 0 ? 3 : 0,
+		                            .payloads = &payload,
+		                            .count = 1};
+	enum baton_err e[SIDES];
+	for (int i = 0; i < SIDES; i++)
+		e[i] = said(s, i, baton_work_put(s->w[i].store, b, count, put[i]));
+	SAME(s, "put", e[0], e[1]);
+	compare_said(s);
+	for (size_t i = 0; i < count && e[0] == BATON_OK && e[1] == BATON_OK; i++) {
+		same_text(s, "id", baton_str_z(put[0][i].id.text), baton_str_z(put[1][i].id.text));
+		add_id(s, &put[0][i].id);
+	}
+	did(s, " %zu of %s", count, pick_queue(n));
+}
+
 /* Fences are different numbers on both sides, but on each they grow along a lane, whatever the mode
  * of its queue was in between. */
 static void check_fence(struct same *s, int side, const struct baton_work_claim *c)
@@ -475,6 +501,7 @@ static const struct {
 	uint32_t weight;
 } kinds[] = {
 	{"put", do_put, 24},
+	{"put together", do_put_together, 6},
 	{"claim", do_claim, 18},
 	{"hold lane", do_hold_lane, 5},
 	{"hold pull", do_hold_pull, 2},

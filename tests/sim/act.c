@@ -261,6 +261,7 @@ void act(struct world *w, const struct action *a)
 {
 	struct rng rng = rng_seed(a->arg);
 	struct proc *p = a->seat < w->plan->seats ? proc_at(w, a->seat) : NULL;
+	w->written = w->moved = true;
 	say(w, NULL, "%s %" PRIu32 ", %.3f s", action_name(a->kind), a->seat,
 	    (double)a->span / (double)SIM_S);
 	if (a->kind == ACT_PUT)
@@ -285,6 +286,7 @@ void heal_again(struct world *w)
 {
 	static struct baton_runner_info infos[SIM_PROCS_MAX];
 	size_t n;
+	w->written = w->moved = true;
 	CHECK(baton_runner_list(w->store, 0, infos, SIM_PROCS_MAX, &n) == BATON_OK);
 	for (size_t i = 0; i < n; i++) {
 		if (infos[i].wish == BATON_WISH_DRAIN || infos[i].wish == BATON_WISH_DETACH)
@@ -296,6 +298,7 @@ void heal_again(struct world *w)
 void heal(struct world *w)
 {
 	say(w, NULL, "no more faults");
+	w->written = w->moved = true;
 	w->healed = true;
 	find_skipped(w);
 	w->wall = w->wall_most; /* so that what was delayed is due in time */

@@ -61,6 +61,8 @@
 	X(TAKEOVER_DEATH, "takeover by death")                               \
 	X(TAKEOVER_SILENCE, "takeover by silence")                           \
 	X(TAKEOVER_OWN, "takeover of what was registered without an answer") \
+	X(TAKEOVER_HALF, "takeover that goes no further than the beat")      \
+	X(TAKEOVER_DIES, "takeover in the middle of which its runner dies")  \
 	X(TAKEOVER_LATE, "takeover refused")                                 \
 	X(LOST_NOTICED, "registration lost")                                 \
 	X(SETTLE, "settle")                                                  \
@@ -94,6 +96,8 @@
 	X(WHY_PAUSED, "said to wait for its queue")                          \
 	X(WHY_DELAYED, "said to wait for its time")                          \
 	X(WHY_RETRY, "said to wait for its next attempt")                    \
+	X(WHY_DUE, "said to be due, but not seen to yet")                    \
+	X(WHY_LOOK, "looks at all that waits")                               \
 	X(WHY_BEHIND, "said to wait for one before it")                      \
 	X(WHY_KEY, "said to wait for its key")                               \
 	X(STALL_NOBODY, "said to wait for any runner")                       \

@@ -1,5 +1,6 @@
 /* Whether what the store says about waiting work is the truth. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <baton/stall.h>
@@ -7,32 +8,30 @@
 #include "base/check.h"
 #include "sim/sim.h"
 
-static bool has_job(const struct grant *g, uint32_t job)
-{
-	uint32_t i = 0;
-	while (i < g->count && g->jobs[i] != job)
-		i++;
-	return i < g->count;
-}
+#define SEEDS_PER_LITERAL 64 /* of which one is looked at after steps that write nothing, too */
 
-/* A claim that lasts, and has the job. */
-static bool is_claimed(const struct world *w, uint32_t job)
-{
-	for (uint32_t i = w->grant_count; i > 0; i--) {
-		if (!w->grants[i - 1].ended && has_job(&w->grants[i - 1], job))
-			return true;
-	}
-	return false;
-}
+/* What is known for certain at the moment of a look. */
+struct truth {
+	bool claimed[SIM_JOBS_MAX];
+	uint32_t busy[PLAN_QUEUES][SIM_LANES];    /* claims of the lane that last */
+	uint32_t held[PLAN_QUEUES][SIM_KEYS + 1]; /* of the key */
+	const struct job *ahead;                  /* that was found last */
+};
 
-static bool is_lane_busy(const struct world *w, const struct job *job)
+static void learn(struct world *w, struct truth *t)
 {
-	for (uint32_t i = 0; i < w->grant_count && job->lane > 0; i++) {
+	memset(t, 0, sizeof *t);
+	while (w->grants_from < w->grant_count && w->grants[w->grants_from].ended)
+		w->grants_from++;
+	for (uint32_t i = w->grants_from; i < w->grant_count; i++) {
 		const struct grant *g = &w->grants[i];
-		if (!g->ended && g->queue == job->queue && g->lane == job->lane)
-			return true;
+		if (g->ended)
+			continue;
+		t->busy[g->queue][g->lane]++;
+		t->held[g->queue][g->key]++;
+		for (uint32_t k = 0; k < g->count; k++)
+			t->claimed[g->jobs[k]] = true;
 	}
-	return false;
 }
 
 static const struct job *by_id(const struct world *w, const struct baton_batch_id *id)
@@ -44,11 +43,21 @@ static const struct job *by_id(const struct world *w, const struct baton_batch_i
 	return NULL;
 }
 
+/* Many wait for the same. */
+static const struct job *find_ahead(const struct world *w, struct truth *t,
+                                    const struct baton_batch_id *id)
+{
+	if (!t->ahead || strcmp(t->ahead->id.text, id->text) != 0)
+		t->ahead = by_id(w, id);
+	return t->ahead;
+}
+
 /* What is in the way has to be there, and be of the same lane or key. One that was emitted has no
  * name here until somebody claims it. */
-static void judge_ahead(struct world *w, uint32_t number, const struct baton_work_info *info)
+static void judge_ahead(struct world *w, struct truth *t, uint32_t number,
+                        const struct baton_work_info *info)
 {
-	const struct job *job = &w->jobs[number], *ahead = by_id(w, &info->ahead);
+	const struct job *job = &w->jobs[number], *ahead = find_ahead(w, t, &info->ahead);
 	if (!ahead)
 		return;
 	bool same = ahead != job && ahead->queue == job->queue &&
@@ -58,12 +67,43 @@ static void judge_ahead(struct world *w, uint32_t number, const struct baton_wor
 		      info->ahead.text);
 }
 
-/* Whom it waits for is who has its shard. */
+/* Who is first in a lane was put first, unless somebody has it, or one of them was delayed. */
+static void judge_behind(struct world *w, struct truth *t, uint32_t number,
+                         const struct baton_work_info *info)
+{
+	const struct job *job = &w->jobs[number], *ahead = find_ahead(w, t, &info->ahead);
+	judge_ahead(w, t, number, info);
+	if (ahead && job->lane > 0 && !t->claimed[ahead - w->jobs] && !job->loose &&
+	    !ahead->loose && ahead->order > job->order)
+		wrong(w, "job %" PRIu32 " is said to be behind job %s, which was put later", number,
+		      info->ahead.text);
+}
+
+/* Who holds a key has a claim, or keeps it for the next attempt where that is so. */
+static void judge_holder(struct world *w, struct truth *t, uint32_t number,
+                         const struct baton_work_info *info)
+{
+	const struct job *ahead = find_ahead(w, t, &info->ahead);
+	judge_ahead(w, t, number, info);
+	if (ahead && !t->claimed[ahead - w->jobs] && w->jobs[number].queue == 0)
+		wrong(w, "job %" PRIu32 " is said to wait for its key, which job %s does not hold",
+		      number, info->ahead.text);
+}
+
+/* Whom it waits for is who has its shard: the same for all that is there, until a runner changes. */
 static void judge_stall(struct world *w, uint32_t number, const struct baton_work_info *info)
 {
 	struct baton_stalled stalled;
+	bool *judged = &w->stalls[w->jobs[number].queue][info->shard];
+	if (*judged)
+		return;
+	*judged = true;
 	uint64_t owner = w->shards[w->jobs[number].queue][info->shard].runner;
 	CHECK(baton_stall_look(w->store, info, &stalled) == BATON_OK);
+	if (w->paused[w->jobs[number].queue] != (stalled.stall == BATON_STALL_PAUSED))
+		wrong(w, "of job %" PRIu32 " it is not told that it waits for its queue", number);
+	if (stalled.stall == BATON_STALL_PAUSED)
+		return;
 	if (stalled.owned != (owner > 0) || (owner > 0 && stalled.runner.number != owner))
 		wrong(w,
 		      "job %" PRIu32 " is said to wait for runner %" PRIu64
@@ -86,16 +126,20 @@ static void judge_stall(struct world *w, uint32_t number, const struct baton_wor
 	case BATON_STALL_SLOTS:
 	case BATON_STALL_PULLER:
 	case BATON_STALL_HOLDER:
+	case BATON_STALL_PAUSED:
 		wrong(w, "job %" PRIu32 " is said to wait for what is not there", number);
 		break;
 	}
 }
 
-static void judge_ready(struct world *w, uint32_t number, const struct baton_work_info *info)
+static void judge_ready(struct world *w, struct truth *t, uint32_t number,
+                        const struct baton_work_info *info)
 {
 	const struct job *job = &w->jobs[number];
-	if (is_lane_busy(w, job))
+	if (job->lane > 0 && t->busy[job->queue][job->lane] > 0)
 		wrong(w, "job %" PRIu32 " is said to be ready, but its lane is busy", number);
+	if (job->key > 0 && t->held[job->queue][job->key] >= sim_key_limits[job->queue])
+		wrong(w, "job %" PRIu32 " is said to be ready, but its key is held", number);
 	if (w->paused[job->queue] != (info->why == BATON_WHY_PAUSED))
 		wrong(w, "of job %" PRIu32 " it is not told that its queue is paused, or is not",
 		      number);
@@ -105,32 +149,43 @@ static void judge_ready(struct world *w, uint32_t number, const struct baton_wor
 		judge_stall(w, number, info);
 }
 
-static void judge_info(struct world *w, uint32_t number, const struct baton_work_info *info)
+/* It is told until when; and once that has passed, who has not seen to it yet. */
+static void judge_due(struct world *w, uint32_t number, const struct baton_work_info *info)
 {
-	if ((info->why == BATON_WHY_NOTHING) != is_claimed(w, number))
+	const bool retry = info->why == BATON_WHY_RETRY;
+	if (retry ? info->batch.attempt == 0 : !w->jobs[number].loose)
+		wrong(w, "job %" PRIu32 " is said to %s", number,
+		      retry ? "have failed" : "be delayed");
+	count(w, retry ? COVER_WHY_RETRY : COVER_WHY_DELAYED);
+	if (baton_store_time_ready(info->due, baton_store_now(w->store))) {
+		count(w, COVER_WHY_DUE);
+		judge_stall(w, number, info);
+	} else if (info->due.ms < w->due.ms) {
+		w->due = info->due;
+	}
+}
+
+static void judge_info(struct world *w, struct truth *t, uint32_t number,
+                       const struct baton_work_info *info)
+{
+	if ((info->why == BATON_WHY_NOTHING) != t->claimed[number])
 		wrong(w, "of job %" PRIu32 " it is not told that it runs, or does not", number);
 	switch (info->why) {
 	case BATON_WHY_READY:
 	case BATON_WHY_PAUSED:
-		judge_ready(w, number, info);
+		judge_ready(w, t, number, info);
 		break;
 	case BATON_WHY_DELAYED:
-		count(w, COVER_WHY_DELAYED);
-		if (!w->jobs[number].loose)
-			wrong(w, "job %" PRIu32 " is said to be delayed", number);
-		break;
 	case BATON_WHY_RETRY:
-		count(w, COVER_WHY_RETRY);
-		if (info->batch.attempt == 0)
-			wrong(w, "job %" PRIu32 " is said to have failed", number);
+		judge_due(w, number, info);
 		break;
 	case BATON_WHY_BEHIND:
 		count(w, COVER_WHY_BEHIND);
-		judge_ahead(w, number, info);
+		judge_behind(w, t, number, info);
 		break;
 	case BATON_WHY_KEY:
 		count(w, COVER_WHY_KEY);
-		judge_ahead(w, number, info);
+		judge_holder(w, t, number, info);
 		break;
 	case BATON_WHY_LANE_HELD:
 		wrong(w, "job %" PRIu32 " is said to be held by a dead one", number);
@@ -143,15 +198,56 @@ static void judge_info(struct world *w, uint32_t number, const struct baton_work
 	}
 }
 
+/* What was emitted, of which nobody has told the name. */
+static void find_names(struct world *w)
+{
+	struct baton_work_filter f = {.after = w->named, .max = BATON_LIST_MAX};
+	do {
+		struct baton_work_page *page, *one;
+		CHECK(baton_work_list(w->store, &f, &page) == BATON_OK);
+		for (size_t i = 0; i < page->count; i++) {
+			const struct baton_batch_id *id = &page->infos[i].batch.id;
+			CHECK(baton_work_get(w->store, id, &one) == BATON_OK);
+			const char *text = one->infos[0].batch.payloads[0].ptr;
+			w->jobs[strtoul(text, NULL, 10)].name = *id;
+			w->named = page->infos[i].batch.seq;
+			baton_work_page_free(one);
+		}
+		f.after = page->next;
+		baton_work_page_free(page);
+	} while (f.after > 0);
+}
+
+/* What is said of a batch follows from what the store has and from what is due by now. */
+static bool may_have_changed(const struct world *w)
+{
+	return w->written || baton_store_time_ready(w->due, baton_store_now(w->store));
+}
+
+static void judge_one(struct world *w, struct truth *t, uint32_t number)
+{
+	const struct job *job = &w->jobs[number];
+	struct baton_work_page *page;
+	if (!job->put || job->done || job->removed || job->skipped ||
+	    baton_work_get(w->store, &job->name, &page) != BATON_OK)
+		return;
+	judge_info(w, t, number, &page->infos[0]);
+	baton_work_page_free(page);
+}
+
 void judge_whys(struct world *w)
 {
-	for (uint32_t i = 0; i < w->job_count && !w->failed; i++) {
-		const struct job *job = &w->jobs[i];
-		struct baton_work_page *page;
-		if (!job->put || job->done || job->removed || job->id.text[0] == '\0' ||
-		    baton_work_get(w->store, &job->id, &page) != BATON_OK)
-			continue;
-		judge_info(w, i, &page->infos[0]);
-		baton_work_page_free(page);
-	}
+	static struct truth truth;
+	const bool literal = w->plan->seed % SEEDS_PER_LITERAL == 0;
+	if (!may_have_changed(w) && !literal)
+		return;
+	find_names(w);
+	if (w->moved || literal)
+		memset(w->stalls, 0, sizeof w->stalls);
+	w->written = w->moved = false;
+	w->due = BATON_STORE_TIME_NEVER;
+	count(w, COVER_WHY_LOOK);
+	learn(w, &truth);
+	for (uint32_t i = 0; i < w->job_count && !w->failed; i++)
+		judge_one(w, &truth, i);
 }

@@ -74,6 +74,12 @@ static bool is_executed(enum call_fate fate)
 	return fate == CALL_FINE || fate == CALL_DEAF || fate == CALL_TWICE;
 }
 
+/* A takeover stops the victim's beat first, and then has no time for the rest. */
+static bool is_half_done(const struct call *call)
+{
+	return call->request.kind == CORE_TAKE_OVER && call->fate == CALL_BUSY;
+}
+
 void link_ask(struct proc *p, const struct core_request *request)
 {
 	struct world *w = p->w;
@@ -90,7 +96,7 @@ void link_ask(struct proc *p, const struct core_request *request)
 	call->answer.sent = call->sent;
 	int64_t there = way(p);
 	call->delay = way(p);
-	if (is_executed(call->fate))
+	if (is_executed(call->fate) || is_half_done(call))
 		event_add(w, w->now + there, EV_EXEC, p->id, call->serial);
 	if (call->fate != CALL_FINE && call->fate != CALL_TWICE)
 		event_add(w, w->now + there + patience(p), EV_REPLY, p->id, call->serial);
@@ -135,10 +141,38 @@ static void make_wrong(struct proc *p, struct core_request *r, struct core_answe
 		vanish(p->w, r->victim->number);
 }
 
+/* What it may change in the store, but for beats. */
+static void note_write(struct world *w, enum core_kind kind)
+{
+	const bool work = kind == CORE_TICK || kind == CORE_MORE;
+	const bool more = !work && kind != CORE_SURVEY && kind != CORE_PROBE && kind != CORE_PROVE;
+	w->written |= work || more;
+	w->moved |= more;
+}
+
+/* Whoever takes over dies between the two steps of it, or the second fails. */
+static bool cut(struct proc *p)
+{
+	struct call *call = &p->call;
+	const bool dies = call->request.kind == CORE_TAKE_OVER && !p->w->healed &&
+	                  chance(&p->rng, p->alive ? 5 : 50);
+	if (!dies && !is_half_done(call))
+		return false;
+	if (dies)
+		proc_die(p);
+	enum baton_err e = baton_runner_stop(p->w->store, call->request.victim);
+	say(p->w, p, "only stops the beat of %" PRIu64 ": %s", call->request.victim->number,
+	    baton_err_name(e));
+	if (e == BATON_OK)
+		count(p->w, dies ? COVER_TAKEOVER_DIES : COVER_TAKEOVER_HALF);
+	return true;
+}
+
 static void carry(struct proc *p)
 {
 	struct call *call = &p->call;
 	judge_request(p, &call->request);
+	note_write(p->w, call->request.kind);
 	carry_out(&p->carrier, &call->request, &call->answer);
 	make_wrong(p, &call->request, &call->answer);
 	judge_answer(p, &call->request, &call->answer);
@@ -213,6 +247,8 @@ void link_exec(struct proc *p, uint64_t serial)
 		hold(p, until);
 		return;
 	}
+	if (cut(p))
+		return;
 	struct baton_runner *before = p->carrier.runner;
 	struct baton_runner *beats = p->runner;
 	bool again = call->fate == CALL_TWICE;

@@ -59,6 +59,7 @@ struct action {
 struct plan {
 	uint64_t seed;
 	enum variant variant;
+	bool whys; /* what is said of waiting work is judged */
 	bool near; /* one host; beats are in memory, and the dead are known */
 	uint32_t hosts;
 	uint32_t seats;

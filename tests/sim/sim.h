@@ -149,14 +149,15 @@ struct proc {
 
 /* Work that was put. */
 struct job {
-	struct baton_batch_id id; /* "" until it is known */
-	uint32_t queue, lane;     /* lane 0: none */
-	uint32_t key;             /* 0: none */
-	uint64_t order;           /* in which they were put */
-	bool put;                 /* acknowledged, or emitted by what was completed */
-	bool loose;               /* it was delayed: others may overtake it */
-	bool poison;              /* its handler kills the runner */
-	bool cancel, removed;     /* somebody wants it cancelled; it was */
+	struct baton_batch_id id;   /* "" until it is known */
+	struct baton_batch_id name; /* as it was found in the store */
+	uint32_t queue, lane;       /* lane 0: none */
+	uint32_t key;               /* 0: none */
+	uint64_t order;             /* in which they were put */
+	bool put;                   /* acknowledged, or emitted by what was completed */
+	bool loose;                 /* it was delayed: others may overtake it */
+	bool poison;                /* its handler kills the runner */
+	bool cancel, removed;       /* somebody wants it cancelled; it was */
 	bool done, dead;
 	bool skipped; /* found so, before the clock was set or in the end */
 	uint32_t tries;
@@ -212,6 +213,13 @@ struct world {
 	bool paused[PLAN_QUEUES];
 	uint64_t orders;
 	uint64_t changes; /* of the store, as its hook tells */
+
+	/* Of looks at what is said of waiting work. */
+	bool written, moved; /* to the store, since the last; and not only about work */
+	bool stalls[PLAN_QUEUES][SIM_SHARDS_MAX]; /* was judged, since something was moved */
+	struct baton_store_time due;              /* what is next, as it told */
+	uint64_t named;                           /* the names of all up to this place are known */
+	uint32_t grants_from;                     /* all before have ended */
 	struct baton_runner *handles[SIM_NUMBERS_MAX];
 	uint32_t handle_count;
 };

@@ -15,8 +15,9 @@
 
 #define SEEDS_MIN 1000 /* in which everything is seen */
 #define SEEDS_SOAK 100000
-#define SEEDS_VARIANT 1000 /* within which a wrong variant is caught */
-#define SECONDS 30         /* of processor time */
+#define SEEDS_VARIANT 1000              /* within which a wrong variant is caught */
+#define SECONDS 30                      /* of processor time */
+#define SEEDS_PER_WHYS soak_scale(2, 1) /* of which one is judged by what is said of its work */
 
 static uint64_t current; /* seed, for when the program itself is ended */
 
@@ -118,9 +119,12 @@ static void whatever_happens_no_rule_is_broken(void **state)
 	if (one)
 		seed = number_from("BATON_SEED", 0);
 	for (; runs < least || (!one && seconds() < end); runs++) {
-		bool fine = run(w, &plan, seed + runs, VARIANT_NONE, &cover);
+		current = seed + runs;
+		plan_make(&plan, current, VARIANT_NONE);
+		plan.whys = one || current % SEEDS_PER_WHYS == 0;
+		world_run(w, &plan, &cover, false);
 		steps += w->steps;
-		if (fine)
+		if (!w->failed)
 			continue;
 		explain(w, &plan);
 		fail_msg("seed %" PRIu64 " goes wrong", seed + runs);

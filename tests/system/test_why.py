@@ -114,6 +114,17 @@ def test_the_runner_is_dead(shop, busy):
                         sentence(shop, '2'))
 
 
+def test_a_job_that_is_due_says_who_has_not_seen_it(shop):
+    shop.put('mail', '--delay', '1ms', 'a')
+    until_stalled(shop, '1', 'nobody', None)
+    assert re.fullmatch(rf'job 1 was due at \S+ \S+: it {re.escape(NOBODY)}', sentence(shop, '1'))
+    shop.ok('queue', 'pause', 'mail')
+    assert sentence(shop, '1').endswith(
+        ": it is ready, but its queue is paused: 'baton queue resume mail' goes on")
+    why = shop.object('why', '1')
+    assert (why['why'], why['stall'], why['runner']) == ('delayed', 'paused', None)
+
+
 def test_a_lane_and_a_queue_say_what_keeps_their_first_job(shop):
     shop.put('mail', '--lane', 'l', '--delay', '1h', 'a')
     assert sentence(shop, '--queue', 'mail', '--lane', 'l').startswith('job 1 is delayed until ')

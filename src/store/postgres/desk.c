@@ -224,7 +224,7 @@ static void queue_read(const PGresult *r, int row, struct queue *q)
 	q->is.reach.floor = (uint64_t)cell_int(r, row, 29);
 }
 
-static bool queue_note(struct desk *d, struct queue *q)
+static bool queue_note(struct desk *d, struct queue *q, int64_t since_ms)
 {
 	if (!desk_room(d, (void **)&d->queues, d->queue_count, &d->queue_cap, sizeof *d->queues))
 		return false;
@@ -235,6 +235,7 @@ static bool queue_note(struct desk *d, struct queue *q)
 	read->done = q->is.done;
 	read->failed = q->is.failed;
 	read->reach = q->is.reach;
+	read->since_ms = read->tended_ms = since_ms;
 	return true;
 }
 
@@ -253,9 +254,31 @@ enum baton_err desk_queues(struct desk *d, const PGresult *r)
 			break;
 		q->row.kept = (uint64_t)cell_int(r, i, 0);
 		queue_read(r, i, q);
-		memory = queue_note(d, q);
+		memory = queue_note(d, q, cell_int(r, i, 27));
 	}
 	return load_end(d, &tx, memory);
+}
+
+enum baton_err desk_tended(struct desk *d, const PGresult *r)
+{
+	for (int i = 0; i < PQntuples(r); i++) {
+		for (size_t j = 0; j < d->queue_count && cell_bool(r, i, 2); j++) {
+			struct read_queue *read = &d->queues[j];
+			if (read->row->row.kept == (uint64_t)cell_int(r, i, 0) &&
+			    read->since_ms < cell_int(r, i, 1))
+				read->tended_ms = cell_int(r, i, 1);
+		}
+	}
+	return BATON_OK;
+}
+
+void desk_until(const struct desk *d, const struct queue *q, struct baton_store_time at)
+{
+	for (size_t i = 0; i < d->queue_count; i++) {
+		struct read_queue *read = &d->queues[i];
+		if (read->row == q && at.ms < read->tended_ms)
+			read->tended_ms = at.ms;
+	}
 }
 
 struct queue *desk_queue_of(const struct desk *d, int64_t id)

@@ -17,6 +17,8 @@ struct read_queue {
 	uint64_t in[BATON_BATCH_GONE + 1];
 	uint64_t done, failed;
 	struct fence_reach reach;
+	int64_t since_ms;  /* before that nothing was due, and no claim over */
+	int64_t tended_ms; /* and now, as far as this transaction knows       */
 };
 
 /* A lease as it was read. */
@@ -90,6 +92,12 @@ enum baton_err desk_schedules(struct desk *d, const PGresult *r);
 /* Rows are put on the desk between these, and that is nobody's news. */
 void desk_load_begin(struct desk *d, struct tx *tx);
 enum baton_err desk_load_end(struct desk *d, struct tx *tx, enum baton_err e);
+
+/* Up to when the queues have been tended, after them. */
+enum baton_err desk_tended(struct desk *d, const PGresult *r);
+
+/* Something of the queue will be due, or over, then. */
+void desk_until(const struct desk *d, const struct queue *q, struct baton_store_time at);
 
 /* The queue that was read with that number, or NULL. */
 struct queue *desk_queue_of(const struct desk *d, int64_t id);

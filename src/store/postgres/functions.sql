@@ -4,8 +4,8 @@
 --
 -- What is here may be there already, as any earlier version has made it, and others may depend on
 -- it: it is replaced, not dropped. So a view gets new columns at its end, and the arguments and
--- the result of a function stay; if they do not, the earlier one is dropped here:
--- DROP FUNCTION IF EXISTS baton.name(argument types).
+-- the result of a function stay; if they do not, the earlier one is dropped first.
+DROP FUNCTION IF EXISTS baton.tend(int, bigint);
 CREATE OR REPLACE FUNCTION baton.unpack(first bigint, bytes bytea)
  RETURNS TABLE(seq bigint, payload bytea) LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE at int := 0; size int;
@@ -207,15 +207,27 @@ BEGIN
   UPDATE baton.queue SET ready = ready - 1, kept = kept + 1 WHERE id = of;
  END IF;
 END $$;
+-- Before that nothing is due in the queue, and no claim is over. What is gone stays in the indexes
+-- as long as somebody holds an old snapshot, and is not walked over from here. Whoever writes an
+-- earlier time sets it back: the library with the counts, and baton.untend().
+CREATE OR REPLACE FUNCTION baton.since(of int) RETURNS bigint LANGUAGE sql STABLE AS $$
+ SELECT coalesce((SELECT t.tended FROM baton.tally t WHERE t.queue = of ORDER BY t.n DESC
+  LIMIT 1), 0) $$;
+CREATE OR REPLACE FUNCTION baton.untend(of int, at bigint) RETURNS void LANGUAGE sql AS $$
+ UPDATE baton.tally t SET tended = at WHERE t.queue = of AND t.tended > at
+  AND t.n = (SELECT y.n FROM baton.tally y WHERE y.queue = of ORDER BY y.n DESC LIMIT 1) $$;
 -- Makes what is due ready, and offers the work of claims that have expired: the first thousand
--- of each.
-CREATE OR REPLACE FUNCTION baton.tend(of int, now_ms bigint) RETURNS void
+-- of each. False: there may be more.
+CREATE FUNCTION baton.tend(of int, now_ms bigint) RETURNS bool
  LANGUAGE plpgsql AS $$
-DECLARE touched text[]; moved bigint; n2 bigint; n3 bigint; r record;
+DECLARE touched text[]; moved bigint; n2 bigint; n3 bigint; r record; firsts bigint[];
+ since bigint := baton.since(of); whole bool;
 BEGIN
- PERFORM baton.melt(ARRAY(SELECT DISTINCT x.first FROM (SELECT c.first FROM baton.chunk c
-  WHERE c.queue = of AND c.expires_at <= now_ms AND c.expires_at < 9223372036854775807
-  ORDER BY c.expires_at LIMIT 100) x));
+ firsts := ARRAY(SELECT c.first FROM baton.chunk c WHERE c.queue = of
+  AND c.expires_at >= since AND c.expires_at <= now_ms AND c.expires_at < 9223372036854775807
+  ORDER BY c.expires_at LIMIT 100);
+ whole := cardinality(firsts) < 100;
+ PERFORM baton.melt(ARRAY(SELECT DISTINCT unnest(firsts)));
  IF (SELECT q.on_conflict FROM baton.queue q WHERE q.id = of) > 1 THEN
 -- One after the other: each may give way to those before it, or they to it; one that keeps its key
 -- may be gone when its turn comes.
@@ -224,7 +236,8 @@ BEGIN
   n2 := 0;
   n3 := 0;
   FOR r IN SELECT b.seq, b.state, b.lane, b.holds FROM baton.batch b WHERE b.queue = of
-    AND b.state IN (2, 3) AND b.due <= now_ms ORDER BY b.due, b.seq LIMIT 1000 LOOP
+    AND b.state IN (2, 3) AND b.due >= since AND b.due <= now_ms
+    ORDER BY b.due, b.seq LIMIT 1000 LOOP
    UPDATE baton.batch b SET state = 1, blocks = false, holds = false, head = b.lane IS NULL,
     line = b.lane IS NOT NULL, pool = CASE WHEN q.mode = 4 THEN b.shard + 1 ELSE 0 END
     FROM baton.queue q WHERE b.seq = r.seq AND q.id = of AND b.state IN (2, 3);
@@ -239,7 +252,7 @@ BEGIN
   END LOOP;
  ELSE
   WITH d AS MATERIALIZED (SELECT seq, state FROM baton.batch WHERE queue = of
-    AND state IN (2, 3) AND due <= now_ms ORDER BY due, seq LIMIT 1000),
+    AND state IN (2, 3) AND due >= since AND due <= now_ms ORDER BY due, seq LIMIT 1000),
    u AS (UPDATE baton.batch b SET state = 1, blocks = false, holds = false,
     head = b.lane IS NULL,
     line = b.lane IS NOT NULL, pool = CASE WHEN q.mode = 4 THEN b.shard + 1 ELSE 0 END
@@ -248,13 +261,15 @@ BEGIN
    count(*) FILTER (WHERE state = 2), count(*) FILTER (WHERE state = 3)
    INTO touched, moved, n2, n3 FROM u;
  END IF;
+ whole := whole AND moved < 1000;
  IF moved > 0 THEN
   UPDATE baton.queue SET ready = ready + moved, delayed = delayed - n2,
    retrying = retrying - n3 WHERE id = of;
   PERFORM baton.settle(of, touched, moved);
  END IF;
  WITH x AS MATERIALIZED ((SELECT head, fence FROM baton.claim WHERE queue = of
-   AND NOT offered AND expires_at <= now_ms ORDER BY expires_at LIMIT 1000)
+   AND NOT offered AND expires_at >= since AND expires_at <= now_ms
+   ORDER BY expires_at LIMIT 1000)
    UNION ALL (SELECT head, fence FROM baton.claim WHERE queue = of AND offered
    AND expires_at > now_ms LIMIT 1000)),
   u AS (UPDATE baton.claim c SET offered = NOT c.offered FROM x
@@ -268,6 +283,7 @@ BEGIN
  IF touched IS NOT NULL THEN
   PERFORM baton.settle(of, touched, 0);
  END IF;
+ RETURN whole AND moved < 1000;
 END $$;
 -- Makes what is ready in a queue whose mode was changed be where those look for it who claim now:
 -- some of it each time.
@@ -386,6 +402,11 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
     q.retrying + coalesce(t.retrying, 0), q.claimed + coalesce(t.claimed, 0),
     q.dead + coalesce(t.dead, 0), q.kept + coalesce(t.kept, 0)) <>
     (n.s1, n.s2, n.s3, n.s4, n.s5, n.s6)
+  UNION ALL SELECT 'work is due, or claims are over, before the time from which on that is looked '
+   'for', count(*) FROM (SELECT b.queue, b.due AS at FROM baton.batch b WHERE b.state IN (2, 3)
+    UNION ALL SELECT c.queue, c.expires_at FROM baton.claim c WHERE NOT c.offered
+    UNION ALL SELECT c.queue, c.expires_at FROM baton.chunk c) x
+   WHERE x.at < baton.since(x.queue)
   UNION ALL SELECT 'rows of several batches have none that is not done', count(*)
    FROM baton.bulk b WHERE NOT EXISTS (SELECT 1 FROM baton.member m WHERE m.first = b.first)
   UNION ALL SELECT 'rows of several batches have no mark', count(*) FROM baton.bulk b
@@ -696,7 +717,7 @@ BEGIN
    ORDER BY s.id) y) x;
  FOR lanes IN SELECT q.id, count(*) AS n, count(*) FILTER (WHERE s.due > now_at
    OR (q.on_conflict > 1 AND coalesce(baton.is_key(s.lane), false))) AS late,
-   bool_or(q.on_conflict > 1) AS judged,
+   bool_or(q.on_conflict > 1) AS judged, min(s.due) AS due,
    array_agg(s.lane) FILTER (WHERE s.lane IS NOT NULL) AS names FROM baton.staged s
    JOIN baton.queue q ON q.name = s.queue WHERE s.xid = mine AND s.what = 'put'
    GROUP BY q.id ORDER BY q.id LOOP
@@ -705,6 +726,7 @@ BEGIN
   IF lanes.names IS NOT NULL THEN
    PERFORM baton.settle(lanes.id, lanes.names, lanes.n);
   END IF;
+  IF lanes.late > 0 THEN PERFORM baton.untend(lanes.id, least(now_at, lanes.due)); END IF;
   IF lanes.judged THEN PERFORM baton.tend(lanes.id, now_at); END IF;
  END LOOP;
 END $$;

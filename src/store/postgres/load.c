@@ -206,9 +206,9 @@ static void send_chunks(struct conn *c, const struct wants *w, bool look, struct
 	l->member_claims = conn_send(c, SQL_MEMBER_CLAIMS, &a);
 }
 
-static const struct loading nothing = {NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
-                                       NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
-                                       NONE, NONE, NONE, NONE, NONE, NONE, 0,    NULL};
+static const struct loading nothing = {NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+                                       NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+                                       NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE};
 
 /* The greatest number among the ids that are asked for. */
 static uint64_t last_id(const struct baton_lane_ask *ask)
@@ -237,38 +237,17 @@ static void send_line(struct conn *c, const struct baton_lane_ask *ask, struct l
 	l->line_claims = conn_send(c, SQL_LINE_CLAIMS, &a);
 }
 
-static uint64_t hash_of(const struct pg_store *s, struct baton_str queue)
-{
-	return baton_queue_hash(&s->base, queue) | 1;
-}
-
 /* What time has done to the queues comes before anything is claimed from them; of most it has done
  * nothing, and to look costs a third of what the function does. */
-static void send_tend(struct pg_store *s, struct conn *c, const struct wants *w, struct loading *l)
+static int send_tend(struct pg_store *s, struct conn *c, const struct wants *w)
 {
 	struct args a;
-	int64_t now_ms = baton_store_now(&s->base).ms;
-	l->since_ms = s->own_clock || w->queues.count == 0 ? 0 : now_ms;
-	for (size_t i = 0; i < w->queues.count && l->since_ms > 0; i++) {
-		int64_t since_ms = tended_since(s->tended, hash_of(s, w->queues.list[i]), now_ms);
-		l->since_ms = since_ms < l->since_ms ? since_ms : l->since_ms;
-	}
 	send_strs(c, SQL_GATHER, ARG_TEXT, &w->queues);
-	args_init(&a, c->alloc, 3);
+	args_init(&a, c->alloc, 2);
 	strs_arg(&a, 0, ARG_TEXT, &w->queues);
 	if (s->own_clock)
 		arg_int(&a, 1, s->host->wall(s->host).ms);
-	arg_int(&a, 2, l->since_ms);
-	l->tended = &w->queues;
-	l->tend = conn_send(c, SQL_TEND, &a);
-}
-
-static void note_tended(struct pg_store *s, const struct conn *c, const struct loading *l)
-{
-	int64_t now_ms = cell_int(conn_answer(c, l->start), 0, 0);
-	bool clear = PQntuples(conn_answer(c, l->tend)) == 0;
-	for (size_t i = 0; i < l->tended->count; i++)
-		tended_note(s->tended, hash_of(s, l->tended->list[i]), l->since_ms, now_ms, clear);
+	return conn_send(c, SQL_TEND, &a);
 }
 
 /* Which of those that may be taken are held off by users' transactions; the others are locked. */
@@ -301,7 +280,7 @@ void load_send(struct pg_store *s, struct conn *c, const struct wants *w, bool p
 	if (!payload)
 		send_melt(c, &w->melt, w);
 	if (w->take_count > 0 || (w->lane_ask && w->lane_ask->max > 0))
-		send_tend(s, c, w, l);
+		l->tend = send_tend(s, c, w);
 	l->start = conn_send(c, SQL_START, NULL);
 	send_queues(c, w, l);
 	if (w->keys.count > 0)
@@ -454,16 +433,17 @@ struct step {
 static enum baton_err take_steps(const struct conn *c, const struct loading *l, struct desk *d)
 {
 	const struct step steps[] = {
-		{l->queues, desk_queues},       {l->bound_queues, desk_queues},
-		{l->sources, desk_sources},     {l->line, desk_batches},
-		{l->around, desk_batches},      {l->bound_batches, desk_batches},
-		{l->members, desk_batches},     {l->chunks, desk_chunks},
-		{l->claims, desk_claims},       {l->bound_claims, desk_claims},
-		{l->line_claims, desk_claims},  {l->member_claims, desk_claims},
-		{l->answers, desk_answers},     {l->leases, desk_leases},
-		{l->bound_leases, desk_leases}, {l->runners, desk_runners},
-		{l->schedules, desk_schedules}, {l->numbers, take_numbers},
-		{l->held_off, desk_held_off},   {l->waiting, desk_waiting},
+		{l->queues, desk_queues},         {l->bound_queues, desk_queues},
+		{l->tend, desk_tended},           {l->sources, desk_sources},
+		{l->line, desk_batches},          {l->around, desk_batches},
+		{l->bound_batches, desk_batches}, {l->members, desk_batches},
+		{l->chunks, desk_chunks},         {l->claims, desk_claims},
+		{l->bound_claims, desk_claims},   {l->line_claims, desk_claims},
+		{l->member_claims, desk_claims},  {l->answers, desk_answers},
+		{l->leases, desk_leases},         {l->bound_leases, desk_leases},
+		{l->runners, desk_runners},       {l->schedules, desk_schedules},
+		{l->numbers, take_numbers},       {l->held_off, desk_held_off},
+		{l->waiting, desk_waiting},
 	};
 	enum baton_err e = BATON_OK;
 	for (size_t i = 0; i < sizeof steps / sizeof steps[0] && e == BATON_OK; i++) {
@@ -477,8 +457,6 @@ enum baton_err load_take(struct pg_store *s, const struct conn *c, const struct 
                          struct desk *d)
 {
 	enum baton_err e = open_desk(s, conn_answer(c, l->start), d);
-	if (e == BATON_OK && l->tend != NONE)
-		note_tended(s, c, l);
 	return e == BATON_OK ? take_steps(c, l, d) : e;
 }
 

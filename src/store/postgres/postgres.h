@@ -5,7 +5,6 @@
 #include "store/group.h"
 #include "store/postgres/desk.h"
 #include "store/postgres/listen.h"
-#include "store/postgres/tended.h"
 #include "store/store.h"
 
 /* Where transactions of one kind are done: a connection, and who is next. */
@@ -31,9 +30,8 @@ struct pg_store {
 	pthread_mutex_t read_mu;
 	struct conn read; /* [read_mu] */
 	struct listener listener;
-	uint64_t listen_key; /* [const] what the processes of a host know this database by */
-	uint32_t commits;    /* [by the group of adds] */
-	struct tended tended[TENDED_QUEUES]; /* [by the group of takes] */
+	uint64_t listen_key;      /* [const] what the processes of a host know this database by */
+	uint32_t commits;         /* [by the group of adds] */
 	_Atomic uint32_t drawing; /* [atomic] so many transactions draw their numbers first */
 	_Atomic int64_t beat_ms;  /* [atomic] how long a beat, and a look, may take; 0: nobody
 	                             is registered */
@@ -68,8 +66,6 @@ struct loading {
 	int heads, head_claims, heads_last, line, line_claims;
 	int bound_queues, bound_batches, bound_claims, bound_leases, held_off;
 	int chunks, members, member_claims, bulks, waiting, tend;
-	int64_t since_ms;          /* of that */
-	const struct strs *tended; /* the queues of it */
 };
 
 /* Sends what is wanted, and puts the answers on a desk that is opened for that; `payload`: of the

@@ -134,7 +134,7 @@ static enum baton_err begin_anew(struct conn *c, int64_t now_ms)
 	snprintf(text, sizeof text,
 	         "UPDATE baton.state SET place = " PLACE ", made = greatest(made, %lld);"
 	         "UPDATE baton.queue SET floor = greatest(floor, %lld);"
-	         "UPDATE baton.tally SET floor = greatest(floor, %lld)",
+	         "UPDATE baton.tally SET floor = greatest(floor, %lld), tended = 0",
 	         (long long)now_ms, floor, floor);
 	return e == BATON_OK ? conn_exec(c, text) : e;
 }

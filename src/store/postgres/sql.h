@@ -14,7 +14,7 @@
 	"q.delayed + coalesce(t.delayed, 0), q.retrying + coalesce(t.retrying, 0), "           \
 	"q.claimed + coalesce(t.claimed, 0), q.dead + coalesce(t.dead, 0), "                   \
 	"q.kept + coalesce(t.kept, 0), q.done + coalesce(t.done, 0), "                         \
-	"q.failed + coalesce(t.failed, 0), q.mixed, coalesce(t.top, q.top), "                  \
+	"q.failed + coalesce(t.failed, 0), coalesce(t.tended, 0), coalesce(t.top, q.top), "    \
 	"coalesce(t.floor, q.floor), q.key_limit, q.hold_on_retry, q.on_conflict, "            \
 	"q.key_waiting_max"
 
@@ -217,19 +217,20 @@
 	        "ON c.head = n.head AND c.fence = n.fence JOIN baton.queue q ON q.id = c.queue "   \
 	        "WHERE q.hold_on_retry = 2 AND baton.is_key(c.lane)))")                            \
 	X(DRAW_EXPECTED, "SELECT baton.draw($1::bigint, $2::bigint)")                              \
-	X(TEND, "SELECT CASE WHEN NOT q.paused THEN baton.tend(q.id, t.now) END "                  \
-	        "FROM (SELECT coalesce($2::bigint, "                                               \
-	        "(extract(epoch FROM clock_timestamp()) * 1000)::bigint) AS now OFFSET 0) t, "     \
-	        "baton.queue q WHERE q.name = ANY($1::text[]) AND (q.paused OR "                   \
+	X(TEND, "SELECT q.id, t.now, CASE WHEN q.paused THEN false WHEN "                          \
 	        "EXISTS (SELECT 1 FROM baton.chunk c WHERE c.queue = q.id "                        \
-	        "AND c.expires_at >= $3::bigint "                                                  \
+	        "AND c.expires_at >= s.since "                                                     \
 	        "AND c.expires_at <= t.now AND c.expires_at < 9223372036854775807) OR "            \
 	        "EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = q.id AND b.state IN (2, 3) "  \
-	        "AND b.due >= $3::bigint AND b.due <= t.now) OR "                                  \
+	        "AND b.due >= s.since AND b.due <= t.now) OR "                                     \
 	        "EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = q.id AND NOT c.offered "      \
-	        "AND c.expires_at >= $3::bigint AND c.expires_at <= t.now) OR "                    \
+	        "AND c.expires_at >= s.since AND c.expires_at <= t.now) OR "                       \
 	        "EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = q.id AND c.offered "          \
-	        "AND c.expires_at > t.now))")                                                      \
+	        "AND c.expires_at > t.now) THEN baton.tend(q.id, t.now) ELSE true END "            \
+	        "FROM (SELECT coalesce($2::bigint, "                                               \
+	        "(extract(epoch FROM clock_timestamp()) * 1000)::bigint) AS now OFFSET 0) t, "     \
+	        "baton.queue q CROSS JOIN LATERAL (SELECT baton.since(q.id) AS since OFFSET 0) s " \
+	        "WHERE q.name = ANY($1::text[])")                                                  \
 	X(QUEUES, "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES " WHERE q.id IN ("                  \
 	          "SELECT id FROM baton.queue WHERE name = ANY($4::text[]) "                       \
 	          "UNION SELECT queue FROM (" PART_NAMED_CLAIMS ") c "                             \
@@ -371,18 +372,21 @@
 	             "key_waiting_max = $23::bigint WHERE name = $1::text")                        \
 	X(QUEUE_COUNT, "WITH d AS (SELECT * FROM unnest($1::int[], $2::bigint[], $3::bigint[], "   \
 	               "$4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], "    \
-	               "$9::bigint[], $10::bigint[], $11::bigint[]) d(id, ready, delayed, "        \
-	               "retrying, claimed, dead, kept, done, failed, top, floor)), "               \
+	               "$9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[]) d(id, ready, "  \
+	               "delayed, retrying, claimed, dead, kept, done, failed, top, floor, "        \
+	               "tended)), "                                                                \
 	               "o AS MATERIALIZED (SELECT y.* FROM d CROSS JOIN LATERAL (SELECT * "        \
 	               "FROM baton.tally y WHERE y.queue = d.id ORDER BY y.n DESC LIMIT 1) y), "   \
 	               "x AS (DELETE FROM baton.tally t USING o WHERE t.queue = o.queue "          \
-	               "AND t.n = o.n) INSERT INTO baton.tally SELECT d.id, "                      \
+	               "AND t.n = o.n) INSERT INTO baton.tally(queue, n, ready, delayed, "         \
+	               "retrying, claimed, dead, kept, done, failed, top, floor, tended) "         \
+	               "SELECT d.id, "                                                             \
 	               "coalesce(o.n, 0) + 1, coalesce(o.ready, 0) + d.ready, "                    \
 	               "coalesce(o.delayed, 0) + d.delayed, "                                      \
 	               "coalesce(o.retrying, 0) + d.retrying, "                                    \
 	               "coalesce(o.claimed, 0) + d.claimed, coalesce(o.dead, 0) + d.dead, "        \
 	               "coalesce(o.kept, 0) + d.kept, coalesce(o.done, 0) + d.done, "              \
-	               "coalesce(o.failed, 0) + d.failed, d.top, d.floor "                         \
+	               "coalesce(o.failed, 0) + d.failed, d.top, d.floor, d.tended "               \
 	               "FROM d LEFT JOIN o ON o.queue = d.id")                                     \
 	X(BATCH_ADD, "INSERT INTO baton.batch(seq, queue, lane, shard, pool, head, line, state, "  \
 	             "rank, flags, put_at, due, grp, retry, attempts, fence, cancel, holds, "      \
@@ -504,14 +508,16 @@
 	X(LIST_END, "WITH " PART_LISTED " SELECT nullif(upto, 9223372036854775807) FROM listed")   \
 	X(NEXT_DUE,                                                                                \
 	  "SELECT least(d.due, e.expires_at, f.expires_at) FROM baton.queue q "                    \
+	  "CROSS JOIN LATERAL (SELECT baton.since(q.id) AS since OFFSET 0) s "                     \
 	  "LEFT JOIN LATERAL (SELECT b.due FROM baton.batch b WHERE b.queue = q.id "               \
-	  "AND b.state IN (2, 3) ORDER BY b.due LIMIT 1) d ON true "                               \
+	  "AND b.state IN (2, 3) AND b.due >= s.since ORDER BY b.due LIMIT 1) d ON true "          \
 	  "LEFT JOIN LATERAL (SELECT c.expires_at FROM baton.claim c "                             \
-	  "WHERE c.queue = q.id AND NOT c.offered ORDER BY c.expires_at LIMIT 1) e "               \
+	  "WHERE c.queue = q.id AND NOT c.offered AND c.expires_at >= s.since "                    \
+	  "ORDER BY c.expires_at LIMIT 1) e "                                                      \
 	  "ON true LEFT JOIN LATERAL (SELECT k.expires_at FROM baton.chunk k "                     \
 	  "WHERE k.queue = q.id AND k.expires_at < 9223372036854775807 "                           \
-	  "ORDER BY k.expires_at LIMIT 1) f ON true WHERE NOT q.paused "                           \
-	  "AND ($1::text IS NULL OR q.name = $1::text) "                                           \
+	  "AND k.expires_at >= s.since ORDER BY k.expires_at LIMIT 1) f ON true "                  \
+	  "WHERE NOT q.paused AND ($1::text IS NULL OR q.name = $1::text) "                        \
 	  "AND coalesce(d.due, e.expires_at, f.expires_at) IS NOT NULL ORDER BY 1 LIMIT 1")        \
 	X(SCHEDULES, "SELECT " SCHEDULE_COLUMNS " FROM baton.schedule "                            \
 	             "WHERE name = ANY($1::text[])")                                               \

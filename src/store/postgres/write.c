@@ -115,7 +115,7 @@ static bool counts_changed(const struct read_queue *read)
 	const struct queue *q = read->row;
 	return memcmp(read->in, q->is.in, sizeof read->in) != 0 || read->done != q->is.done ||
 	       read->failed != q->is.failed || read->reach.top != q->is.reach.top ||
-	       read->reach.floor != q->is.reach.floor;
+	       read->reach.floor != q->is.reach.floor || read->tended_ms < read->since_ms;
 }
 
 static void counts_add(struct args *a, const struct read_queue *read)
@@ -128,15 +128,16 @@ static void counts_add(struct args *a, const struct read_queue *read)
 	add_int(a, 8, (int64_t)(q->is.failed - read->failed));
 	add_int(a, 9, (int64_t)q->is.reach.top);
 	add_int(a, 10, (int64_t)q->is.reach.floor);
+	add_int(a, 11, read->tended_ms);
 }
 
 static void counts_set(struct writer *w)
 {
 	static const enum arg_type types[] = {ARG_INT4, ARG_INT8, ARG_INT8, ARG_INT8,
 	                                      ARG_INT8, ARG_INT8, ARG_INT8, ARG_INT8,
-	                                      ARG_INT8, ARG_INT8, ARG_INT8};
+	                                      ARG_INT8, ARG_INT8, ARG_INT8, ARG_INT8};
 	struct args a;
-	args_new(w, &a, 11);
+	args_new(w, &a, 12);
 	arrays(&a, types);
 	for (size_t i = 0; i < w->d->queue_count; i++) {
 		if (counts_changed(&w->d->queues[i]))
@@ -244,8 +245,15 @@ static void add_rival(struct args *a, int at, const struct batch *b)
 		add_null(a, at);
 }
 
+static void batch_until(const struct desk *d, const struct batch *b)
+{
+	if (b->is.state == BATON_BATCH_DELAYED || b->is.state == BATON_BATCH_RETRY)
+		desk_until(d, b->lane->queue, b->is.due);
+}
+
 static enum baton_err batch_add(struct writer *w, struct args *a, const struct batch *b)
 {
+	batch_until(w->d, b);
 	add_int(a, 0, (int64_t)b->is.seq);
 	add_str(a, 1, b->lane->queue->name);
 	add_optional(a, 2, b->lane->name);
@@ -277,6 +285,7 @@ static enum baton_err batch_add(struct writer *w, struct args *a, const struct b
 static void batch_set(const struct desk *d, struct args *a, const struct batch *b)
 {
 	bool runner = b->lane->queue->is.policy.mode == BATON_QUEUE_RUNNER;
+	batch_until(d, b);
 	add_int(a, 0, (int64_t)b->row.kept);
 	add_int(a, 1, (int64_t)b->is.seq);
 	add_int(a, 2, runner ? memory_lane_shard(b->lane) + 1 : 0);
@@ -395,7 +404,11 @@ static enum baton_err claims_write(struct writer *w)
 	arrays(&old, old_types);
 	for (struct row *row = w->d->m->claims.oldest; row; row = row->newer) {
 		const struct claim *claim = (struct claim *)row;
-		if (!row->noted || stands_in_bulk(claim))
+		if (!row->noted)
+			continue;
+		if (!claim->is.offered)
+			desk_until(w->d, claim->lane->queue, claim->is.expires);
+		if (stands_in_bulk(claim))
 			continue;
 		if (row->kept == 0)
 			claim_add(&new, claim, &text);

@@ -36,7 +36,7 @@ enum baton_err find_number(struct db *db, enum sql sql, const int64_t *numbers, 
 	return query_end(&q);
 }
 
-static int64_t flags_of(const struct batch_row *b)
+int64_t batch_flags(const struct batch_row *b)
 {
 	int64_t flags = 0;
 	flags |= b->cls == BATON_COMMAND ? FLAG_COMMAND : 0;
@@ -47,7 +47,7 @@ static int64_t flags_of(const struct batch_row *b)
 	return flags | (int64_t)b->shard << SHARD_SHIFT;
 }
 
-static void flags_read(int64_t flags, struct batch_row *b)
+void batch_flags_read(int64_t flags, struct batch_row *b)
 {
 	b->cls = flags & FLAG_COMMAND ? BATON_COMMAND : BATON_WORK;
 	b->delivery = flags & FLAG_AFTER_COMMIT ? BATON_AFTER_COMMIT : BATON_EARLIEST;
@@ -95,7 +95,7 @@ void batch_row_read(const struct query *q, struct batch_row *b)
 {
 	b->seq = column_int(q, 0);
 	b->queue = column_int(q, 1);
-	flags_read(column_int(q, 2), b);
+	batch_flags_read(column_int(q, 2), b);
 	b->put_at.ms = column_int(q, 3);
 	b->due.ms = column_int(q, 4);
 	b->id = column_is_null(q, 5) ? b->seq : column_int(q, 5);
@@ -149,7 +149,7 @@ static void bind_row(struct query *q, const struct batch_row *b, int64_t retry[4
 {
 	query_int(q, b->seq);
 	query_int(q, b->queue);
-	query_int(q, flags_of(b));
+	query_int(q, batch_flags(b));
 	query_int(q, b->put_at.ms);
 	if (b->due.ms > 0)
 		query_int(q, b->due.ms);

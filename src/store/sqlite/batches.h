@@ -46,6 +46,10 @@ static inline int64_t batch_row_rank(const struct batch_row *b)
 	return BATON_PRIORITY_MAX - (int64_t)b->priority;
 }
 
+/* What of it is kept as one number: all but names, times and its retry policy. */
+int64_t batch_flags(const struct batch_row *b);
+void batch_flags_read(int64_t flags, struct batch_row *ret);
+
 struct candidate batch_row_candidate(const struct batch_row *b);
 
 /* Reads one row of SQL_BATCH_COLUMNS; the payload is column BATCH_PAYLOAD. */

@@ -14,8 +14,26 @@ struct rule {
 };
 
 static const struct rule rules[] = {
-	{"SELECT count(*) FROM head WHERE seq NOT IN (SELECT seq FROM batch)",
+	{"SELECT count(*) FROM head WHERE tried < 2 AND seq NOT IN (SELECT seq FROM batch)",
          "heads have no batch"},
+	{"SELECT count(*) FROM head WHERE tried = 2 AND seq >= ifnull((SELECT first + count"
+         " FROM bulk WHERE first <= head.seq ORDER BY first DESC LIMIT 1), 0)",
+         "heads have no row of jobs"},
+	{"SELECT count(*) FROM bulk WHERE queue NOT IN (SELECT id FROM queue)",
+         "rows of jobs have no queue"},
+	{"SELECT count(*) FROM bulk WHERE NOT EXISTS (SELECT 1 FROM chunk WHERE chunk.bulk ="
+         " bulk.first AND chunk.first BETWEEN bulk.first AND bulk.first + count - 1)"
+         " AND NOT EXISTS (SELECT 1 FROM head WHERE tried = 2"
+         " AND pool IN (queue << 13, (queue << 13) | ((flags >> 8) + 1))"
+         " AND rank = 9 - (flags >> 4 & 15) AND seq BETWEEN first AND first + count - 1)",
+         "rows of jobs are in no state"},
+	{"SELECT count(*) FROM chunk WHERE NOT EXISTS (SELECT 1 FROM bulk WHERE bulk.first ="
+         " chunk.bulk AND chunk.first < bulk.first + bulk.count)",
+         "rows of claims have no jobs"},
+	{"SELECT count(*) FROM chunk WHERE owner NOT IN (SELECT id FROM owner)",
+         "rows of claims have no owner"},
+	{"SELECT count(*) FROM bulk WHERE first + count - 1 > (SELECT seq FROM state)",
+         "rows of jobs have a number that was not given out"},
 	{"SELECT count(*) FROM line WHERE seq NOT IN (SELECT seq FROM batch)",
          "places in a line have no batch"},
 	{"SELECT count(*) FROM line WHERE lane NOT IN (SELECT id FROM lane)",
@@ -88,13 +106,20 @@ static const struct rule rules[] = {
 	{"SELECT count(*) FROM queue WHERE delayed <> (SELECT count(*) FROM later"
          " WHERE later.queue = queue.id)",
          "queues have another number of delayed ones than they count"},
-	{"SELECT count(*) FROM queue LEFT JOIN (SELECT queue, count(*) AS found FROM batch"
-         " WHERE seq NOT IN (SELECT seq FROM done) GROUP BY queue) AS b ON b.queue = queue.id"
+	{"SELECT count(*) FROM queue LEFT JOIN (SELECT queue, sum(found) AS found FROM ("
+         "SELECT queue, count(*) AS found FROM batch"
+         " WHERE seq NOT IN (SELECT seq FROM done) GROUP BY queue"
+         " UNION ALL SELECT queue, sum(length(claims) / 32) FROM chunk GROUP BY queue"
+         " UNION ALL SELECT queue, first + count - head.seq FROM head JOIN bulk ON bulk.first ="
+         " (SELECT max(first) FROM bulk WHERE first <= head.seq) WHERE tried = 2)"
+         " GROUP BY queue) AS b ON b.queue = queue.id"
          " WHERE ready + delayed + running + dead <> ifnull(found, 0)",
          "queues have another number of batches than they count"},
 	{"SELECT count(*) FROM batch WHERE seq > (SELECT seq FROM state)",
          "batches have a number that was not given out"},
-	{"SELECT count(*) FROM owner LEFT JOIN (SELECT owner, count(*) AS found FROM claim"
+	{"SELECT count(*) FROM owner LEFT JOIN (SELECT owner, sum(found) AS found FROM ("
+         "SELECT owner, count(*) AS found FROM claim GROUP BY owner"
+         " UNION ALL SELECT owner, sum(length(claims) / 32) FROM chunk GROUP BY owner)"
          " GROUP BY owner) AS c ON c.owner = owner.id WHERE claims <> ifnull(found, 0)",
          "owners have another number of claims than they count"},
 	{"SELECT count(*) FROM shard WHERE queue NOT IN (SELECT id FROM queue)",

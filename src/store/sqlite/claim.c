@@ -56,6 +56,7 @@ static enum baton_err take_from_lane(struct sqlite_store *s, struct grant *g, in
 struct head {
 	int64_t rank, seq, lane;
 	bool tried;
+	bool bulk; /* it stands for a row of jobs that stand together */
 };
 
 /* A batch without a lane whose claim has expired. *ret_over: it cannot be had, since that was its
@@ -103,8 +104,9 @@ static enum baton_err heads_list(struct sqlite_store *s, int64_t pool, struct he
 	query_int(&q, pool);
 	query_int(&q, (int64_t)max);
 	while (count < max && query_row(&q))
-		heads[count++] = (struct head){column_int(&q, 0), column_int(&q, 1),
-		                               column_int(&q, 2), column_int(&q, 3) != 0};
+		heads[count++] =
+			(struct head){column_int(&q, 0), column_int(&q, 1), column_int(&q, 2),
+		                      column_int(&q, 3) != 0, column_int(&q, 3) == HEAD_BULK};
 	*ret_count = count;
 	return query_end(&q);
 }
@@ -127,14 +129,31 @@ static enum baton_err look_again(struct sqlite_store *s, const struct grant *g, 
 	return e;
 }
 
+/* What is taken from a pool: until there are `limit` claims in all, of `max` batches each. */
+struct taking {
+	int64_t pool;
+	size_t limit, max;
+};
+
+static enum baton_err take_head(struct sqlite_store *s, struct grant *g, const struct taking *t,
+                                const struct head *h)
+{
+	if (h->lane > 0)
+		return take_from_lane(s, g, h->lane, t->max);
+	if (!h->bulk)
+		return take_single(s, g, t->pool, h);
+	enum baton_err e = bulk_open(s, g->q, t->pool, h->rank, h->seq);
+	return e == BATON_OK ? bulk_take(s, g, t->limit) : e;
+}
+
 /* One claim from each of the heads, in order, until another one comes before the rest. */
-static enum baton_err take_heads(struct sqlite_store *s, struct grant *g, int64_t pool,
-                                 const struct head *heads, size_t count, size_t max)
+static enum baton_err take_heads(struct sqlite_store *s, struct grant *g, const struct taking *t,
+                                 const struct head *heads, size_t count)
 {
 	struct head next = {.rank = INT64_MAX};
-	for (size_t i = 0; i < count && !comes_before(&next, &heads[i]); i++) {
-		enum baton_err e = heads[i].lane > 0 ? take_from_lane(s, g, heads[i].lane, max)
-		                                     : take_single(s, g, pool, &heads[i]);
+	for (size_t i = 0; i < count && g->count < t->limit && !comes_before(&next, &heads[i]);
+	     i++) {
+		enum baton_err e = take_head(s, g, t, &heads[i]);
 		if (e == BATON_OK)
 			e = look_again(s, g, heads[i].lane, &next);
 		if (e != BATON_OK)
@@ -146,16 +165,15 @@ static enum baton_err take_heads(struct sqlite_store *s, struct grant *g, int64_
 enum baton_err grant_heads(struct sqlite_store *s, struct grant *g, int64_t pool, size_t limit,
                            size_t max)
 {
+	const struct taking taking = {pool, limit, max};
 	struct head heads[PAGE];
-	enum baton_err e = BATON_OK;
-	while (g->count < limit) {
+	enum baton_err e = bulk_gives(s, pool) ? bulk_take(s, g, limit) : bulk_put_back(s);
+	while (e == BATON_OK && g->count < limit) {
 		size_t count, want = limit - g->count < PAGE ? limit - g->count : PAGE;
 		e = heads_list(s, pool, heads, want, &count);
 		if (e != BATON_OK || count == 0)
 			return e;
-		e = take_heads(s, g, pool, heads, count, max);
-		if (e != BATON_OK)
-			return e;
+		e = take_heads(s, g, &taking, heads, count);
 	}
 	return e;
 }
@@ -246,6 +264,7 @@ enum baton_err sqlite_claim(struct baton_store *store, const struct baton_work_a
                             struct baton_work_claims **ret_claims)
 {
 	struct claim_args args = {ask, NULL};
-	enum baton_err e = sqlite_write_fences((struct sqlite_store *)store, claim_run, &args);
+	enum baton_err e =
+		sqlite_write_kind((struct sqlite_store *)store, REQUEST_CLAIM, claim_run, &args);
 	return grant_answer(e, args.parcel, ret_claims);
 }

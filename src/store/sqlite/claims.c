@@ -268,7 +268,7 @@ static enum baton_err owner_count(struct sqlite_store *s, int64_t owner, int64_t
 	return books_owner(&s->books, &s->db, owner, change, s->now);
 }
 
-enum baton_err claim_add(struct sqlite_store *s, const struct claim_row *c)
+enum baton_err claim_write(struct sqlite_store *s, const struct claim_row *c)
 {
 	struct query q = query_begin(&s->db, SQL_CLAIM_ADD);
 	query_int(&q, c->head);
@@ -291,7 +291,12 @@ enum baton_err claim_add(struct sqlite_store *s, const struct claim_row *c)
 	else
 		query_null(&q);
 	enum baton_err run = query_run(&q);
-	e = e == BATON_OK ? run : e;
+	return e == BATON_OK ? run : e;
+}
+
+enum baton_err claim_add(struct sqlite_store *s, const struct claim_row *c)
+{
+	enum baton_err e = claim_write(s, c);
 	if (e == BATON_OK && c->lane > 0)
 		e = RUN(&s->db, SQL_LANE_COUNT, 1, c->lane);
 	return e == BATON_OK ? owner_count(s, c->owner, 1) : e;

@@ -43,6 +43,9 @@ enum baton_err claim_of_batch(struct db *db, struct arena *a, const struct batch
                               struct claim_row *ret, bool *ret_found);
 enum baton_err claim_has(struct db *db, const struct batch_row *b, bool *ret);
 
+/* Writes its row, and nothing else. */
+enum baton_err claim_write(struct sqlite_store *s, const struct claim_row *c);
+
 /* Writes a new one. */
 enum baton_err claim_add(struct sqlite_store *s, const struct claim_row *c);
 

@@ -11,7 +11,7 @@
 #include "store/sqlite/lone.h"
 #include "store/sqlite/puts.h"
 
-/* The claim that the proof is about. *ret_found false: there is none any more, or never was. */
+/* The claim that the proof is about, if it has a row of its own. */
 static enum baton_err claim_proved(struct sqlite_store *s, const struct baton_work_proof *proof,
                                    struct claim_row *ret, bool *ret_found)
 {
@@ -24,6 +24,17 @@ static enum baton_err claim_proved(struct sqlite_store *s, const struct baton_wo
 		return e;
 	*ret_found = digest_equal(ret->token.bytes, proof->token.bytes, sizeof ret->token.bytes);
 	return BATON_OK;
+}
+
+/* The claim that the proof is about. *ret_found false: there is none any more, or never was. */
+static enum baton_err claim_single(struct sqlite_store *s, const struct baton_work_proof *proof,
+                                   struct claim_row *ret, bool *ret_found)
+{
+	bool melted = false;
+	enum baton_err e = claim_proved(s, proof, ret, ret_found);
+	if (e == BATON_OK && !*ret_found)
+		e = bulk_melt_claim(s, proof, &melted);
+	return e == BATON_OK && melted ? claim_proved(s, proof, ret, ret_found) : e;
 }
 
 /* Work that was offered because its claim had expired is offered no more. */
@@ -53,7 +64,7 @@ static enum baton_err renew_one(struct sqlite_store *s, const struct baton_work_
 	struct queue_row *q;
 	bool found;
 	*answer = (struct baton_work_renewal){.err = BATON_NOT_HELD};
-	enum baton_err e = claim_proved(s, proof, &c, &found);
+	enum baton_err e = claim_single(s, proof, &c, &found);
 	if (e != BATON_OK || !found)
 		return e;
 	struct baton_store_time until = lease_extended(c.expires_at, s->now, ttl, false);
@@ -267,8 +278,15 @@ static enum baton_err again(struct sqlite_store *s, const struct baton_work_end 
                             struct baton_work_ended *answer)
 {
 	struct claim_name name;
+	bool known;
 	if (end->how != BATON_COMPLETE || end->ids || !claim_name_parse(end->proof.id, &name))
 		return BATON_OK;
+	enum baton_err e = bulk_again(s, &end->proof, &known);
+	if (e != BATON_OK || known) {
+		answer->err = e;
+		answer->state = BATON_BATCH_GONE;
+		return e;
+	}
 	struct query q = query_begin(&s->db, SQL_FINISHED_READ);
 	query_int(&q, (int64_t)name.head);
 	query_int(&q, (int64_t)name.fence);
@@ -285,14 +303,14 @@ static enum baton_err again(struct sqlite_store *s, const struct baton_work_end 
 	return query_end(&q);
 }
 
-static enum baton_err end_one(struct sqlite_store *s, const struct baton_work_end *end,
-                              struct baton_work_ended *answer)
+/* A claim that has a row of its own, or gets one. */
+static enum baton_err end_single(struct sqlite_store *s, const struct baton_work_end *end,
+                                 struct baton_work_ended *answer)
 {
 	struct claim_row c;
 	struct ending parts;
 	bool found, known = false;
-	*answer = (struct baton_work_ended){.err = BATON_NOT_HELD};
-	enum baton_err e = claim_proved(s, &end->proof, &c, &found);
+	enum baton_err e = claim_single(s, &end->proof, &c, &found);
 	if (e == BATON_OK && !found)
 		return again(s, end, answer);
 	if (e == BATON_OK)
@@ -305,6 +323,37 @@ static enum baton_err end_one(struct sqlite_store *s, const struct baton_work_en
 	if (e == BATON_OK)
 		e = end_claim(s, &c, end, &parts, answer);
 	return e == BATON_OK ? put_all(s, end->emits, end->emit_count, NULL) : e;
+}
+
+/* Completes a claim of a job that stands together with others; *ret_done false: it is none. Those
+ * that are known already are found without a look into the file. */
+static enum baton_err end_together(struct sqlite_store *s, const struct baton_work_end *end,
+                                   bool *ret_done)
+{
+	struct claim_name name;
+	struct claim_row c;
+	bool single = false;
+	*ret_done = false;
+	if (end->how != BATON_COMPLETE || end->ids || !claim_name_parse(end->proof.id, &name))
+		return BATON_OK;
+	enum baton_err e = bulk_complete(s, &end->proof, true, ret_done);
+	if (e == BATON_OK && !*ret_done)
+		e = claim_load(s, &name, &c, &single);
+	if (e == BATON_OK && !*ret_done && !single)
+		e = bulk_complete(s, &end->proof, false, ret_done);
+	return e;
+}
+
+static enum baton_err end_one(struct sqlite_store *s, const struct baton_work_end *end,
+                              struct baton_work_ended *answer)
+{
+	bool done;
+	*answer = (struct baton_work_ended){.err = BATON_NOT_HELD};
+	enum baton_err e = end_together(s, end, &done);
+	if (e != BATON_OK || !done)
+		return e == BATON_OK ? end_single(s, end, answer) : e;
+	*answer = (struct baton_work_ended){.err = BATON_OK, .state = BATON_BATCH_GONE};
+	return put_all(s, end->emits, end->emit_count, NULL);
 }
 
 /* What an end emits may be refused after some of it was put, so such an end is undone alone. */
@@ -350,5 +399,5 @@ enum baton_err sqlite_end(struct baton_store *store, const struct baton_work_end
                           size_t count, struct baton_work_ended *answers)
 {
 	struct end_args args = {ends, count, answers};
-	return sqlite_write((struct sqlite_store *)store, end_run, &args);
+	return sqlite_write_kind((struct sqlite_store *)store, REQUEST_END, end_run, &args);
 }

@@ -89,7 +89,7 @@ static enum baton_err batch_give(struct sqlite_store *s, struct arena *a, int64_
 	return BATON_OK;
 }
 
-static enum baton_err claim_write(struct sqlite_store *s, struct grant *g, const struct pick *p,
+static enum baton_err claim_make(struct sqlite_store *s, struct grant *g, const struct pick *p,
                                   int64_t lane, int64_t lone, struct baton_work_claim *out)
 {
 	struct claim_row c = {
@@ -123,8 +123,7 @@ static enum baton_err claim_write(struct sqlite_store *s, struct grant *g, const
 	return BATON_OK;
 }
 
-/* Before the first claim is given: who gets nothing has cost nothing. */
-static enum baton_err grant_begin(struct sqlite_store *s, struct grant *g)
+enum baton_err grant_begin(struct sqlite_store *s, struct grant *g)
 {
 	if (g->parcel)
 		return BATON_OK;
@@ -164,7 +163,7 @@ enum baton_err grant_give(struct sqlite_store *s, struct grant *g, const struct 
 		return no_memory();
 	bool keyed = out->key.len > 0;
 	int64_t lone = keyed && lane == 0 ? lone_hash(g->q->id, batch_row_line(&common.row)) : 0;
-	e = claim_write(s, g, p, lane, lone, out);
+	e = claim_make(s, g, p, lane, lone, out);
 	for (size_t i = 0; i < p->count && e == BATON_OK && keyed && lane > 0; i++)
 		e = RUN(&s->db, SQL_LINE_DROP, lane, p->seqs[i]);
 	if (e == BATON_OK)

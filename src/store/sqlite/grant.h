@@ -18,6 +18,9 @@ struct grant {
 	struct baton_work_claim *claims; /* the parcel's */
 };
 
+/* Before the first claim is given: who gets nothing has cost nothing. */
+enum baton_err grant_begin(struct sqlite_store *s, struct grant *g);
+
 /* Hands over what was given: *ret NULL if that is nothing. After it, or an error, grant_done(). */
 void grant_close(struct grant *g, struct claims_parcel **ret);
 void grant_done(struct grant *g);

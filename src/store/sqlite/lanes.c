@@ -8,6 +8,9 @@
 enum baton_err head_add(struct sqlite_store *s, const struct queue_row *q,
                         const struct batch_row *b, int64_t lane, bool tried)
 {
+	enum baton_err e = bulk_put_back(s);
+	if (e != BATON_OK)
+		return e;
 	struct query add = query_begin(&s->db, SQL_HEAD_ADD);
 	query_int(&add, head_pool(q, b->shard));
 	query_int(&add, batch_row_rank(b));
@@ -43,8 +46,7 @@ enum baton_err heads_mode(struct sqlite_store *s, struct queue_row *q, enum bato
 
 /* A head in a pool of another mode. */
 struct stray {
-	int64_t pool, rank, seq, lane;
-	bool tried;
+	int64_t pool, rank, seq, lane, tried;
 };
 
 static enum baton_err strays_list(struct sqlite_store *s, const struct queue_row *row,
@@ -62,10 +64,20 @@ static enum baton_err strays_list(struct sqlite_store *s, const struct queue_row
 	while (count < GATHER_MAX && query_row(&q))
 		list[count++] =
 			(struct stray){column_int(&q, 0), column_int(&q, 1), column_int(&q, 2),
-		                       column_int(&q, 3), column_int(&q, 4) != 0};
+		                       column_int(&q, 3), column_int(&q, 4)};
 	*ret = list;
 	*ret_count = count;
 	return query_end(&q);
+}
+
+static enum baton_err stray_add(struct sqlite_store *s, struct queue_row *q,
+                                const struct stray *stray)
+{
+	struct batch_row b;
+	if (stray->tried == HEAD_BULK)
+		return bulk_head_add(s, q, stray->seq);
+	enum baton_err e = batch_need(&s->db, stray->seq, &b);
+	return e == BATON_OK ? head_add(s, q, &b, stray->lane, stray->tried != 0) : e;
 }
 
 enum baton_err heads_gather(struct sqlite_store *s, struct queue_row *q)
@@ -76,12 +88,9 @@ enum baton_err heads_gather(struct sqlite_store *s, struct queue_row *q)
 		return BATON_OK;
 	enum baton_err e = strays_list(s, q, &list, &count);
 	for (size_t i = 0; i < count && e == BATON_OK; i++) {
-		struct batch_row b;
 		e = RUN(&s->db, SQL_HEAD_DROP, list[i].pool, list[i].rank, list[i].seq);
 		if (e == BATON_OK)
-			e = batch_need(&s->db, list[i].seq, &b);
-		if (e == BATON_OK)
-			e = head_add(s, q, &b, list[i].lane, list[i].tried);
+			e = stray_add(s, q, &list[i]);
 	}
 	q->mixed = count == GATHER_MAX;
 	q->changed = true;

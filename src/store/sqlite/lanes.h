@@ -68,9 +68,14 @@ enum baton_err head_drop(struct sqlite_store *s, const struct queue_row *q, uint
                          int64_t rank, int64_t seq);
 
 /* Where the heads are that everybody may claim from, and those of one shard. */
+static inline int64_t pool_of_queue(int64_t queue)
+{
+	return queue << 13;
+}
+
 static inline int64_t pool_open(const struct queue_row *q)
 {
-	return q->id << 13;
+	return pool_of_queue(q->id);
 }
 
 static inline int64_t pool_of(int64_t queue, uint32_t shard)

@@ -81,22 +81,28 @@ static enum baton_err trouble_fill(const struct view *v, int64_t seq, struct bat
 	                                                                        : no_memory();
 }
 
+static enum baton_err holder_fill(const struct view *v, const struct claim_name *claim,
+                                  int64_t owner, struct baton_work_info *info)
+{
+	char name[CLAIM_NAME_TEXT];
+	info->fence.v = claim->fence;
+	claim_name_print(claim, name);
+	if (!arena_copy(v->a, baton_str_z(name), &info->claim))
+		return no_memory();
+	return owner_load(v->db, owner, &info->owner);
+}
+
 static enum baton_err claim_fill(const struct view *v, const struct batch_row *b,
                                  struct baton_work_info *info)
 {
 	struct claim_row c;
-	char name[CLAIM_NAME_TEXT];
 	bool found;
 	enum baton_err e = claim_of_batch(v->db, v->a, b, &c, &found);
 	if (e != BATON_OK || !found)
 		return e;
-	info->fence.v = c.fence;
 	info->claimed_at = c.claimed_at;
 	info->expires_at = c.expires_at;
-	claim_name_print(&(struct claim_name){(uint64_t)c.head, c.fence}, name);
-	if (!arena_copy(v->a, baton_str_z(name), &info->claim))
-		return no_memory();
-	return owner_load(v->db, c.owner, &info->owner);
+	return holder_fill(v, &(struct claim_name){(uint64_t)c.head, c.fence}, c.owner, info);
 }
 
 static enum baton_err done_fill(const struct view *v, int64_t seq, struct baton_work_info *info)
@@ -140,6 +146,24 @@ static enum baton_err info_fill(const struct view *v, const struct batch_row *b,
 	if (e == BATON_OK)
 		e = state_fill(v, b, info);
 	return e == BATON_OK ? trouble_fill(v, b->seq, info) : e;
+}
+
+/* The same for one that stands in a row with others. */
+static enum baton_err bulk_fill(const struct view *v, const struct batch_row *b,
+                                const struct bulk_job *job, struct queue_row *row,
+                                struct baton_work_info *info)
+{
+	enum baton_err e = batch_fill(v, b, info);
+	if (e == BATON_OK)
+		e = queue_fill(v, b->queue, row, info);
+	info->state = job->claimed ? BATON_BATCH_CLAIMED : BATON_BATCH_READY;
+	info->batch.attempt = job->claimed;
+	if (e != BATON_OK || !job->claimed)
+		return e;
+	info->claimed_at = job->claimed_at;
+	info->expires_at = job->expires_at;
+	return holder_fill(v, &(struct claim_name){job->claim.seq, job->claim.fence}, job->owner,
+	                   info);
 }
 
 /* What stands before a ready batch that has a key. */
@@ -238,6 +262,28 @@ static enum baton_err payload_fill(const struct view *v, int64_t seq, struct bat
 	return e == BATON_OK ? bad : e;
 }
 
+/* One that stands in a row with others. BATON_NOT_FOUND: it does not. */
+static enum baton_err get_bulk(const struct view *v, uint64_t number, struct baton_work_info *info)
+{
+	struct batch_row b;
+	struct queue_row row;
+	struct bulk_job job;
+	struct baton_str *payload = arena_take(v->a, 1, sizeof *payload);
+	if (!payload)
+		return no_memory();
+	enum baton_err e = bulk_look(v->db, (int64_t)number, &b, &job);
+	if (e != BATON_OK || !job.found)
+		return e == BATON_OK ? BATON_NOT_FOUND : e;
+	e = bulk_fill(v, &b, &job, &row, info);
+	if (e == BATON_OK)
+		e = why_fill(v, &b, &row, info);
+	if (e == BATON_OK)
+		e = bulk_payload(v->db, v->a, b.seq, payload);
+	info->batch.payloads = payload;
+	info->batch.count = 1;
+	return e;
+}
+
 static enum baton_err get_into(const struct view *v, uint64_t number, struct page_parcel *page)
 {
 	struct baton_work_info *info = arena_take(v->a, 1, sizeof *info);
@@ -246,19 +292,19 @@ static enum baton_err get_into(const struct view *v, uint64_t number, struct pag
 	int64_t seq;
 	if (!info)
 		return no_memory();
+	page->pub = (struct baton_work_page){.infos = info, .count = 1};
 	enum baton_err e = batch_seq_of(v->db, (int64_t)number, &seq);
-	if (e == BATON_OK && seq > 0)
+	if (e == BATON_OK && seq == 0)
+		return get_bulk(v, number, info);
+	if (e == BATON_OK)
 		e = batch_need(v->db, seq, &b);
-	if (e == BATON_OK && seq > 0)
+	if (e == BATON_OK)
 		e = info_fill(v, &b, &row, info);
-	if (e == BATON_OK && (seq == 0 || info->state == BATON_BATCH_GONE))
+	if (e == BATON_OK && info->state == BATON_BATCH_GONE)
 		return BATON_NOT_FOUND;
 	if (e == BATON_OK)
 		e = why_fill(v, &b, &row, info);
-	if (e == BATON_OK)
-		e = payload_fill(v, seq, info);
-	page->pub = (struct baton_work_page){.infos = info, .count = 1};
-	return e;
+	return e == BATON_OK ? payload_fill(v, seq, info) : e;
 }
 
 /* All that one look shows is of one moment. */
@@ -324,35 +370,76 @@ static struct query list_begin(const struct view *v, const struct baton_work_fil
 	return q;
 }
 
+/* A page that is being filled. */
+struct listing {
+	const struct view *v;
+	const struct baton_work_filter *f;
+	int64_t queue;
+	struct baton_work_info *infos;
+	size_t count;
+	uint64_t looked, next;
+	bool more;
+
+	/* The next of those that stand in rows with others. */
+	struct batch_row b;
+	struct bulk_job job;
+};
+
+/* Adds the batch if it is one of those that are asked for; `job` NULL: it has a row of its own. */
+static enum baton_err listing_add(struct listing *l, const struct batch_row *b,
+                                  const struct bulk_job *job)
+{
+	struct queue_row row;
+	struct baton_work_info *info = &l->infos[l->count];
+	l->more = l->count == l->f->max || l->looked++ == LOOKED_MAX;
+	if (l->more)
+		return BATON_OK;
+	l->next = (uint64_t)b->seq;
+	if (!may_match(l->f, b, l->queue))
+		return BATON_OK;
+	*info = (struct baton_work_info){.state = 0};
+	enum baton_err e =
+		job ? bulk_fill(l->v, b, job, &row, info) : info_fill(l->v, b, &row, info);
+	l->count += l->f->state == 0 ? info->state != BATON_BATCH_GONE : info->state == l->f->state;
+	return e;
+}
+
+/* Those that stand in rows with others and come before that number. */
+static enum baton_err listing_bulks(struct listing *l, int64_t before)
+{
+	enum baton_err e = BATON_OK;
+	while (e == BATON_OK && !l->more && l->job.found && l->b.seq < before) {
+		e = listing_add(l, &l->b, &l->job);
+		if (e == BATON_OK && !l->more)
+			e = bulk_next(l->v->db, l->b.seq, &l->b, &l->job);
+	}
+	return e;
+}
+
 static enum baton_err list_into(const struct view *v, const struct baton_work_filter *f,
                                 int64_t queue, struct page_parcel *page)
 {
-	struct baton_work_info *infos = arena_take(v->a, f->max, sizeof *infos);
-	size_t count = 0;
-	uint64_t looked = 0, next = 0;
-	bool more = false;
+	struct listing l = {.v = v, .f = f, .queue = queue};
 	enum baton_err bad = BATON_OK;
-	if (!infos)
+	l.infos = arena_take(v->a, f->max + 1, sizeof *l.infos);
+	if (!l.infos)
 		return no_memory();
+	if (f->state != BATON_BATCH_DEAD)
+		bad = bulk_next(v->db, (int64_t)f->after, &l.b, &l.job);
 	struct query q = list_begin(v, f, queue);
-	while (bad == BATON_OK && query_row(&q)) {
+	while (bad == BATON_OK && !l.more && query_row(&q)) {
 		struct batch_row b;
-		struct queue_row row;
 		batch_row_read(&q, &b);
-		more = count == f->max || looked++ == LOOKED_MAX;
-		if (more)
-			break;
-		next = (uint64_t)b.seq;
-		if (!may_match(f, &b, queue))
-			continue;
-		infos[count] = (struct baton_work_info){.state = 0};
-		bad = info_fill(v, &b, &row, &infos[count]);
-		count += f->state == 0 ? infos[count].state != BATON_BATCH_GONE
-		                       : infos[count].state == f->state;
+		bad = listing_bulks(&l, b.seq);
+		if (bad == BATON_OK && !l.more)
+			bad = listing_add(&l, &b, NULL);
 	}
 	enum baton_err e = query_end(&q);
-	page->pub =
-		(struct baton_work_page){.infos = infos, .count = count, .next = more ? next : 0};
+	if (e == BATON_OK && bad == BATON_OK)
+		e = listing_bulks(&l, INT64_MAX);
+	page->pub = (struct baton_work_page){.infos = l.infos,
+	                                     .count = l.count,
+	                                     .next = l.more ? l.next : 0};
 	return e == BATON_OK ? bad : e;
 }
 
@@ -391,9 +478,9 @@ enum baton_err sqlite_list(struct baton_store *store, const struct baton_work_fi
 /* Of a queue; in ret nothing yet is INT64_MAX. */
 static enum baton_err due_of(struct sqlite_store *s, int64_t queue, int64_t *ret)
 {
-	static const enum sql firsts[] = {SQL_LATER_FIRST, SQL_CLAIM_FIRST};
+	static const enum sql firsts[] = {SQL_LATER_FIRST, SQL_CLAIM_FIRST, SQL_CHUNK_FIRST};
 	enum baton_err e = BATON_OK;
-	for (size_t i = 0; i < 2 && e == BATON_OK; i++) {
+	for (size_t i = 0; i < sizeof firsts / sizeof firsts[0] && e == BATON_OK; i++) {
 		struct query q = query_begin(&s->read, firsts[i]);
 		query_int(&q, queue);
 		if (query_row(&q) && !column_is_null(&q, 0) && column_int(&q, 0) < *ret)

@@ -21,7 +21,9 @@ static enum baton_err named_load(struct sqlite_store *s, const struct baton_batc
 	ret->state = BATON_BATCH_GONE;
 	if (!batch_id_parse(id, &number))
 		return BATON_OK;
-	enum baton_err e = batch_seq_of(&s->db, (int64_t)number, &seq);
+	enum baton_err e = bulk_melt(s, (int64_t)number);
+	if (e == BATON_OK)
+		e = batch_seq_of(&s->db, (int64_t)number, &seq);
 	if (e != BATON_OK || seq == 0)
 		return e;
 	e = batch_need(&s->db, seq, &ret->b);

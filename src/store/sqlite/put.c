@@ -138,7 +138,10 @@ static enum baton_err store_new(struct sqlite_store *s, struct queue_row *q,
 	struct batch_row row;
 	bool stays = true;
 	row_make(s, q, b, &row);
-	enum baton_err e = batch_store(&s->db, &row, b->payloads, b->count, s->base.alloc);
+	bool together = bulk_suits(q, &row, b);
+	enum baton_err e =
+		together ? bulk_add(s, q, &row, b->payloads[0])
+			 : batch_store(&s->db, &row, b->payloads, b->count, s->base.alloc);
 	if (e != BATON_OK)
 		return e;
 	s->books.seq = row.seq;
@@ -152,7 +155,8 @@ static enum baton_err store_new(struct sqlite_store *s, struct queue_row *q,
 		return RUN(&s->db, SQL_LATER_ADD, q->id, row.due.ms, row.seq, LATER_DELAY);
 	}
 	q->tally.ready++;
-	e = lane_enter(s, q, &row, false, &stays);
+	if (!together)
+		e = lane_enter(s, q, &row, false, &stays);
 	put->state = stays ? BATON_BATCH_READY : BATON_BATCH_SKIPPED;
 	return e;
 }
@@ -229,5 +233,5 @@ enum baton_err sqlite_put(struct baton_store *store, const struct baton_batch *b
                           size_t count, struct baton_put *puts)
 {
 	struct put_args args = {batches, count, puts};
-	return sqlite_write((struct sqlite_store *)store, put_run, &args);
+	return sqlite_write_kind((struct sqlite_store *)store, REQUEST_PUT, put_run, &args);
 }

@@ -85,6 +85,8 @@ static enum baton_err oldest_in(struct sqlite_store *s, int64_t pool, struct bat
 		e = FIND(&s->read, SQL_HEAD_OLDEST, &seq, pool, rank);
 		if (e == BATON_OK && seq > 0)
 			e = batch_load(&s->read, seq, &b, &found);
+		if (e == BATON_OK && seq > 0 && !found)
+			e = bulk_put_at(&s->read, seq, &b.put_at, &found);
 		if (!found)
 			continue;
 		struct baton_duration age = baton_store_time_sub(now, b.put_at);

@@ -214,6 +214,8 @@ enum baton_err runner_return(struct sqlite_store *s, const struct runner_row *r,
 	size_t count = 0;
 	enum baton_err e = owner_number(s, &r->owner, &owner);
 	if (e == BATON_OK)
+		e = bulk_melt_owner(s, owner);
+	if (e == BATON_OK)
 		e = claims_list(s, owner, &names, &count);
 	for (size_t i = 0; i < count && e == BATON_OK; i++) {
 		struct claim_row c;

@@ -158,6 +158,20 @@ static const char *const steps[] = {
 	/* Keys that one batch alone has, by their hashes: there is no line of such a key. */
 	"CREATE TABLE lone(hash INTEGER PRIMARY KEY, seq INTEGER NOT NULL);"
 	"ALTER TABLE claim ADD COLUMN lone INTEGER;", /* the hash of such a key */
+
+	/* Jobs that stand together, and what of them is claimed: a head of `tried` 2 is theirs. */
+	"CREATE TABLE bulk("
+	" first INTEGER PRIMARY KEY, queue INTEGER NOT NULL, flags INTEGER NOT NULL,"
+	" put_at INTEGER NOT NULL, count INTEGER NOT NULL, jobs BLOB NOT NULL);"
+	"CREATE TABLE chunk("
+	" first INTEGER PRIMARY KEY, bulk INTEGER NOT NULL, queue INTEGER NOT NULL,"
+	" owner INTEGER NOT NULL, claimed_at INTEGER NOT NULL, expires_at INTEGER NOT NULL,"
+	" granter INTEGER NOT NULL, salt BLOB NOT NULL, claims BLOB NOT NULL);"
+	"CREATE INDEX chunk_expires ON chunk(queue, expires_at);"
+	"CREATE INDEX chunk_bound ON chunk(owner) WHERE expires_at = 9223372036854775807;"
+	"CREATE TABLE reply("
+	" first INTEGER PRIMARY KEY, until INTEGER NOT NULL, claims BLOB NOT NULL);"
+	"CREATE INDEX reply_until ON reply(until);",
 };
 #define VERSION ((int64_t)(sizeof steps / sizeof steps[0]))
 
@@ -243,6 +257,10 @@ static enum baton_err begin_anew(struct db *db, struct baton_store_time now)
 	query_int(&claims, now.ms);
 	if (e == BATON_OK)
 		e = query_run(&claims);
+	struct query chunks = query_begin(db, SQL_CHUNK_END_ALL);
+	query_int(&chunks, now.ms);
+	if (e == BATON_OK)
+		e = query_run(&chunks);
 	return e == BATON_OK ? db_exec(db, "DELETE FROM runner; UPDATE shard SET runner = NULL")
 	                     : e;
 }

@@ -13,6 +13,9 @@
 	"head, fence, token, owner, queue, claimed_at, expires_at, offered, tried, granter, " \
 	"lane, batches, lone"
 
+#define SQL_BULK_COLUMNS "first, queue, flags, put_at, count"
+#define SQL_CHUNK_COLUMNS "first, bulk, queue, owner, claimed_at, expires_at, granter, salt, claims"
+
 #define SQL_SCHEDULE_COLUMNS "name, cron, zone, missed, queue, lane, priority, payload, last, next"
 
 #define SQL_RUNNER_COLUMNS                                                                      \
@@ -176,6 +179,32 @@
 	X(FINISHED_NEXT, "SELECT head, until FROM finished WHERE head > ? "                        \
 	                 "ORDER BY head LIMIT ?")                                                  \
 	X(FINISHED_DROP, "DELETE FROM finished WHERE head = ?")                                    \
+	X(BULK_ADD, "INSERT INTO bulk(" SQL_BULK_COLUMNS ", jobs) VALUES(?, ?, ?, ?, ?, ?)")       \
+	X(BULK_FIND, "SELECT " SQL_BULK_COLUMNS " FROM bulk WHERE first <= ? "                     \
+	             "ORDER BY first DESC LIMIT 1")                                                \
+	X(BULK_READ, "SELECT " SQL_BULK_COLUMNS ", jobs FROM bulk WHERE first <= ? "               \
+	             "ORDER BY first DESC LIMIT 1")                                                \
+	X(BULK_NEXT, "SELECT first FROM bulk WHERE first > ? ORDER BY first LIMIT 1")              \
+	X(BULK_HEAD, "SELECT seq FROM head WHERE pool IN (?1, ?2) AND rank = ?3 "                  \
+	             "AND seq BETWEEN ?4 AND ?5")                                                  \
+	X(BULK_DROP, "DELETE FROM bulk WHERE first = ?")                                           \
+	X(CHUNK_ADD, "INSERT INTO chunk(" SQL_CHUNK_COLUMNS ") VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)") \
+	X(CHUNK_REST, "UPDATE chunk SET salt = ?, claims = ? WHERE first = ?")                     \
+	X(CHUNK_FIND, "SELECT " SQL_CHUNK_COLUMNS " FROM chunk WHERE first <= ? "                  \
+	              "ORDER BY first DESC LIMIT 1")                                               \
+	X(CHUNK_ANY, "SELECT first FROM chunk WHERE first BETWEEN ? AND ? LIMIT 1")                \
+	X(CHUNK_DROP, "DELETE FROM chunk WHERE first = ?")                                         \
+	X(CHUNK_OWNED, "SELECT first FROM chunk WHERE owner = ? "                                  \
+	               "AND expires_at = 9223372036854775807 LIMIT 1")                             \
+	X(CHUNK_EXPIRED, "SELECT first FROM chunk WHERE queue = ? AND expires_at <= ? "            \
+	                 "ORDER BY expires_at, first LIMIT 1")                                     \
+	X(CHUNK_FIRST, "SELECT min(expires_at) FROM chunk WHERE queue = ?")                        \
+	X(CHUNK_END_ALL, "UPDATE chunk SET salt = randomblob(16), "                                \
+	                 "expires_at = min(expires_at, ?)")                                        \
+	X(REPLY_ADD, "INSERT INTO reply(first, until, claims) VALUES(?, ?, ?)")                    \
+	X(REPLY_FIND, "SELECT until, claims FROM reply WHERE first > ? AND first <= ?")            \
+	X(REPLY_OLD, "SELECT first FROM reply WHERE until <= ? ORDER BY until LIMIT ?")            \
+	X(REPLY_DROP, "DELETE FROM reply WHERE first = ?")                                         \
 	X(SCHEDULE_SET, "INSERT INTO schedule(" SQL_SCHEDULE_COLUMNS ") "                          \
 	                "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(name) DO UPDATE SET "    \
 	                "last = iif(cron = excluded.cron AND zone = excluded.zone, last, "         \

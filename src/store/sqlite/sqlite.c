@@ -69,6 +69,8 @@ enum baton_err sqlite_save_begin(struct sqlite_store *s, struct books_mark *mark
 {
 	enum baton_err e = books_mark(&s->books, mark);
 	if (e == BATON_OK)
+		e = bulk_save(s);
+	if (e == BATON_OK)
 		e = simple(&s->db, SQL_SAVE);
 	if (e != BATON_OK)
 		books_mark_done(&s->books, mark);
@@ -84,6 +86,7 @@ enum baton_err sqlite_save_end(struct sqlite_store *s, const struct books_mark *
 		ended = simple(&s->db, SQL_SAVE_BACK);
 		if (ended == BATON_OK)
 			books_back(&s->books, mark);
+		bulk_back(s);
 	}
 	/* After a failure the whole transaction is undone. */
 	if (is_answer(e) && ended == BATON_OK)
@@ -105,6 +108,7 @@ static void rollback(struct sqlite_store *s)
 {
 	db_rollback(&s->db);
 	books_forget(&s->books);
+	bulk_reset(&s->bulks);
 	s->news_count = 0;
 }
 
@@ -154,19 +158,32 @@ static enum baton_err begin(struct sqlite_store *s, bool renews)
 	return e;
 }
 
-/* Every request of the list in one transaction. Not BATON_OK: nothing is there of any of them. */
-static enum baton_err run_once(struct sqlite_store *s, struct request *list)
+/* Those of one kind; they share what is gathered for the commit, and others see it. */
+static enum baton_err run_kind(struct sqlite_store *s, struct request *list, enum request_kind kind)
 {
-	enum baton_err e = begin(s, list->first);
+	enum baton_err e = BATON_OK;
 	for (struct request *r = list; r && e == BATON_OK; r = r->next) {
+		if (r->kind != kind)
+			continue;
 		s->now = baton_store_now(&s->base);
 		enum baton_err own = r->run(s, r->args);
-		arena_reset(&s->scratch);
 		if (is_answer(own))
 			request_fail(r, own);
 		else
 			e = own;
+		if (e == BATON_OK && kind == REQUEST_OTHER)
+			e = bulk_flush(s);
+		arena_reset(&s->scratch);
 	}
+	return e == BATON_OK ? bulk_flush(s) : e;
+}
+
+/* Every request of the list in one transaction. Not BATON_OK: nothing is there of any of them. */
+static enum baton_err run_once(struct sqlite_store *s, struct request *list)
+{
+	enum baton_err e = begin(s, list->first);
+	for (enum request_kind k = REQUEST_OTHER; k <= REQUEST_CLAIM && e == BATON_OK; k++)
+		e = run_kind(s, list, k);
 	if (e == BATON_OK && ++s->transactions % TIDY_EVERY == 0) {
 		e = tidy_little(s);
 		arena_done(&s->scratch); /* what a large request took, too */
@@ -175,6 +192,7 @@ static enum baton_err run_once(struct sqlite_store *s, struct request *list)
 		e = books_write(&s->books, &s->db, s->now);
 	if (e == BATON_OK)
 		e = simple(&s->db, SQL_COMMIT);
+	bulk_reset(&s->bulks);
 	if (!sqlite3_get_autocommit(s->db.handle))
 		rollback(s);
 	else if (e != BATON_OK)
@@ -251,6 +269,16 @@ enum baton_err sqlite_write(struct sqlite_store *s, enum baton_err (*run)(void *
 	return group_do(&s->group, &r);
 }
 
+enum baton_err sqlite_write_kind(struct sqlite_store *s, enum request_kind kind,
+                                 enum baton_err (*run)(void *store, void *args), void *args)
+{
+	struct request r = {.run = run,
+	                    .args = args,
+	                    .kind = kind,
+	                    .fences = kind == REQUEST_CLAIM};
+	return group_do(&s->group, &r);
+}
+
 enum baton_err sqlite_write_first(struct sqlite_store *s,
                                   enum baton_err (*run)(void *store, void *args), void *args)
 {
@@ -301,6 +329,7 @@ static void sqlite_close(struct baton_store *store)
 	}
 	turn_close(&s->turn);
 	arena_done(&s->scratch);
+	arena_done(&s->bulks.arena);
 	books_done(&s->books);
 	group_done(&s->group);
 	pthread_mutex_destroy(&s->read_mu);
@@ -414,6 +443,7 @@ enum baton_err sqlite_open(const struct baton_store *store, const char *path, bo
 	s->turn.fd = -1;
 	books_init(&s->books, store->alloc);
 	arena_init(&s->scratch, store->alloc);
+	arena_init(&s->bulks.arena, store->alloc);
 	enum baton_err e = open_both(s, existing);
 	if (e != BATON_OK) {
 		sqlite_close(&s->base);

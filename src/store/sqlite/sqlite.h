@@ -8,6 +8,7 @@
 #include "queue/fence.h"
 #include "store/group.h"
 #include "store/sqlite/books.h"
+#include "store/sqlite/bulk.h"
 #include "store/sqlite/db.h"
 #include "store/sqlite/turn.h"
 #include "store/store.h"
@@ -22,6 +23,7 @@ struct sqlite_store {
 	/* All of these belong to the leader of the group. */
 	struct db db;
 	struct books books;
+	struct bulks bulks;
 	struct turn turn;
 	struct baton_store_time now; /* of the request that is being done */
 	bool full; /* this commit survives a power failure, as one with new fences must */
@@ -39,6 +41,10 @@ struct sqlite_store {
 /* Does `run` in a transaction of the group. */
 enum baton_err sqlite_write(struct sqlite_store *s, enum baton_err (*run)(void *store, void *args),
                             void *args);
+
+/* The same, together with others of its kind. */
+enum baton_err sqlite_write_kind(struct sqlite_store *s, enum request_kind kind,
+                                 enum baton_err (*run)(void *store, void *args), void *args);
 
 /* The same, before those that do not renew. */
 enum baton_err sqlite_write_first(struct sqlite_store *s,

@@ -167,6 +167,8 @@ static enum baton_err tick_claims(struct sqlite_store *s, const struct baton_own
 	                  .max = store_tick_claims(a->tick)};
 	enum baton_err e = holdings_load(&s->books.holdings, s->books.alloc, &s->db, a->runner,
 	                                 s->books.shards);
+	if (e == BATON_OK)
+		e = bulk_flush(s);
 	for (size_t i = 0; i < a->tick->shard_count && e == BATON_OK; i++)
 		e = look_at(s, a, i);
 	if (e == BATON_OK)

@@ -128,6 +128,16 @@ static enum baton_err tidy_finished(struct sqlite_store *s, struct tidy_args *a)
 	return e;
 }
 
+static enum baton_err tidy_replies(struct sqlite_store *s, struct tidy_args *a)
+{
+	int64_t *firsts;
+	size_t count = 0;
+	enum baton_err e = numbers(s, SQL_REPLY_OLD, s->now.ms, a->max - a->count, &firsts, &count);
+	for (size_t i = 0; i < count && e == BATON_OK; i++, a->count++)
+		e = RUN(&s->db, SQL_REPLY_DROP, firsts[i]);
+	return e;
+}
+
 static enum baton_err tidy_run(void *store, void *args)
 {
 	struct sqlite_store *s = store;
@@ -138,6 +148,8 @@ static enum baton_err tidy_run(void *store, void *args)
 		e = tidy_sources(s, a);
 	if (e == BATON_OK && a->count < a->max)
 		e = tidy_owners(s, a);
+	if (e == BATON_OK && a->count < a->max)
+		e = tidy_replies(s, a);
 	if (e == BATON_OK && a->count < a->max)
 		e = tidy_finished(s, a);
 	return e;

@@ -76,6 +76,27 @@ static void who_knows_of_no_lost_answer_yields_to_a_runner_of_this_process(void 
 	actor_done(&a);
 }
 
+/* Whoever took it over was killed, or had no time, before the registration was removed. */
+static void a_registration_whose_beat_was_only_stopped_is_taken_over_by_who_lost_it(void **state)
+{
+	struct world *w = *state;
+	struct actor a;
+	actor_init(w, &a, "a", 4);
+	actor_settle(w, &a);
+	a.others = CORE_OWN;
+	const struct baton_runner_info before = only_runner(w);
+	assert_int_equal(baton_runner_stop(w->store, &before), BATON_OK);
+	actor_beat(w, &a);
+	assert_int_equal(core_number(a.core), 0);
+	for (int i = 0; i < 20 && core_number(a.core) == 0; i++) {
+		actor_settle(w, &a);
+		world_pass(w, 100);
+	}
+	assert_true(core_number(a.core) > before.number);
+	assert_int_equal(only_runner(w).number, core_number(a.core));
+	actor_done(&a);
+}
+
 static void work_is_found_in_shards_whose_taking_was_not_answered(void **state)
 {
 	struct world *w = *state;
@@ -307,6 +328,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_registration_whose_answer_was_lost_is_taken_over_by_who_made_it),
 		TEST(who_knows_of_no_lost_answer_yields_to_a_runner_of_this_process),
+		TEST(a_registration_whose_beat_was_only_stopped_is_taken_over_by_who_lost_it),
 		TEST(work_is_found_in_shards_whose_taking_was_not_answered),
 		TEST(what_was_asked_of_it_holds_under_its_next_registration),
 		TEST(what_is_asked_of_it_while_it_is_detached_is_not_lost),

@@ -1,81 +1,206 @@
-/* Up to when nothing is due in a queue, as far as a process knows. */
-#include "store/postgres/tended.h"
-#include "support/harness.h"
+/* Up to when nothing is due in a queue: whoever claims says so in the store, and the next one, in
+ * whatever process, begins there. A clock that is set back loses nothing. */
+#include "served.h"
+#include "world.h"
 
-#define Q 7
-#define OTHER (Q + TENDED_QUEUES) /* has the same place */
+#define HOUR_MS INT64_C(3600000)
+#define YEARS_MS (20 * 365 * 24 * HOUR_MS)
+#define SHARED 8  /* so many that are put together stand in one row */
+#define MANY 1010 /* more than are made ready at once */
+#define CALL_MAX 505
 
-static void what_was_clear_is_not_looked_at_again(void **state)
+/* A store on a clock of its own. */
+struct timed {
+	struct bench *b;
+	struct fake_clock clock;
+	struct baton_store *store;
+};
+
+static void timed_open(struct timed *t, struct bench *b)
 {
-	(void)state;
-	struct tended all[TENDED_QUEUES] = {{.queue = 0}};
-	assert_int_equal(tended_since(all, Q, 1000), 0);
-	tended_note(all, Q, 0, 1000, true);
-	assert_int_equal(tended_since(all, Q, 1010), 0);
-	tended_note(all, Q, 0, 1010, true);
-	/* The look was after 1000, and maybe before 1010. */
-	assert_int_equal(tended_since(all, Q, 1020), 1000);
-	tended_note(all, Q, 1000, 1020, true);
-	assert_int_equal(tended_since(all, Q, 1030), 1010);
+	t->b = b;
+	fake_clock_init(&t->clock, (struct baton_mono){1});
+	const struct baton_store_options options = {.where = baton_str_z(b->where),
+	                                            .owner = BATON_STR("tester"),
+	                                            .clock = &t->clock.clock};
+	assert_ok(baton_store_open(&options, &t->store));
 }
 
-static void what_was_due_is_looked_at_until_it_is_not(void **state)
+static void timed_close(struct timed *t)
 {
-	(void)state;
-	struct tended all[TENDED_QUEUES] = {{.queue = 0}};
-	tended_note(all, Q, 0, 1000, true);
-	tended_note(all, Q, 0, 1010, true);
-	tended_note(all, Q, 1000, 1020, false);
-	assert_int_equal(tended_since(all, Q, 1030), 1000);
-	tended_note(all, Q, 1000, 1030, true);
-	assert_int_equal(tended_since(all, Q, 1040), 1020);
-	/* Less was looked at than has to be. */
-	tended_note(all, Q, 1030, 1050, true);
-	assert_int_equal(tended_since(all, Q, 1060), 1020);
+	baton_store_close(t->store);
+	fake_clock_done(&t->clock);
 }
 
-static void now_and_then_everything_is_looked_at(void **state)
+static int64_t wall_ms(const struct timed *t)
 {
-	(void)state;
-	struct tended all[TENDED_QUEUES] = {{.queue = 0}};
-	tended_note(all, Q, 0, 1000, true);
-	tended_note(all, Q, 0, 1010, true);
-	assert_int_equal(tended_since(all, Q, 1009 + TENDED_ALL_MS), 1000);
-	assert_int_equal(tended_since(all, Q, 1010 + TENDED_ALL_MS), 0);
-	tended_note(all, Q, 0, 1010 + TENDED_ALL_MS, false);
-	assert_int_equal(tended_since(all, Q, 1020 + TENDED_ALL_MS), 0);
+	return t->clock.clock.wall(&t->clock.clock).ms;
 }
 
-static void when_the_clock_was_set_back_everything_is_looked_at(void **state)
+static void set_wall(struct timed *t, int64_t ms)
 {
-	(void)state;
-	struct tended all[TENDED_QUEUES] = {{.queue = 0}};
-	tended_note(all, Q, 0, 1000, true);
-	tended_note(all, Q, 0, 1010, true);
-	assert_int_equal(tended_since(all, Q, 900), 0);
-	tended_note(all, Q, 1000, 900, true);
-	assert_int_equal(tended_since(all, Q, 1100), 0);
+	fake_clock_set_wall(&t->clock, (struct baton_store_time){ms});
 }
 
-static void queues_do_not_know_of_each_other(void **state)
+static long long since_ms(const struct timed *t)
 {
-	(void)state;
-	struct tended all[TENDED_QUEUES] = {{.queue = 0}};
-	tended_note(all, Q, 0, 1000, true);
-	tended_note(all, Q, 0, 1010, true);
-	assert_int_equal(tended_since(all, OTHER, 1020), 0);
-	tended_note(all, OTHER, 0, 1020, true);
-	assert_int_equal(tended_since(all, Q, 1030), 0);
+	return cluster_number(t->b->where, "SELECT baton.since(id) FROM baton.queue");
+}
+
+static void assert_fits(const struct timed *t)
+{
+	uint64_t faults = 1;
+	assert_ok(baton_store_check(t->store, NULL, NULL, &faults));
+	assert_int_equal(faults, 0);
+}
+
+static void put_later(struct timed *t, size_t count, int64_t delay_ms)
+{
+	static struct baton_batch batches[CALL_MAX];
+	static struct baton_put puts[CALL_MAX];
+	static const struct baton_str payload = {"late", 4};
+	for (size_t i = 0; i < count; i++)
+		batches[i] = (struct baton_batch){.queue = BATON_STR("q"),
+		                                  .delay = baton_duration_ms(delay_ms),
+		                                  .payloads = &payload,
+		                                  .count = 1};
+	assert_ok(baton_work_put(t->store, batches, count, puts));
+}
+
+/* One claim for a second; NULL: there is nothing. */
+static struct baton_work_claims *claim_one(struct timed *t)
+{
+	struct baton_work_claims *claims = NULL;
+	assert_ok(claim_some(t->store, "q", 1, &claims));
+	return claims;
+}
+
+static void live(struct timed *t)
+{
+	assert_ok(put_some(t->store, "q", "lane", 1));
+	struct baton_work_claims *claims = claim_one(t);
+	assert_non_null(claims);
+	assert_ok(complete(t->store, &claims->claims[0], NULL));
+	baton_work_claims_free(claims);
+}
+
+static void who_comes_begins_where_the_last_one_was(void **state)
+{
+	struct timed t;
+	timed_open(&t, *state);
+	live(&t);
+	assert_int_equal(since_ms(&t), wall_ms(&t));
+	fake_clock_advance(&t.clock, baton_duration_ms(HOUR_MS));
+	live(&t);
+	assert_int_equal(since_ms(&t), wall_ms(&t));
+	/* Not while something is due that was not seen to. */
+	const int64_t before = wall_ms(&t);
+	put_later(&t, CALL_MAX, 1000);
+	put_later(&t, CALL_MAX, 1000);
+	fake_clock_advance(&t.clock, baton_duration_ms(HOUR_MS));
+	baton_work_claims_free(claim_one(&t));
+	assert_int_equal(since_ms(&t), before);
+	assert_int_equal(cluster_number(t.b->where, "SELECT count(*) FROM baton.batch "
+	                                            "WHERE state = 2"),
+	                 MANY - 1000);
+	baton_work_claims_free(claim_one(&t));
+	assert_int_equal(since_ms(&t), wall_ms(&t));
+	assert_fits(&t);
+	timed_close(&t);
+}
+
+/* What somebody does after the clock was set back; it gives work that can be claimed 2 s later. */
+static void puts_with_a_delay(struct timed *t)
+{
+	put_later(t, 1, 1000);
+}
+
+static void claims_and_is_gone(struct timed *t)
+{
+	assert_ok(put_some(t->store, "q", "x", 1));
+	baton_work_claims_free(claim_one(t));
+}
+
+static void claims_of_many_and_is_gone(struct timed *t)
+{
+	assert_ok(put_some(t->store, "q", "", SHARED));
+	for (int i = 0; i < SHARED; i++)
+		baton_work_claims_free(claim_one(t));
+	assert_true(cluster_number(t->b->where, "SELECT count(*) FROM baton.chunk") > 0);
+}
+
+static void fails(struct timed *t)
+{
+	assert_ok(put_some(t->store, "q", "x", 1));
+	struct baton_work_claims *claims = claim_one(t);
+	const struct baton_work_end end = {.proof = claims->claims[0].proof,
+	                                   .how = BATON_FAIL,
+	                                   .delay = baton_duration_ms(1000)};
+	struct baton_work_ended ended;
+	assert_ok(baton_work_end(t->store, &end, 1, &ended));
+	assert_ok(ended.err);
+	baton_work_claims_free(claims);
+}
+
+static void puts_with_a_delay_and_claims_nothing(struct timed *t)
+{
+	put_later(t, 1, 1000);
+	assert_null(claim_one(t));
+}
+
+static void what_is_given_a_time_that_has_passed_before_is_found(void **state)
+{
+	static void (*const deeds[])(struct timed * t) = {
+		puts_with_a_delay,
+		claims_and_is_gone,
+		claims_of_many_and_is_gone,
+		fails,
+		puts_with_a_delay_and_claims_nothing,
+	};
+	for (size_t i = 0; i < sizeof deeds / sizeof deeds[0]; i++) {
+		struct timed t;
+		timed_open(&t, *state);
+		const int64_t early = wall_ms(&t);
+		fake_clock_advance(&t.clock, baton_duration_ms(HOUR_MS));
+		live(&t);
+		assert_int_equal(since_ms(&t), early + HOUR_MS);
+		set_wall(&t, early);
+		deeds[i](&t);
+		assert_true(since_ms(&t) <= early + 1000);
+		assert_fits(&t);
+		set_wall(&t, early + 2 * HOUR_MS);
+		struct baton_work_claims *found = claim_one(&t);
+		assert_non_null(found);
+		baton_work_claims_free(found);
+		assert_fits(&t);
+		cluster_run(t.b->where, "TRUNCATE baton.batch, baton.bulk, baton.claim, "
+		                        "baton.chunk, baton.mark, baton.tally, baton.queue");
+		timed_close(&t);
+	}
+}
+
+static void what_a_user_puts_for_a_time_that_has_passed_before_is_found(void **state)
+{
+	struct timed t;
+	timed_open(&t, *state);
+	fake_clock_advance(&t.clock, baton_duration_ms(YEARS_MS));
+	live(&t);
+	assert_int_equal(since_ms(&t), wall_ms(&t));
+	cluster_run(t.b->where, "SELECT baton.put('q', 'late', 'x', '{\"delay\": \"1 hour\"}')");
+	assert_true(since_ms(&t) < wall_ms(&t));
+	assert_fits(&t);
+	struct baton_work_claims *found = claim_one(&t);
+	assert_non_null(found);
+	baton_work_claims_free(found);
+	timed_close(&t);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_clear_is_not_looked_at_again),
-		cmocka_unit_test(what_was_due_is_looked_at_until_it_is_not),
-		cmocka_unit_test(now_and_then_everything_is_looked_at),
-		cmocka_unit_test(when_the_clock_was_set_back_everything_is_looked_at),
-		cmocka_unit_test(queues_do_not_know_of_each_other),
+		SERVED_TEST(who_comes_begins_where_the_last_one_was),
+		SERVED_TEST(what_is_given_a_time_that_has_passed_before_is_found),
+		SERVED_TEST(what_a_user_puts_for_a_time_that_has_passed_before_is_found),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return served_main("tended", tests, sizeof tests / sizeof tests[0]);
 }

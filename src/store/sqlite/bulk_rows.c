@@ -1,0 +1,488 @@
+/* The rows of jobs that stand together, and how ordinary ones are made of them. */
+#include "store/sqlite/bulk_rows.h"
+
+#include <endian.h>
+#include <string.h>
+
+#include "base/digest.h"
+#include "base/fail.h"
+#include "base/mem.h"
+#include "store/parcel.h"
+#include "store/sqlite/lanes.h"
+
+/* How a claim is written: its number, its fence and its token. */
+#define RECORD (sizeof(uint64_t) * 2 + sizeof(struct baton_id))
+
+static enum baton_err damaged(const struct db *db, int64_t seq)
+{
+	return fail(
+		BATON_STORAGE,
+		"store %s is damaged: the row that batch %lld is in cannot be read; baton check "
+		"says more",
+		db->path, (long long)seq);
+}
+
+void bulk_batch(const struct bulk_row *row, size_t index, struct batch_row *ret)
+{
+	batch_flags_read(row->flags, ret);
+	ret->seq = row->first + (int64_t)index;
+	ret->id = ret->seq;
+	ret->queue = row->queue;
+	ret->put_at = row->put_at;
+	ret->due.ms = 0;
+	ret->has_retry = false;
+	ret->lane_len = 0;
+	ret->group_len = 0;
+}
+
+enum baton_err bulk_store(struct sqlite_store *s, const struct bulk_row *row,
+                          const struct baton_str *jobs)
+{
+	size_t size = payloads_size(jobs, row->count);
+	char *bytes = mem_new(s->base.alloc, 1, size);
+	if (!bytes)
+		return fail_memory(size, "jobs");
+	payloads_pack(jobs, row->count, bytes);
+	struct query q = query_begin(&s->db, SQL_BULK_ADD);
+	query_int(&q, row->first);
+	query_int(&q, row->queue);
+	query_int(&q, row->flags);
+	query_int(&q, row->put_at.ms);
+	query_int(&q, (int64_t)row->count);
+	query_blob(&q, bytes, size);
+	enum baton_err e = query_run(&q);
+	mem_free(s->base.alloc, bytes, 1, size);
+	return e;
+}
+
+/* Reads one row of SQL_BULK_COLUMNS. */
+static void row_read(const struct query *q, struct bulk_row *ret)
+{
+	*ret = (struct bulk_row){
+		column_int(q, 0),   column_int(q, 1),         column_int(q, 2),
+		{column_int(q, 3)}, (size_t)column_int(q, 4),
+	};
+}
+
+static bool is_in(const struct bulk_row *row, int64_t seq)
+{
+	return row->count <= BULK_MAX && seq >= row->first &&
+	       seq < row->first + (int64_t)row->count;
+}
+
+enum baton_err bulk_find(struct db *db, int64_t seq, struct bulk_row *ret, bool *ret_found)
+{
+	struct query q = query_begin(db, SQL_BULK_FIND);
+	query_int(&q, seq);
+	*ret_found = query_row(&q);
+	if (*ret_found) {
+		row_read(&q, ret);
+		*ret_found = is_in(ret, seq);
+	}
+	return query_end(&q);
+}
+
+enum baton_err bulk_load(struct db *db, struct arena *a, int64_t seq, struct bulk_row *ret,
+                         const struct baton_str **ret_jobs)
+{
+	enum baton_err bad = BATON_OK;
+	size_t count = 0;
+	struct query q = query_begin(db, SQL_BULK_READ);
+	query_int(&q, seq);
+	bool found = query_row(&q);
+	if (found) {
+		row_read(&q, ret);
+		bad = payloads_unpack(a, column_str(&q, 5), true, ret_jobs, &count);
+	}
+	enum baton_err e = query_end(&q);
+	if (e != BATON_OK || bad != BATON_OK)
+		return e == BATON_OK ? bad : e;
+	return found && is_in(ret, seq) && count == ret->count ? BATON_OK : damaged(db, seq);
+}
+
+enum baton_err bulk_head_write(struct sqlite_store *s, const struct queue_row *q,
+                               const struct batch_row *b)
+{
+	struct query add = query_begin(&s->db, SQL_HEAD_ADD);
+	query_int(&add, head_pool(q, b->shard));
+	query_int(&add, batch_row_rank(b));
+	query_int(&add, b->seq);
+	query_null(&add);
+	query_int(&add, HEAD_BULK);
+	return query_run(&add);
+}
+
+enum baton_err bulk_head_add(struct sqlite_store *s, const struct queue_row *q, int64_t seq)
+{
+	struct bulk_row row;
+	struct batch_row b;
+	bool found;
+	enum baton_err e = bulk_find(&s->db, seq, &row, &found);
+	if (e == BATON_OK && !found)
+		e = damaged(&s->db, seq);
+	if (e != BATON_OK)
+		return e;
+	bulk_batch(&row, (size_t)(seq - row.first), &b);
+	sqlite_tell(s, q, (struct baton_str){NULL, 0}, b.shard);
+	return bulk_head_write(s, q, &b);
+}
+
+/* The number of the first job of the row that nobody has claimed; 0: there is none. */
+static enum baton_err head_of(struct db *db, const struct bulk_row *row, int64_t *ret)
+{
+	struct batch_row b;
+	bulk_batch(row, 0, &b);
+	return FIND(db, SQL_BULK_HEAD, ret, pool_of_queue(row->queue), pool_of(row->queue, b.shard),
+	            batch_row_rank(&b), row->first, row->first + (int64_t)row->count - 1);
+}
+
+enum baton_err bulk_end_if_done(struct sqlite_store *s, int64_t first)
+{
+	struct bulk_row row;
+	int64_t chunk = 0, head = 0;
+	bool found;
+	enum baton_err e = bulk_find(&s->db, first, &row, &found);
+	if (e == BATON_OK && !found)
+		e = damaged(&s->db, first);
+	if (e == BATON_OK)
+		e = FIND(&s->db, SQL_CHUNK_ANY, &chunk, first, first + (int64_t)row.count - 1);
+	if (e == BATON_OK && chunk == 0)
+		e = head_of(&s->db, &row, &head);
+	return e == BATON_OK && chunk == 0 && head == 0 ? RUN(&s->db, SQL_BULK_DROP, first) : e;
+}
+
+static size_t claims_pack(const struct bulk_claim *claims, size_t count,
+                          char bytes[BULK_MAX * RECORD])
+{
+	char *at = bytes;
+	for (size_t i = 0; i < count; i++, at += RECORD) {
+		const uint64_t numbers[2] = {htole64(claims[i].seq), htole64(claims[i].fence)};
+		memcpy(at, numbers, sizeof numbers);
+		memcpy(at + sizeof numbers, claims[i].token.bytes, sizeof claims[i].token.bytes);
+	}
+	return count * RECORD;
+}
+
+static bool claims_unpack(struct baton_str bytes, struct bulk_claim claims[BULK_MAX],
+                          size_t *ret_count)
+{
+	size_t count = bytes.len / RECORD;
+	const char *at = bytes.ptr;
+	if (bytes.len % RECORD != 0 || count == 0 || count > BULK_MAX)
+		return false;
+	for (size_t i = 0; i < count; i++, at += RECORD) {
+		uint64_t numbers[2];
+		memcpy(numbers, at, sizeof numbers);
+		claims[i].seq = le64toh(numbers[0]);
+		claims[i].fence = le64toh(numbers[1]);
+		memcpy(claims[i].token.bytes, at + sizeof numbers, sizeof claims[i].token.bytes);
+	}
+	*ret_count = count;
+	return true;
+}
+
+enum baton_err chunk_add(struct db *db, const struct chunk *c)
+{
+	static const struct baton_id salt;
+	char bytes[BULK_MAX * RECORD];
+	struct query q = query_begin(db, SQL_CHUNK_ADD);
+	query_int(&q, c->first);
+	query_int(&q, c->bulk);
+	query_int(&q, c->queue);
+	query_int(&q, c->owner);
+	query_int(&q, c->claimed_at.ms);
+	query_int(&q, c->expires_at.ms);
+	query_int(&q, (int64_t)c->granter);
+	query_blob(&q, salt.bytes, sizeof salt.bytes);
+	query_blob(&q, bytes, claims_pack(c->claims, c->count, bytes));
+	return query_run(&q);
+}
+
+/* What is left has the tokens that it was given, so a salt is no longer needed. */
+enum baton_err chunk_shrink(struct db *db, const struct chunk *c)
+{
+	static const struct baton_id salt;
+	char bytes[BULK_MAX * RECORD];
+	struct query q = query_begin(db, SQL_CHUNK_REST);
+	query_blob(&q, salt.bytes, sizeof salt.bytes);
+	query_blob(&q, bytes, claims_pack(c->claims, c->count, bytes));
+	query_int(&q, c->first);
+	return query_run(&q);
+}
+
+/* Reads one row of SQL_CHUNK_COLUMNS. A copy of the store has other salts: nobody can prove that he
+ * has a claim of the original. */
+static enum baton_err chunk_read(const struct query *q, struct chunk *c)
+{
+	struct baton_id salt;
+	c->first = column_int(q, 0);
+	c->bulk = column_int(q, 1);
+	c->queue = column_int(q, 2);
+	c->owner = column_int(q, 3);
+	c->claimed_at.ms = column_int(q, 4);
+	c->expires_at.ms = column_int(q, 5);
+	c->granter = (uint64_t)column_int(q, 6);
+	column_id(q, 7, &salt);
+	if (!claims_unpack(column_str(q, 8), c->claims, &c->count))
+		return damaged(q->db, c->first);
+	for (size_t i = 0; i < c->count; i++) {
+		for (size_t k = 0; k < sizeof salt.bytes; k++)
+			c->claims[i].token.bytes[k] ^= salt.bytes[k];
+	}
+	return BATON_OK;
+}
+
+static enum baton_err chunk_take(struct query *q, struct chunk *ret, bool *ret_found)
+{
+	enum baton_err bad = BATON_OK;
+	*ret_found = query_row(q);
+	if (*ret_found)
+		bad = chunk_read(q, ret);
+	enum baton_err e = query_end(q);
+	return e == BATON_OK ? bad : e;
+}
+
+enum baton_err chunk_load(struct db *db, int64_t seq, struct chunk *ret, bool *ret_found)
+{
+	struct query q = query_begin(db, SQL_CHUNK_FIND);
+	query_int(&q, seq);
+	return chunk_take(&q, ret, ret_found);
+}
+
+enum baton_err reply_add(struct db *db, const struct bulk_end *end)
+{
+	char bytes[BULK_MAX * RECORD];
+	uint64_t first = end->done[0].seq;
+	for (size_t i = 1; i < end->count; i++)
+		first = end->done[i].seq < first ? end->done[i].seq : first;
+	struct query q = query_begin(db, SQL_REPLY_ADD);
+	query_int(&q, (int64_t)first);
+	query_int(&q, end->until.ms);
+	query_blob(&q, bytes, claims_pack(end->done, end->count, bytes));
+	return query_run(&q);
+}
+
+enum baton_err reply_has(struct db *db, const struct claim_name *name,
+                         const struct baton_work_proof *proof, struct baton_store_time now,
+                         bool *ret)
+{
+	struct bulk_claim claims[BULK_MAX];
+	size_t count;
+	*ret = false;
+	struct query q = query_begin(db, SQL_REPLY_FIND);
+	query_int(&q, (int64_t)name->head - BULK_MAX);
+	query_int(&q, (int64_t)name->head);
+	while (!*ret && query_row(&q)) {
+		if (!baton_store_time_live((struct baton_store_time){column_int(&q, 0)}, now) ||
+		    !claims_unpack(column_str(&q, 1), claims, &count))
+			continue;
+		for (size_t i = 0; i < count && !*ret; i++)
+			*ret = claims[i].seq == name->head && claims[i].fence == name->fence &&
+			       digest_equal(claims[i].token.bytes, proof->token.bytes,
+			                    sizeof proof->token.bytes);
+	}
+	return query_end(&q);
+}
+
+/* An ordinary row for the job, among the heads, or claimed. */
+static enum baton_err melt_ready(struct sqlite_store *s, struct queue_row *q,
+                                 const struct batch_row *b, const struct baton_str *job)
+{
+	enum baton_err e = batch_store(&s->db, b, job, 1, s->base.alloc);
+	return e == BATON_OK ? head_add(s, q, b, 0, false) : e;
+}
+
+static enum baton_err melt_claimed(struct sqlite_store *s, const struct chunk *c,
+                                   const struct bulk_claim *claim, const struct batch_row *b,
+                                   const struct baton_str *job)
+{
+	int64_t seq = b->seq;
+	struct claim_row row = {
+		.head = seq,
+		.fence = claim->fence,
+		.token = claim->token,
+		.owner = c->owner,
+		.queue = c->queue,
+		.claimed_at = c->claimed_at,
+		.expires_at = c->expires_at,
+		.granter = c->granter,
+		.seqs = &seq,
+		.count = 1,
+	};
+	enum baton_err e = batch_store(&s->db, b, job, 1, s->base.alloc);
+	return e == BATON_OK ? claim_write(s, &row) : e;
+}
+
+static enum baton_err melt_chunk(struct sqlite_store *s, const struct bulk_row *row,
+                                 const struct baton_str *jobs, const struct chunk *c)
+{
+	enum baton_err e = RUN(&s->db, SQL_CHUNK_DROP, c->first);
+	for (size_t i = 0; i < c->count && e == BATON_OK; i++) {
+		struct batch_row b;
+		if (!is_in(row, (int64_t)c->claims[i].seq))
+			return damaged(&s->db, c->first);
+		size_t index = (size_t)((int64_t)c->claims[i].seq - row->first);
+		bulk_batch(row, index, &b);
+		e = melt_claimed(s, c, &c->claims[i], &b, &jobs[index]);
+	}
+	return e;
+}
+
+static enum baton_err melt_chunks(struct sqlite_store *s, const struct bulk_row *row,
+                                  const struct baton_str *jobs)
+{
+	const int64_t last = row->first + (int64_t)row->count - 1;
+	enum baton_err e = BATON_OK;
+	bool found = true;
+	while (found && e == BATON_OK) {
+		struct chunk c;
+		e = chunk_load(&s->db, last, &c, &found);
+		found = found && e == BATON_OK && c.bulk == row->first;
+		if (found)
+			e = melt_chunk(s, row, jobs, &c);
+	}
+	return e;
+}
+
+static enum baton_err melt_heads(struct sqlite_store *s, struct queue_row *q,
+                                 const struct bulk_row *row, const struct baton_str *jobs)
+{
+	struct batch_row b;
+	int64_t head;
+	enum baton_err e = head_of(&s->db, row, &head);
+	if (e != BATON_OK || head == 0)
+		return e;
+	bulk_batch(row, (size_t)(head - row->first), &b);
+	e = head_drop(s, q, b.shard, batch_row_rank(&b), head);
+	for (int64_t i = head; is_in(row, i) && e == BATON_OK; i++) {
+		bulk_batch(row, (size_t)(i - row->first), &b);
+		e = melt_ready(s, q, &b, &jobs[i - row->first]);
+	}
+	return e;
+}
+
+enum baton_err bulk_melt(struct sqlite_store *s, int64_t seq)
+{
+	struct bulk_row row;
+	struct queue_row *q;
+	const struct baton_str *jobs;
+	bool found;
+	enum baton_err e = bulk_flush(s);
+	if (e == BATON_OK)
+		e = bulk_find(&s->db, seq, &row, &found);
+	if (e != BATON_OK || !found)
+		return e;
+	e = bulk_load(&s->db, &s->scratch, seq, &row, &jobs);
+	if (e == BATON_OK)
+		e = books_queue_by_id(&s->books, &s->db, row.queue, &q);
+	if (e == BATON_OK)
+		e = melt_chunks(s, &row, jobs);
+	if (e == BATON_OK)
+		e = melt_heads(s, q, &row, jobs);
+	return e == BATON_OK ? RUN(&s->db, SQL_BULK_DROP, row.first) : e;
+}
+
+/* Numbers for a query, and what it leaves. */
+struct melting {
+	enum sql sql;
+	int64_t numbers[2];
+	size_t count;
+	bool all; /* there are no more */
+};
+
+/* Melts the row of the first chunk that the query finds, and so on, at most `max` times. */
+static enum baton_err melt_found(struct sqlite_store *s, struct melting *m, size_t max)
+{
+	enum baton_err e = BATON_OK;
+	m->all = false;
+	for (size_t i = 0; i < max && e == BATON_OK && !m->all; i++) {
+		int64_t first;
+		e = find_number(&s->db, m->sql, m->numbers, m->count, &first);
+		m->all = e == BATON_OK && first == 0;
+		if (e == BATON_OK && first > 0)
+			e = bulk_melt(s, first);
+	}
+	return e;
+}
+
+enum baton_err bulk_melt_owner(struct sqlite_store *s, int64_t owner)
+{
+	struct melting m = {.sql = SQL_CHUNK_OWNED, .numbers = {owner}, .count = 1};
+	enum baton_err e = bulk_flush(s);
+	return e == BATON_OK ? melt_found(s, &m, SIZE_MAX) : e;
+}
+
+enum baton_err bulk_melt_expired(struct sqlite_store *s, const struct queue_row *q, size_t max,
+                                 bool *ret_all)
+{
+	struct melting m = {.sql = SQL_CHUNK_EXPIRED, .numbers = {q->id, s->now.ms}, .count = 2};
+	enum baton_err e = melt_found(s, &m, max);
+	*ret_all = m.all;
+	return e;
+}
+
+enum baton_err bulk_look(struct db *db, int64_t seq, struct batch_row *ret, struct bulk_job *job)
+{
+	struct bulk_row row;
+	struct chunk c;
+	int64_t head = 0;
+	bool found;
+	*job = (struct bulk_job){.found = false};
+	enum baton_err e = bulk_find(db, seq, &row, &found);
+	if (e != BATON_OK || !found)
+		return e;
+	bulk_batch(&row, (size_t)(seq - row.first), ret);
+	e = head_of(db, &row, &head);
+	job->found = e == BATON_OK && head > 0 && seq >= head;
+	if (e != BATON_OK || job->found)
+		return e;
+	e = chunk_load(db, seq, &c, &found);
+	for (size_t i = 0; e == BATON_OK && found && i < c.count && !job->found; i++) {
+		if (c.claims[i].seq == (uint64_t)seq)
+			*job = (struct bulk_job){true,        true,         c.owner,
+			                         c.claims[i], c.claimed_at, c.expires_at};
+	}
+	return e;
+}
+
+enum baton_err bulk_next(struct db *db, int64_t after, struct batch_row *ret, struct bulk_job *job)
+{
+	struct bulk_row row;
+	enum baton_err e = BATON_OK;
+	*job = (struct bulk_job){.found = false};
+	while (e == BATON_OK && !job->found) {
+		bool found;
+		e = bulk_find(db, after + 1, &row, &found);
+		if (e == BATON_OK && !found) {
+			int64_t first;
+			e = FIND(db, SQL_BULK_NEXT, &first, after);
+			if (e != BATON_OK || first == 0)
+				return e;
+			after = first - 1;
+			continue;
+		}
+		if (e == BATON_OK)
+			e = bulk_look(db, ++after, ret, job);
+	}
+	return e;
+}
+
+enum baton_err bulk_put_at(struct db *db, int64_t seq, struct baton_store_time *ret,
+                           bool *ret_found)
+{
+	struct bulk_row row;
+	enum baton_err e = bulk_find(db, seq, &row, ret_found);
+	if (e == BATON_OK && *ret_found)
+		*ret = row.put_at;
+	return e;
+}
+
+enum baton_err bulk_payload(struct db *db, struct arena *a, int64_t seq, struct baton_str *ret)
+{
+	struct bulk_row row;
+	const struct baton_str *jobs;
+	enum baton_err e = bulk_load(db, a, seq, &row, &jobs);
+	if (e == BATON_OK)
+		*ret = jobs[seq - row.first];
+	return e;
+}
