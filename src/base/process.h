@@ -42,8 +42,7 @@ bool process_of_lock(const char *path, int64_t at, int32_t *ret);
 
 /* The process that has a lock for writing of that byte of the file, in a line of /proc/locks. */
 struct process_lock {
-	uint64_t device, inode;
-	int64_t at;
+	uint64_t device, inode, at;
 };
 bool process_parse_lock(const char *line, const struct process_lock *lock, int32_t *ret);
 

@@ -473,8 +473,8 @@ static bool may_lock(const struct warden *w)
 	return w->page->lock[0] && !w->runner_gone && w->runner >= 0 && is_late(w);
 }
 
-/* A runner that was frozen in the middle of a write keeps everybody from writing, and has nothing to
- * lose any more: its work is others'. */
+/* A runner that was frozen in the middle of a write keeps everybody from writing, and has nothing
+ * to lose any more: its work is others'. */
 static void free_lock(struct warden *w)
 {
 	static const char said[] = "baton-guardian: the runner is killed: it is frozen, past its "

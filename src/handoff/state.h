@@ -31,6 +31,7 @@
 #define SERVICE_BUCKETS 256
 #define CHANNELS_MAX 4096
 #define CHANNEL_WRONG_MAX 3
+#define CHANNEL_UNANSWERED_MAX 3 /* offers, of a service that is probed */
 #define LATENCIES 1024
 #define LEFTOVERS_MAX 64
 
@@ -125,6 +126,7 @@ struct child {
 	int32_t pid;
 	enum child_state state;
 	struct baton_mono until;
+	struct baton_mono probe_at; /* when it is up: to be asked whether it lives */
 	bool other; /* a child of the broker before this one: somebody else may have reaped it */
 };
 
@@ -145,7 +147,9 @@ struct channel {
 	uint64_t pending;
 	uint64_t granted;
 	uint64_t failed;
-	bool leaving; /* its process was told to end: it gets nothing else */
+	bool leaving;        /* its process was told to end: it gets nothing else */
+	uint64_t probe;      /* which it has not answered; 0: it has, or there was none */
+	unsigned unanswered; /* offers in a row, and nothing else was heard of it        */
 };
 
 /* A connection that is on its way to a backend. */
@@ -175,6 +179,7 @@ enum count {
 	COUNT_FAILED,       /* starts after which nobody registered          */
 	COUNT_STORED_ENDED, /* descriptors that were kept for too long       */
 	COUNT_COMMANDS,     /* that were run for a connection each           */
+	COUNT_HUNG,         /* services that were replaced                   */
 	COUNTS
 };
 
@@ -257,6 +262,7 @@ struct baton_broker {
 	struct chains by_connection;
 	uint64_t connections; /* the last id of a connection */
 	uint64_t backend_ids;
+	uint64_t probes; /* the last id of one */
 
 	uint64_t counts[COUNTS];
 	uint64_t reasons[FALLBACK_REASONS + 1];
@@ -355,6 +361,8 @@ void children_registered(struct baton_broker *b, const struct channel *channel);
 /* A backend of the service is gone: it has left, and may take its time to end; or it was cut off,
  * and has to come back in the time that it has to start. */
 void children_lost(struct baton_broker *b, struct service *service, bool left);
+/* It leaves offers unanswered. If the broker has started it, and probes it, another one is. */
+void children_silent(struct baton_broker *b, const struct channel *channel);
 void children_timers(struct baton_broker *b, struct baton_mono now);
 struct baton_mono children_next(const struct baton_broker *b);
 /* Tells all services that were started to end, and forgets them. */

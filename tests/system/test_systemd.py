@@ -309,8 +309,9 @@ def test_a_broker_that_is_killed_loses_no_listener_and_nothing_that_it_keeps(man
 
 def test_what_was_kept_and_is_of_no_use_is_thrown_away(manager):
     bad = ['baton/', 'baton/x', 'baton/tcp/', 'baton/tcp/127.0.0.1/1', 'baton/kept/',
-           'baton/kept/a', 'baton/kept/a/1', f"baton/kept/a/1/{hexed('late')}", f'baton/kept/a/{2**63 - 1}/',
-           f'baton/kept/a/{2**63 - 1}/0', f'baton/kept/a/{2**63 - 1}/00',
+           'baton/kept/a', 'baton/kept/a/1', f"baton/kept/a/1/{hexed('late')}",
+           f'baton/kept/a/{2**63 - 1}/', f'baton/kept/a/{2**63 - 1}/0',
+           f'baton/kept/a/{2**63 - 1}/00',
            f'baton/kept/a/{2**63 - 1}/4x', f'baton/kept/a/{2**63 - 1}/4A',
            f"baton/kept/a/{2**63 - 1}/{hexed('x' * 65)}", f"baton/kept/A/{2**63 - 1}/{hexed('x')}",
            f"baton/kept//{2**63 - 1}/{hexed('x')}", f"baton/kept/a/{2**63}/{hexed('x')}"]

@@ -215,6 +215,7 @@ static void queue_read(const PGresult *r, int row, struct queue *q)
 		.hold_on_retry = (enum baton_hold_on_retry)cell_int(r, row, 31),
 		.on_conflict = (enum baton_on_conflict)cell_int(r, row, 32),
 		.key_waiting_max = (uint32_t)cell_int(r, row, 33),
+		.key_fair = (enum baton_key_fair)cell_int(r, row, 34),
 	};
 	for (int state = BATON_BATCH_READY; state < BATON_BATCH_GONE; state++)
 		q->is.in[state] = (uint64_t)cell_int(r, row, 18 + state);
@@ -262,7 +263,7 @@ enum baton_err desk_queues(struct desk *d, const PGresult *r)
 enum baton_err desk_far(struct desk *d, const PGresult *r)
 {
 	for (int i = 0; i < PQntuples(r); i++) {
-		if (!cell_bool(r, i, 5))
+		if (!cell_bool(r, i, 6))
 			continue;
 		if (!desk_room(d, (void **)&d->fars, d->far_count, &d->far_cap, sizeof *d->fars))
 			return BATON_NO_MEMORY;
@@ -348,9 +349,9 @@ static enum baton_err put_read(struct desk *d, const PGresult *r, int row, struc
 		                                  {(int64_t)be64toh(n[2])},
 		                                  {(int64_t)be64toh(n[3])}};
 	}
-	if (cell_is_null(r, row, 21))
+	if (cell_is_null(r, row, 22))
 		return BATON_OK;
-	return payloads_unpack(&d->arena, cell_str(r, row, 21), (flags & FLAG_MANY) != 0,
+	return payloads_unpack(&d->arena, cell_str(r, row, 22), (flags & FLAG_MANY) != 0,
 	                       &put->payloads, &put->count);
 }
 
@@ -376,6 +377,8 @@ static bool batch_read(struct tx *tx, const PGresult *r, int row, struct batch *
 	b->is.ended_at.ms = cell_int(r, row, 18);
 	b->is.until.ms = cell_int(r, row, 19);
 	b->is.by = (uint64_t)cell_int(r, row, 20);
+	if (!cell_is_null(r, row, 21))
+		b->lane->row.kept = b->lane->is.turn = (uint64_t)cell_int(r, row, 21) / 2;
 	return text_read(tx, r, row, 16, &b->is.error) && text_read(tx, r, row, 17, &b->is.result);
 }
 

@@ -227,7 +227,7 @@ static void pass_over(struct timed *t)
 		assert_ok(baton_work_end(t->store, ends, claims->count, ended));
 		baton_work_claims_free(claims);
 	}
-	assert_true(cluster_number(t->b->where, "SELECT seqs[10] FROM baton.low") > SHARED);
+	assert_true(cluster_number(t->b->where, "SELECT places[10] FROM baton.low") > 2 * SHARED);
 	assert_fits(t);
 }
 
