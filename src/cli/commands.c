@@ -287,8 +287,8 @@ const struct command commands[] = {
 			"\n"
 			"The keys are mode, shards, payload-max, waiting-max, attempts, backoff,\n"
 			"base, cap, lane-attempts, lane-backoff, lane-base, lane-cap, on-retry,\n"
-			"on-dead, dedupe, keep, key-limit, hold-on-retry, on-conflict and\n"
-			"key-waiting-max; baton-queue(1) explains them.\n"
+			"on-dead, dedupe, keep, key-limit, hold-on-retry, on-conflict,\n"
+			"key-waiting-max and key-fair; baton-queue(1) explains them.\n"
 			"\n"
 			"      --json        one JSON object per queue\n" STORE_HELP "\n"
 			"Example: baton queue set mail attempts=3 keep=1d\n",
@@ -363,15 +363,15 @@ const struct command commands[] = {
 		.name = "top",
 		.usage = "[OPTION]...",
 		.summary = "show how a store stands, all the time",
-		.text = "Queues, runners, which runner has which shards, and the jobs that died\n"
-			"last, on the whole terminal. Tab goes from the queues to the dead jobs\n"
-			"and back, Up and Down choose one; p pauses or resumes a queue, r brings\n"
-			"a dead job back, c cancels it; q ends it.\n"
+		.text = "Queues, runners, which runner has which shards, the keys that hold others\n"
+			"up, and the jobs that died last, on the whole terminal. Tab goes from the\n"
+			"queues to the dead jobs and back, Up and Down choose one; p pauses or\n"
+			"resumes a queue, r brings a dead job back, c cancels it; q ends it.\n"
 			"\n"
 			"      --once        print it once, as tables\n"
 			"      --interval D  look again after that time, 1s if not given\n"
-			"      --json        with --once: one JSON object per queue, runner and\n"
-			"                    dead job\n" STORE_HELP "\n"
+			"      --json        with --once: one JSON object per queue, runner, key\n"
+			"                    and dead job\n" STORE_HELP "\n"
 			"Example: baton top\n",
 		.run = cmd_top,
 	},

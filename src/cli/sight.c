@@ -156,9 +156,22 @@ static enum baton_err failures_read(struct sight *s, struct baton_store *store, 
 	return BATON_OK;
 }
 
+static enum baton_err keys_read(struct sight *s, struct baton_store *store)
+{
+	const struct baton_queue_info **queues = calloc(s->queue_count + 1, sizeof *queues);
+	if (!queues)
+		return BATON_NO_MEMORY;
+	for (size_t i = 0; i < s->queue_count; i++)
+		queues[i] = &s->queues[i].info;
+	enum baton_err e = hitches_read(&s->hitches, store, queues, s->queue_count);
+	free(queues);
+	return e;
+}
+
 enum baton_err sight_take(struct sight *s, struct baton_store *store, const struct sight *before)
 {
 	s->taken = wall_now().boot;
+	s->now = baton_store_now(store);
 	enum baton_err e = queues_read(s, store, before);
 	if (e == BATON_OK)
 		e = runners_read(&s->runners, store);
@@ -166,7 +179,7 @@ enum baton_err sight_take(struct sight *s, struct baton_store *store, const stru
 		if (s->queues[i].info.counts.dead > 0)
 			e = failures_read(s, store, s->queues[i].info.name);
 	}
-	return e;
+	return e == BATON_OK ? keys_read(s, store) : e;
 }
 
 void sight_done(struct sight *s)

@@ -1,4 +1,5 @@
-/* How a store stands at one moment: its queues, its runners with their shards, and what failed. */
+/* How a store stands at one moment: its queues, its runners with their shards, keys that
+ * hold others up, and what failed. */
 #ifndef CLI_SIGHT_H
 #define CLI_SIGHT_H
 
@@ -8,6 +9,7 @@
 
 #include <baton.h>
 
+#include "hitches.h"
 #include "runners.h"
 
 #define SIGHT_FAILURES 50 /* of the latest that are shown */
@@ -33,12 +35,14 @@ struct sight_failure {
 /* Begins zeroed. */
 struct sight {
 	struct baton_mono taken;
-	struct sight_queue *queues; /* by name */
+	struct baton_store_time now; /* on the store's clock */
+	struct sight_queue *queues;  /* by name */
 	size_t queue_count, queue_cap;
 	struct runners runners;
 	struct sight_failure failures[SIGHT_FAILURES]; /* the latest first */
 	size_t failure_count;
 	bool more; /* some were not looked at */
+	struct hitches hitches;
 };
 
 /* Looks. `before`: the look before, for what happens in a second; NULL: there was none.

@@ -1,7 +1,9 @@
 """baton top: what it shows on a terminal, and what its keys do to the store."""
 import fcntl
+import json
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -128,6 +130,67 @@ def dead(shop):
         shop.ok('fail', '--error', f'no {lane}', env=claim['env'])
         ids.append(claim['jobs'][0]['id'])
     return ids
+
+
+@pytest.fixture
+def keyed(shop):
+    """A store with a key that a claim holds, for which three wait, and one for which nobody does."""
+    shop.ok('queue', 'set', 'mail', 'keep=1h')
+    ids = [shop.put('mail', '--concurrency-key', key, 'x') for key in ('hot', 'hot', 'hot', 'hot')]
+    claim = shop.claim('mail', '--owner', 'ada')
+    assert claim['jobs'][0]['id'] == ids[0]
+    shop.put('mail', '--concurrency-key', 'free', 'x')
+    return claim
+
+
+def test_keys_that_hold_others_up_are_shown_until_they_do_not(shop, screen, keyed):
+    top = screen('--interval', '100ms')
+    lines = top.until_line('hot', 'mail', '3', 'ada')
+    title = next(line for line in lines if line.startswith(' KEY'))
+    assert title.split() == ['KEY', 'QUEUE', 'WAITING', 'HELD', 'BY', 'OWNER', 'FOR']
+    row = next(line for line in lines if line.startswith(' hot '))
+    assert row.split()[:5] == ['hot', 'mail', '3', keyed['jobs'][0]['id'], 'ada']
+    assert not any(line.startswith(' free') for line in lines)
+    shop.ok('complete', env=keyed['env'])
+    top.until(lambda lines: not any(line.startswith((' KEY', ' hot')) for line in lines))
+    top.press(b'q')
+    assert top.ends() == 0
+
+
+def test_many_keys_leave_room_for_the_rest(shop, screen, dead, keyed):
+    lines = ''.join(json.dumps({'payload': 'x', 'concurrency_key': f'key{i}'}) + '\n'
+                    for i in range(4) for _ in 'ab')
+    shop.ok('put', 'many', '--file', '-', input=lines.encode())
+    for _ in range(4):
+        shop.claim('many')
+    top = screen(rows=15)
+    lines = top.until(lambda lines: lines[14].startswith('q quit'))
+    assert lines[3].startswith('>mail') and any('no ada' in line for line in lines)
+    assert any(line.startswith(' hot ') for line in lines)
+    assert 0 < sum(line.startswith(' key') for line in lines) < 4
+    top.press(b'q')
+    assert top.ends() == 0
+
+
+def test_once_names_the_keys_that_hold_others_up(shop, keyed):
+    job = keyed['jobs'][0]['id']
+    assert re.search(rf'^key: hot of mail holds up 3: job {job} has it, claimed by ada \S+ ago$',
+                     shop.ok('top', '--once'), re.MULTILINE)
+    _, key = shop.objects('top', '--once')
+    assert key.pop('claimed') == shop.object('show', job)['claim']['claimed']
+    assert key == {'concurrency_key': 'hot', 'queue': 'mail', 'waiting': 3, 'holder': job,
+                   'owner': 'ada', 'due': None}
+
+
+def test_a_key_that_is_kept_for_a_retry_is_told_so(shop):
+    shop.ok('queue', 'set', 'mail', 'hold-on-retry=keep', 'base=1h', 'cap=1h')
+    first, _ = [shop.put('mail', '--concurrency-key', 'k', 'x') for _ in 'ab']
+    shop.ok('fail', '--error', 'no', env=shop.claim('mail')['env'])
+    assert (f'key: k of mail holds up 1: job {first} has it, and keeps it for its next attempt\n'
+            in shop.ok('top', '--once'))
+    _, key = shop.objects('top', '--once')
+    assert (key['owner'], key['claimed']) == (None, None)
+    assert key['due'] == shop.object('show', first)['due']
 
 
 def test_queues_runners_and_dead_jobs_are_shown_on_80_columns(shop, screen, dead):

@@ -1,0 +1,147 @@
+/* Keys that hold others up: what waits for one grows old at the front of what is ready, while the
+ * rest of the queue passes. So the front is enough, however much there is behind it. */
+#include "hitches.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void text_copy(char *to, size_t room, struct baton_str from)
+{
+	size_t len = from.len < room - 1 ? from.len : room - 1;
+	if (len > 0)
+		memcpy(to, from.ptr, len);
+	to[len] = '\0';
+}
+
+/* The keys of one queue, as they are counted. */
+struct tally {
+	struct hitch *keys; /* room for as many as jobs are looked at */
+	size_t count;
+};
+
+static void tally_add(struct tally *t, const struct baton_work_info *info)
+{
+	size_t i = 0;
+	if (info->key.len == 0)
+		return;
+	while (i < t->count && !baton_str_equal(baton_str_z(t->keys[i].key), info->key))
+		i++;
+	struct hitch *hitch = &t->keys[i];
+	if (i == t->count) {
+		*hitch = (struct hitch){.first = info->batch.id};
+		text_copy(hitch->queue, sizeof hitch->queue, info->queue);
+		text_copy(hitch->key, sizeof hitch->key, info->key);
+		t->count++;
+	}
+	hitch->waiting++;
+}
+
+static int by_waiting(const void *a, const void *b)
+{
+	const struct hitch *x = a, *y = b;
+	return (x->waiting < y->waiting) - (x->waiting > y->waiting);
+}
+
+/* Who holds it. False: nobody does any more, or its first waiter is gone. */
+static bool hold_find(struct baton_store *store, struct hitch *hitch)
+{
+	struct baton_work_page *page = NULL, *holder = NULL;
+	bool held = baton_work_get(store, &hitch->first, &page) == BATON_OK &&
+	            page->infos[0].why == BATON_WHY_KEY;
+	if (held)
+		hitch->holder = page->infos[0].ahead;
+	held = held && baton_work_get(store, &hitch->holder, &holder) == BATON_OK;
+	if (held) {
+		const struct baton_work_info *info = &holder->infos[0];
+		bool claimed = info->state == BATON_BATCH_CLAIMED;
+		text_copy(hitch->owner, sizeof hitch->owner,
+		          baton_str_z(claimed ? info->owner.id : ""));
+		hitch->since = claimed ? info->claimed_at : info->due;
+	}
+	baton_work_page_free(holder);
+	baton_work_page_free(page);
+	return held;
+}
+
+/* Puts it in its place, if it is one of those with the most. */
+static void keep(struct hitches *h, const struct hitch *hitch)
+{
+	size_t i = h->count;
+	while (i > 0 && h->all[i - 1].waiting < hitch->waiting)
+		i--;
+	if (i == HITCHES_MAX)
+		return;
+	h->count += h->count < HITCHES_MAX;
+	memmove(&h->all[i + 1], &h->all[i], (h->count - 1 - i) * sizeof h->all[0]);
+	h->all[i] = *hitch;
+}
+
+static enum baton_err look_at_queue(struct hitches *h, struct baton_store *store,
+                                    const struct baton_queue_info *queue, struct tally *t)
+{
+	const struct baton_work_filter filter = {
+		.queue = baton_str_z(queue->name),
+		.state = BATON_BATCH_READY,
+		.max = HITCH_JOBS_PER_QUEUE,
+	};
+	struct baton_work_page *page = NULL;
+	enum baton_err e = baton_work_list(store, &filter, &page);
+	if (e != BATON_OK)
+		return e;
+	t->count = 0;
+	for (size_t i = 0; i < page->count; i++)
+		tally_add(t, &page->infos[i]);
+	h->more = h->more || page->next > 0;
+	baton_work_page_free(page);
+	qsort(t->keys, t->count, sizeof t->keys[0], by_waiting);
+	for (size_t i = 0; i < t->count && i < HITCHES_MAX; i++) {
+		if (hold_find(store, &t->keys[i]))
+			keep(h, &t->keys[i]);
+	}
+	return BATON_OK;
+}
+
+/* Whether something of it can be held up by what runs, or waits for a retry. */
+static bool may_wait(const struct baton_queue_info *q)
+{
+	return q->counts.ready > 0 && q->counts.running + q->counts.delayed > 0;
+}
+
+/* Of those that were not looked at yet, and may have something, the one with the most that is ready;
+ * NULL: there is none. */
+static const struct baton_queue_info *fullest(const struct baton_queue_info *const *queues,
+                                              size_t count, const struct baton_queue_info *before)
+{
+	const struct baton_queue_info *found = NULL;
+	bool passed = before == NULL;
+	for (size_t i = 0; i < count; i++) {
+		const struct baton_queue_info *q = queues[i];
+		bool later = !before || q->counts.ready < before->counts.ready ||
+		             (q->counts.ready == before->counts.ready && passed);
+		passed = passed || q == before;
+		if (q != before && later && may_wait(q) &&
+		    (!found || q->counts.ready > found->counts.ready))
+			found = q;
+	}
+	return found;
+}
+
+enum baton_err hitches_read(struct hitches *h, struct baton_store *store,
+                            const struct baton_queue_info *const *queues, size_t count)
+{
+	const struct baton_queue_info *queue = fullest(queues, count, NULL);
+	struct tally tally = {.count = 0};
+	enum baton_err e = BATON_OK;
+	if (!queue)
+		return BATON_OK;
+	tally.keys = calloc(HITCH_JOBS_PER_QUEUE, sizeof tally.keys[0]);
+	if (!tally.keys)
+		return BATON_NO_MEMORY;
+	for (int i = 0; queue && i < HITCH_QUEUES && e == BATON_OK; i++) {
+		e = look_at_queue(h, store, queue, &tally);
+		queue = fullest(queues, count, queue);
+	}
+	h->more = h->more || queue != NULL;
+	free(tally.keys);
+	return e;
+}
