@@ -34,8 +34,11 @@ static void *seat_setup(const struct contestant *self, const struct bench_case *
 	const struct load *load = c->load;
 	const enum link_way *way = self->arg;
 	enum link_way by = way ? *way : load->ours;
+	if (by == LINK_FLOOR && load->ours == LINK_REPEATABLE)
+		by = LINK_FLOOR_REPEATABLE;
 	/* Once it is there, a connection by reconnecting is a direct one. */
-	if (!links_ready(by) || (load->steady && by == LINK_RECONNECT))
+	if (!links_ready(by) || (load->steady && (by == LINK_RECONNECT || by == LINK_FLOOR)) ||
+	    (load->ours == LINK_HANDOFF && by == LINK_FLOOR))
 		return NULL;
 	struct seat *seat = arena_new(sizeof *seat);
 	*seat = (struct seat){by, load->steady, load->steady ? links_connect(by) : -1};
@@ -75,7 +78,7 @@ static void seat_teardown(void *state)
 }
 
 static const enum link_way direct = LINK_DIRECT, reconnect = LINK_RECONNECT, haproxy = LINK_HAPROXY,
-			   nginx = LINK_NGINX;
+			   nginx = LINK_NGINX, bare = LINK_FLOOR;
 
 #define SEAT .setup = seat_setup, .run = seat_run, .sample = seat_sample, .teardown = seat_teardown
 
@@ -86,6 +89,11 @@ static const struct contestant contestants[] = {
          .role = ROLE_FLOOR,
          SEAT,
          .arg = &direct},
+	{.name = "bare broker",
+         .about = "the same calls, and nothing else",
+         .role = ROLE_FLOOR,
+         SEAT,
+         .arg = &bare},
 	{.name = "reconnect",
          .about = "the broker says where to connect",
          .role = ROLE_RIVAL,
@@ -192,7 +200,7 @@ static double broker_descriptors(void)
 static size_t facts(struct fact *ret, size_t max)
 {
 	static int idle[IDLE];
-	if (max < 4 || !links_ready(LINK_PIPELINED))
+	if (max < 6 || !links_ready(LINK_PIPELINED))
 		return 0;
 	ret[0] = (struct fact){"handoff, pipelined: p50 beyond direct", "us",
 	                       beyond_direct_us(LINK_PIPELINED), 25};
@@ -207,7 +215,11 @@ static size_t facts(struct fact *ret, size_t max)
 	                       fmax(broker_descriptors() - descriptors, 0), 0};
 	for (unsigned i = 0; i < IDLE; i++)
 		close(idle[i]);
-	return 4;
+	ret[4] = (struct fact){"a bare broker, pipelined: p50 beyond direct", "us",
+	                       beyond_direct_us(LINK_FLOOR), NAN};
+	ret[5] = (struct fact){"the same, without Grant", "us",
+	                       beyond_direct_us(LINK_FLOOR_REPEATABLE), NAN};
+	return 6;
 }
 
 static const char about[] =

@@ -92,7 +92,7 @@ void word_set(_Atomic uint32_t *word, uint32_t value)
 
 void word_await(_Atomic uint32_t *word, uint32_t value, const struct peer *p)
 {
-	for (uint32_t seen; (seen = atomic_load(word)) != value;) {
+	for (uint32_t seen; (int32_t)((seen = atomic_load(word)) - value) < 0;) {
 		struct timespec patience = {.tv_sec = 1};
 		syscall(SYS_futex, word, FUTEX_WAIT, seen, &patience, NULL, 0);
 		if (p)

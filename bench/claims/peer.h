@@ -31,7 +31,8 @@ void peer_check(const struct peer *p);
 /* A word in shared memory that one side sets and the other waits for. */
 void word_set(_Atomic uint32_t *word, uint32_t value);
 
-/* Sleeps until the word has that value. `p`: who will set it; NULL: whoever started this one. */
+/* Sleeps until the word has that value, or a later one. `p`: who will set it; NULL: whoever started
+ * this one. */
 void word_await(_Atomic uint32_t *word, uint32_t value, const struct peer *p);
 
 #endif

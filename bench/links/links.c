@@ -81,6 +81,7 @@ static void begin(void)
 	path_to("direct", path);
 	if (!links_await(path))
 		errx(1, "the server does not start");
+	floor_start(site.folder);
 }
 
 bool links_ready(enum link_way way)
@@ -141,10 +142,26 @@ static int broker_connect(enum link_way way)
 	return fd;
 }
 
+static int floor_connect(enum link_way way)
+{
+	char path[PATH_MAX];
+	path_to("floor", path);
+	int fd = links_open(path);
+	if (fd < 0)
+		err(1, "%s", path);
+	floor_ask(fd, way == LINK_FLOOR ? FLOOR_GRANTED : FLOOR_REPEATABLE,
+	          (struct baton_str){request, sizeof request});
+	answer_await(fd);
+	return fd;
+}
+
 int links_connect(enum link_way way)
 {
 	char path[PATH_MAX];
 	switch (way) {
+	case LINK_FLOOR:
+	case LINK_FLOOR_REPEATABLE:
+		return floor_connect(way);
 	case LINK_DIRECT:
 		path_to("direct", path);
 		break;

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include <baton/str.h>
+
 #define LINKS_REQUEST 1024 /* bytes, which are echoed */
 
 enum link_way {
@@ -16,7 +18,9 @@ enum link_way {
 	LINK_REPEATABLE, /* so it does, and the backend does not wait for the Grant */
 	LINK_RECONNECT,  /* the broker says where to connect                        */
 	LINK_HAPROXY,
-	LINK_NGINX
+	LINK_NGINX,
+	LINK_FLOOR,           /* pipelined, by a bare broker */
+	LINK_FLOOR_REPEATABLE /* the same, without a Grant   */
 };
 
 /* Starts the broker, the server, and the proxy that the way leads through, unless they run already.
@@ -39,6 +43,13 @@ void server_run(void *folder);
 /* proxies.c: starts one that leads to that path from "haproxy" or "nginx" in the folder. False: it
  * is not installed, or does not start. */
 bool proxy_start(const char *folder, enum link_way way);
+
+/* floor.c: starts a bare broker at the path "floor" in the folder, and the server behind it; and
+ * asks it for the server, with the request, whose answer comes next. */
+#define FLOOR_GRANTED 'g'
+#define FLOOR_REPEATABLE 'r'
+void floor_start(const char *folder);
+void floor_ask(int fd, char what, struct baton_str request);
 
 /* Waits until somebody listens there; false: nobody does for 10 seconds. */
 bool links_await(const char *path);

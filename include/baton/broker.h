@@ -49,6 +49,18 @@ struct baton_broker_listener {
 	                             HTTP; NULL: all others */
 };
 
+/* Descriptors that somebody keeps safe in case that the broker dies have names of up to
+ * BATON_SAFE_NAME_MAX printable characters of ASCII without a colon, with this prefix. */
+#define BATON_SAFE_NAME_MAX 254
+#define BATON_SAFE_PREFIX "baton/"
+
+struct baton_broker_safe {
+	const char *name;
+	int fd;
+};
+
+#define BATON_BROKER_WILL_MAX 4096
+
 /* All zeros is a broker as most want it. */
 struct baton_broker_options {
 	const char *folder;          /* where its sockets are; NULL: that of $BATON_BROKER, else the
@@ -91,6 +103,27 @@ struct baton_broker_options {
 	int clients_fd;
 	int backends_fd;
 
+	/* Keeps a copy of a descriptor safe in case that this process dies, as service managers do,
+	 * under that name, in the place of what it had under it; -1: it is not needed any more.
+	 * These are the sockets at which it listens for `listeners`, and what it keeps for backends
+	 * (<baton/backend.h>). Called with `arg` by baton_broker_open() and baton_broker_run(), and
+	 * not when the broker ends in order: whoever keeps them decides then. NULL: nobody does. */
+	void (*keep_safe)(void *arg, const char *name, int fd);
+	/* What was kept so. The descriptors are the broker's from the call on; what is of no use
+	 * any more is closed, and said so as above. Borrowed until baton_broker_open() returns. */
+	const struct baton_broker_safe *safe;
+	size_t safe_count;
+
+	/* Called with `arg` by baton_broker_run(), when another broker wants to take its place, by
+	 * `upgrade`: whether the process of that number may, where `given` says whether one of the
+	 * sockets is somebody else's, who may need to know of it; and once it has. NULL: it may,
+	 * unless one is. */
+	bool (*may_succeed)(void *arg, int32_t pid, bool given);
+	void (*succeeded)(void *arg, int32_t pid);
+	/* What that other one finds as baton_broker_will(), up to BATON_BROKER_WILL_MAX bytes;
+	 * empty: what this one has found. It also gets `alive_every`, if it has none of its own. */
+	struct baton_str will;
+
 	const struct baton_log *log;     /* borrowed; NULL: none */
 	const struct baton_alloc *alloc; /* NULL: that of the C library */
 };
@@ -125,6 +158,10 @@ BATON_API void baton_broker_close(struct baton_broker *broker);
 
 /* The folder of its sockets. Lives as long as the broker. */
 BATON_API const char *baton_broker_folder(const struct baton_broker *broker);
+
+/* What the broker left whose place this one has taken; empty: nothing, or there was none. Lives as
+ * long as the broker. */
+BATON_API struct baton_str baton_broker_will(const struct baton_broker *broker);
 
 /* What has become of a service that the broker starts itself. */
 enum baton_broker_service_state {

@@ -81,6 +81,13 @@ enum baton_on_conflict {
 	                            runs is asked to stop first, as one that is cancelled   */
 };
 
+/* Which of several keys gives the next job. */
+enum baton_key_fair {
+	BATON_KEY_FAIR_OFF = 1, /* the one whose first job came first                        */
+	BATON_KEY_FAIR_ON       /* they take turns: one that has given a job stands behind the
+	                           others, whatever waits in it; priorities come first still    */
+};
+
 /* A plain record. */
 struct baton_queue_policy {
 	enum baton_queue_mode mode; /* changes only while nothing is claimed                    */
@@ -100,6 +107,7 @@ struct baton_queue_policy {
 	enum baton_on_conflict on_conflict;
 	uint32_t key_waiting_max; /* ready batches of one key, to BATON_QUEUE_KEY_WAITING_MAX; a put
 	                             beyond it is refused; 0: no bound                       */
+	enum baton_key_fair key_fair; /* can be changed at any time                          */
 };
 
 /* Its fields, to be named together: BATON_POLICY_KEEP | BATON_POLICY_DEDUPE. */
@@ -124,8 +132,9 @@ enum baton_policy_field {
 	BATON_POLICY_HOLD_ON_RETRY = 1 << 17,
 	BATON_POLICY_ON_CONFLICT = 1 << 18,
 	BATON_POLICY_KEY_WAITING_MAX = 1 << 19,
-	BATON_POLICY_PAUSED = 1 << 20,
-	BATON_POLICY_ALL = (1 << 21) - 1
+	BATON_POLICY_KEY_FAIR = 1 << 20,
+	BATON_POLICY_PAUSED = 1 << 21,
+	BATON_POLICY_ALL = (1 << 22) - 1
 };
 
 /* What a queue has that nobody has said anything about. */

@@ -6,8 +6,11 @@
 #include <poll.h>
 #include <sodium.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -172,15 +175,82 @@ bool process_start(uint64_t *ret)
 	return true;
 }
 
-bool process_is_runnable(int32_t tid)
+/* The letter for what the thread does; 0: nobody can tell. */
+static char state_of(int32_t tid)
 {
 	char path[64];
 	struct content c;
 	snprintf(path, sizeof path, "/proc/%d/stat", (int)tid);
 	if (tid <= 0 || !read_file(path, &c))
-		return false;
+		return 0;
 	const char *name_end = memrchr(c.bytes, ')', c.len);
-	return name_end != NULL && name_end + 2 < c.bytes + c.len && name_end[2] == 'R';
+	if (name_end == NULL || name_end + 2 >= c.bytes + c.len)
+		return 0;
+	return name_end[2];
+}
+
+bool process_is_runnable(int32_t tid)
+{
+	return state_of(tid) == 'R';
+}
+
+bool process_is_stopped(int32_t pid)
+{
+	char state = state_of(pid);
+	return state == 'T' || state == 't';
+}
+
+/* `4711 `, `fe:`: the number, and *at is behind what ends it. */
+static bool take_number(const char **at, int base, char end, uint64_t *ret)
+{
+	char *rest;
+	errno = 0;
+	*ret = strtoull(*at, &rest, base);
+	if (rest == *at || errno != 0 || *rest != end)
+		return false;
+	*at = rest + 1;
+	return true;
+}
+
+/* `1: POSIX  ADVISORY  WRITE 4711 fe:00:1234 120 120`; a line of one that waits has an arrow, and
+ * the last number may be `EOF`. */
+bool process_parse_lock(const char *line, const struct process_lock *lock, int32_t *ret)
+{
+	static const char kind[] = ": POSIX  ADVISORY  WRITE ";
+	uint64_t pid, high, low, inode, first, last;
+	const char *at = strstr(line, kind);
+	if (!at)
+		return false;
+	at += sizeof kind - 1;
+	if (!take_number(&at, 10, ' ', &pid) || !take_number(&at, 16, ':', &high) ||
+	    !take_number(&at, 16, ':', &low) || !take_number(&at, 10, ' ', &inode) ||
+	    !take_number(&at, 10, ' ', &first))
+		return false;
+	if (!take_number(&at, 10, '\n', &last))
+		last = UINT64_MAX;
+	if (makedev((unsigned)high, (unsigned)low) != lock->device || inode != lock->inode ||
+	    first > lock->at || last < lock->at || pid == 0 || pid > INT32_MAX)
+		return false;
+	*ret = (int32_t)pid;
+	return true;
+}
+
+bool process_of_lock(const char *path, int64_t at, int32_t *ret)
+{
+	char line[256];
+	struct stat st;
+	bool found = false;
+	if (stat(path, &st) != 0)
+		return false;
+	FILE *locks = fopen("/proc/locks", "re");
+	if (!locks)
+		return false;
+	const struct process_lock lock = {st.st_dev, st.st_ino, (uint64_t)at};
+	while (!found && fgets(line, sizeof line, locks))
+		found = process_parse_lock(line, &lock, ret);
+	fclose(locks);
+	errno = found ? errno : ESRCH;
+	return found;
 }
 
 bool process_open(int32_t pid, int *ret_pidfd)

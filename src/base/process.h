@@ -33,6 +33,19 @@ bool process_start_of(int pidfd, uint64_t *ret);
 /* Whether the thread has something to do and is not stopped; false too when nobody can tell. */
 bool process_is_runnable(int32_t tid);
 
+/* Whether the process is stopped by a signal or a debugger; false too when nobody can tell. */
+bool process_is_stopped(int32_t pid);
+
+/* Which process has that byte of the file locked for writing; a number of this pid namespace. The
+ * file is not opened: who closes it would lose what he has locked himself. */
+bool process_of_lock(const char *path, int64_t at, int32_t *ret);
+
+/* The process that has a lock for writing of that byte of the file, in a line of /proc/locks. */
+struct process_lock {
+	uint64_t device, inode, at;
+};
+bool process_parse_lock(const char *line, const struct process_lock *lock, int32_t *ret);
+
 /* The start time in a line of /proc/PID/stat. */
 bool process_parse_start(struct baton_str stat, uint64_t *ret);
 

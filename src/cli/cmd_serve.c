@@ -1,9 +1,12 @@
 /* baton serve: runs the broker. */
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -18,6 +21,7 @@
 
 enum {
 	OPTION_ACK = BROKER_NEXT,
+	OPTION_DETACH,
 	OPTION_HELLO,
 	OPTION_LISTEN,
 	OPTION_PARK,
@@ -32,6 +36,7 @@ enum {
 static const struct option options[] = {
 	BROKER_OPTIONS,
 	{"ack-timeout", required_argument, NULL, OPTION_ACK},
+	{"detach", no_argument, NULL, OPTION_DETACH},
 	{"hello-timeout", required_argument, NULL, OPTION_HELLO},
 	{"listen", required_argument, NULL, OPTION_LISTEN},
 	{"park", required_argument, NULL, OPTION_PARK},
@@ -50,6 +55,10 @@ struct request {
 	struct listen listen;
 	bool lanes; /* of that store */
 	struct manager manager;
+	struct manager_sockets sockets;
+	char will[MANAGER_WILL];
+	bool detach;
+	int ready; /* with that: who waits until it is ready reads from the other end; or -1 */
 };
 
 static bool take(void *arg, int option, const char *value)
@@ -62,6 +71,9 @@ static bool take(void *arg, int option, const char *value)
 		return true;
 	case OPTION_ACK:
 		return span_parse("--ack-timeout", value, &any, &r->options.ack);
+	case OPTION_DETACH:
+		r->detach = true;
+		return true;
 	case OPTION_HELLO:
 		return span_parse("--hello-timeout", value, &any, &r->options.hello);
 	case OPTION_LISTEN:
@@ -153,18 +165,52 @@ static void alive(void *arg)
 	manager_alive(&r->manager);
 }
 
+/* Called by the broker, too. */
+static void keep_safe(void *arg, const char *name, int fd)
+{
+	(void)arg;
+	manager_keep(name, fd);
+}
+
+static bool may_succeed(void *arg, int32_t pid, bool given)
+{
+	(void)arg;
+	return manager_is_there() ? manager_knows(pid) : !given;
+}
+
+static void succeeded(void *arg, int32_t pid)
+{
+	(void)arg;
+	manager_succeeded(pid);
+}
+
 /* What a service manager wants, and what it has opened. */
 static bool managed(struct request *r)
 {
-	struct manager_sockets sockets;
 	manager_init(&r->manager);
-	if (!manager_sockets(&sockets))
+	if (!manager_sockets(&r->sockets))
 		return false;
-	r->options.clients_fd = sockets.clients;
-	r->options.backends_fd = sockets.backends;
+	r->options.clients_fd = r->sockets.clients;
+	r->options.backends_fd = r->sockets.backends;
+	r->options.safe = r->sockets.safe;
+	r->options.safe_count = r->sockets.safe_count;
 	r->options.alive = alive;
 	r->options.alive_every = r->manager.every;
+	/* Who takes the place of a broker is told later whether it has one. */
+	r->options.keep_safe = keep_safe;
+	r->options.may_succeed = may_succeed;
+	r->options.succeeded = succeeded;
+	r->options.will = manager_will(r->will);
 	return true;
+}
+
+/* Who has waited for it need wait no longer. */
+static void say_ready(struct request *r)
+{
+	manager_ready(&r->manager);
+	if (r->ready >= 0 && write(r->ready, "r", 1) == 1)
+		close(r->ready);
+	r->ready = -1;
 }
 
 static int run(struct request *r)
@@ -193,7 +239,8 @@ static int run(struct request *r)
 	atomic_store(&broker, b);
 	if (atomic_load(&told))
 		baton_broker_stop(b);
-	manager_ready(&r->manager);
+	manager_succeed(&r->manager, baton_broker_will(b));
+	say_ready(r);
 	e = baton_broker_run(b);
 	int status = e == BATON_OK ? EX_OK : broker_fail(e);
 	atomic_store(&broker, NULL);
@@ -201,17 +248,54 @@ static int run(struct request *r)
 	return status;
 }
 
+/* In a process of its own, whose end is waited for unless it gets ready. */
+static int run_detached(struct request *r)
+{
+	int ends[2], status;
+	char byte;
+	if (pipe2(ends, O_CLOEXEC) != 0) {
+		complain("no descriptors for a process: %s", strerror(errno));
+		return EX_OSERR;
+	}
+	pid_t child = fork();
+	if (child < 0) {
+		complain("no process: %s", strerror(errno));
+		return EX_OSERR;
+	}
+	if (child == 0) {
+		close(ends[0]);
+		setsid();
+		r->ready = ends[1];
+		return run(r);
+	}
+	close(ends[1]);
+	ssize_t n;
+	do
+		n = read(ends[0], &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n == 1)
+		return EX_OK;
+	return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status)
+	                                                                : EX_SOFTWARE;
+}
+
 int cmd_serve(struct out *out, int argc, char **argv)
 {
 	struct request r = {
 		.log = {.fd = STDERR_FILENO, .level = BATON_LOG_INFO, .format = BATON_LOG_LOGFMT},
+		.ready = -1,
 	};
 	struct operands none = {.max = 0};
 	const struct reading reading = {options, &none, take, &r};
 	int status;
 	if (!reading_do(&reading, out, argc, argv, &status))
 		return status;
-	status = run(&r);
+	if (r.detach && !r.options.upgrade) {
+		complain("--detach needs --upgrade");
+		return EX_USAGE;
+	}
+	status = r.detach ? run_detached(&r) : run(&r);
+	manager_sockets_done(&r.sockets);
 	store_close(&r.store);
 	return status;
 }

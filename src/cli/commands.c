@@ -287,8 +287,8 @@ const struct command commands[] = {
 			"\n"
 			"The keys are mode, shards, payload-max, waiting-max, attempts, backoff,\n"
 			"base, cap, lane-attempts, lane-backoff, lane-base, lane-cap, on-retry,\n"
-			"on-dead, dedupe, keep, key-limit, hold-on-retry, on-conflict and\n"
-			"key-waiting-max; baton-queue(1) explains them.\n"
+			"on-dead, dedupe, keep, key-limit, hold-on-retry, on-conflict,\n"
+			"key-waiting-max and key-fair; baton-queue(1) explains them.\n"
 			"\n"
 			"      --json        one JSON object per queue\n" STORE_HELP "\n"
 			"Example: baton queue set mail attempts=3 keep=1d\n",
@@ -514,6 +514,7 @@ const struct command commands[] = {
 			"reconnect. SIGTERM ends it, after what is on its way.\n"
 			"\n"
 			"      --ack-timeout D    for a backend to take a connection; 5s\n"
+			"      --detach           with --upgrade: return when it is done\n"
 			"      --hello-timeout D  for a client to say what it wants; 30s\n"
 			"      --listen ADDRESS:PORT=SERVICE[@NAME]\n"
 			"                         take clients of TCP for the service; with a\n"

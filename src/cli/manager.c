@@ -1,8 +1,13 @@
 /* The service manager that has started this process, if one has. */
 #include "manager.h"
 
+#include <inttypes.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #ifdef HAVE_SYSTEMD
 #include <systemd/sd-daemon.h>
@@ -32,11 +37,25 @@ static struct baton_duration watched(void)
 	return (struct baton_duration){(int64_t)us * 1000 / 2};
 }
 
+/* Whether it is one that a broker before this one had kept. */
+static bool safe_take(struct manager_sockets *s, const char *name, int fd)
+{
+	if (strncmp(name, BATON_SAFE_PREFIX, strlen(BATON_SAFE_PREFIX)) != 0)
+		return false;
+	if (s->safe_count < MANAGER_SAFE_MAX)
+		s->safe[s->safe_count++] = (struct baton_broker_safe){name, fd};
+	else
+		close(fd);
+	return true;
+}
+
 bool manager_sockets(struct manager_sockets *ret)
 {
-	int count = sd_listen_fds(1);
 	*ret = (struct manager_sockets){0};
+	int count = sd_listen_fds_with_names(1, &ret->names);
 	for (int fd = SD_LISTEN_FDS_START; fd < SD_LISTEN_FDS_START + count; fd++) {
+		if (safe_take(ret, ret->names[fd - SD_LISTEN_FDS_START], fd))
+			continue;
 		bool clients = sd_is_socket_unix(fd, SOCK_STREAM, 1, NULL, 0) > 0;
 		bool backends = sd_is_socket_unix(fd, SOCK_SEQPACKET, 1, NULL, 0) > 0;
 		if ((clients && ret->clients > 0) || (backends && ret->backends > 0) ||
@@ -54,11 +73,28 @@ bool manager_sockets(struct manager_sockets *ret)
 	return true;
 }
 
+void manager_keep(const char *name, int fd)
+{
+	char text[BATON_SAFE_NAME_MAX + 64];
+	if (fd < 0) {
+		sd_notifyf(0, "FDSTOREREMOVE=1\nFDNAME=%s", name);
+		return;
+	}
+	snprintf(text, sizeof text, "FDSTORE=1\nFDNAME=%s\nFDPOLL=0", name);
+	sd_pid_notify_with_fds(0, 0, text, &fd, 1);
+}
+
 #else
 
 static void tell(const char *what)
 {
 	(void)what;
+}
+
+void manager_keep(const char *name, int fd)
+{
+	(void)name;
+	(void)fd;
 }
 
 static struct baton_duration watched(void)
@@ -73,6 +109,76 @@ bool manager_sockets(struct manager_sockets *ret)
 }
 
 #endif
+
+void manager_sockets_done(struct manager_sockets *s)
+{
+	for (char **name = s->names; name && *name; name++)
+		free(*name);
+	free(s->names);
+	s->names = NULL;
+}
+
+bool manager_is_there(void)
+{
+	const char *notify = getenv("NOTIFY_SOCKET");
+	return notify && *notify != '\0';
+}
+
+static bool groups_read(const char *path, char text[4096])
+{
+	FILE *file = fopen(path, "re");
+	size_t len = file ? fread(text, 1, 4095, file) : 0;
+	text[len] = '\0';
+	if (file)
+		fclose(file);
+	return len > 0;
+}
+
+/* It knows the processes of its services by their control group. */
+bool manager_knows(int32_t pid)
+{
+	char path[64], mine[4096], other[4096];
+	snprintf(path, sizeof path, "/proc/%" PRId32 "/cgroup", pid);
+	return groups_read("/proc/self/cgroup", mine) && groups_read(path, other) &&
+	       strcmp(mine, other) == 0;
+}
+
+void manager_succeeded(int32_t pid)
+{
+	char text[32];
+	snprintf(text, sizeof text, "MAINPID=%" PRId32, pid);
+	tell(text);
+}
+
+struct baton_str manager_will(char will[MANAGER_WILL])
+{
+	const char *notify = getenv("NOTIFY_SOCKET");
+	const char *watchdog = getenv("WATCHDOG_USEC");
+	int len = manager_is_there()
+	                  ? snprintf(will, MANAGER_WILL, "%s\n%s", notify, watchdog ? watchdog : "")
+	                  : 0;
+	return (struct baton_str){will, len < MANAGER_WILL ? (size_t)len : 0};
+}
+
+void manager_succeed(struct manager *m, struct baton_str will)
+{
+	char text[MANAGER_WILL], pid[16];
+	if (will.len == 0 || will.len >= sizeof text)
+		return;
+	snprintf(text, sizeof text, "%.*s", (int)will.len, will.ptr);
+	char *watchdog = strchr(text, '\n');
+	if (!watchdog)
+		return;
+	*watchdog++ = '\0';
+	snprintf(pid, sizeof pid, "%d", (int)getpid());
+	setenv("NOTIFY_SOCKET", text, 1);
+	if (*watchdog != '\0') {
+		setenv("WATCHDOG_USEC", watchdog, 1);
+		setenv("WATCHDOG_PID", pid, 1);
+	}
+	manager_init(m);
+	m->ready = true;
+}
 
 void manager_init(struct manager *m)
 {

@@ -59,9 +59,10 @@ static const struct key keys[] = {
          0,
          {"wait", "skip", "latest", "first", "replace"}},
 	{"key-waiting-max", KIND_32, AT(key_waiting_max), 0, BATON_QUEUE_KEY_WAITING_MAX, {NULL}},
+	{"key-fair", KIND_WORD, AT(key_fair), 0, 0, {"off", "on"}},
 };
 #define KEYS (sizeof keys / sizeof keys[0])
-static_assert(BATON_POLICY_KEY_WAITING_MAX == 1 << (KEYS - 1), "each key has its field");
+static_assert(BATON_POLICY_KEY_FAIR == 1 << (KEYS - 1), "each key has its field");
 
 /* A word's number goes into the policy as it is. */
 static_assert(sizeof(enum baton_queue_mode) == sizeof(uint32_t) &&
@@ -69,7 +70,8 @@ static_assert(sizeof(enum baton_queue_mode) == sizeof(uint32_t) &&
                       sizeof(enum baton_on_retry) == sizeof(uint32_t) &&
                       sizeof(enum baton_on_dead) == sizeof(uint32_t) &&
                       sizeof(enum baton_hold_on_retry) == sizeof(uint32_t) &&
-                      sizeof(enum baton_on_conflict) == sizeof(uint32_t),
+                      sizeof(enum baton_on_conflict) == sizeof(uint32_t) &&
+                      sizeof(enum baton_key_fair) == sizeof(uint32_t),
               "the kinds of a policy are as wide as a number of 32 bits");
 
 static void *place(struct baton_queue_policy *policy, const struct key *key)
@@ -157,7 +159,7 @@ static bool assign_span(struct baton_queue_policy *policy, const struct key *key
 
 static const struct key *key_find(const char *name)
 {
-	char known[320] = "";
+	char known[400] = "";
 	char shown[SHOWN_MAX];
 	struct suggestion meant = {.typed = name};
 	for (size_t i = 0; i < KEYS; i++) {

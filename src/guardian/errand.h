@@ -17,8 +17,11 @@
 
 #include "base/buf.h"
 
-/* "BWD", and the version: 1. */
-#define ERRAND_MAGIC UINT32_C(0x42574401)
+/* "BWD", and the version: 2. */
+#define ERRAND_MAGIC UINT32_C(0x42574402)
+
+/* The bytes of a path, with its NUL. */
+#define ERRAND_PATH 4128
 
 /* The descriptors that the guardian finds when it starts. */
 enum {
@@ -35,9 +38,11 @@ struct errand_page {
 	uint32_t magic; /* [const] */
 	uint32_t awake; /* [const] 1: the deadline is on CLOCK_MONOTONIC; 0: on BOOTTIME */
 	_Atomic int64_t deadline; /* [atomic] in ns; INT64_MAX: none */
+	int64_t lock_at;          /* [const] which byte of the file below the runner locks */
+	char lock[ERRAND_PATH];   /* [const] "": none */
 };
 
-static_assert(sizeof(struct errand_page) == 16, "the page is shared between builds");
+static_assert(sizeof(struct errand_page) == 24 + ERRAND_PATH, "the page is shared between builds");
 static_assert(sizeof(_Atomic int64_t) == 8, "the deadline is shared between builds");
 
 /* From the runner to the guardian. */

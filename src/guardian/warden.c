@@ -17,6 +17,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <sysexits.h>
@@ -44,6 +45,11 @@
 /* The least number of a descriptor that commands inherit: above those that scripts use. */
 #define INHERITED_MIN 100
 
+/* How often, and how often in a row, a runner that is past its deadline is seen to have locked what
+ * others need, before it is killed. One that only tries has it for a moment. */
+#define LOCKED_MS 100
+#define LOCKED_TIMES 20
+
 #define ROOM_FIRST 16
 #define NS_PER_S INT64_C(1000000000)
 
@@ -58,10 +64,12 @@ struct charge {
 };
 
 struct warden {
-	int keep[2];      /* the life file and the leash, which everybody inherits */
-	int signals;      /* of the children; nannies use it too, for theirs */
-	int timer;        /* of the deadline */
-	int runner;       /* a pidfd; or -1 */
+	int keep[2]; /* the life file and the leash, which everybody inherits */
+	int signals; /* of the children; nannies use it too, for theirs */
+	int timer;   /* of the deadline */
+	int runner;  /* a pidfd; or -1 */
+	int32_t runner_pid;
+	unsigned locked;  /* how often in a row it was seen so */
 	bool runner_gone; /* and so there is nobody to tell anything */
 	bool empty;       /* there is no child */
 	bool full;        /* the runner does not read what it is told */
@@ -148,6 +156,7 @@ static int settle_fds(struct warden *w)
 static void watch_runner(struct warden *w)
 {
 	int32_t pid = getppid();
+	w->runner_pid = pid;
 	if (pid > 1 && process_open(pid, &w->runner) && getppid() == pid)
 		return;
 	fd_closep(&w->runner);
@@ -458,6 +467,29 @@ static void mind_deadline(struct warden *w)
 		w->armed = deadline;
 }
 
+/* Whether the runner could be in the way of others. */
+static bool may_lock(const struct warden *w)
+{
+	return w->page->lock[0] && !w->runner_gone && w->runner >= 0 && is_late(w);
+}
+
+/* A runner that was frozen in the middle of a write keeps everybody from writing, and has nothing
+ * to lose any more: its work is others'. */
+static void free_lock(struct warden *w)
+{
+	static const char said[] = "baton-guardian: the runner is killed: it is frozen, past its "
+				   "deadline, and keeps the store locked\n";
+	int32_t holder;
+	bool locks = may_lock(w) && process_of_lock(w->page->lock, w->page->lock_at, &holder) &&
+	             holder == w->runner_pid;
+	w->locked = locks ? w->locked + 1 : 0;
+	if (w->locked < LOCKED_TIMES)
+		return;
+	(void)!write(STDERR_FILENO, said, sizeof said - 1);
+	(void)syscall(SYS_pidfd_send_signal, w->runner, SIGKILL, NULL, 0);
+	w->locked = 0;
+}
+
 static void drain(int fd, void *into, size_t size)
 {
 	while (read(fd, into, size) > 0)
@@ -475,9 +507,11 @@ static void wait_for_something(struct warden *w)
 		{.fd = w->runner_gone ? -1 : w->runner, .events = POLLIN},
 	};
 	bool retries = w->runner_gone || w->short_of_memory || has_doomed(w);
+	int patience = retries ? RETRY_MS : may_lock(w) ? LOCKED_MS : -1;
 	if (w->short_of_memory)
 		fds[3].fd = -1;
-	(void)poll(fds, sizeof fds / sizeof *fds, retries ? RETRY_MS : -1);
+	if (poll(fds, sizeof fds / sizeof *fds, patience) == 0 && patience == LOCKED_MS)
+		free_lock(w);
 	struct signalfd_siginfo info;
 	uint64_t number;
 	if (fds[0].revents)

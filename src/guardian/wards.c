@@ -96,7 +96,7 @@ static bool watch(struct wards *w, int fd, enum source source, size_t place)
 }
 
 /* The memory that the guardian reads. */
-static int page_make(struct wards *w, bool awake)
+static int page_make(struct wards *w, const struct wards_ask *ask)
 {
 	int fd = memfd_create("baton-deadline", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0 || ftruncate(fd, (off_t)sizeof *w->page) != 0 ||
@@ -107,7 +107,10 @@ static int page_make(struct wards *w, bool awake)
 		return fd;
 	w->page = at;
 	w->page->magic = ERRAND_MAGIC;
-	w->page->awake = awake;
+	w->page->awake = ask->awake;
+	w->page->lock_at = ask->lock_at;
+	if (ask->lock && strlen(ask->lock) < sizeof w->page->lock)
+		memcpy(w->page->lock, ask->lock, strlen(ask->lock));
 	atomic_init(&w->page->deadline, INT64_MAX);
 	return fd;
 }
@@ -135,7 +138,7 @@ static void outfit_done(struct outfit *o)
 	}
 }
 
-static enum baton_err outfit_make(struct wards *w, bool awake, struct outfit *o)
+static enum baton_err outfit_make(struct wards *w, const struct wards_ask *ask, struct outfit *o)
 {
 	int ends[2];
 	*o = (struct outfit){{-1, -1, -1, -1, -1, -1, -1, -1}};
@@ -149,7 +152,7 @@ static enum baton_err outfit_make(struct wards *w, bool awake, struct outfit *o)
 	o->fds[ERRAND_LEASH] = ends[1];
 	if (fcntl(w->leash, F_SETFL, O_NONBLOCK) != 0)
 		return fail_errno(errno, "the pipe for the guardian cannot be read");
-	o->fds[ERRAND_PAGE] = page_make(w, awake);
+	o->fds[ERRAND_PAGE] = page_make(w, ask);
 	if (!w->page)
 		return fail_errno(errno, "no memory to share with the guardian");
 	w->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -257,7 +260,7 @@ static enum baton_err guardian_start(struct wards *w, const struct wards_ask *as
 {
 	const char *helper = helper_of(ask);
 	AUTO(outfit_done) struct outfit outfit;
-	enum baton_err e = outfit_make(w, ask->awake, &outfit);
+	enum baton_err e = outfit_make(w, ask, &outfit);
 	if (e != BATON_OK)
 		return e;
 	int errnum = spawn(helper, &outfit, &w->pid);

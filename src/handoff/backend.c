@@ -166,6 +166,13 @@ static void grant_take(struct baton_backend *b, const struct wire_grant *grant)
 	}
 }
 
+static void probe_answer(struct baton_backend *b, const struct wire_probe *probe)
+{
+	const struct wire_handoff m = {.kind = WIRE_PROBED, .is.probe = *probe};
+	if (packet_send(b->channel, &m, -1) != PACKET_DONE)
+		channel_lose(b);
+}
+
 static void packet_take(struct baton_backend *b, const struct packet *packet)
 {
 	const struct wire_handoff *m = &packet->message;
@@ -177,6 +184,8 @@ static void packet_take(struct baton_backend *b, const struct packet *packet)
 		close(packet->fd);
 	if (m->kind == WIRE_GRANT && packet->fd < 0)
 		grant_take(b, &m->is.grant);
+	else if (m->kind == WIRE_PROBES && packet->fd < 0)
+		probe_answer(b, &m->is.probe);
 	else
 		channel_lose(b);
 }
@@ -381,7 +390,8 @@ static enum baton_err introduce(struct baton_backend *b, int channel)
 					(o->reconnect_only || adopted ? 0u
 	                                                              : WIRE_TAKES_CONNECTIONS) |
 					(o->repeatable ? WIRE_IS_REPEATABLE : 0u) |
-					(adopted ? WIRE_IS_ADOPTED | WIRE_IS_PLAIN : 0u),
+					(adopted ? WIRE_IS_ADOPTED | WIRE_IS_PLAIN : 0u) |
+					WIRE_ANSWERS_PROBES,
 			},
 	};
 	enum packet_got got = packet_send(channel, &m, -1);

@@ -128,6 +128,9 @@ static void settings_take(struct baton_broker *b, const struct baton_broker_opti
 	b->arg = o->arg;
 	b->alive_every = o->alive_every;
 	b->alive_at = o->alive && o->alive_every.ns > 0 ? broker_now(b) : BATON_MONO_NEVER;
+	b->may_succeed = o->may_succeed;
+	b->succeeded = o->succeeded;
+	b->keep_safe = o->keep_safe;
 	b->clients_max = o->clients_max > 0 ? o->clients_max : BATON_BROKER_CLIENTS_MAX;
 }
 
@@ -182,7 +185,22 @@ static enum baton_err place_take(struct baton_broker *b, const struct baton_brok
 	e = site_lock(&b->site, &b->lock);
 	if (e == BATON_OK)
 		e = doors_open(b, o);
-	return e == BATON_OK ? listeners_open(b, o->listeners, o->listeners_count) : e;
+	if (e == BATON_OK)
+		e = listeners_open(b, o->listeners, o->listeners_count);
+	if (e == BATON_OK)
+		safe_settle(b);
+	return e;
+}
+
+/* What was given from before, and what is left to the next one. */
+static enum baton_err legacy_take(struct baton_broker *b, const struct baton_broker_options *o)
+{
+	if (o->will.len > BATON_BROKER_WILL_MAX)
+		return fail(BATON_INVALID, "a will of %zu bytes; %d are allowed", o->will.len,
+		            BATON_BROKER_WILL_MAX);
+	if (!arena_copy(&b->kept, o->will, &b->will) || safe_init(b, o) != BATON_OK)
+		return fail_memory(o->will.len + o->safe_count * sizeof(int), "a broker");
+	return BATON_OK;
 }
 
 static void broker_closep(struct baton_broker **broker)
@@ -207,7 +225,9 @@ enum baton_err baton_broker_open(const struct baton_broker_options *options,
 	settings_take(b, options);
 	int64_t ack_ms =
 		options->ack.ns > 0 ? (options->ack.ns + 999999) / 1000000 : BATON_BROKER_ACK_MS;
-	enum baton_err e = site_find(options->folder, &b->site);
+	enum baton_err e = legacy_take(b, options);
+	if (e == BATON_OK)
+		e = site_find(options->folder, &b->site);
 	if (e == BATON_OK)
 		e = site_check(&b->site, true);
 	if (e == BATON_OK)
@@ -222,6 +242,7 @@ enum baton_err baton_broker_open(const struct baton_broker_options *options,
 		e = lanes_open(b, options);
 	if (e == BATON_OK)
 		e = place_take(b, options);
+	safe_done(b);
 	if (e != BATON_OK)
 		return e;
 	*ret = TAKE(b);
@@ -273,6 +294,11 @@ void baton_broker_close(struct baton_broker *broker)
 const char *baton_broker_folder(const struct baton_broker *broker)
 {
 	return broker->site.folder;
+}
+
+struct baton_str baton_broker_will(const struct baton_broker *broker)
+{
+	return broker->bequest;
 }
 
 void baton_broker_stop(struct baton_broker *broker)

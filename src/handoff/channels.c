@@ -195,6 +195,7 @@ static void packet_take(struct baton_broker *b, struct channel *c, const struct 
 {
 	const struct wire_handoff *m = &packet->message;
 	int fd = packet->fd;
+	c->unanswered = 0;
 	if (m->kind == WIRE_KEEP && c->service && (fd >= 0) == (m->is.keep.verb == WIRE_PUT)) {
 		bool good = stored_ask(b, c, &m->is.keep, &fd);
 		fd_closep(&fd);
@@ -209,6 +210,9 @@ static void packet_take(struct baton_broker *b, struct channel *c, const struct 
 		upgrade_give(b, c, &m->is.move);
 	} else if (m->kind == WIRE_ACK && c->service) {
 		passings_ack(b, c, &m->is.ack);
+	} else if (m->kind == WIRE_PROBED && c->service) {
+		/* That of the broker before this one may come late. */
+		c->probe = c->probe == m->is.probe.correlation ? 0 : c->probe;
 	} else {
 		broken(b, c, "it sent a message that is not a backend's");
 	}

@@ -12,6 +12,7 @@
 #include "base/fail.h"
 #include "base/mem.h"
 #include "handoff/definitions.h"
+#include "handoff/packet.h"
 #include "handoff/spawn.h"
 #include "handoff/state.h"
 
@@ -109,6 +110,7 @@ static enum baton_err main_start(struct baton_broker *b, struct service *service
 	}
 	c->service = service;
 	c->state = CHILD_STARTING;
+	c->probe_at = BATON_MONO_NEVER;
 	c->until = baton_mono_add(now, service->definition->start);
 	links_append(&b->mains, &c->source.links);
 	service->main = c;
@@ -145,6 +147,7 @@ enum baton_err children_adopt(struct baton_broker *b, const struct wire_item *it
 		.pid = (int32_t)item->id,
 		.state = (enum child_state)item->capabilities,
 		.until = {(int64_t)item->until},
+		.probe_at = baton_mono_add(broker_now(b), service->definition->probe),
 		.other = true,
 	};
 	links_init(&c->source.links);
@@ -282,8 +285,10 @@ void children_registered(struct baton_broker *b, const struct channel *channel)
 	if (!service->main)
 		service->main = left_find(b, channel);
 	/* Somebody else's backend says nothing about it. */
-	if (service->main && is_of(channel, service->main))
-		service->main->state = CHILD_UP;
+	if (!service->main || !is_of(channel, service->main))
+		return;
+	service->main->state = CHILD_UP;
+	service->main->probe_at = baton_mono_add(broker_now(b), service->definition->probe);
 }
 
 void children_lost(struct baton_broker *b, struct service *service, bool left)
@@ -301,12 +306,13 @@ void children_lost(struct baton_broker *b, struct service *service, bool left)
 /* When something is to be done about it. */
 static struct baton_mono due(const struct child *c)
 {
-	return c->state == CHILD_UP ? baton_mono_add(c->service->used, c->service->definition->idle)
-	                            : c->until;
+	struct baton_mono idle = baton_mono_add(c->service->used, c->service->definition->idle);
+	struct baton_mono up = c->probe_at.ns < idle.ns ? c->probe_at : idle;
+	return c->state == CHILD_UP ? up : c->until;
 }
 
-/* Nobody has wanted it for long enough. What it has it may keep until its time is over. */
-static void main_stop(struct baton_broker *b, struct child *c)
+/* It is not wanted, or of no use. What it has it may keep until its time is over. */
+static void main_stop(struct baton_broker *b, struct child *c, const char *why)
 {
 	struct service *service = c->service;
 	for (struct links *l = service->channels.next; l != &service->channels; l = l->next) {
@@ -317,9 +323,44 @@ static void main_stop(struct baton_broker *b, struct child *c)
 	c->state = CHILD_STOPPING;
 	c->until = baton_mono_add(broker_now(b), service->definition->stop);
 	service->main = NULL;
-	BATON_LOG(b->log, BATON_LOG_INFO, "service idle", name_of(c),
-	          baton_field_int("pid", c->pid));
+	BATON_LOG(b->log, BATON_LOG_INFO, why, name_of(c), baton_field_int("pid", c->pid));
 	tell(c, SIGTERM);
+}
+
+/* A service that hangs gets nothing more, and another one is started for who wants it. */
+static void main_hangs(struct baton_broker *b, struct child *c)
+{
+	struct service *service = c->service;
+	b->counts[COUNT_HUNG]++;
+	main_stop(b, c, "service hangs");
+	serve_waiting(b, service);
+}
+
+void children_silent(struct baton_broker *b, const struct channel *channel)
+{
+	struct child *c = channel->service->main;
+	if (c && c->state == CHILD_UP && c->probe_at.ns != INT64_MAX && is_of(channel, c))
+		main_hangs(b, c);
+}
+
+/* Asks its backends whether they live; one that has not answered the last time does not. */
+static void main_probe(struct baton_broker *b, struct child *c)
+{
+	const struct links *channels = &c->service->channels;
+	bool hangs = false;
+	for (struct links *l = channels->next; l != channels; l = l->next) {
+		struct channel *channel = LINKS_OF(l, struct channel, of_service);
+		if (!(channel->capabilities & WIRE_ANSWERS_PROBES) || !is_of(channel, c))
+			continue;
+		hangs = hangs || channel->probe != 0;
+		channel->probe = ++b->probes;
+		const struct wire_handoff m = {.kind = WIRE_PROBES, .is.probe = {channel->probe}};
+		/* One that takes nothing any more does not answer, and one that is gone is told. */
+		(void)packet_send(channel->source.fd, &m, -1);
+	}
+	c->probe_at = baton_mono_add(broker_now(b), c->service->definition->probe);
+	if (hangs)
+		main_hangs(b, c);
 }
 
 /* Whether connections are on their way to it. */
@@ -333,12 +374,16 @@ static bool is_pending(const struct service *service)
 
 static void main_due(struct baton_broker *b, struct child *c)
 {
+	if (c->state == CHILD_UP && !baton_mono_live(c->probe_at, broker_now(b))) {
+		main_probe(b, c);
+		return;
+	}
 	if (c->state == CHILD_UP && is_pending(c->service)) {
 		c->service->used = broker_now(b);
 		return;
 	}
 	if (c->state == CHILD_UP) {
-		main_stop(b, c);
+		main_stop(b, c, "service idle");
 		return;
 	}
 	BATON_LOG(b->log, BATON_LOG_WARN,

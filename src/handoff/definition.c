@@ -233,6 +233,11 @@ static enum baton_err idle_take(struct reading *r, struct baton_str value)
 	return span_take(value, true, &r->d->idle);
 }
 
+static enum baton_err probe_take(struct reading *r, struct baton_str value)
+{
+	return span_take(value, true, &r->d->probe);
+}
+
 static const struct key {
 	const char *name;
 	enum baton_err (*take)(struct reading *r, struct baton_str value);
@@ -251,6 +256,7 @@ static const struct key {
 	{"start-timeout", start_take, false},
 	{"stop-timeout", stop_take, false},
 	{"idle", idle_take, false},
+	{"probe", probe_take, false},
 };
 
 /* A line that is neither empty nor a comment. */
@@ -324,6 +330,7 @@ enum baton_err definition_read(const struct definition_source *source, struct ar
 		.start = baton_duration_s(START_S),
 		.stop = baton_duration_s(STOP_S),
 		.idle = BATON_DURATION_FOREVER,
+		.probe = BATON_DURATION_FOREVER,
 	};
 	struct reading r = {.source = source, .arena = arena, .d = &d};
 	char text[QUOTE_TEXT];

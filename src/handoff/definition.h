@@ -46,7 +46,8 @@ struct definition {
 	uint32_t max;        /* processes at once, unless TAKES_HANDOFF */
 	struct baton_duration start;
 	struct baton_duration stop;
-	struct baton_duration idle; /* BATON_DURATION_FOREVER: it is not stopped */
+	struct baton_duration idle;  /* BATON_DURATION_FOREVER: it is not stopped */
+	struct baton_duration probe; /* BATON_DURATION_FOREVER: it is not asked whether it lives */
 };
 
 /* What is read, and who is told what is wrong with it. */

@@ -239,16 +239,14 @@ static enum baton_err stored_take(struct baton_broker *b, struct thing *t)
 		return e;
 	if (stored_judge(b, service, item->name, t->fd) != WIRE_KEPT_DONE)
 		return fail(BATON_INVALID, "the broker sent a descriptor that cannot be kept");
-	struct stored *s = mem_new(b->alloc, 1, sizeof *s);
-	if (!s)
-		return fail_memory(sizeof *s, "a descriptor that is kept");
-	*s = (struct stored){.service = service,
-	                     .fd = fd_take(&t->fd),
-	                     .until = moment(item->until),
-	                     .taker = item->id > 0 ? channel_find(b, item->id) : NULL};
-	links_init(&s->links);
-	memcpy(s->name, item->name.ptr, item->name.len);
-	stored_add(b, s);
+	struct stored s = {.service = service,
+	                   .fd = t->fd,
+	                   .until = moment(item->until),
+	                   .taker = item->id > 0 ? channel_find(b, item->id) : NULL};
+	memcpy(s.name, item->name.ptr, item->name.len);
+	if (!stored_new(b, &s))
+		return fail_memory(sizeof s, "a descriptor that is kept");
+	t->fd = -1;
 	return BATON_OK;
 }
 
@@ -258,6 +256,22 @@ static enum baton_err leftover_take(struct baton_broker *b, const struct wire_it
 		return BATON_OK;
 	memcpy(b->leftovers[b->leftovers_count], item->name.ptr, item->name.len);
 	b->leftovers[b->leftovers_count++][item->name.len] = '\0';
+	return BATON_OK;
+}
+
+static enum baton_err will_take(struct baton_broker *b, const struct wire_item *item)
+{
+	if (item->numbers_count != 1 || item->numbers[0] > INT64_MAX ||
+	    item->bytes.len > BATON_BROKER_WILL_MAX)
+		return fail(BATON_INVALID, "the broker sent a will that is none");
+	if (!arena_copy(&b->kept, item->bytes, &b->bequest))
+		return fail_memory(item->bytes.len, "a will");
+	if (b->will.len == 0)
+		b->will = b->bequest;
+	if (b->alive && b->alive_every.ns == 0 && item->numbers[0] > 0) {
+		b->alive_every = (struct baton_duration){(int64_t)item->numbers[0]};
+		b->alive_at = baton_mono_add(broker_now(b), b->alive_every);
+	}
 	return BATON_OK;
 }
 
@@ -285,6 +299,7 @@ static enum baton_err ground_take(struct baton_broker *b, struct thing *t)
 	case WIRE_ITEM_CHILD:
 	case WIRE_ITEM_PEER:
 	case WIRE_ITEM_LEFTOVER:
+	case WIRE_ITEM_WILL:
 		break;
 	}
 	return BATON_OK;
@@ -312,6 +327,8 @@ static enum baton_err rest_take(struct baton_broker *b, struct thing *t)
 		return peers_adopt(b, &t->item, &t->fd);
 	case WIRE_ITEM_LEFTOVER:
 		return leftover_take(b, &t->item);
+	case WIRE_ITEM_WILL:
+		return will_take(b, &t->item);
 	case WIRE_ITEM_LOCK:
 	case WIRE_ITEM_CLIENTS:
 	case WIRE_ITEM_BACKENDS:

@@ -123,7 +123,8 @@ static enum baton_err listener_open(struct baton_broker *b, const char *address,
 	l = &b->listeners[b->listeners_count];
 	*l = (struct listener){.source = {.kind = SOURCE_LISTENER, .fd = -1}, .address = copy.ptr};
 	links_init(&l->source.links);
-	enum baton_err e = inherited_take(b, address, &l->source.fd)
+	enum baton_err e = inherited_take(b, address, &l->source.fd) ||
+	                                   safe_listener_take(b, address, &l->source.fd)
 	                           ? BATON_OK
 	                           : address_listen(address, &l->source.fd);
 	if (e != BATON_OK)
@@ -132,6 +133,7 @@ static enum baton_err listener_open(struct baton_broker *b, const char *address,
 	if (!source_watch(b, &l->source, EPOLLIN))
 		return fail_errno(errno, "cannot wait for clients");
 	address_log(b, l);
+	safe_listener(b, l);
 	*ret = l;
 	return BATON_OK;
 }

@@ -66,6 +66,9 @@ static uint64_t correlation_of(const struct wire_handoff *m)
 		return m->is.keep.correlation;
 	case WIRE_KEPT:
 		return m->is.kept.correlation;
+	case WIRE_PROBES:
+	case WIRE_PROBED:
+		return m->is.probe.correlation;
 	case WIRE_REGISTER:
 	case WIRE_REGISTERED:
 	case WIRE_WELCOME:
@@ -81,10 +84,12 @@ static enum wire_kind kind_of(enum wire_handoff_kind kind)
 	case WIRE_OFFER:
 	case WIRE_REGISTER:
 	case WIRE_KEEP:
+	case WIRE_PROBES:
 		return WIRE_REQUEST;
 	case WIRE_ACK:
 	case WIRE_KEPT:
 	case WIRE_REGISTERED:
+	case WIRE_PROBED:
 		return WIRE_RESPONSE;
 	case WIRE_GRANT:
 	case WIRE_WELCOME:
@@ -106,11 +111,12 @@ enum packet_got packet_send_many(int channel, const struct wire_handoff *message
 	AUTO(buf_done) struct buf packet;
 	buf_init(&payload, baton_alloc_libc(), WIRE_PACKET_MAX);
 	buf_init(&packet, baton_alloc_libc(), WIRE_PACKET_MAX);
-	if (wire_handoff_encode(message, &payload) != BATON_OK)
+	bool probe = message->kind == WIRE_PROBES || message->kind == WIRE_PROBED;
+	if (!probe && wire_handoff_encode(message, &payload) != BATON_OK)
 		return PACKET_FAILED;
 	struct wire_envelope envelope = {
 		.kind = kind_of(message->kind),
-		.protocol = WIRE_HANDOFF,
+		.protocol = probe ? WIRE_PROBE : WIRE_HANDOFF,
 		.payload = buf_str(&payload),
 		.request_id = correlation_of(message),
 	};
@@ -118,7 +124,8 @@ enum packet_got packet_send_many(int channel, const struct wire_handoff *message
 		return PACKET_FAILED;
 	enum packet_got got = send_bytes(channel, buf_str(&packet), fds, count);
 	/* There may be a token in it. */
-	explicit_bzero(payload.data, payload.len);
+	if (payload.len > 0)
+		explicit_bzero(payload.data, payload.len);
 	explicit_bzero(packet.data, packet.len);
 	return got;
 }
@@ -154,11 +161,23 @@ static ssize_t receive_bytes(int channel, struct msghdr *m)
 	return n;
 }
 
+static bool probe_decode(const struct wire_envelope *envelope, struct wire_handoff *ret)
+{
+	*ret = (struct wire_handoff){
+		.kind = envelope->kind == WIRE_REQUEST ? WIRE_PROBES : WIRE_PROBED,
+		.is.probe = {envelope->request_id},
+	};
+	return envelope->kind == kind_of(ret->kind) && envelope->payload.len == 0;
+}
+
 static bool decode(struct baton_str bytes, struct arena *arena, struct packet *ret)
 {
 	struct wire_envelope envelope;
-	if (wire_envelope_decode(bytes, arena, &envelope) != BATON_OK ||
-	    envelope.protocol != WIRE_HANDOFF ||
+	if (wire_envelope_decode(bytes, arena, &envelope) != BATON_OK)
+		return false;
+	if (envelope.protocol == WIRE_PROBE)
+		return probe_decode(&envelope, &ret->message);
+	if (envelope.protocol != WIRE_HANDOFF ||
 	    wire_handoff_decode(envelope.payload, arena, &ret->message) != BATON_OK)
 		return false;
 	return envelope.kind == kind_of(ret->message.kind) &&

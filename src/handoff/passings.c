@@ -276,8 +276,11 @@ void passings_expire(struct baton_broker *b, struct baton_mono now)
 	struct ack_expired expired;
 	while (acks_expire(&b->acks, now, &expired)) {
 		struct passing *p = passing_find(b, expired.tag);
+		struct channel *channel = p ? p->channel : NULL;
 		if (p)
 			passing_revoke(b, p, PASSING_TIMEOUT, FALLBACK_ACK_TIMEOUT);
+		if (channel && ++channel->unanswered >= CHANNEL_UNANSWERED_MAX)
+			children_silent(b, channel);
 		token_wipe(&expired.token);
 	}
 }

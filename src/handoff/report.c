@@ -141,6 +141,7 @@ const char *report_count_name(enum count count)
 		[COUNT_STARTS] = "starts",
 		[COUNT_FAILED] = "failed starts",
 		[COUNT_COMMANDS] = "commands",
+		[COUNT_HUNG] = "hung",
 	};
 	return names[count];
 }

@@ -31,6 +31,7 @@
 #define SERVICE_BUCKETS 256
 #define CHANNELS_MAX 4096
 #define CHANNEL_WRONG_MAX 3
+#define CHANNEL_UNANSWERED_MAX 3 /* offers, of a service that is probed */
 #define LATENCIES 1024
 #define LEFTOVERS_MAX 64
 
@@ -125,6 +126,7 @@ struct child {
 	int32_t pid;
 	enum child_state state;
 	struct baton_mono until;
+	struct baton_mono probe_at; /* when it is up: to be asked whether it lives */
 	bool other; /* a child of the broker before this one: somebody else may have reaped it */
 };
 
@@ -145,7 +147,9 @@ struct channel {
 	uint64_t pending;
 	uint64_t granted;
 	uint64_t failed;
-	bool leaving; /* its process was told to end: it gets nothing else */
+	bool leaving;        /* its process was told to end: it gets nothing else */
+	uint64_t probe;      /* which it has not answered; 0: it has, or there was none */
+	unsigned unanswered; /* offers in a row, and nothing else was heard of it        */
 };
 
 /* A connection that is on its way to a backend. */
@@ -175,6 +179,7 @@ enum count {
 	COUNT_FAILED,       /* starts after which nobody registered          */
 	COUNT_STORED_ENDED, /* descriptors that were kept for too long       */
 	COUNT_COMMANDS,     /* that were run for a connection each           */
+	COUNT_HUNG,         /* services that were replaced                   */
 	COUNTS
 };
 
@@ -189,6 +194,15 @@ struct baton_broker {
 	void *arg;
 	struct baton_duration alive_every;
 	struct baton_mono alive_at; /* when that is called next */
+	bool (*may_succeed)(void *arg, int32_t pid, bool given);
+	void (*succeeded)(void *arg, int32_t pid);
+	struct baton_str will;    /* for the next broker; in `kept` */
+	struct baton_str bequest; /* of the one before; in `kept`   */
+
+	void (*keep_safe)(void *arg, const char *name, int fd);
+	const struct baton_broker_safe *safe; /* what was kept so, while it is opened */
+	int *safe_fds;                        /* of these; -1: it was taken           */
+	size_t safe_count;
 
 	uint32_t clients_max;
 	int lock;
@@ -248,6 +262,7 @@ struct baton_broker {
 	struct chains by_connection;
 	uint64_t connections; /* the last id of a connection */
 	uint64_t backend_ids;
+	uint64_t probes; /* the last id of one */
 
 	uint64_t counts[COUNTS];
 	uint64_t reasons[FALLBACK_REASONS + 1];
@@ -346,6 +361,8 @@ void children_registered(struct baton_broker *b, const struct channel *channel);
 /* A backend of the service is gone: it has left, and may take its time to end; or it was cut off,
  * and has to come back in the time that it has to start. */
 void children_lost(struct baton_broker *b, struct service *service, bool left);
+/* It leaves offers unanswered. If the broker has started it, and probes it, another one is. */
+void children_silent(struct baton_broker *b, const struct channel *channel);
 void children_timers(struct baton_broker *b, struct baton_mono now);
 struct baton_mono children_next(const struct baton_broker *b);
 /* Tells all services that were started to end, and forgets them. */
@@ -398,12 +415,25 @@ void stored_refuse(struct baton_broker *b, struct channel *channel, const struct
 /* Whether that may be kept; else why not is the detail. */
 enum wire_kept_result stored_judge(const struct baton_broker *b, const struct service *service,
                                    struct baton_str name, int fd);
-void stored_add(struct baton_broker *b, struct stored *s);
+/* Keeps a copy of *s, and its descriptor. False: there is no memory. */
+bool stored_new(struct baton_broker *b, const struct stored *s);
 /* What was sent to that backend, and did not arrive, is there for others again. */
 void stored_lost(struct baton_broker *b, const struct channel *channel);
 void stored_expire(struct baton_broker *b, struct baton_mono now);
 struct wire_stored stored_view(const struct baton_broker *b, const struct stored *s);
 void stored_done(struct baton_broker *b);
+
+/* safe.c: what somebody keeps in case that this process dies. */
+enum baton_err safe_init(struct baton_broker *b, const struct baton_broker_options *o);
+/* One that was kept for that address. False: there is none. */
+bool safe_listener_take(struct baton_broker *b, const char *address, int *ret_fd);
+/* Takes in what was kept for backends, and discards what is of no use. */
+void safe_settle(struct baton_broker *b);
+/* Closes what was not taken. */
+void safe_done(struct baton_broker *b);
+/* Has it kept, or not any more. */
+void safe_listener(struct baton_broker *b, const struct listener *l);
+void safe_stored(struct baton_broker *b, const struct stored *s, bool kept);
 
 /* upgrade.c and inherit.c: another broker takes the place of this one, or this one of another. */
 

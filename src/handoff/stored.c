@@ -20,6 +20,13 @@ static void stored_free(struct baton_broker *b, struct stored *s)
 	mem_free(b->alloc, s, 1, sizeof *s);
 }
 
+/* Nobody needs it any more. */
+static void stored_end(struct baton_broker *b, struct stored *s)
+{
+	safe_stored(b, s, false);
+	stored_free(b, s);
+}
+
 static struct stored *stored_find(const struct baton_broker *b, const struct service *service,
                                   struct baton_str name)
 {
@@ -94,29 +101,34 @@ static enum wire_kept_result put_judge(const struct baton_broker *b, const struc
 	return b->pressure.level == PRESSURE_NONE ? WIRE_KEPT_DONE : WIRE_KEPT_FULL;
 }
 
-void stored_add(struct baton_broker *b, struct stored *s)
+bool stored_new(struct baton_broker *b, const struct stored *from)
 {
+	struct stored *s = mem_new(b->alloc, 1, sizeof *s);
+	if (!s)
+		return false;
+	*s = *from;
+	links_init(&s->links);
 	links_append(&b->stored, &s->links);
 	s->service->stored++;
 	b->stored_count++;
 	next_find(b);
+	safe_stored(b, s, true);
+	return true;
 }
 
 static void put(struct baton_broker *b, struct channel *c, const struct wire_keep *ask, int *fd)
 {
 	enum wire_kept_result result = put_judge(b, c, ask, *fd);
-	struct stored *s = result == WIRE_KEPT_DONE ? mem_new(b->alloc, 1, sizeof *s) : NULL;
-	if (result == WIRE_KEPT_DONE && !s)
-		result = WIRE_KEPT_FULL;
-	if (s) {
-		*s = (struct stored){.service = c->service, .fd = fd_take(fd)};
-		links_init(&s->links);
-		memcpy(s->name, ask->name.ptr, ask->name.len);
-		s->until = ask->ttl_ms == 0
-		                   ? BATON_MONO_NEVER
-		                   : baton_mono_add(broker_now(b),
-		                                    baton_duration_ms((int64_t)ask->ttl_ms));
-		stored_add(b, s);
+	struct baton_duration ttl = baton_duration_ms((int64_t)ask->ttl_ms);
+	if (result == WIRE_KEPT_DONE) {
+		struct stored s = {.service = c->service, .fd = *fd, .until = BATON_MONO_NEVER};
+		memcpy(s.name, ask->name.ptr, ask->name.len);
+		if (ask->ttl_ms > 0)
+			s.until = baton_mono_add(broker_now(b), ttl);
+		if (stored_new(b, &s))
+			*fd = -1;
+		else
+			result = WIRE_KEPT_FULL;
 	}
 	say(b, c, ask, result);
 }
@@ -150,7 +162,7 @@ static bool taken(struct baton_broker *b, const struct channel *c, const struct 
 	struct stored *s = stored_find(b, c->service, ask->name);
 	if (!s || s->taker != c)
 		return false;
-	stored_free(b, s);
+	stored_end(b, s);
 	next_find(b);
 	return true;
 }
@@ -219,7 +231,7 @@ void stored_expire(struct baton_broker *b, struct baton_mono now)
 		if (s->taker || baton_mono_live(s->until, now))
 			continue;
 		b->counts[COUNT_STORED_ENDED]++;
-		stored_free(b, s);
+		stored_end(b, s);
 	}
 	next_find(b);
 }

@@ -154,6 +154,17 @@ static enum baton_err doors_move(struct mover *m)
 	return e;
 }
 
+static enum baton_err will_move(struct mover *m)
+{
+	const struct baton_broker *b = m->b;
+	const uint64_t every = (uint64_t)b->alive_every.ns;
+	const struct wire_item item = {.kind = WIRE_ITEM_WILL,
+	                               .bytes = b->will,
+	                               .numbers = &every,
+	                               .numbers_count = 1};
+	return b->will.len > 0 ? item_add(m, &item, -1) : BATON_OK;
+}
+
 static enum baton_err counter_move(struct mover *m, const char *name, uint64_t value)
 {
 	const struct wire_item item = {.kind = WIRE_ITEM_COUNTER,
@@ -326,6 +337,8 @@ static enum baton_err all_move(struct mover *m)
 	const struct wire_move end = {.step = WIRE_MOVE_END};
 	enum baton_err e = doors_move(m);
 	if (e == BATON_OK)
+		e = will_move(m);
+	if (e == BATON_OK)
 		e = counters_move(m);
 	if (e == BATON_OK)
 		e = services_move(m);
@@ -356,14 +369,15 @@ static enum baton_err all_move(struct mover *m)
 static enum baton_err ask_judge(const struct mover *m, const struct wire_move *ask)
 {
 	const struct baton_broker *b = m->b;
+	bool given = b->clients.lasting || b->backends.lasting;
 	const char *why = NULL;
 	if (b->stopping)
 		why = "this broker ends already";
 	else if (ask->step != WIRE_MOVE_ASK || ask->number != WIRE_MOVE_FORMAT)
 		why = "this broker is of another version, and has to be stopped and started";
-	/* Which would take the end of this process for that of the service. */
-	else if (b->clients.lasting || b->backends.lasting)
-		why = "the service manager has the sockets: restart it there";
+	/* Who would take the end of this process for that of the service. */
+	else if (b->may_succeed ? !b->may_succeed(b->arg, m->channel->who.pid, given) : given)
+		why = "the service manager has the sockets: reload or restart it there";
 	if (!why)
 		return BATON_OK;
 	const struct wire_move refused = {.step = WIRE_MOVE_REFUSED, .detail = baton_str_z(why)};
@@ -394,6 +408,8 @@ void upgrade_give(struct baton_broker *b, struct channel *channel, const struct 
 		b->lent = true;
 		BATON_LOG(b->log, BATON_LOG_INFO, "another broker goes on",
 		          baton_field_int("pid", channel->who.pid));
+		if (b->succeeded)
+			b->succeeded(b->arg, channel->who.pid);
 		return;
 	}
 	BATON_LOG(b->log, BATON_LOG_WARN, "upgrade failed, going on",

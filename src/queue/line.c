@@ -35,6 +35,17 @@ bool key_has_room(const struct baton_queue_policy *policy, uint64_t holds)
 	return holds < policy->key_limit;
 }
 
+bool line_takes_turns(struct baton_str name, const struct baton_queue_policy *policy)
+{
+	return policy->key_fair == BATON_KEY_FAIR_ON && line_is_keyed(name);
+}
+
+uint64_t line_place(struct baton_str name, const struct baton_queue_policy *policy, uint64_t seq,
+                    uint64_t turn)
+{
+	return line_takes_turns(name, policy) && turn > seq ? turn * 2 + 1 : seq * 2;
+}
+
 enum key_conflict key_conflict(const struct baton_queue_policy *policy, uint64_t holds,
                                uint64_t waiting)
 {

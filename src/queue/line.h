@@ -26,6 +26,15 @@ struct baton_str line_key(struct baton_str name);
  * live, and by work that keeps it until its next attempt. */
 bool key_has_room(const struct baton_queue_policy *policy, uint64_t holds);
 
+/* Where the first of a line stands among those of others: at its own number, or, if keys take
+ * turns, behind the number that its line has got since (`turn`; 0: none): a new one whenever a
+ * claim is taken from it, and the last that was given out when it begins with one that was not put
+ * just now. Twice that number, and one more for those behind it; of two in the same place the one
+ * with the lower number comes first. */
+uint64_t line_place(struct baton_str name, const struct baton_queue_policy *policy, uint64_t seq,
+                    uint64_t turn);
+bool line_takes_turns(struct baton_str name, const struct baton_queue_policy *policy);
+
 /* What becomes of a batch that has just become ready, and of those of its key. */
 enum key_conflict {
 	KEY_NO_CONFLICT = 1,  /* all stay                                                       */

@@ -27,6 +27,7 @@ struct baton_queue_policy baton_queue_policy_default(void)
 		.key_limit = 1,
 		.hold_on_retry = BATON_HOLD_KEEP,
 		.on_conflict = BATON_CONFLICT_WAIT,
+		.key_fair = BATON_KEY_FAIR_OFF,
 	};
 }
 
@@ -90,6 +91,7 @@ enum baton_err baton_queue_policy_check(const struct baton_queue_policy *p)
 		{{"hold_on_retry", BATON_HOLD_KEEP, BATON_HOLD_GIVE_UP}, p->hold_on_retry},
 		{{"on_conflict", BATON_CONFLICT_WAIT, BATON_CONFLICT_REPLACE}, p->on_conflict},
 		{{"key_waiting_max", 0, BATON_QUEUE_KEY_WAITING_MAX}, p->key_waiting_max},
+		{{"key_fair", BATON_KEY_FAIR_OFF, BATON_KEY_FAIR_ON}, p->key_fair},
 	};
 	static const struct range dedupe = {"dedupe", 1, BATON_QUEUE_SPAN_MAX_MS};
 	static const struct range keep = {"keep", 0, BATON_QUEUE_SPAN_MAX_MS};
@@ -133,6 +135,7 @@ static const struct {
 	{PART(hold_on_retry)},
 	{PART(on_conflict)},
 	{PART(key_waiting_max)},
+	{PART(key_fair)},
 	{PART(paused)},
 };
 #define PARTS (sizeof parts / sizeof parts[0])

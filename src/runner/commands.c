@@ -28,6 +28,8 @@ enum baton_err commands_init(struct commands *c, const struct commands_options *
 	const struct wards_ask ask = {
 		.life = c->life,
 		.helper = options->handler->guardian,
+		.lock = options->lock,
+		.lock_at = options->lock_at,
 		.awake = options->awake,
 		.alloc = options->alloc,
 	};

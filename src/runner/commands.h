@@ -16,7 +16,9 @@ struct commands_options {
 	const struct baton_alloc *alloc;
 	const struct baton_handler *handler;
 	const char *beside; /* a file; what says that handlers live lies in a folder beside it */
-	bool awake;         /* deadlines are on baton_clock_awake() */
+	const char *lock;   /* what a runner must not keep locked: see struct wards_ask */
+	int64_t lock_at;
+	bool awake; /* deadlines are on baton_clock_awake() */
 
 	/* Whether that run was asked to stop; and what it wrote to standard error. */
 	bool (*stopped)(void *arg, uint64_t run);

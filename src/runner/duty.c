@@ -47,6 +47,8 @@ static enum baton_err wards_need(struct baton_duty *d)
 	const struct wards_ask ask = {
 		.life = life,
 		.helper = d->what.guardian,
+		.lock = d->o.lock,
+		.lock_at = d->o.lock_at,
 		.awake = d->o.clock == baton_clock_awake(),
 		.alloc = d->o.alloc,
 	};

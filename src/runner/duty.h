@@ -34,6 +34,8 @@ struct duty_options {
 	struct inbox *inbox;
 	struct waiter *waiter; /* waits for commands too */
 	const char *beside;
+	const char *lock; /* see struct wards_ask */
+	int64_t lock_at;
 	struct baton_id store; /* its name: two stores may have singletons of one name */
 };
 

@@ -2,6 +2,7 @@
 #include "runner/handlers.h"
 
 #include "base/fail.h"
+#include "store/store.h"
 
 static const struct baton_handler *handler_of(const struct handlers *h)
 {
@@ -14,6 +15,8 @@ static enum baton_err open_commands(struct handlers *h)
 		.alloc = h->o.alloc,
 		.handler = handler_of(h),
 		.beside = h->beside,
+		.lock = h->o.settings->o.store->lock_path,
+		.lock_at = h->o.settings->o.store->lock_at,
 		.awake = h->o.clock == baton_clock_awake(),
 		.stopped = h->o.stopped,
 		.said = h->o.said,

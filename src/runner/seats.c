@@ -37,6 +37,8 @@ static enum baton_err add(struct seats *s, const struct baton_singleton *what)
 		.inbox = s->o.inbox,
 		.waiter = &s->waiter,
 		.beside = s->beside,
+		.lock = o->store->lock_path,
+		.lock_at = o->store->lock_at,
 		.store = o->store->name,
 	};
 	struct baton_duty *d = &s->duties[s->count++];

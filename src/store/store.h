@@ -232,6 +232,8 @@ struct baton_store {
 	int32_t pid;                                /* [const] of the process that opened it */
 	char where[BATON_STORE_PATH_MAX + 16];      /* [const] */
 	char beats_path[BATON_STORE_PATH_MAX + 16]; /* [const] "": memory of this process */
+	char lock_path[BATON_STORE_PATH_MAX + 16]; /* [const] whoever writes has this file's byte */
+	int64_t lock_at;                           /* [const] locked; "": there is none such */
 	pthread_mutex_t beats_mu;
 	struct beats beats;    /* [beats_mu] until it is open, then [const] */
 	_Atomic uint32_t bell; /* [atomic] counts what may have made something ready; a futex */

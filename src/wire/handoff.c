@@ -148,6 +148,9 @@ enum baton_err wire_handoff_encode(const struct wire_handoff *message, struct bu
 		return kept_encode(&message->is.kept, out);
 	case WIRE_MOVE:
 		return convert_move_encode(&message->is.move, out);
+	case WIRE_PROBES:
+	case WIRE_PROBED:
+		break;
 	}
 	return fail(BATON_INVALID, "a message of the unknown kind %d", (int)message->kind);
 }

@@ -56,7 +56,8 @@ enum {
 	WIRE_IS_ADOPTED = 1 << 2,        /* somebody else speaks for it */
 	WIRE_IS_PLAIN = 1 << 3,          /* its endpoint knows nothing of this protocol */
 	WIRE_IS_COMMAND = 1 << 4,        /* no backend: a command for each connection */
-	WIRE_IS_FD3 = 1 << 5             /* the same, as descriptor 3 */
+	WIRE_IS_FD3 = 1 << 5,            /* the same, as descriptor 3 */
+	WIRE_ANSWERS_PROBES = 1 << 6     /* on its channel */
 };
 
 struct wire_register {
@@ -78,6 +79,10 @@ struct wire_registered {
 
 struct wire_welcome {
 	uint64_t connection_id;
+};
+
+struct wire_probe {
+	uint64_t correlation;
 };
 
 enum wire_keep_verb {
@@ -120,7 +125,12 @@ enum wire_handoff_kind {
 	WIRE_WELCOME,
 	WIRE_KEEP,
 	WIRE_KEPT,
-	WIRE_MOVE
+	WIRE_MOVE,
+
+	/* Of the protocol WIRE_PROBE, with no payload: whether the other side lives, and that it
+	 * does. */
+	WIRE_PROBES,
+	WIRE_PROBED
 };
 
 struct wire_handoff {
@@ -135,6 +145,7 @@ struct wire_handoff {
 		struct wire_keep keep;
 		struct wire_kept kept;
 		struct wire_move move;
+		struct wire_probe probe;
 	} is;
 };
 

@@ -22,6 +22,7 @@ bool wire_item_has_fd(enum wire_item_kind kind)
 	case WIRE_ITEM_COUNTER:
 	case WIRE_ITEM_IDS:
 	case WIRE_ITEM_LEFTOVER:
+	case WIRE_ITEM_WILL:
 		break;
 	}
 	return false;
@@ -89,7 +90,7 @@ static enum baton_err texts_in(const Baton__Wire__Item *pb, struct wire_item *re
 
 static enum baton_err item_in(const Baton__Wire__Item *pb, struct wire_item *ret)
 {
-	if (pb->kind < WIRE_ITEM_LOCK || pb->kind > WIRE_ITEM_LEFTOVER)
+	if (pb->kind < WIRE_ITEM_LOCK || pb->kind > WIRE_ITEM_WILL)
 		return fail(BATON_INVALID, "an item of the unknown kind %u", (unsigned)pb->kind);
 	if (pb->n_numbers > WIRE_MOVE_NUMBERS_MAX)
 		return fail(BATON_INVALID, "an item with %zu numbers; %d are allowed",

@@ -27,7 +27,9 @@ enum wire_item_kind {
 	WIRE_ITEM_PASSING,  /* a connection on its way to the backend `generation`           */
 	WIRE_ITEM_CHILD,    /* a process; `id` is its pid, `capabilities` its state          */
 	WIRE_ITEM_PEER,     /* a client; `bytes` is what was read, `name` its listener       */
-	WIRE_ITEM_LEFTOVER  /* no descriptor; `name` is a path                               */
+	WIRE_ITEM_LEFTOVER, /* no descriptor; `name` is a path                               */
+	WIRE_ITEM_WILL      /* no descriptor; `bytes` for the program, `numbers`: how often it
+	                       is told that the broker lives */
 };
 
 struct wire_item {

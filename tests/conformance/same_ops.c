@@ -466,6 +466,7 @@ static void do_policy(struct same *s, const uint32_t *n)
 	p.hold_on_retry = n[11] / 3 % 2 ? BATON_HOLD_KEEP : BATON_HOLD_GIVE_UP;
 	p.on_conflict = (enum baton_on_conflict)(1 + n[11] / 6 % BATON_CONFLICT_REPLACE);
 	p.key_waiting_max = n[8] % 3 == 0 ? 1 + n[8] / 3 % 5 : 0;
+	p.key_fair = n[10] / 8 % 2 ? BATON_KEY_FAIR_ON : BATON_KEY_FAIR_OFF;
 	for (int i = 0; i < SIDES; i++)
 		e[i] = said(s, i, baton_queue_set(s->w[i].store, baton_str_z(pick_queue(n)), &p));
 	did(s, " %s: %s", pick_queue(n), baton_err_name(e[0]));
@@ -473,8 +474,9 @@ static void do_policy(struct same *s, const uint32_t *n)
 	    (int)p.mode, retry.attempts, (int)p.on_retry, (int)p.on_dead,
 	    (long long)p.keep.ns / 1000000, (long long)p.dedupe.ns / 1000000,
 	    (unsigned long long)p.waiting_max, p.paused ? " paused" : "");
-	did(s, " key_limit %u hold_on_retry %d on_conflict %d key_waiting_max %u", p.key_limit,
-	    (int)p.hold_on_retry, (int)p.on_conflict, p.key_waiting_max);
+	did(s, " key_limit %u hold_on_retry %d on_conflict %d key_waiting_max %u fair %d",
+	    p.key_limit, (int)p.hold_on_retry, (int)p.on_conflict, p.key_waiting_max,
+	    (int)p.key_fair);
 	SAME(s, "queue_set", e[0], e[1]);
 	compare_said(s);
 }

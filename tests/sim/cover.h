@@ -88,6 +88,7 @@
 	X(KEY, "held a key")                                                 \
 	X(KEY_SHARED, "shared a key")                                        \
 	X(SKIPPED, "skipped for another of its key")                         \
+	X(PASSED, "claimed while another key waited")                        \
 	X(JOINED, "several in one claim")                                    \
 	X(CHECKPOINT, "asked for more in the middle of a run")               \
 	X(MORE, "given more in the middle of a run")                         \

@@ -289,8 +289,10 @@ static void judge_tick(struct proc *p, const struct core_request *r, const struc
 		return;
 	}
 	judge_ends(p, r);
+	uint32_t first = p->w->grant_count;
 	for (size_t i = 0; a->claims && i < a->claims->count; i++)
 		grant_add(p, &a->claims->claims[i], 0);
+	judge_turns(p->w, first);
 }
 
 /* Only who has a claim of the lane gets more. */

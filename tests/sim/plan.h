@@ -18,7 +18,8 @@ enum variant {
 	VARIANT_RECEIVED,    /* deadlines count from the receipt of the answer */
 	VARIANT_UNDETACHED,  /* a detachment that comes while it reattaches is lost */
 	VARIANT_UNRECOVERED, /* what a dead runner had claimed is not given back */
-	VARIANT_KEYLESS      /* nobody counts who holds a key */
+	VARIANT_KEYLESS,     /* nobody counts who holds a key */
+	VARIANT_UNFAIR       /* the key whose job came first goes on and on */
 };
 
 enum action_kind {

@@ -211,6 +211,7 @@ struct world {
 	uint32_t owners[SIM_NUMBERS_MAX]; /* the process of each registration, plus one */
 	struct baton_shard_answer shards[PLAN_QUEUES][SIM_SHARDS_MAX];
 	bool paused[PLAN_QUEUES];
+	uint32_t passed[PLAN_QUEUES][SIM_KEYS + 1][SIM_KEYS + 1]; /* see judge_turns() */
 	uint64_t orders;
 	uint64_t changes; /* of the store, as its hook tells */
 
@@ -297,6 +298,10 @@ void judge_start(struct proc *p, const struct core_order *order);
 void judge_running(struct proc *p, const struct handler *h);
 void judge_look(struct world *w);
 void judge_whys(struct world *w);
+
+/* Of the grants from `first` on, which one tick gave. */
+void judge_turns(struct world *w, uint32_t first);
+bool sim_is_fair(const struct world *w, uint32_t queue);
 
 /* Notes which jobs were skipped; before the clock is set, since that is kept for some time only. */
 void find_skipped(struct world *w);

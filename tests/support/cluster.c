@@ -331,7 +331,7 @@ void cluster_database(struct cluster *c, char *where, size_t size)
 	            "IF to_regclass('baton.state') IS NULL THEN RETURN; END IF; "
 	            "FOREACH t IN ARRAY ARRAY['queue', 'batch', 'claim', 'source', 'answer', "
 	            "'lease', 'schedule', 'runner', 'sleeper', 'bulk', 'mark', 'chunk', "
-	            "'reply', 'tally', 'counter'] LOOP "
+	            "'reply', 'tally', 'counter', 'pace'] LOOP "
 	            "IF pg_relation_size('baton.' || t) > 1000000 "
 	            "THEN EXECUTE 'TRUNCATE baton.' || t || ' CASCADE'; "
 	            "ELSE EXECUTE 'DELETE FROM baton.' || t; END IF; END LOOP; "

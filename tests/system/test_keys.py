@@ -55,7 +55,7 @@ def test_a_bad_key_is_refused(shop, arguments, words):
 
 @pytest.mark.parametrize('change', [
     'key-limit=0', 'key-limit=1000001', 'hold-on-retry=no', 'on-conflict=no',
-    'key-waiting-max=10001',
+    'key-waiting-max=10001', 'key-fair=maybe',
 ])
 def test_a_bad_policy_of_keys_is_refused(shop, change):
     shop.refused(USAGE, 'queue', 'set', 'mail', change)
@@ -215,6 +215,22 @@ def test_as_many_run_as_the_limit_says_and_more_when_it_is_raised(shop, pipe, tm
     assert {pipe.line() for _ in range(2)} == {'3', '4'}
     found = counts(shop)
     assert (found['running'], found['ready']) == (5, 2)
+
+
+def test_keys_take_turns_and_a_kill_gives_none_back(shop, pipe):
+    shop.ok('queue', 'set', 'mail', 'key-fair=on', 'shards=1')
+    for key in 'aaaabbc':
+        put(shop, key)
+    script = f'echo $BATON_KEY $BATON_JOB $BATON_ATTEMPT > {pipe.path}; ' \
+             '[ $BATON_JOB$BATON_ATTEMPT != 11 ] || sleep 1000'
+    runner = shop.start('work', 'mail', '-j', '1', '--', 'sh', '-c', script)
+    assert pipe.line() == 'a 1 1'
+    runner.kill()
+    runner.wait(PATIENCE)
+    ran = shop.folder / 'ran'
+    assert shop.run('work', 'mail', '-j', '1', '--until-empty', '--', 'sh', '-c',
+                    f'echo $BATON_KEY >> {ran}').returncode == 0
+    assert ran.read_text().split() == list('bcabaaa')
 
 
 def test_a_worker_gets_the_key_and_emits_with_one(shop):

@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 
 import pytest
@@ -205,6 +206,148 @@ def test_while_one_ends_the_next_is_started(place):
     first, second = place.logged_pids('backend registered')
     assert first != second
     os.kill(first, 0)
+
+
+# Services that hang.
+
+# A backend that takes offers, and answers none. It knows nothing of probes.
+SILENT = """import os, sys
+sys.path.insert(0, sys.argv[1])
+import frames
+backend = frames.Backend(os.environ['BATON_BROKER'], 'echo', generation=os.getpid())
+backend.channel.settimeout(None)
+while backend.receive()[0]:
+    pass
+"""
+
+
+def define_silent(place, *lines):
+    path = f'{place.top}/silent.py'
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(SILENT)
+    here = os.path.dirname(os.path.abspath(__file__))
+    place.define('echo', f"command = {sys.executable} {path} '{here}'", 'stop-timeout = 10min',
+                 PATIENT, *lines)
+
+
+def test_one_that_is_stopped_is_replaced(place):
+    place.define('echo', f'command = {KEEPER} echo', 'probe = 500ms', 'stop-timeout = 50ms',
+                 PATIENT)
+    place.serve_defined()
+    pid = int(place.connect('echo').stdout.split()[0])
+    os.kill(pid, signal.SIGSTOP)
+    end = time.monotonic() + BOUND
+    while pid not in place.logged_pids('service hangs'):
+        assert time.monotonic() < end, place.log()
+    # It cannot hear SIGTERM, and is killed.
+    await_end(pid)
+    assert int(place.connect('echo').stdout.split()[0]) != pid
+    assert place.count('hung') >= 1
+
+
+# One that answers probes, and notes each.
+LIVELY = """import os, sys
+sys.path.insert(0, sys.argv[1])
+import frames
+backend = frames.Backend(os.environ['BATON_BROKER'], 'echo', generation=os.getpid(),
+                         capabilities=65)
+backend.channel.settimeout(None)
+while data := backend.channel.recv(1 << 17):
+    told = frames.fields(data)
+    if told.get(3) == frames.PROBE:
+        with open(sys.argv[2], 'a') as file:
+            file.write(f'{os.getpid()}\\n')
+        backend.channel.send(frames.envelope(frames.RESPONSE, frames.PROBE, b'', told[5]))
+"""
+
+
+def test_one_that_answers_probes_stays(place):
+    path, notes = f'{place.top}/lively.py', f'{place.top}/probes'
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(LIVELY)
+    here = os.path.dirname(os.path.abspath(__file__))
+    place.define('echo', f"command = {sys.executable} {path} '{here}' {notes}", 'probe = 200ms',
+                 PATIENT)
+    place.serve_defined()
+    end = time.monotonic() + BOUND
+    pids = ['']
+    # One that did not answer would get no third probe. On a machine that is too busy for one to
+    # answer in time the next one has its turn.
+    while max(map(pids.count, pids)) < 4:
+        assert time.monotonic() < end, place.log()
+        if row(place)['state'] not in ('up', 'starting'):
+            place.client(frames.hello('echo'))
+        if os.path.exists(notes):
+            with open(notes, encoding='ascii') as file:
+                pids = file.read().splitlines() or ['']
+
+
+def unanswered(place, number):
+    """So many clients at once whose offers nobody answers."""
+    before = place.count('ack_timeout')
+    clients = [place.client(frames.hello('echo')) for _ in range(number)]
+    kinds = [frames.read_reply(client)[0] for client in clients]
+    place.await_count('ack_timeout', before + kinds.count('negotiated'))
+    assert all(frames.is_ended(client) for client in clients)
+    return kinds
+
+
+def test_one_that_leaves_three_offers_unanswered_is_replaced_three_times(place):
+    define_silent(place, 'probe = 10min')
+    place.serve_defined('--ack-timeout', '100ms')
+    for round_ in range(1, 4):
+        assert unanswered(place, 3) == ['negotiated'] * 3
+        place.await_count('hung', round_)
+        assert place.count('starts') == round_
+    pids = place.logged_pids('service hangs')
+    for pid in pids:
+        await_end(pid)
+    assert len(set(pids)) == 3
+    assert unanswered(place, 1) == ['refused']
+
+
+def test_one_that_is_not_probed_may_be_slow(place):
+    define_silent(place)
+    place.serve_defined('--ack-timeout', '100ms')
+    assert unanswered(place, 4) == ['negotiated'] * 4
+    assert (place.count('hung'), place.count('starts'), row(place)['state']) == (0, 1, 'up')
+
+
+def test_a_backend_answers_probes(place):
+    """To a broker of the test's own."""
+    os.makedirs(place.folder, 0o700, exist_ok=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
+        door.bind(f'{place.folder}/backends')
+        os.chmod(f'{place.folder}/backends', 0o600)
+        door.listen()
+        keeper = place.start(KEEPER, 'echo', stdout=subprocess.PIPE)
+        door.settimeout(BOUND)
+        channel, _ = door.accept()
+        with channel:
+            channel.settimeout(BOUND)
+            registration = frames.fields(frames.fields(frames.fields(channel.recv(1 << 17))[4])[4])
+            assert registration[5] & 64
+            answer = frames.field(1, 1) + frames.field(3, 1)
+            channel.send(frames.envelope(frames.RESPONSE, frames.HANDOFF, frames.field(5, answer)))
+            for number in (7, 8):
+                channel.send(frames.envelope(frames.REQUEST, frames.PROBE, b'', number))
+                told = frames.fields(channel.recv(1 << 17))
+                assert (told[2], told[3], told.get(4, b''), told[5]) == (
+                    frames.RESPONSE, frames.PROBE, b'', number)
+            # A probe with something in it is none.
+            channel.send(frames.envelope(frames.REQUEST, frames.PROBE, b'x', 9))
+            assert channel.recv(1 << 17) == b''
+        assert keeper.poll() is None
+
+
+def test_a_backend_that_answers_what_it_was_not_asked_stays_and_one_that_asks_does_not(place):
+    place.serve()
+    raw = place.backend()
+    raw.channel.send(frames.envelope(frames.RESPONSE, frames.PROBE, b'', 7))
+    assert [row['service'] for row in place.services()] == ['raw']
+    raw.channel.send(frames.envelope(frames.REQUEST, frames.PROBE, b'', 7))
+    assert raw.receive() == (None, None)
+    assert place.count('broken_backends') == 1
 
 
 def test_services_end_with_the_broker_in_order(place):

@@ -1,9 +1,11 @@
 """What a service manager sees of the program: sockets that it has opened, readiness, a watchdog,
 and the units as they are installed. A manager of the test's own stands in for systemd."""
+import contextlib
 import os
 import pathlib
 import queue
 import re
+import select
 import shutil
 import signal
 import socket
@@ -19,7 +21,8 @@ import frames
 BATON = os.environ['BATON_BIN']
 UNITS = pathlib.Path(os.environ['BATON_UNITS'])
 PATIENCE = 120
-USAGE = 64
+USAGE, TEMPFAIL = 64, 75
+KEEPER = os.environ['BATON_KEEPER']
 
 pytestmark = pytest.mark.skipif(os.environ['BATON_SYSTEMD'] != '1',
                                 reason='built without libsystemd')
@@ -48,11 +51,14 @@ class Manager:
         self.ear = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.ear.bind(f'{top}/notify')
         self.words = queue.Queue()
+        self.kept = {}
         # Who is not heard has to wait, so it always is.
         self.listener = threading.Thread(target=self.listen_on)
         self.listener.start()
         self.sockets = []
         self.started = []
+        self.backends = []
+        self.heirs = []     # who has taken the place of another one, and is nobody's child here
 
     def listen(self, name, kind):
         listener = socket.socket(socket.AF_UNIX, kind)
@@ -62,11 +68,15 @@ class Manager:
         return listener
 
     def start(self, *arguments, passed=(), **env):
-        """With those sockets as descriptors 3 and so on."""
+        """With those sockets as descriptors 3 and so on, and those that are kept behind them."""
         given = {**self.env, 'NOTIFY_SOCKET': f'{self.top}/notify', **env}
-        if passed:
-            given['LISTEN_FDS'] = str(len(passed))
         fds = [listener.fileno() for listener in passed]
+        names = ['baton-serve.socket'] * len(fds)
+        for name, kept in self.kept.items():
+            names += [name] * len(kept)
+            fds += kept
+        if fds:
+            given.update(LISTEN_FDS=str(len(fds)), LISTEN_FDNAMES=':'.join(names))
         process = subprocess.Popen(
             [sys.executable, '-c', START, ','.join(map(str, fds)), BATON, *arguments], env=given,
             pass_fds=fds, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -74,8 +84,35 @@ class Manager:
         return process
 
     def listen_on(self):
-        while (word := self.ear.recv(4096).decode()) != 'END':
+        while True:
+            word, fds, _, _ = socket.recv_fds(self.ear, 4096, 8)
+            word = word.decode()
+            if word == 'END':
+                return
+            fields = dict(line.split('=', 1) for line in word.splitlines())
+            if 'MAINPID' in fields:
+                self.heirs.append(int(fields['MAINPID']))
+            if 'FDSTORE' in fields:
+                # Without FDPOLL systemd throws away what has an end, as connections do.
+                assert fields['FDPOLL'] == '0' and len(fds) == 1
+                self.keep(fields['FDNAME'], fds[0])
+            for fd in self.kept.pop(fields['FDNAME'], []) if 'FDSTOREREMOVE' in fields else []:
+                os.close(fd)
             self.words.put(word)
+
+    def keep(self, name, fd):
+        """As systemd does: one that is there already is not kept twice."""
+        same = [os.fstat(kept).st_ino for kept in self.kept.get(name, [])]
+        if os.fstat(fd).st_ino in same:
+            os.close(fd)
+        else:
+            self.kept.setdefault(name, []).append(fd)
+
+    def upgrade(self, *arguments):
+        """As systemd does to reload; what it leaves behind goes on."""
+        return subprocess.run([BATON, 'serve', '--upgrade', '--detach', *arguments], env=self.env,
+                              check=False, timeout=PATIENCE, stdin=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL).returncode
 
     def hear(self):
         return self.words.get(timeout=PATIENCE)
@@ -91,16 +128,34 @@ class Manager:
                               timeout=PATIENCE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               **options)
 
+    @staticmethod
+    def await_end(pid):
+        """Of one that is nobody's child here."""
+        with contextlib.suppress(ProcessLookupError):
+            pidfd = os.pidfd_open(pid)
+            assert select.select([pidfd], [], [], PATIENCE)[0]
+            os.close(pidfd)
+
     def end(self):
         for process in self.started:
             process.kill()
             process.wait()
             process.stderr.close()
+        for process in self.backends:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+        for pid in self.heirs:
+            with contextlib.suppress(OSError):
+                if os.path.samefile(f'/proc/{pid}/exe', BATON):
+                    os.kill(pid, signal.SIGKILL)
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as last:
             last.sendto(b'END', f'{self.top}/notify')
         self.listener.join()
         for opened in [*self.sockets, self.ear]:
             opened.close()
+        for fd in sum(self.kept.values(), []):
+            os.close(fd)
 
 
 @pytest.fixture
@@ -169,15 +224,142 @@ def test_a_broker_makes_the_socket_that_it_is_not_given(manager):
     assert sorted(os.listdir(manager.folder)) == ['broker', 'broker.lock']
 
 
-def test_a_broker_whose_sockets_are_given_is_not_upgraded(manager):
+def test_a_broker_is_not_upgraded_whose_sockets_somebody_has_who_cannot_be_told(manager):
     clients = manager.listen('broker', socket.SOCK_STREAM)
-    broker = manager.start('serve', passed=(clients,))
-    assert manager.hear() == 'READY=1'
-    new = manager.run('serve', '--upgrade')
-    assert new.returncode not in (0, None)
-    assert new.stderr == ('baton: the broker says: the service manager has the sockets: restart it '
-                          'there\n')
+    broker = manager.start('serve', passed=(clients,), NOTIFY_SOCKET='')
+    broker.stderr.readline()
+    for detached in ([], ['--detach']):
+        new = manager.run('serve', '--upgrade', *detached)
+        assert new.returncode == TEMPFAIL
+        assert new.stderr == ('baton: the broker says: the service manager has the sockets: reload '
+                              'or restart it there\n')
     assert manager.run('services').returncode == 0
+    stop(broker)
+
+
+def test_detaching_is_for_upgrades(manager):
+    result = manager.run('serve', '--detach')
+    assert (result.returncode, result.stderr) == (USAGE, 'baton: --detach needs --upgrade\n')
+
+
+def backend(manager, *arguments):
+    """A backend for tests, registered."""
+    process = subprocess.Popen([KEEPER, *arguments], env=manager.env, text=True,
+                               stdout=subprocess.PIPE)
+    manager.backends.append(process)
+    assert process.stdout.readline().startswith('ready')
+    return process
+
+
+def await_kept(manager, names):
+    while sorted(manager.kept) != sorted(names):
+        manager.hear()
+
+
+def hexed(name):
+    return name.encode().hex()
+
+
+@pytest.mark.parametrize('how', ['upgraded', 'not upgraded'])
+def test_a_broker_that_is_killed_loses_no_listener_and_nothing_that_it_keeps(manager, how):
+    passed = (manager.listen('broker', socket.SOCK_STREAM),
+              manager.listen('backends', socket.SOCK_SEQPACKET))
+    listen = ['--listen', '127.0.0.1:0=echo', '--listen', '[::1]:0=echo', '--ack-timeout', '20s']
+    broker = manager.start('serve', *listen, passed=passed)
+    port = int(re.search(r'port=(\d+)', broker.stderr.readline())[1])
+    names = ['baton/tcp/127.0.0.1/0', 'baton/tcp/[//1]/0']
+    await_kept(manager, names)
+    keeper = backend(manager, 'echo', 'put=http', 'put=a:b,3600000', 'take=http', 'put=x')
+    assert [keeper.stdout.readline().split()[3] for _ in range(4)] == ['BATON_OK'] * 4
+    # What was taken is kept no longer.
+    while not (len(manager.kept) == 4 and f"baton/kept/echo/{2**63 - 1}/{hexed('x')}" in
+               manager.kept):
+        manager.hear()
+    names = sorted(manager.kept)
+    assert re.fullmatch(rf"baton/kept/echo/\d+/{hexed('a:b')}", names[0])
+    if how == 'upgraded':
+        assert manager.upgrade(*listen) == 0
+        assert broker.wait(PATIENCE) == 0
+        while not (word := manager.hear()).startswith('MAINPID='):
+            pass
+        os.kill(int(word.removeprefix('MAINPID=')), signal.SIGKILL)
+        manager.await_end(int(word.removeprefix('MAINPID=')))
+    else:
+        broker.kill()
+        broker.wait()
+    keeper.kill()
+    keeper.wait()
+    # Somebody comes while there is no broker.
+    client = socket.create_connection(('127.0.0.1', port), PATIENCE)
+    manager.sockets.append(client)
+    broker = manager.start('serve', *listen, passed=passed)
+    assert f'port={port}' in broker.stderr.readline()
+    keeper = backend(manager, 'echo', 'list', 'take=x')
+    assert keeper.stdout.readline().split() == ['list', 'BATON_OK', 'a:b!', 'x']
+    assert keeper.stdout.readline().split()[3] == 'BATON_OK'
+    # He is served in the end.
+    client.sendall(b'hello\n')
+    assert client.recv(1000)
+    names = [name for name in names if not name.endswith(f"/{hexed('x')}")]
+    await_kept(manager, names)
+    # A broker that ends in order leaves it to the manager what becomes of these.
+    stop(broker)
+    assert len(manager.kept) == 3
+
+
+def test_what_was_kept_and_is_of_no_use_is_thrown_away(manager):
+    bad = ['baton/', 'baton/x', 'baton/tcp/', 'baton/tcp/127.0.0.1/1', 'baton/kept/',
+           'baton/kept/a', 'baton/kept/a/1', f"baton/kept/a/1/{hexed('late')}",
+           f'baton/kept/a/{2**63 - 1}/', f'baton/kept/a/{2**63 - 1}/0',
+           f'baton/kept/a/{2**63 - 1}/00',
+           f'baton/kept/a/{2**63 - 1}/4x', f'baton/kept/a/{2**63 - 1}/4A',
+           f"baton/kept/a/{2**63 - 1}/{hexed('x' * 65)}", f"baton/kept/A/{2**63 - 1}/{hexed('x')}",
+           f"baton/kept//{2**63 - 1}/{hexed('x')}", f"baton/kept/a/{2**63}/{hexed('x')}"]
+    good = f"baton/kept/a/{2**63 - 1}/{hexed('x' * 64)}"
+    for name in [*bad, good]:
+        with socket.socket() as some:
+            manager.keep(name, os.dup(some.fileno()))
+    # Right names, and wrong things: no socket, and one that listens at nothing.
+    manager.keep(f"baton/kept/a/{2**63 - 1}/{hexed('file')}", os.open('/dev/null', os.O_RDONLY))
+    with socket.socket() as some:
+        manager.keep('baton/tcp/127.0.0.1/0', os.dup(some.fileno()))
+    broker = manager.start('serve', '--listen', '127.0.0.1:0=echo')
+    while manager.hear() != 'READY=1':
+        pass
+    assert sorted(manager.kept) == sorted([good, 'baton/tcp/127.0.0.1/0'])
+    with socket.socket(fileno=os.dup(manager.kept['baton/tcp/127.0.0.1/0'][-1])) as listener:
+        assert listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 1
+    stop(broker)
+
+
+def test_a_broker_is_upgraded_and_the_manager_told_whom_to_watch(manager):
+    passed = (manager.listen('broker', socket.SOCK_STREAM),
+              manager.listen('backends', socket.SOCK_SEQPACKET))
+    broker = manager.start('serve', '--ack-timeout', '20s', passed=passed, WATCHDOG_USEC='20000')
+    while manager.hear() != 'READY=1':
+        pass
+    keeper = backend(manager, 'echo')
+    pids = [broker.pid]
+    # The second time it is one that knows of the manager only from the one before it.
+    for _ in range(2):
+        assert manager.upgrade('--ack-timeout', '20s') == 0
+        while not (word := manager.hear()).startswith('MAINPID='):
+            assert word == 'WATCHDOG=1'
+        pids.append(int(word.removeprefix('MAINPID=')))
+        # From now on that one says that it lives.
+        assert [manager.hear() for _ in range(3)] == ['WATCHDOG=1'] * 3
+        assert manager.run('connect', 'echo', input='hello\n').stdout
+    assert len(set(pids)) == 3
+    assert broker.wait(PATIENCE) == 0
+    os.kill(pids[-1], signal.SIGTERM)
+    assert manager.hear_other() == 'STOPPING=1'
+    manager.await_end(pids[-1])
+    assert {'backends', 'broker'} < set(os.listdir(manager.folder))
+    assert keeper.poll() is None
+    # The sockets are there for the next one.
+    broker = manager.start('serve', passed=passed)
+    while manager.hear() != 'READY=1':
+        pass
     stop(broker)
 
 
@@ -239,8 +421,8 @@ def installed(folder):
         who = 'user' if path.name.startswith('user-') else 'system'
         text = path.read_text(encoding='utf-8')
         if path.suffix == '.service':
-            text, count = re.subn(r'(?m)^ExecStart=\S+/baton ', f'ExecStart={BATON} ', text)
-            assert count == 1
+            text, count = re.subn(r'(?m)^(Exec(Start|Reload))=\S+/baton ', rf'\1={BATON} ', text)
+            assert count == 1 + ('serve' in path.name)
         (folder / who / path.name.removeprefix('user-')).write_text(text, encoding='utf-8')
     return folder
 

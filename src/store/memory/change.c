@@ -2,6 +2,7 @@
 #include "store/memory/batch.h"
 #include "store/memory/due.h"
 #include "store/memory/ops.h"
+#include "store/memory/pace.h"
 #include "store/memory/rival.h"
 
 static enum baton_err cancel_one(struct tx *tx, const struct baton_batch_id *id,
@@ -40,7 +41,8 @@ static enum baton_err begin_again(struct tx *tx, struct batch *b)
 		return e;
 	b->is.attempts = 0;
 	memory_batch_last(tx, b);
-	return memory_rival_enter(tx, b);
+	e = memory_pace_enter(tx, b);
+	return e == BATON_OK ? memory_rival_enter(tx, b) : e;
 }
 
 static enum baton_err revive_one(struct tx *tx, const struct baton_batch_id *id,

@@ -9,6 +9,7 @@
 #include "store/memory/lane.h"
 #include "store/memory/lease.h"
 #include "store/memory/ops.h"
+#include "store/memory/pace.h"
 #include "store/memory/queue.h"
 #include "store/memory/take.h"
 #include "store/refuse.h"
@@ -37,7 +38,7 @@ static bool comes_before(const struct batch *a, const struct batch *b)
 {
 	if (a->put.priority != b->put.priority)
 		return a->put.priority > b->put.priority;
-	return a->is.seq < b->is.seq;
+	return memory_pace_before(a, b);
 }
 
 /* The first batches of the lanes that can be claimed from. */

@@ -5,6 +5,7 @@
 
 #include "queue/line.h"
 #include "store/memory/batch.h"
+#include "store/memory/pace.h"
 #include "store/memory/rival.h"
 
 #define SEEN_MAX 1000
@@ -41,6 +42,8 @@ enum baton_err memory_batch_ready(struct tx *tx, struct batch *b, enum batch_eve
 {
 	bool kept = b->is.holds && b->is.state == BATON_BATCH_RETRY;
 	enum baton_err e = memory_batch_event(tx, b, event);
+	if (e == BATON_OK && !kept)
+		e = memory_pace_enter(tx, b);
 	return e == BATON_OK && !kept ? memory_rival_enter(tx, b) : e;
 }
 

@@ -57,6 +57,10 @@ struct lane {
 	struct baton_str name;      /* see queue/line.h         */
 	struct batch *first, *last; /* by number, in all states */
 	uint64_t unseen;            /* of a key, on a desk: so many more are ready than were read */
+
+	struct {
+		uint64_t turn; /* see line_place() */
+	} is;
 };
 
 /* A text that several batches share. */

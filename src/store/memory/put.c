@@ -5,6 +5,7 @@
 #include "store/memory/batch.h"
 #include "store/memory/lane.h"
 #include "store/memory/ops.h"
+#include "store/memory/pace.h"
 #include "store/memory/queue.h"
 #include "store/memory/rival.h"
 #include "store/refuse.h"
@@ -92,6 +93,8 @@ static enum baton_err add(struct tx *tx, struct queue *queue, const struct baton
 		return BATON_NO_MEMORY;
 	b->is.due = available;
 	e = memory_batch_event(tx, b, ready ? EVENT_PUT : EVENT_PUT_LATER);
+	if (e == BATON_OK && ready)
+		e = memory_pace_enter(tx, b);
 	if (e == BATON_OK && ready)
 		e = memory_rival_enter(tx, b);
 	if (e == BATON_OK && put->source.len > 0)

@@ -7,6 +7,7 @@
 #include "store/memory/lane.h"
 #include "store/memory/news.h"
 #include "store/memory/ops.h"
+#include "store/memory/pace.h"
 #include "store/refuse.h"
 
 struct queue *memory_queue_find(const struct memory *m, struct baton_str name)
@@ -88,8 +89,9 @@ static enum baton_err queue_change(struct tx *tx, struct baton_str name,
 	    queue->is.policy.key_limit < policy->key_limit)
 		tx->news[tx->news_count++] = memory_news_of_queue(tx->m, queue->name);
 	fence_reach_mode(&queue->is.reach, queue->is.policy.mode, policy->mode);
+	bool other_turns = queue->is.policy.key_fair != policy->key_fair;
 	queue->is.policy = *policy;
-	return BATON_OK;
+	return other_turns ? memory_pace_reset(tx, queue) : BATON_OK;
 }
 
 enum baton_err memory_queue_set(struct baton_store *store, struct baton_str name,
@@ -116,7 +118,7 @@ static struct baton_duration oldest(const struct tx *tx, const struct queue *que
 		if (lane->queue == queue)
 			line = memory_line_look(lane, tx->now);
 		const struct batch **of = line.free ? &first[line.first->put.priority] : NULL;
-		if (of && (!*of || line.first->is.seq < (*of)->is.seq))
+		if (of && (!*of || memory_pace_before(line.first, *of)))
 			*of = line.first;
 	}
 	for (int i = 0; i <= BATON_PRIORITY_MAX; i++) {

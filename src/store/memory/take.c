@@ -6,6 +6,7 @@
 #include "store/memory/batch.h"
 #include "store/memory/lane.h"
 #include "store/memory/lease.h"
+#include "store/memory/pace.h"
 
 static struct candidate candidate_of(const struct batch *b)
 {
@@ -162,6 +163,8 @@ enum baton_err memory_take(struct tx *tx, const struct take *take, struct batch 
 		e = show_claim(a, claim, &shown);
 	for (size_t i = 0; i < count && e == BATON_OK; i++)
 		e = give(tx, claim, batches[i], a, &to[i]);
+	if (e == BATON_OK)
+		e = memory_pace_claim(tx, claim->lane);
 	if (e != BATON_OK)
 		return e;
 	shown.batches = to;

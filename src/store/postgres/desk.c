@@ -215,6 +215,7 @@ static void queue_read(const PGresult *r, int row, struct queue *q)
 		.hold_on_retry = (enum baton_hold_on_retry)cell_int(r, row, 31),
 		.on_conflict = (enum baton_on_conflict)cell_int(r, row, 32),
 		.key_waiting_max = (uint32_t)cell_int(r, row, 33),
+		.key_fair = (enum baton_key_fair)cell_int(r, row, 34),
 	};
 	for (int state = BATON_BATCH_READY; state < BATON_BATCH_GONE; state++)
 		q->is.in[state] = (uint64_t)cell_int(r, row, 18 + state);
@@ -334,9 +335,9 @@ static enum baton_err put_read(struct desk *d, const PGresult *r, int row, struc
 		                                  {(int64_t)be64toh(n[2])},
 		                                  {(int64_t)be64toh(n[3])}};
 	}
-	if (cell_is_null(r, row, 21))
+	if (cell_is_null(r, row, 22))
 		return BATON_OK;
-	return payloads_unpack(&d->arena, cell_str(r, row, 21), (flags & FLAG_MANY) != 0,
+	return payloads_unpack(&d->arena, cell_str(r, row, 22), (flags & FLAG_MANY) != 0,
 	                       &put->payloads, &put->count);
 }
 
@@ -362,6 +363,8 @@ static bool batch_read(struct tx *tx, const PGresult *r, int row, struct batch *
 	b->is.ended_at.ms = cell_int(r, row, 18);
 	b->is.until.ms = cell_int(r, row, 19);
 	b->is.by = (uint64_t)cell_int(r, row, 20);
+	if (!cell_is_null(r, row, 21))
+		b->lane->row.kept = b->lane->is.turn = (uint64_t)cell_int(r, row, 21) / 2;
 	return text_read(tx, r, row, 16, &b->is.error) && text_read(tx, r, row, 17, &b->is.result);
 }
 

@@ -33,7 +33,7 @@ CREATE OR REPLACE VIEW baton.member AS
  NULL::bigint AS due, NULL::text AS grp, NULL::bytea AS retry, 0 AS attempts,
  coalesce(x.fence, 0) AS fence, false AS cancel, false AS holds, false AS blocks,
  NULL::bytea AS error, NULL::bytea AS result, NULL::bigint AS ended_at, NULL::bigint AS until,
- x.payload, b.first, b.last, b.has, b.pool, NULL::bigint AS rival
+ x.payload, b.first, b.last, b.has, b.pool, NULL::bigint AS rival, NULL::bigint AS place
  FROM baton.bulk b CROSS JOIN LATERAL (SELECT m.seq FROM baton.mark m WHERE m.queue = b.queue
  AND m.pool = b.pool AND m.rank = b.rank ORDER BY m.seq DESC LIMIT 1) k
  CROSS JOIN LATERAL (SELECT u.seq, u.payload, y.fence FROM baton.unpack(b.first, b.payload) u
@@ -89,14 +89,16 @@ CREATE OR REPLACE FUNCTION baton.key_state(of int, key text, OUT seq bigint, OUT
 CREATE OR REPLACE FUNCTION baton.settle_keys(of int, keys text[], entered bigint) RETURNS void
  LANGUAGE sql AS $$
  WITH l AS MATERIALIZED (
-  SELECT x.key, q.mode, k.* FROM (SELECT DISTINCT unnest(keys) AS key) x
+  SELECT x.key, q.mode, q.key_fair, k.* FROM (SELECT DISTINCT unnest(keys) AS key) x
   JOIN baton.queue q ON q.id = of CROSS JOIN LATERAL baton.key_state(of, x.key) k),
  n AS (
-  SELECT y.seq, l.free AND y.seq = l.seq AS head, l.mode FROM l
+  SELECT y.seq, l.free AND y.seq = l.seq AS head, l.mode, CASE WHEN l.key_fair = 2 AND l.free
+   AND y.seq = l.seq THEN (SELECT p.turn * 2 + 1 FROM baton.pace p WHERE p.queue = of
+   AND p.lane = l.key AND p.turn > l.seq) END AS place FROM l
   CROSS JOIN LATERAL (SELECT b.seq, b.head FROM baton.batch b WHERE b.queue = of
    AND b.lane = l.key AND b.line ORDER BY b.seq LIMIT entered + l.busy + 2) y
   WHERE NOT (l.free AND l.head) AND y.head <> (l.free AND y.seq = l.seq))
- UPDATE baton.batch b SET head = n.head,
+ UPDATE baton.batch b SET head = n.head, place = n.place,
   pool = CASE WHEN n.mode = 4 THEN b.shard + 1 ELSE 0 END
  FROM n WHERE b.seq = n.seq
 $$;
@@ -136,6 +138,36 @@ CREATE OR REPLACE FUNCTION baton.settle_limit(of int) RETURNS void LANGUAGE sql 
  SELECT baton.settle_keys(of, array_agg(k.lane), 0) FROM k WHERE k.lane IS NOT NULL
  HAVING count(*) > 0
 $$;
+-- The same after keys have begun, or ceased, to take turns.
+CREATE OR REPLACE FUNCTION baton.settle_fair(of int) RETURNS void LANGUAGE sql AS $$
+ DELETE FROM baton.pace p WHERE p.queue = of;
+ UPDATE baton.batch b SET head = false, place = NULL WHERE b.queue = of AND b.head
+  AND baton.is_key(b.lane);
+ SELECT baton.settle_limit(of);
+$$;
+-- Whether nobody is in the line of a key, or holds it.
+CREATE OR REPLACE FUNCTION baton.key_is_idle(of int, key text) RETURNS bool LANGUAGE sql STABLE
+ AS $$
+ SELECT NOT EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = of AND b.lane = key AND b.line)
+  AND NOT EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = of AND b.lane = key AND b.holds)
+  AND NOT EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = of AND c.lane = key) $$;
+-- A batch that was put before others is about to enter the line of a key that takes turns: if that
+-- begins with it, it comes behind those that wait.
+CREATE OR REPLACE FUNCTION baton.pace_enter(of int, key text, number bigint) RETURNS void
+ LANGUAGE plpgsql AS $$
+BEGIN
+ IF baton.key_is_idle(of, key) THEN
+  INSERT INTO baton.pace(queue, lane, turn) SELECT of, key, s.last_value FROM baton.seq s
+   WHERE s.last_value > number ON CONFLICT (queue, lane) DO UPDATE SET turn = excluded.turn;
+ END IF;
+END $$;
+-- Forgets the turns of keys that nobody has any more.
+CREATE OR REPLACE FUNCTION baton.pace_leave(of int, keys text[]) RETURNS void
+ LANGUAGE plpgsql AS $$
+BEGIN
+ DELETE FROM baton.pace p WHERE p.queue = of AND p.lane = ANY(keys)
+  AND baton.key_is_idle(of, p.lane);
+END $$;
 -- Whether a batch of a key's line waits: it is ready, or its claim has expired.
 CREATE OR REPLACE FUNCTION baton.waits(b baton.batch) RETURNS bool LANGUAGE sql STABLE AS $$
  SELECT b.state = 1 OR EXISTS (SELECT 1 FROM baton.claim o WHERE o.queue = b.queue
@@ -221,14 +253,15 @@ CREATE OR REPLACE FUNCTION baton.untend(of int, at bigint) RETURNS void LANGUAGE
 CREATE FUNCTION baton.tend(of int, now_ms bigint) RETURNS bool
  LANGUAGE plpgsql AS $$
 DECLARE touched text[]; moved bigint; n2 bigint; n3 bigint; r record; firsts bigint[];
- since bigint := baton.since(of); whole bool;
+ since bigint := baton.since(of); whole bool; own baton.queue;
 BEGIN
  firsts := ARRAY(SELECT c.first FROM baton.chunk c WHERE c.queue = of
   AND c.expires_at >= since AND c.expires_at <= now_ms AND c.expires_at < 9223372036854775807
   ORDER BY c.expires_at LIMIT 100);
  whole := cardinality(firsts) < 100;
  PERFORM baton.melt(ARRAY(SELECT DISTINCT unnest(firsts)));
- IF (SELECT q.on_conflict FROM baton.queue q WHERE q.id = of) > 1 THEN
+ SELECT * INTO own FROM baton.queue q WHERE q.id = of;
+ IF own.on_conflict > 1 OR own.key_fair > 1 THEN
 -- One after the other: each may give way to those before it, or they to it; one that keeps its key
 -- may be gone when its turn comes.
   touched := NULL;
@@ -238,6 +271,9 @@ BEGIN
   FOR r IN SELECT b.seq, b.state, b.lane, b.holds FROM baton.batch b WHERE b.queue = of
     AND b.state IN (2, 3) AND b.due >= since AND b.due <= now_ms
     ORDER BY b.due, b.seq LIMIT 1000 LOOP
+   IF own.key_fair > 1 AND baton.is_key(r.lane) AND NOT r.holds THEN
+    PERFORM baton.pace_enter(of, r.lane, r.seq);
+   END IF;
    UPDATE baton.batch b SET state = 1, blocks = false, holds = false, head = b.lane IS NULL,
     line = b.lane IS NOT NULL, pool = CASE WHEN q.mode = 4 THEN b.shard + 1 ELSE 0 END
     FROM baton.queue q WHERE b.seq = r.seq AND q.id = of AND b.state IN (2, 3);
@@ -246,7 +282,7 @@ BEGIN
    n2 := n2 + (r.state = 2)::int;
    n3 := n3 + (r.state = 3)::int;
    IF r.lane IS NOT NULL THEN touched := array_append(touched, r.lane::text); END IF;
-   IF baton.is_key(r.lane) AND NOT r.holds THEN
+   IF own.on_conflict > 1 AND baton.is_key(r.lane) AND NOT r.holds THEN
     PERFORM baton.rival_enter(of, r.seq, now_ms);
    END IF;
   END LOOP;
@@ -378,6 +414,12 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
    CROSS JOIN LATERAL baton.key_state(l.queue, l.lane) k
    WHERE (SELECT array_agg(b.seq) FROM baton.batch b WHERE b.queue = l.queue
     AND b.lane = l.lane AND b.head) IS DISTINCT FROM CASE WHEN k.free THEN ARRAY[k.seq] END
+  UNION ALL SELECT 'heads are not in their place among others', count(*)
+   FROM baton.batch b JOIN baton.queue q ON q.id = b.queue LEFT JOIN baton.pace p
+   ON p.queue = b.queue AND p.lane = b.lane WHERE b.head AND b.place IS DISTINCT FROM
+   CASE WHEN q.key_fair = 2 AND p.turn > b.seq THEN p.turn * 2 + 1 END
+  UNION ALL SELECT 'turns are kept for keys that nobody has', count(*) FROM baton.pace p
+   WHERE baton.key_is_idle(p.queue, p.lane)
   UNION ALL SELECT 'keys are kept by what does not wait', count(*) FROM baton.batch
    WHERE baton.is_key(lane) AND holds AND NOT (state = 3 AND blocks)
   UNION ALL SELECT 'batches are claimed without a claim', count(*) FROM baton.batch b
@@ -658,6 +700,9 @@ BEGIN
  s.token,
   CASE WHEN q.keep > 0 THEN 6 ELSE 7 END, baton.now_ms() + q.dedupe / 1000000);
  IF c.lane IS NOT NULL THEN PERFORM baton.settle(c.queue, ARRAY[c.lane], n); END IF;
+ IF q.key_fair > 1 AND baton.is_key(c.lane) THEN
+  PERFORM baton.pace_leave(c.queue, ARRAY[c.lane]);
+ END IF;
 END $$;
 CREATE OR REPLACE FUNCTION baton.staged_cancel(s baton.staged) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE b baton.batch;
@@ -672,6 +717,9 @@ BEGIN
    delayed = delayed - (b.state = 2)::int, retrying = retrying - (b.state = 3)::int,
    dead = dead - (b.state = 5)::int WHERE id = b.queue;
   IF b.lane IS NOT NULL THEN PERFORM baton.settle(b.queue, ARRAY[b.lane], 1); END IF;
+  IF baton.is_key(b.lane) AND (SELECT q.key_fair FROM baton.queue q WHERE q.id = b.queue) > 1 THEN
+   PERFORM baton.pace_leave(b.queue, ARRAY[b.lane]);
+  END IF;
  END IF;
 END $$;
 CREATE OR REPLACE FUNCTION baton.staged_put(mine xid8) RETURNS void

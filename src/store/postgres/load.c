@@ -262,14 +262,20 @@ static int send_taken(struct pg_store *s, struct conn *c, const struct wants *w)
 	return conn_send(c, SQL_HELD_OFF, &a);
 }
 
-/* Those of what is put, and of what may queue again behind the others. */
+/* Those of what is put, of what may queue again behind the others, and of turns. */
 static int send_draw(struct conn *c, const struct wants *w)
 {
 	struct args a;
-	args_init(&a, c->alloc, 3);
+	args_init(&a, c->alloc, 5);
 	arg_int(&a, 0, (int64_t)w->numbers);
 	nums_arg(&a, 1, ARG_INT8, &w->heads);
 	nums_arg(&a, 2, ARG_INT8, &w->fences);
+	arg_array(&a, 3, ARG_TEXT);
+	arg_array(&a, 4, ARG_INT4);
+	for (size_t i = 0; i < w->take_count; i++) {
+		add_str(&a, 3, w->takes[i].queue);
+		add_int(&a, 4, w->takes[i].few);
+	}
 	return conn_send(c, SQL_DRAW, &a);
 }
 
@@ -299,7 +305,7 @@ void load_send(struct pg_store *s, struct conn *c, const struct wants *w, bool p
 		send_bound(c, w->runner, l);
 	if (w->lane_ask)
 		send_line(c, w->lane_ask, l);
-	if (w->numbers + w->heads.count > 0 && atomic_load(&s->drawing) > 0)
+	if (w->numbers + w->heads.count + w->take_count > 0 && atomic_load(&s->drawing) > 0)
 		l->numbers = send_draw(c, w);
 }
 
@@ -325,13 +331,14 @@ void load_rest_send(struct conn *c, const struct wants *w, const struct desk *d,
 static void heads_args(struct args *a, const struct conn *c, const struct wants *w,
                        const struct page_end *after)
 {
-	args_init(a, c->alloc, 6);
+	args_init(a, c->alloc, 7);
 	arg_array(a, 0, ARG_TEXT);
 	arg_array(a, 1, ARG_INT4);
 	arg_array(a, 2, ARG_INT4);
 	arg_array(a, 3, ARG_INT4);
 	arg_array(a, 4, ARG_INT2);
 	arg_array(a, 5, ARG_INT8);
+	arg_array(a, 6, ARG_INT8);
 	for (size_t i = 0; i < w->take_count; i++) {
 		const struct want_heads *h = &w->takes[i];
 		add_str(a, 0, h->queue);
@@ -339,7 +346,8 @@ static void heads_args(struct args *a, const struct conn *c, const struct wants 
 		add_int(a, 2, (int64_t)h->few + HEADS_MORE);
 		add_int(a, 3, h->max);
 		add_int(a, 4, after ? after->rank : FIRST_RANK);
-		add_int(a, 5, after ? after->seq : 0);
+		add_int(a, 5, after ? after->place : 0);
+		add_int(a, 6, after ? after->seq : 0);
 	}
 }
 
@@ -376,7 +384,8 @@ enum baton_err load_heads_take(const struct conn *c, const struct loading *l, st
 		most += (uint64_t)w->takes[i].few + HEADS_MORE;
 	ret->full = PQntuples(last) > 0 && (uint64_t)cell_int(last, 0, 0) >= most;
 	ret->rank = cell_int(last, 0, 1);
-	ret->seq = cell_int(last, 0, 2);
+	ret->place = cell_int(last, 0, 2);
+	ret->seq = cell_int(last, 0, 3);
 	enum baton_err e = desk_batches(d, conn_answer(c, l->heads));
 	if (e == BATON_OK && l->bulks != NONE)
 		e = desk_bulks(d, conn_answer(c, l->bulks));

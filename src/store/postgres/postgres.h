@@ -84,7 +84,7 @@ enum baton_err load_rest_take(const struct conn *c, const struct loading *l, str
 /* The next page of what can be claimed. *ret_more: there may be more. */
 struct page_end {
 	bool full;
-	int64_t rank, seq;
+	int64_t rank, place, seq;
 };
 void load_heads(struct conn *c, const struct wants *w, const struct page_end *after,
                 struct loading *ret);

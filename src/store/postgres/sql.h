@@ -16,7 +16,7 @@
 	"q.kept + coalesce(t.kept, 0), q.done + coalesce(t.done, 0), "                         \
 	"q.failed + coalesce(t.failed, 0), coalesce(t.tended, 0), coalesce(t.top, q.top), "    \
 	"coalesce(t.floor, q.floor), q.key_limit, q.hold_on_retry, q.on_conflict, "            \
-	"q.key_waiting_max"
+	"q.key_waiting_max, q.key_fair"
 
 /* Queues, and what is counted of them. */
 #define PART_QUEUES                                                     \
@@ -25,7 +25,7 @@
 #define BATCH_COLUMNS                                                                        \
 	"b.seq, b.born, b.queue, b.lane, b.state, b.rank, b.flags, b.put_at, b.due, b.grp, " \
 	"b.retry, b.attempts, b.fence, b.cancel, b.holds, b.blocks, b.error, b.result, "     \
-	"b.ended_at, b.until, b.rival"
+	"b.ended_at, b.until, b.rival, b.place"
 #define CLAIM_COLUMNS                                                                   \
 	"c.head, c.fence, c.token, c.owner, c.queue, c.lane, c.granter, c.claimed_at, " \
 	"c.expires_at, c.offered, c.seqs"
@@ -79,22 +79,26 @@
 	"JOIN baton.queue q ON q.name = w.name) x WHERE lane IS NOT NULL GROUP BY 1, 2)"
 
 /* What can be claimed of queues: $1 their names, $2 the pools, $3 how many, $4 how many batches in
- * one claim, $5 and $6 after which rank and number. */
+ * one claim, $5 to $7 after which rank, place and number. */
 #define PART_HEADS                                                                            \
 	"heads AS MATERIALIZED (SELECT h.*, w.few, w.max FROM unnest($1::text[], $2::int[], " \
-	"$3::int[], $4::int[], $5::smallint[], $6::bigint[]) "                                \
-	"w(name, pool, few, max, rank, seq) JOIN baton.queue q ON q.name = w.name "           \
-	"CROSS JOIN LATERAL (SELECT b.queue, b.lane, b.seq, b.rank, b.state, b.flags "        \
+	"$3::int[], $4::int[], $5::smallint[], $6::bigint[], $7::bigint[]) "                  \
+	"w(name, pool, few, max, rank, place, seq) JOIN baton.queue q ON q.name = w.name "    \
+	"CROSS JOIN LATERAL (SELECT b.queue, b.lane, b.seq, b.rank, b.state, b.flags, "       \
+	"coalesce(b.place, b.seq * 2) AS place "                                              \
 	"FROM baton.batch b WHERE b.queue = q.id AND b.pool = w.pool AND b.head "             \
-	"AND (b.rank, b.seq) > (w.rank, w.seq) ORDER BY b.rank, b.seq LIMIT w.few) h)"
+	"AND (b.rank, coalesce(b.place, b.seq * 2), b.seq) > (w.rank, w.place, w.seq) "       \
+	"ORDER BY b.rank, coalesce(b.place, b.seq * 2), b.seq LIMIT w.few) h)"
 
 /* The first head of each priority, of the queues $1. */
 #define PART_OLD                                                                                 \
 	"old AS MATERIALIZED (SELECT s.* FROM baton.queue q CROSS JOIN generate_series(0, 9) r " \
 	"CROSS JOIN LATERAL (SELECT x.* FROM generate_series(0, q.shards) p "                    \
-	"CROSS JOIN LATERAL (SELECT y.seq, y.queue, y.lane FROM baton.batch y "                  \
-	"WHERE y.queue = q.id AND y.pool = p AND y.head AND y.rank = r::smallint "               \
-	"ORDER BY y.seq LIMIT 1) x ORDER BY x.seq LIMIT 1) s WHERE q.name = ANY($1::text[]))"
+	"CROSS JOIN LATERAL (SELECT y.seq, y.queue, y.lane, "                                    \
+	"coalesce(y.place, y.seq * 2) AS place "                                                 \
+	"FROM baton.batch y WHERE y.queue = q.id AND y.pool = p AND y.head "                     \
+	"AND y.rank = r::smallint ORDER BY coalesce(y.place, y.seq * 2), y.seq LIMIT 1) x "      \
+	"ORDER BY x.place, x.seq LIMIT 1) s WHERE q.name = ANY($1::text[]))"
 
 /* Up to which number what comes after $1 is looked at. */
 #define PART_LISTED                                                                          \
@@ -215,7 +219,9 @@
 	        "SELECT coalesce(sum(cardinality(c.seqs)), 0) FROM "                               \
 	        "unnest($2::bigint[], $3::bigint[]) n(head, fence) JOIN baton.claim c "            \
 	        "ON c.head = n.head AND c.fence = n.fence JOIN baton.queue q ON q.id = c.queue "   \
-	        "WHERE q.hold_on_retry = 2 AND baton.is_key(c.lane)))")                            \
+	        "WHERE q.hold_on_retry = 2 AND baton.is_key(c.lane)) + ("                          \
+	        "SELECT coalesce(sum(w.few), 0) FROM unnest($4::text[], $5::int[]) w(name, few) "  \
+	        "JOIN baton.queue q ON q.name = w.name WHERE q.key_fair = 2))")                    \
 	X(DRAW_EXPECTED, "SELECT baton.draw($1::bigint, $2::bigint)")                              \
 	X(TEND, "SELECT q.id, t.now, CASE WHEN q.paused THEN false WHEN "                          \
 	        "EXISTS (SELECT 1 FROM baton.chunk c WHERE c.queue = q.id "                        \
@@ -324,9 +330,9 @@
 	               "WHERE h.lane IS NULL AND h.state = 4 UNION ALL "                           \
 	               "SELECT " CLAIM_COLUMNS " FROM heads h "                                    \
 	               "JOIN baton.claim c ON c.queue = h.queue AND c.lane = h.lane")              \
-	X(HEADS_LAST, "WITH " PART_HEADS " SELECT count(*), (array_agg(rank ORDER BY rank DESC, "  \
-	              "seq DESC))[1], (array_agg(seq ORDER BY rank DESC, seq DESC))[1] "           \
-	              "FROM heads")                                                                \
+	X(HEADS_LAST, "WITH " PART_HEADS " SELECT count(*), max(l.rank), max(l.place), "           \
+	              "max(l.seq) FROM heads LEFT JOIN LATERAL (SELECT * FROM heads "              \
+	              "ORDER BY rank DESC, place DESC, seq DESC LIMIT 1) l ON true")               \
 	X(LINE, "SELECT " BATCH_COLUMNS ", b.payload FROM ((SELECT b.seq FROM baton.batch b "      \
 	        "JOIN baton.queue q ON q.id = b.queue WHERE q.name = $1::text "                    \
 	        "AND b.lane = $2::text AND b.line ORDER BY b.seq LIMIT $3::bigint + "              \
@@ -351,14 +357,14 @@
 	             "waiting_max, attempts, backoff, base, cap, lane_attempts, lane_backoff, "    \
 	             "lane_base, lane_cap, on_retry, on_dead, dedupe, keep, ready, delayed, "      \
 	             "retrying, claimed, dead, kept, done, failed, key_limit, hold_on_retry, "     \
-	             "on_conflict, key_waiting_max) "                                              \
+	             "on_conflict, key_waiting_max, key_fair) "                                    \
 	             "VALUES($1::text, "                                                           \
 	             "$2::bigint::int, $3::bigint, $4::bigint, $5::bool, $6::bigint, $7::bigint, " \
 	             "$8::bigint, $9::bigint, $10::bigint, $11::bigint, $12::bigint, "             \
 	             "$13::bigint, $14::bigint, $15::bigint, $16::bigint, $17::bigint, "           \
 	             "$18::bigint, $19::bigint, $20::bigint, $21::bigint, $22::bigint, "           \
 	             "$23::bigint, $24::bigint, $25::bigint, $26::bigint, $27::bigint, "           \
-	             "$28::bigint, $29::bigint, $30::bigint, $31::bigint) "                        \
+	             "$28::bigint, $29::bigint, $30::bigint, $31::bigint, $32::bigint) "           \
 	             "RETURNING id")                                                               \
 	X(QUEUE_SET, "UPDATE baton.queue SET mixed = mixed OR (mode = 4) <> ($3::bigint = 4), "    \
 	             "stripe = $2::bigint::int, shards = $4::bigint, mode = $3::bigint, "          \
@@ -369,7 +375,8 @@
 	             "lane_cap = $15::bigint, on_retry = $16::bigint, on_dead = $17::bigint, "     \
 	             "dedupe = $18::bigint, keep = $19::bigint, key_limit = $20::bigint, "         \
 	             "hold_on_retry = $21::bigint, on_conflict = $22::bigint, "                    \
-	             "key_waiting_max = $23::bigint WHERE name = $1::text")                        \
+	             "key_waiting_max = $23::bigint, key_fair = $24::bigint "                      \
+	             "WHERE name = $1::text")                                                      \
 	X(QUEUE_COUNT, "WITH d AS (SELECT * FROM unnest($1::int[], $2::bigint[], $3::bigint[], "   \
 	               "$4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], "    \
 	               "$9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[]) d(id, ready, "  \
@@ -409,7 +416,8 @@
 	             "head = u.head, line = u.line, state = u.state, due = u.due, "                \
 	             "attempts = u.attempts, fence = u.fence, cancel = u.cancel, "                 \
 	             "holds = u.holds, blocks = u.blocks, error = u.error, result = u.result, "    \
-	             "ended_at = u.ended_at, until = u.until, rival = u.rival "                    \
+	             "ended_at = u.ended_at, until = u.until, rival = u.rival, "                   \
+	             "place = CASE WHEN u.head THEN b.place END "                                  \
 	             "FROM unnest($1::bigint[], "                                                  \
 	             "$2::bigint[], $3::int[], $4::bool[], $5::bool[], $6::smallint[], "           \
 	             "$7::bigint[], $8::int[], $9::bigint[], $10::bool[], $11::bool[], "           \
@@ -457,6 +465,15 @@
 	X(SETTLE, "SELECT baton.settle(q.id, w.lanes, $3::bigint) FROM (SELECT name, "             \
 	          "array_agg(lane) AS lanes FROM unnest($1::text[], $2::text[]) u(name, lane) "    \
 	          "GROUP BY name) w JOIN baton.queue q ON q.name = w.name")                        \
+	X(SETTLE_FAIR, "SELECT baton.settle_fair(q.id) FROM baton.queue q "                        \
+	               "WHERE q.name = ANY($1::text[])")                                           \
+	X(PACE_SET, "INSERT INTO baton.pace(queue, lane, turn) SELECT q.id, u.lane, u.turn FROM "  \
+	            "unnest($1::text[], $2::text[], $3::bigint[]) u(name, lane, turn) "            \
+	            "JOIN baton.queue q ON q.name = u.name ON CONFLICT (queue, lane) "             \
+	            "DO UPDATE SET turn = excluded.turn")                                          \
+	X(PACE_LEAVE, "SELECT baton.pace_leave(q.id, w.lanes) FROM (SELECT name, "                 \
+	              "array_agg(lane) AS lanes FROM unnest($1::text[], $2::text[]) "              \
+	              "u(name, lane) GROUP BY name) w JOIN baton.queue q ON q.name = w.name")      \
 	X(SETTLE_LIMIT, "SELECT baton.settle_limit(q.id) FROM baton.queue q "                      \
 	                "WHERE q.name = ANY($1::text[])")                                          \
 	X(LEASE_LIST, "SELECT " LEASE_COLUMNS " FROM baton.lease WHERE subject > $1::text "        \

@@ -9,6 +9,7 @@
 #include "queue/line.h"
 #include "queue/policy.h"
 #include "store/memory/lane.h"
+#include "store/memory/queue.h"
 #include "store/parcel.h"
 #include "store/postgres/bulk.h"
 
@@ -65,7 +66,7 @@ static void policy_args(struct args *a, struct baton_str name, const struct bato
 static enum baton_err queue_add(struct writer *w, const struct queue *q)
 {
 	struct args a;
-	args_new(w, &a, 31);
+	args_new(w, &a, 32);
 	policy_args(&a, q->name, &q->is.policy);
 	for (int state = BATON_BATCH_READY; state < BATON_BATCH_GONE; state++)
 		arg_int(&a, 18 + state, (int64_t)q->is.in[state]);
@@ -75,6 +76,7 @@ static enum baton_err queue_add(struct writer *w, const struct queue *q)
 	arg_int(&a, 28, q->is.policy.hold_on_retry);
 	arg_int(&a, 29, q->is.policy.on_conflict);
 	arg_int(&a, 30, q->is.policy.key_waiting_max);
+	arg_int(&a, 31, q->is.policy.key_fair);
 	send(w, SQL_QUEUE_ADD, &a);
 	return w->c->sent > SENT_ENOUGH ? conn_round(w->c) : BATON_OK;
 }
@@ -98,12 +100,13 @@ static enum baton_err policies_set(struct writer *w)
 		struct args a;
 		if (!q->row.noted || policy_equal(&read->policy, &q->is.policy))
 			continue;
-		args_new(w, &a, 23);
+		args_new(w, &a, 24);
 		policy_args(&a, q->name, &q->is.policy);
 		arg_int(&a, 19, q->is.policy.key_limit);
 		arg_int(&a, 20, q->is.policy.hold_on_retry);
 		arg_int(&a, 21, q->is.policy.on_conflict);
 		arg_int(&a, 22, q->is.policy.key_waiting_max);
+		arg_int(&a, 23, q->is.policy.key_fair);
 		send(w, SQL_QUEUE_SET, &a);
 		e = w->c->sent > SENT_ENOUGH ? conn_round(w->c) : BATON_OK;
 	}
@@ -656,19 +659,75 @@ static void settle(struct writer *w)
 	send(w, SQL_SETTLE, &a);
 }
 
-/* Where the limit of keys has changed. */
-static void settle_limits(struct writer *w)
+static bool other_limit(const struct baton_queue_policy *a, const struct baton_queue_policy *b)
+{
+	return a->key_limit != b->key_limit;
+}
+
+static bool other_turns(const struct baton_queue_policy *a, const struct baton_queue_policy *b)
+{
+	return a->key_fair != b->key_fair;
+}
+
+/* Where something about keys has changed. */
+static void settle_all(struct writer *w, enum sql sql,
+                       bool (*differs)(const struct baton_queue_policy *a,
+                                       const struct baton_queue_policy *b))
 {
 	struct args a;
 	args_new(w, &a, 1);
 	arg_array(&a, 0, ARG_TEXT);
 	for (size_t i = 0; i < w->d->queue_count; i++) {
 		const struct read_queue *read = &w->d->queues[i];
-		if (read->policy.key_limit != read->row->is.policy.key_limit)
+		if (differs(&read->policy, &read->row->is.policy))
 			add_str(&a, 0, read->row->name);
 	}
 	if (a.list[0].count > 0)
-		send(w, SQL_SETTLE_LIMIT, &a);
+		send(w, sql, &a);
+	args_done(&a);
+}
+
+/* The turns that lines have got. */
+static void paces_write(struct writer *w)
+{
+	static const enum arg_type types[] = {ARG_TEXT, ARG_TEXT, ARG_INT8};
+	struct args a;
+	args_new(w, &a, 3);
+	arrays(&a, types);
+	for (struct row *row = w->d->m->lanes.oldest; row; row = row->newer) {
+		const struct lane *lane = (struct lane *)row;
+		if (!row->noted || lane->is.turn == row->kept)
+			continue;
+		add_str(&a, 0, lane->queue->name);
+		add_str(&a, 1, lane->name);
+		add_int(&a, 2, (int64_t)lane->is.turn);
+	}
+	if (a.list[0].count > 0)
+		send(w, SQL_PACE_SET, &a);
+	args_done(&a);
+}
+
+static bool takes_turns(const struct desk *d, const struct touched *t)
+{
+	const struct queue *q = memory_queue_find(d->m, t->queue);
+	return q && line_takes_turns(t->lane, &q->is.policy);
+}
+
+/* Those of keys that nobody may have any more. */
+static void paces_leave(struct writer *w)
+{
+	struct args a;
+	args_new(w, &a, 2);
+	arg_array(&a, 0, ARG_TEXT);
+	arg_array(&a, 1, ARG_TEXT);
+	for (size_t i = 0; i < w->d->lane_count; i++) {
+		if (!takes_turns(w->d, &w->d->lanes[i]))
+			continue;
+		add_str(&a, 0, w->d->lanes[i].queue);
+		add_str(&a, 1, w->d->lanes[i].lane);
+	}
+	if (a.list[0].count > 0)
+		send(w, SQL_PACE_LEAVE, &a);
 	args_done(&a);
 }
 
@@ -728,8 +787,11 @@ enum baton_err desk_write(struct desk *d, struct conn *c, bool *ret_any)
 	schedules_write(&w);
 	runners_write(&w);
 	counts_set(&w);
+	paces_write(&w);
 	settle(&w);
-	settle_limits(&w);
+	paces_leave(&w);
+	settle_all(&w, SQL_SETTLE_LIMIT, other_limit);
+	settle_all(&w, SQL_SETTLE_FAIR, other_turns);
 	*ret_any = *ret_any || w.any;
 	return BATON_OK;
 }

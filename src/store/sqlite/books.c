@@ -181,6 +181,7 @@ void queue_row_read(const struct query *q, struct queue_row *ret)
 				.hold_on_retry = (enum baton_hold_on_retry)column_int(q, 31),
 				.on_conflict = (enum baton_on_conflict)column_int(q, 32),
 				.key_waiting_max = (uint32_t)column_int(q, 33),
+				.key_fair = (enum baton_key_fair)column_int(q, 34),
 			},
 		.pulled = {(uint64_t)column_int(q, 19), (uint64_t)column_int(q, 20)},
 		.tally = {column_int(q, 21), column_int(q, 22), column_int(q, 23),
@@ -221,6 +222,7 @@ enum baton_err books_queue_write(struct db *db, const struct queue_row *row)
 	query_int(&q, p->hold_on_retry);
 	query_int(&q, p->on_conflict);
 	query_int(&q, p->key_waiting_max);
+	query_int(&q, p->key_fair);
 	return query_run(&q);
 }
 

@@ -65,8 +65,8 @@ enum baton_err bulk_add(struct sqlite_store *s, struct queue_row *q, const struc
 	struct bulk_put *p = &s->bulks.put;
 	const int64_t flags = batch_flags(b);
 	enum baton_err e = BATON_OK;
-	if (p->q != q || p->row.flags != flags || p->row.put_at.ms != b->put_at.ms ||
-	    p->row.count == BULK_MAX || p->row.first + (int64_t)p->row.count != b->seq)
+	if (p->q && (p->q != q || p->row.flags != flags || p->row.put_at.ms != b->put_at.ms ||
+	             p->row.count == BULK_MAX || p->row.first + (int64_t)p->row.count != b->seq))
 		e = flush_put(s);
 	if (!p->q) {
 		p->q = q;
@@ -107,7 +107,7 @@ enum baton_err bulk_open(struct sqlite_store *s, struct queue_row *q, int64_t po
 	arena_reset(&s->bulks.arena);
 	e = bulk_load(&s->db, &s->bulks.arena, seq, &g->row, &g->jobs);
 	if (e == BATON_OK)
-		e = RUN(&s->db, SQL_HEAD_DROP, pool, rank, seq);
+		e = RUN(&s->db, SQL_HEAD_DROP, pool, rank, place_of(seq), seq);
 	if (e != BATON_OK)
 		return e;
 	g->next = (size_t)(seq - g->row.first);

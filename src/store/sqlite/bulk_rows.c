@@ -106,6 +106,7 @@ enum baton_err bulk_head_write(struct sqlite_store *s, const struct queue_row *q
 	struct query add = query_begin(&s->db, SQL_HEAD_ADD);
 	query_int(&add, head_pool(q, b->shard));
 	query_int(&add, batch_row_rank(b));
+	query_int(&add, place_of(b->seq));
 	query_int(&add, b->seq);
 	query_null(&add);
 	query_int(&add, HEAD_BULK);

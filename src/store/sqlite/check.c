@@ -95,11 +95,20 @@ static const struct rule rules[] = {
          "keys can be claimed, or cannot, though it should be otherwise"},
 	{"SELECT (SELECT count(*) FROM lane WHERE head > 0) -"
          " (SELECT count(DISTINCT lane.id) FROM head h JOIN lane ON lane.id = h.lane"
-         " AND lane.head = h.seq AND lane.rank = h.rank AND lane.queue = h.pool >> 13)",
+         " AND lane.head = h.seq AND lane.place = h.place AND lane.rank = h.rank"
+         " AND lane.queue = h.pool >> 13)",
          "lanes cannot be claimed from, though they should"},
 	{"SELECT count(*) FROM head WHERE lane IS NOT NULL AND NOT EXISTS"
-         " (SELECT 1 FROM lane WHERE lane.id = head.lane AND lane.head = head.seq)",
+         " (SELECT 1 FROM lane WHERE lane.id = head.lane AND lane.head = head.seq)"
+         " OR lane IS NULL AND place <> seq * 2",
          "heads are not those of their lanes"},
+	{"SELECT count(*) FROM lane JOIN queue ON queue.id = lane.queue WHERE head > 0 AND place <>"
+         " CASE WHEN key_fair = 2 AND holds IS NOT NULL AND turn > head THEN turn * 2 + 1"
+         " ELSE head * 2 END",
+         "lanes are not in their place among others"},
+	{"SELECT count(*) FROM lane WHERE head > 0 AND head <> (SELECT min(seq) FROM line"
+         " WHERE line.lane = lane.id)",
+         "lanes are claimed from elsewhere than at their beginning"},
 	{"SELECT count(*) FROM queue WHERE dead <> (SELECT count(*) FROM dead"
          " WHERE dead.queue = queue.id)",
          "queues have another number of dead ones than they count"},

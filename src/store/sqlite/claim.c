@@ -54,7 +54,7 @@ static enum baton_err take_from_lane(struct sqlite_store *s, struct grant *g, in
 
 /* One of the places where claims begin. */
 struct head {
-	int64_t rank, seq, lane;
+	int64_t rank, place, seq, lane;
 	bool tried;
 	bool bulk; /* it stands for a row of jobs that stand together */
 };
@@ -86,7 +86,7 @@ static enum baton_err take_single(struct sqlite_store *s, struct grant *g, int64
 {
 	struct pick p = {.count = 0};
 	bool over = false;
-	enum baton_err e = RUN(&s->db, SQL_HEAD_DROP, pool, h->rank, h->seq);
+	enum baton_err e = RUN(&s->db, SQL_HEAD_DROP, pool, h->rank, h->place, h->seq);
 	if (e == BATON_OK && h->tried)
 		e = recover_single(s, g, h->seq, &over);
 	if (e != BATON_OK || over)
@@ -105,15 +105,18 @@ static enum baton_err heads_list(struct sqlite_store *s, int64_t pool, struct he
 	query_int(&q, (int64_t)max);
 	while (count < max && query_row(&q))
 		heads[count++] =
-			(struct head){column_int(&q, 0), column_int(&q, 1), column_int(&q, 2),
-		                      column_int(&q, 3) != 0, column_int(&q, 3) == HEAD_BULK};
+			(struct head){column_int(&q, 0),      column_int(&q, 1),
+		                      column_int(&q, 2),      column_int(&q, 3),
+		                      column_int(&q, 4) != 0, column_int(&q, 4) == HEAD_BULK};
 	*ret_count = count;
 	return query_end(&q);
 }
 
 static bool comes_before(const struct head *a, const struct head *b)
 {
-	return a->rank < b->rank || (a->rank == b->rank && a->seq < b->seq);
+	if (a->rank != b->rank)
+		return a->rank < b->rank;
+	return a->place < b->place || (a->place == b->place && a->seq < b->seq);
 }
 
 /* A key may give more than one claim: *next becomes where that one goes on, if it comes first. */
@@ -123,7 +126,7 @@ static enum baton_err look_again(struct sqlite_store *s, const struct grant *g, 
 	struct head again = {.lane = lane};
 	if (lane == 0 || g->q->policy.key_limit == 1)
 		return BATON_OK;
-	enum baton_err e = lane_next(s, lane, &again.rank, &again.seq);
+	enum baton_err e = lane_next(s, lane, &again.rank, &again.place, &again.seq);
 	if (e == BATON_OK && again.seq > 0 && comes_before(&again, next))
 		*next = again;
 	return e;

@@ -2,6 +2,7 @@
 #include "store/sqlite/db.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/fail.h"
+#include "base/process.h"
 
 #define PAUSE_US 150
 #define NAME_SIZE (BATON_STORE_PATH_MAX + 32)
@@ -60,6 +62,22 @@ static enum baton_err fail_readonly(const struct db *db, const char *doing)
 	            db->path, why);
 }
 
+/* Names the one that has it locked, if that can be told. */
+static enum baton_err fail_locked(const struct db *db)
+{
+	char path[PATH_MAX], who[64] = "another process", more[96] = "";
+	int32_t pid;
+	snprintf(path, sizeof path, "%s" DB_LOCK_FILE, db->path);
+	if (process_of_lock(path, DB_LOCK_AT, &pid) && pid != getpid()) {
+		snprintf(who, sizeof who, "process %d", (int)pid);
+		if (process_is_stopped(pid))
+			snprintf(more, sizeof more,
+			         ": it is stopped, and 'kill -CONT %d' lets it go on", (int)pid);
+	}
+	return fail(BATON_BUSY, "%s has kept store %s locked for more than %lld ms%s", who,
+	            db->path, (long long)db->patience.ms, more);
+}
+
 enum baton_err db_fail(struct db *db, int code, const char *doing)
 {
 	const char *text = db->handle ? sqlite3_errmsg(db->handle) : sqlite3_errstr(code);
@@ -74,9 +92,7 @@ enum baton_err db_fail(struct db *db, int code, const char *doing)
 		return fail(BATON_NO_MEMORY, "no memory to %s store %s", doing, db->path);
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
-		return fail(BATON_BUSY,
-		            "another process has kept store %s locked for more than %lld ms",
-		            db->path, (long long)db->patience.ms);
+		return fail_locked(db);
 	case SQLITE_NOTADB:
 		return fail(BATON_INVALID, "%s is no store: it is not an SQLite file", db->path);
 	case SQLITE_FULL:

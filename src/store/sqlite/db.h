@@ -16,6 +16,10 @@
 
 #include "store/sqlite/sql.h"
 
+/* What is locked by whoever writes, in SQLite's format: a byte of the file beside the store. */
+#define DB_LOCK_FILE "-shm"
+#define DB_LOCK_AT 120
+
 /* How long to wait for another one's lock. */
 struct db_patience {
 	const struct baton_clock *clock; /* borrowed */

@@ -90,7 +90,7 @@ static enum baton_err batch_give(struct sqlite_store *s, struct arena *a, int64_
 }
 
 static enum baton_err claim_make(struct sqlite_store *s, struct grant *g, const struct pick *p,
-                                  int64_t lane, int64_t lone, struct baton_work_claim *out)
+                                 int64_t lane, int64_t lone, struct baton_work_claim *out)
 {
 	struct claim_row c = {
 		.lone = lone,
@@ -166,6 +166,8 @@ enum baton_err grant_give(struct sqlite_store *s, struct grant *g, const struct 
 	e = claim_make(s, g, p, lane, lone, out);
 	for (size_t i = 0; i < p->count && e == BATON_OK && keyed && lane > 0; i++)
 		e = RUN(&s->db, SQL_LINE_DROP, lane, p->seqs[i]);
+	if (e == BATON_OK && lane > 0)
+		e = lane_turn(s, g->q, batch_row_line(&common.row), lane);
 	if (e == BATON_OK)
 		g->count++;
 	return e;

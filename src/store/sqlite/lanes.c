@@ -5,8 +5,8 @@
 #include "store/sqlite/lone.h"
 #include "store/sqlite/rivals.h"
 
-enum baton_err head_add(struct sqlite_store *s, const struct queue_row *q,
-                        const struct batch_row *b, int64_t lane, bool tried)
+static enum baton_err head_place(struct sqlite_store *s, const struct queue_row *q,
+                                 const struct batch_row *b, int64_t lane, bool tried, int64_t place)
 {
 	enum baton_err e = bulk_put_back(s);
 	if (e != BATON_OK)
@@ -14,6 +14,7 @@ enum baton_err head_add(struct sqlite_store *s, const struct queue_row *q,
 	struct query add = query_begin(&s->db, SQL_HEAD_ADD);
 	query_int(&add, head_pool(q, b->shard));
 	query_int(&add, batch_row_rank(b));
+	query_int(&add, place);
 	query_int(&add, b->seq);
 	if (lane > 0)
 		query_int(&add, lane);
@@ -24,13 +25,32 @@ enum baton_err head_add(struct sqlite_store *s, const struct queue_row *q,
 	return query_run(&add);
 }
 
-enum baton_err head_drop(struct sqlite_store *s, const struct queue_row *q, uint32_t shard,
-                         int64_t rank, int64_t seq)
+enum baton_err head_add(struct sqlite_store *s, const struct queue_row *q,
+                        const struct batch_row *b, int64_t lane, bool tried)
+{
+	return head_place(s, q, b, lane, tried, place_of(b->seq));
+}
+
+/* Where a head stands in a pool. */
+struct spot {
+	int64_t rank, place, seq;
+};
+
+static enum baton_err spot_clear(struct sqlite_store *s, const struct queue_row *q, uint32_t shard,
+                                 const struct spot *at)
 {
 	int64_t here = head_pool(q, shard);
 	int64_t there = here == pool_open(q) ? pool_shard(q, shard) : pool_open(q);
-	enum baton_err e = RUN(&s->db, SQL_HEAD_DROP, here, rank, seq);
-	return e == BATON_OK && q->mixed ? RUN(&s->db, SQL_HEAD_DROP, there, rank, seq) : e;
+	enum baton_err e = RUN(&s->db, SQL_HEAD_DROP, here, at->rank, at->place, at->seq);
+	if (e == BATON_OK && q->mixed)
+		e = RUN(&s->db, SQL_HEAD_DROP, there, at->rank, at->place, at->seq);
+	return e;
+}
+
+enum baton_err head_drop(struct sqlite_store *s, const struct queue_row *q, uint32_t shard,
+                         int64_t rank, int64_t seq)
+{
+	return spot_clear(s, q, shard, &(struct spot){rank, place_of(seq), seq});
 }
 
 enum baton_err heads_mode(struct sqlite_store *s, struct queue_row *q, enum baton_queue_mode mode)
@@ -46,7 +66,7 @@ enum baton_err heads_mode(struct sqlite_store *s, struct queue_row *q, enum bato
 
 /* A head in a pool of another mode. */
 struct stray {
-	int64_t pool, rank, seq, lane, tried;
+	int64_t pool, rank, place, seq, lane, tried;
 };
 
 static enum baton_err strays_list(struct sqlite_store *s, const struct queue_row *row,
@@ -64,7 +84,7 @@ static enum baton_err strays_list(struct sqlite_store *s, const struct queue_row
 	while (count < GATHER_MAX && query_row(&q))
 		list[count++] =
 			(struct stray){column_int(&q, 0), column_int(&q, 1), column_int(&q, 2),
-		                       column_int(&q, 3), column_int(&q, 4)};
+		                       column_int(&q, 3), column_int(&q, 4), column_int(&q, 5)};
 	*ret = list;
 	*ret_count = count;
 	return query_end(&q);
@@ -77,7 +97,9 @@ static enum baton_err stray_add(struct sqlite_store *s, struct queue_row *q,
 	if (stray->tried == HEAD_BULK)
 		return bulk_head_add(s, q, stray->seq);
 	enum baton_err e = batch_need(&s->db, stray->seq, &b);
-	return e == BATON_OK ? head_add(s, q, &b, stray->lane, stray->tried != 0) : e;
+	if (e != BATON_OK)
+		return e;
+	return head_place(s, q, &b, stray->lane, stray->tried != 0, stray->place);
 }
 
 enum baton_err heads_gather(struct sqlite_store *s, struct queue_row *q)
@@ -88,7 +110,8 @@ enum baton_err heads_gather(struct sqlite_store *s, struct queue_row *q)
 		return BATON_OK;
 	enum baton_err e = strays_list(s, q, &list, &count);
 	for (size_t i = 0; i < count && e == BATON_OK; i++) {
-		e = RUN(&s->db, SQL_HEAD_DROP, list[i].pool, list[i].rank, list[i].seq);
+		e = RUN(&s->db, SQL_HEAD_DROP, list[i].pool, list[i].rank, list[i].place,
+		        list[i].seq);
 		if (e == BATON_OK)
 			e = stray_add(s, q, &list[i]);
 	}
@@ -133,6 +156,8 @@ struct lane_row {
 	uint32_t shard;
 	bool keyed;
 	int64_t holds; /* of a key */
+	int64_t turn;  /* of a key: see line_place() */
+	int64_t place; /* of its head */
 };
 
 static enum baton_err lane_read(struct db *db, int64_t lane, struct lane_row *ret)
@@ -143,7 +168,8 @@ static enum baton_err lane_read(struct db *db, int64_t lane, struct lane_row *re
 	if (found)
 		*ret = (struct lane_row){column_int(&q, 0),      column_int(&q, 1),
 		                         column_int(&q, 2),      (uint32_t)column_int(&q, 3),
-		                         !column_is_null(&q, 4), column_int(&q, 4)};
+		                         !column_is_null(&q, 4), column_int(&q, 4),
+		                         column_int(&q, 5),      column_int(&q, 6)};
 	enum baton_err e = query_end(&q);
 	if (e == BATON_OK && !found)
 		e = fail(BATON_STORAGE,
@@ -183,17 +209,19 @@ static enum baton_err is_open(struct sqlite_store *s, int64_t lane, const struct
 static enum baton_err head_move(struct sqlite_store *s, struct queue_row *q, int64_t lane,
                                 const struct lane_row *row, const struct batch_row *b, bool tried)
 {
-	int64_t rank = b ? batch_row_rank(b) : 0;
+	int64_t seq = b ? b->seq : 0, rank = b ? batch_row_rank(b) : 0, place = 0;
 	enum baton_err e = BATON_OK;
-	if ((b ? b->seq : 0) == row->head && (!b || rank == row->rank) && !tried)
+	if (b)
+		place = (int64_t)line_place(batch_row_line(b), &q->policy, (uint64_t)b->seq,
+		                            (uint64_t)row->turn);
+	bool same = seq == row->head && (!b || (rank == row->rank && place == row->place));
+	if (same && !tried)
 		return BATON_OK;
 	if (row->head > 0)
-		e = head_drop(s, q, row->shard, row->rank, row->head);
+		e = spot_clear(s, q, row->shard, &(struct spot){row->rank, row->place, row->head});
 	if (e == BATON_OK && b)
-		e = head_add(s, q, b, lane, tried);
-	if (e != BATON_OK || ((b ? b->seq : 0) == row->head && rank == row->rank))
-		return e;
-	return RUN(&s->db, SQL_LANE_HEAD, b ? b->seq : 0, rank, lane);
+		e = head_place(s, q, b, lane, tried, place);
+	return e == BATON_OK && !same ? RUN(&s->db, SQL_LANE_HEAD, seq, rank, place, lane) : e;
 }
 
 enum baton_err lane_settle(struct sqlite_store *s, struct queue_row *q, int64_t lane)
@@ -261,6 +289,27 @@ static enum baton_err line_enter(struct sqlite_store *s, struct queue_row *q,
 	return lane_settle(s, q, lane);
 }
 
+enum baton_err lane_turn(struct sqlite_store *s, const struct queue_row *q, struct baton_str line,
+                         int64_t lane)
+{
+	if (!line_takes_turns(line, &q->policy))
+		return BATON_OK;
+	s->books.seq++;
+	s->books.changed = true;
+	return RUN(&s->db, SQL_LANE_TURN, s->books.seq, lane);
+}
+
+/* What was not put just now comes behind those that wait. */
+static enum baton_err key_begin(struct sqlite_store *s, const struct queue_row *q,
+                                const struct batch_row *b, int64_t *ret_lane)
+{
+	enum baton_err e = lane_make(s, b, ret_lane);
+	if (e != BATON_OK || b->seq == s->books.seq ||
+	    !line_takes_turns(batch_row_line(b), &q->policy))
+		return e;
+	return RUN(&s->db, SQL_LANE_TURN, s->books.seq, *ret_lane);
+}
+
 static enum baton_err key_enter(struct sqlite_store *s, struct queue_row *q,
                                 const struct batch_row *b, bool tried, bool *ret_stays)
 {
@@ -273,7 +322,7 @@ static enum baton_err key_enter(struct sqlite_store *s, struct queue_row *q,
 		return e;
 	bool made = lane == 0;
 	if (made)
-		e = lane_make(s, b, &lane);
+		e = key_begin(s, q, b, &lane);
 	else if (q->policy.on_conflict != BATON_CONFLICT_WAIT)
 		e = rival_enter(s, q, b, lane, ret_stays);
 	return e == BATON_OK && *ret_stays ? line_enter(s, q, b, lane, tried, made) : e;
@@ -342,13 +391,15 @@ enum baton_err lane_gives(struct sqlite_store *s, const struct queue_row *q, int
 	return BATON_OK;
 }
 
-enum baton_err lane_next(struct sqlite_store *s, int64_t lane, int64_t *ret_rank, int64_t *ret_seq)
+enum baton_err lane_next(struct sqlite_store *s, int64_t lane, int64_t *ret_rank,
+                         int64_t *ret_place, int64_t *ret_seq)
 {
 	struct query q = query_begin(&s->db, SQL_LANE_READ);
 	query_int(&q, lane);
 	bool found = query_row(&q);
 	*ret_seq = found ? column_int(&q, 1) : 0;
 	*ret_rank = found ? column_int(&q, 2) : 0;
+	*ret_place = found ? column_int(&q, 6) : 0;
 	return query_end(&q);
 }
 
@@ -389,6 +440,23 @@ static enum baton_err keyed_page(struct sqlite_store *s, const struct queue_row 
 		lanes[count++] = column_int(&q, 0);
 	*ret_count = count;
 	return query_end(&q);
+}
+
+enum baton_err keys_melt(struct sqlite_store *s, struct queue_row *q)
+{
+	struct batch_row b;
+	int64_t hash = INT64_MIN, seq = 0;
+	enum baton_err e = BATON_OK;
+	do {
+		e = FIND(&s->db, SQL_LONE_NEXT, &seq, hash, q->id);
+		if (e == BATON_OK && seq > 0)
+			e = batch_need(&s->db, seq, &b);
+		if (e == BATON_OK && seq > 0)
+			e = lone_melt(s, q, &b);
+		if (e == BATON_OK && seq > 0)
+			hash = lone_hash(q->id, batch_row_line(&b));
+	} while (e == BATON_OK && seq > 0);
+	return e;
 }
 
 enum baton_err keys_settle(struct sqlite_store *s, struct queue_row *q)

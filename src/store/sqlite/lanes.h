@@ -40,8 +40,13 @@ enum baton_err lane_first(struct sqlite_store *s, int64_t lane, int64_t *ret_seq
 enum baton_err lane_gives(struct sqlite_store *s, const struct queue_row *q, int64_t lane,
                           bool busy, bool *ret);
 
-/* Where the next claim of the lane begins; *ret_seq 0: nowhere. */
-enum baton_err lane_next(struct sqlite_store *s, int64_t lane, int64_t *ret_rank, int64_t *ret_seq);
+/* Where the next claim of the lane begins, and stands among others; *ret_seq 0: nowhere. */
+enum baton_err lane_next(struct sqlite_store *s, int64_t lane, int64_t *ret_rank,
+                         int64_t *ret_place, int64_t *ret_seq);
+
+/* The line gets the next number for its turn, if those of its queue take turns. */
+enum baton_err lane_turn(struct sqlite_store *s, const struct queue_row *q, struct baton_str line,
+                         int64_t lane);
 
 /* The work of a claim of the lane can be taken from now on, or no more. What is claimed is not in
  * the line of a key, and holds it. The lane is settled by the caller, here and below. */
@@ -58,14 +63,23 @@ enum baton_err key_waits(struct sqlite_store *s, const struct queue_row *q, stru
 enum baton_err key_keep(struct sqlite_store *s, int64_t lane, int64_t seq);
 enum baton_err key_let_go(struct sqlite_store *s, int64_t lane, int64_t seq);
 
-/* Settles the lines of all keys of the queue, whose limit has changed. */
+/* Settles the lines of all keys of the queue, whose limit, or whose order, has changed. */
 enum baton_err keys_settle(struct sqlite_store *s, struct queue_row *q);
+
+/* Makes a line for each key of the queue that one batch alone has. */
+enum baton_err keys_melt(struct sqlite_store *s, struct queue_row *q);
 
 /* Adds and drops what begins claims. A batch without a lane has 0 for it. */
 enum baton_err head_add(struct sqlite_store *s, const struct queue_row *q,
                         const struct batch_row *b, int64_t lane, bool tried);
 enum baton_err head_drop(struct sqlite_store *s, const struct queue_row *q, uint32_t shard,
                          int64_t rank, int64_t seq);
+
+/* Where a head stands among those of its rank, unless it is that of a key which takes turns. */
+static inline int64_t place_of(int64_t seq)
+{
+	return seq * 2;
+}
 
 /* Where the heads are that everybody may claim from, and those of one shard. */
 static inline int64_t pool_of_queue(int64_t queue)

@@ -91,7 +91,7 @@ enum baton_err lone_enter(struct sqlite_store *s, struct queue_row *q, const str
 	bool found;
 	enum baton_err e = BATON_OK;
 	*ret_taken = false;
-	if (!tried)
+	if (!tried && !line_takes_turns(batch_row_line(b), &q->policy))
 		e = take(s, b, ret_taken);
 	if (e != BATON_OK || *ret_taken)
 		return e == BATON_OK ? head_add(s, q, b, 0, false) : e;

@@ -23,11 +23,16 @@ static enum baton_err change(struct sqlite_store *s, struct queue_row *q,
 	if (q->policy.paused && !p->paused)
 		sqlite_tell(s, q, (struct baton_str){NULL, 0}, 0);
 	enum baton_queue_mode mode = q->policy.mode;
-	bool other_limit = q->policy.key_limit != p->key_limit;
+	bool other_turns = q->policy.key_fair != p->key_fair;
+	bool other_keys = q->policy.key_limit != p->key_limit || other_turns;
 	q->policy = *p;
 	q->policy.mode = mode;
 	e = heads_mode(s, q, p->mode);
-	return e == BATON_OK && other_limit ? keys_settle(s, q) : e;
+	if (e == BATON_OK && other_turns)
+		e = RUN(&s->db, SQL_LANE_NO_TURNS, q->id);
+	if (e == BATON_OK && other_turns && p->key_fair == BATON_KEY_FAIR_ON)
+		e = keys_melt(s, q);
+	return e == BATON_OK && other_keys ? keys_settle(s, q) : e;
 }
 
 static enum baton_err set_run(void *store, void *args)

@@ -171,7 +171,20 @@ static const char *const steps[] = {
 	"CREATE INDEX chunk_bound ON chunk(owner) WHERE expires_at = 9223372036854775807;"
 	"CREATE TABLE reply("
 	" first INTEGER PRIMARY KEY, until INTEGER NOT NULL, claims BLOB NOT NULL);"
-	"CREATE INDEX reply_until ON reply(until);",
+	"CREATE INDEX reply_until ON reply(until);"
+	/* Keys that take turns: a number that a line has got since its head was put, and where that
+	 * stands among others: see line_place(). */
+	"ALTER TABLE queue ADD COLUMN key_fair INTEGER NOT NULL DEFAULT 1;"
+	"ALTER TABLE lane ADD COLUMN turn INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE lane ADD COLUMN place INTEGER;"
+	"UPDATE lane SET place = head * 2;"
+	"CREATE TABLE place("
+	" pool INTEGER NOT NULL, rank INTEGER NOT NULL, place INTEGER NOT NULL,"
+	" seq INTEGER NOT NULL, lane INTEGER, tried INTEGER NOT NULL,"
+	" PRIMARY KEY(pool, rank, place, seq)) WITHOUT ROWID;"
+	"INSERT INTO place SELECT pool, rank, seq * 2, seq, lane, tried FROM head;"
+	"DROP TABLE head;"
+	"ALTER TABLE place RENAME TO head;",
 };
 #define VERSION ((int64_t)(sizeof steps / sizeof steps[0]))
 

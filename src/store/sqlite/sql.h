@@ -7,7 +7,7 @@
 	"id, name, mode, shards, paused, payload_max, waiting_max, attempts, backoff, base, cap, " \
 	"lane_attempts, lane_backoff, lane_base, lane_cap, on_retry, on_dead, dedupe, keep, "      \
 	"granter, counter, ready, delayed, running, dead, done, failed, mixed, top, floor, "       \
-	"key_limit, hold_on_retry, on_conflict, key_waiting_max"
+	"key_limit, hold_on_retry, on_conflict, key_waiting_max, key_fair"
 #define SQL_BATCH_COLUMNS "seq, queue, flags, put_at, due, born, lane, grp, retry, payload"
 #define SQL_CLAIM_COLUMNS                                                                     \
 	"head, fence, token, owner, queue, claimed_at, expires_at, offered, tried, granter, " \
@@ -59,7 +59,7 @@
 	              "ORDER BY name LIMIT ?")                                                     \
 	X(QUEUE_WRITE, "INSERT OR REPLACE INTO queue(" SQL_QUEUE_COLUMNS ") "                      \
 	               "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, " \
-	               "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                      \
+	               "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                   \
 	X(QUEUE_COUNT, "UPDATE queue SET granter = ?, counter = ?, ready = ?, delayed = ?, "       \
 	               "running = ?, dead = ?, done = ?, failed = ?, mixed = ?, top = ?, "         \
 	               "floor = ? WHERE id = ?")                                                   \
@@ -75,25 +75,29 @@
 	X(BATCH_LIST_DEAD,                                                                         \
 	  "SELECT " SQL_BATCH_COLUMNS " FROM (SELECT seq AS number FROM dead WHERE queue = ? "     \
 	  "AND seq > ? ORDER BY seq) CROSS JOIN batch ON seq = number")                            \
-	X(HEAD_ADD, "INSERT INTO head(pool, rank, seq, lane, tried) VALUES(?, ?, ?, ?, ?)")        \
-	X(HEAD_DROP, "DELETE FROM head WHERE pool = ? AND rank = ? AND seq = ?")                   \
-	X(HEAD_LIST, "SELECT rank, seq, lane, tried FROM head WHERE pool = ? "                     \
-	             "ORDER BY rank, seq LIMIT ?")                                                 \
+	X(HEAD_ADD, "INSERT INTO head(pool, rank, place, seq, lane, tried) "                       \
+	            "VALUES(?, ?, ?, ?, ?, ?)")                                                    \
+	X(HEAD_DROP, "DELETE FROM head WHERE pool = ? AND rank = ? AND place = ? AND seq = ?")     \
+	X(HEAD_LIST, "SELECT rank, place, seq, lane, tried FROM head WHERE pool = ? "              \
+	             "ORDER BY rank, place, seq LIMIT ?")                                          \
 	X(HEAD_NEXT, "SELECT pool FROM head WHERE pool >= ? ORDER BY pool LIMIT 1")                \
 	X(HEAD_STRAY,                                                                              \
-	  "SELECT pool, rank, seq, lane, tried FROM head WHERE pool >= ? AND pool <= ? "           \
+	  "SELECT pool, rank, place, seq, lane, tried FROM head WHERE pool >= ? AND pool <= ? "    \
 	  "LIMIT ?")                                                                               \
-	X(HEAD_OLDEST, "SELECT min(seq) FROM head WHERE pool = ? AND rank = ?")                    \
+	X(HEAD_OLDEST, "SELECT seq FROM head WHERE pool = ? AND rank = ? "                         \
+	               "ORDER BY place, seq LIMIT 1")                                              \
 	X(LANE_FIND, "SELECT id FROM lane WHERE queue = ? AND name = ?")                           \
-	X(LANE_READ, "SELECT held, head, rank, shard, holds FROM lane WHERE id = ?")               \
+	X(LANE_READ, "SELECT held, head, rank, shard, holds, turn, place FROM lane WHERE id = ?")  \
 	X(LANE_LOOK, "SELECT id, held, (SELECT seq FROM line WHERE lane = id ORDER BY seq "        \
 	             "LIMIT 1), holds FROM lane WHERE queue = ? AND name = ?")                     \
 	X(LANE_KEYED, "SELECT id FROM lane WHERE id > ? AND queue = ? AND holds IS NOT NULL "      \
 	              "ORDER BY id LIMIT ?")                                                       \
 	X(LANE_ADD, "INSERT INTO lane(id, queue, name, shard, holds) VALUES(?, ?, ?, ?, ?)")       \
+	X(LANE_TURN, "UPDATE lane SET turn = ? WHERE id = ?")                                      \
+	X(LANE_NO_TURNS, "UPDATE lane SET turn = 0 WHERE queue = ? AND turn > 0")                  \
 	X(LANE_COUNT, "UPDATE lane SET holds = holds + ? WHERE id = ? AND holds IS NOT NULL")      \
 	X(LANE_DROP, "DELETE FROM lane WHERE id = ?")                                              \
-	X(LANE_HEAD, "UPDATE lane SET head = ?, rank = ? WHERE id = ?")                            \
+	X(LANE_HEAD, "UPDATE lane SET head = ?, rank = ?, place = ? WHERE id = ?")                 \
 	X(LANE_HOLD, "UPDATE lane SET held = (SELECT min(seq) FROM dead WHERE holds = ?1) "        \
 	             "WHERE id = ?1")                                                              \
 	X(LINE_ADD, "INSERT INTO line(lane, seq, tried) VALUES(?, ?, ?)")                          \
@@ -141,6 +145,8 @@
 	X(LONE_ADD, "INSERT OR IGNORE INTO lone(hash, seq) SELECT ?1, ?2 WHERE NOT EXISTS ("       \
 	            "SELECT 1 FROM lane WHERE queue = ?3 AND name = ?4)")                          \
 	X(LONE_FIND, "SELECT seq FROM lone WHERE hash = ?")                                        \
+	X(LONE_NEXT, "SELECT lone.seq FROM lone CROSS JOIN batch ON batch.seq = lone.seq "         \
+	             "WHERE lone.hash > ? AND batch.queue = ? ORDER BY lone.hash LIMIT 1")         \
 	X(LONE_DROP, "DELETE FROM lone WHERE hash = ?")                                            \
 	X(CLAIM_READ, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE head = ? AND fence = ?")      \
 	X(CLAIM_OF_SINGLE, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE head = ?")               \
@@ -186,7 +192,7 @@
 	             "ORDER BY first DESC LIMIT 1")                                                \
 	X(BULK_NEXT, "SELECT first FROM bulk WHERE first > ? ORDER BY first LIMIT 1")              \
 	X(BULK_HEAD, "SELECT seq FROM head WHERE pool IN (?1, ?2) AND rank = ?3 "                  \
-	             "AND seq BETWEEN ?4 AND ?5")                                                  \
+	             "AND place BETWEEN ?4 * 2 AND ?5 * 2 AND seq BETWEEN ?4 AND ?5")              \
 	X(BULK_DROP, "DELETE FROM bulk WHERE first = ?")                                           \
 	X(CHUNK_ADD, "INSERT INTO chunk(" SQL_CHUNK_COLUMNS ") VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)") \
 	X(CHUNK_REST, "UPDATE chunk SET salt = ?, claims = ? WHERE first = ?")                     \

@@ -394,8 +394,12 @@ static enum baton_err beats_place(struct sqlite_store *s)
 	if (!realpath(s->path, real))
 		return fail(BATON_STORAGE, "cannot find store %s: %s", s->path, strerror(errno));
 	int len = snprintf(s->base.beats_path, sizeof s->base.beats_path, "%s-beats", real);
-	if (len < (int)sizeof s->base.beats_path)
+	if (len < (int)sizeof s->base.beats_path) {
+		memcpy(s->base.lock_path, real, strlen(real));
+		memcpy(s->base.lock_path + strlen(real), DB_LOCK_FILE, sizeof DB_LOCK_FILE);
+		s->base.lock_at = DB_LOCK_AT;
 		return BATON_OK;
+	}
 	return fail(BATON_INVALID, "the path of the store has %zu bytes: at most %d are allowed",
 	            strlen(real), BATON_STORE_PATH_MAX);
 }

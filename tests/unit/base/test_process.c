@@ -2,8 +2,10 @@
 #include "base/process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -251,9 +253,57 @@ static void nothing_here_touches_the_error_detail(void **state)
 	assert_string_equal(baton_err_detail(), "kept");
 }
 
+static void a_line_about_a_lock_tells_whose_it_is(void **state)
+{
+	static const struct process_lock lock = {0xfe05, 1234, 120};
+	static const char *const others[] = {
+		"1: -> POSIX  ADVISORY  WRITE 4711 fe:05:1234 120 120\n",
+		"1: POSIX  ADVISORY  READ 4711 fe:05:1234 120 120\n",
+		"1: FLOCK  ADVISORY  WRITE 4711 fe:05:1234 0 EOF\n",
+		"1: POSIX  ADVISORY  WRITE 4711 fe:05:1235 120 120\n",
+		"1: POSIX  ADVISORY  WRITE 4711 fe:06:1234 120 120\n",
+		"1: POSIX  ADVISORY  WRITE 4711 fe:05:1234 121 121\n",
+		"1: POSIX  ADVISORY  WRITE 4711 fe:05:1234 100 119\n",
+		"1: POSIX  ADVISORY  WRITE 0 fe:05:1234 120 120\n",
+		"",
+	};
+	int32_t pid = 0;
+	(void)state;
+	assert_true(process_parse_lock("1: POSIX  ADVISORY  WRITE 4711 fe:05:1234 120 120\n", &lock,
+	                               &pid));
+	assert_int_equal(pid, 4711);
+	assert_true(process_parse_lock("12: POSIX  ADVISORY  WRITE 12 fe:05:1234 0 EOF\n", &lock,
+	                               &pid));
+	assert_int_equal(pid, 12);
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		assert_false(process_parse_lock(others[i], &lock, &pid));
+	assert_int_equal(pid, 12);
+}
+
+static void who_has_a_lock_is_told(void **state)
+{
+	char path[] = "/tmp/baton-process-XXXXXX";
+	struct flock byte = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 7, .l_len = 1};
+	int32_t pid = 0;
+	int fd = mkstemp(path);
+	(void)state;
+	assert_true(fd >= 0);
+	assert_false(process_of_lock(path, 7, &pid));
+	assert_int_equal(fcntl(fd, F_SETLK, &byte), 0);
+	assert_true(process_of_lock(path, 7, &pid));
+	assert_int_equal(pid, getpid());
+	assert_false(process_of_lock(path, 8, &pid));
+	assert_false(process_is_stopped(pid));
+	close(fd);
+	unlink(path);
+	assert_false(process_of_lock(path, 7, &pid));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_line_about_a_lock_tells_whose_it_is),
+		cmocka_unit_test(who_has_a_lock_is_told),
 		cmocka_unit_test(the_start_time_stands_after_the_last_parenthesis),
 		cmocka_unit_test(a_line_without_a_start_time_tells_nothing),
 		cmocka_unit_test(times_are_those_of_the_host_only_without_an_offset_since_boot),

@@ -105,6 +105,36 @@ static void a_frozen_runner_does_not_put_the_deadline_off(void **state)
 	assert_int_equal(child_reap(&c), 0);
 }
 
+/* In a process of its own: is past its deadline, has a byte of the file locked, and freezes. */
+static int freeze_with_lock(int channel, void *arg)
+{
+	const struct world *w = arg;
+	struct flock byte = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 120, .l_len = 1};
+	struct wards_ask ask = {.life = w->file, .lock = w->gate, .lock_at = 120, .awake = true};
+	struct wards *wards;
+	int fd = open(w->gate, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0 || fcntl(fd, F_SETLK, &byte) != 0)
+		return 1;
+	if (wards_open(&ask, &wards) != BATON_OK)
+		return 2;
+	wards_deadline(wards, (struct baton_mono){0});
+	close(channel);
+	raise(SIGSTOP);
+	_exit(0);
+}
+
+static void a_runner_that_is_frozen_with_a_lock_is_killed(void **state)
+{
+	struct world *w = *state;
+	struct child c;
+	siginfo_t info;
+	child_start(&c, freeze_with_lock, w);
+	assert_int_equal(waitid(P_PID, (id_t)c.pid, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(info.si_code, CLD_KILLED);
+	assert_int_equal(info.si_status, SIGKILL);
+	child_reap(&c);
+}
+
 static void a_killed_guardian_is_told_and_takes_all_with_it(void **state)
 {
 	struct world *w = *state;
@@ -371,6 +401,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(at_the_deadline_all_are_killed),
 		TEST(a_frozen_runner_does_not_put_the_deadline_off),
+		TEST(a_runner_that_is_frozen_with_a_lock_is_killed),
 		TEST(a_killed_guardian_is_told_and_takes_all_with_it),
 		TEST(a_command_that_kills_its_nanny_is_ended),
 		TEST(a_stopped_nanny_does_not_put_the_deadline_off),

@@ -137,6 +137,7 @@ static void each_field_is_changed_alone(void **state)
 		.hold_on_retry = BATON_HOLD_GIVE_UP,
 		.on_conflict = BATON_CONFLICT_FIRST,
 		.key_waiting_max = 7,
+		.key_fair = BATON_KEY_FAIR_ON,
 		.paused = true,
 	};
 	struct baton_queue_policy p = baton_queue_policy_default(), one = p;
@@ -157,6 +158,7 @@ static void each_field_is_changed_alone(void **state)
 		                 field == BATON_POLICY_ON_CONFLICT);
 		assert_int_equal(one.key_waiting_max == other.key_waiting_max,
 		                 field == BATON_POLICY_KEY_WAITING_MAX);
+		assert_int_equal(one.key_fair == other.key_fair, field == BATON_POLICY_KEY_FAIR);
 		assert_int_equal(one.paused == other.paused, field == BATON_POLICY_PAUSED);
 		assert_int_equal(policy_change(&p, &other, field), BATON_OK);
 	}

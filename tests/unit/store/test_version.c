@@ -30,7 +30,13 @@ static const char *const back[] = {
          "ALTER TABLE queue DROP COLUMN key_waiting_max; DROP TABLE lone;"
          "ALTER TABLE claim DROP COLUMN lone; ALTER TABLE trouble DROP COLUMN rival;"),
 	/* 8 to 7 */
-	"DROP TABLE bulk; DROP TABLE chunk; DROP TABLE reply;",
+	("DROP TABLE bulk; DROP TABLE chunk; DROP TABLE reply;"
+         "ALTER TABLE queue DROP COLUMN key_fair; ALTER TABLE lane DROP COLUMN turn;"
+         "ALTER TABLE lane DROP COLUMN place; CREATE TABLE old(pool INTEGER NOT NULL,"
+         " rank INTEGER NOT NULL, seq INTEGER NOT NULL, lane INTEGER, tried INTEGER NOT NULL,"
+         " PRIMARY KEY(pool, rank, seq)) WITHOUT ROWID;"
+         "INSERT INTO old SELECT pool, rank, seq, lane, tried FROM head; DROP TABLE head;"
+         "ALTER TABLE old RENAME TO head;"),
 };
 #define NEWEST ((int)(sizeof back / sizeof back[0]) + 1)
 

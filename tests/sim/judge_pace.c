@@ -1,0 +1,55 @@
+/* Whether keys take turns where they should. */
+#include <inttypes.h>
+#include <string.h>
+
+#include <baton/work.h>
+
+#include "sim/sim.h"
+
+bool sim_is_fair(const struct world *w, uint32_t queue)
+{
+	return (w->plan->seed / 5 + queue) % 2 == 0;
+}
+
+/* Whether the job can be claimed in that shard now. */
+static bool is_claimable(const struct world *w, const struct job *job, uint32_t shard)
+{
+	struct baton_work_page *page = NULL;
+	if (!job->put || job->done || job->removed || job->id.text[0] == '\0' ||
+	    baton_work_get(w->store, &job->id, &page) != BATON_OK)
+		return false;
+	bool can = page->infos[0].why == BATON_WHY_READY && page->infos[0].shard == shard;
+	baton_work_page_free(page);
+	return can;
+}
+
+/* One that could be claimed when this key was claimed from last, and can be now, was passed by. */
+static void judge_pass(struct world *w, const struct grant *g, uint32_t number)
+{
+	const struct job *other = &w->jobs[number], *job = &w->jobs[g->jobs[0]];
+	uint32_t *passed = &w->passed[g->queue][g->key][other->key];
+	if (*passed == number + 1 && other->batch.priority >= job->batch.priority)
+		wrong(w, "job %" PRIu32 " is passed again by job %" PRIu32 " of another key",
+		      number, g->jobs[0]);
+	count(w, COVER_PASSED);
+	*passed = number + 1;
+}
+
+void judge_turns(struct world *w, uint32_t first)
+{
+	for (uint32_t i = first; i < w->grant_count; i++) {
+		const struct grant *g = &w->grants[i];
+		for (uint32_t k = 0; k <= SIM_KEYS; k++)
+			w->passed[g->queue][k][g->key] = 0;
+	}
+	for (uint32_t i = first; i < w->grant_count && !w->failed; i++) {
+		const struct grant *g = &w->grants[i];
+		bool looks = g->key > 0 && sim_is_fair(w, g->queue);
+		for (uint32_t n = 0; n < w->job_count && looks && !w->failed; n++) {
+			const struct job *job = &w->jobs[n];
+			if (job->queue == g->queue && job->key > 0 && job->key != g->key &&
+			    is_claimable(w, job, g->shard))
+				judge_pass(w, g, n);
+		}
+	}
+}
