@@ -212,9 +212,9 @@ static const struct bench_case cases[] = {
 };
 
 static const char about[] =
-	"A job has 150 bytes, and the store acknowledges only what survives a power failure. *keys*:\n"
-	"64 callers put, claim and complete one job after the other, or one does so with 100 in a\n"
-	"call; every job has a key, of which one may run at a time, and there are 100,000 of them;\n"
+	"A job has 150 bytes, and the store acknowledges only what survives a power failure.\n"
+	"*keys*: 64 callers put, claim and complete one job after the other, or one does so with\n"
+	"100 in a call; every job has a key, of which one may run at a time, of 100,000 keys;\n"
 	"against the same without keys. Jobs without keys that are put together share rows of the\n"
 	"store, which those with keys do not. *beside a hot key*: 100 in a call, with keys, while\n"
 	"another job of the queue holds a key that 100,000 wait for; against nobody waiting.\n";
