@@ -39,8 +39,8 @@ struct baton_stalled {
 	struct baton_store_time told; /* SLOTS: when it told that */
 };
 
-/* What the batch waits for, if it is ready, or due by now: `info` is what baton_work_get() has found,
- * or a list.
+/* What the batch waits for, if it is ready, or due by now: `info` is what baton_work_get() has
+ * found, or a list.
  *
  * Some looks at the store, one after the other: what changes meanwhile may be seen in part.
  * BATON_NOT_FOUND: its queue is gone. BATON_NO_MEMORY, BATON_STORAGE. Any thread. */

@@ -363,10 +363,11 @@ const struct command commands[] = {
 		.name = "top",
 		.usage = "[OPTION]...",
 		.summary = "show how a store stands, all the time",
-		.text = "Queues, runners, which runner has which shards, the keys that hold others\n"
-			"up, and the jobs that died last, on the whole terminal. Tab goes from the\n"
-			"queues to the dead jobs and back, Up and Down choose one; p pauses or\n"
-			"resumes a queue, r brings a dead job back, c cancels it; q ends it.\n"
+		.text = "Queues, runners, which runner has which shards, the keys that hold\n"
+			"others up, and the jobs that died last, on the whole terminal. Tab goes\n"
+			"from the queues to the dead jobs and back, Up and Down choose one;\n"
+			"p pauses or resumes a queue, r brings a dead job back, c cancels it;\n"
+			"q ends it.\n"
 			"\n"
 			"      --once        print it once, as tables\n"
 			"      --interval D  look again after that time, 1s if not given\n"

@@ -107,8 +107,8 @@ static bool may_wait(const struct baton_queue_info *q)
 	return q->counts.ready > 0 && q->counts.running + q->counts.delayed > 0;
 }
 
-/* Of those that were not looked at yet, and may have something, the one with the most that is ready;
- * NULL: there is none. */
+/* Of those that were not looked at yet, and may have something, the one with the most that is
+ * ready; NULL: there is none. */
 static const struct baton_queue_info *fullest(const struct baton_queue_info *const *queues,
                                               size_t count, const struct baton_queue_info *before)
 {

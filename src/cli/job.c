@@ -236,7 +236,8 @@ static void tell_key(struct line *line, const struct baton_work_info *info,
 	}
 }
 
-/* Until when it is delayed; or, if that has passed, since when it is ready, and who does not see it. */
+/* Until when it is delayed; or, if that has passed, since when it is ready, and who does not see
+ * it. */
 static void tell_due(struct line *line, const struct baton_work_info *info,
                      const struct baton_stalled *stalled, struct baton_store_time now)
 {

@@ -16,8 +16,8 @@ int lookup(const struct store *store, const struct baton_batch_id *id,
 /* The job that keeps that one from running, to be freed. NULL: there is none, or it is gone. */
 struct baton_work_page *lookup_ahead(const struct store *store, const struct baton_work_info *info);
 
-/* What the job waits for, if it is ready, or due by now, and nothing is in its way. False: something is, or that
- * could not be found out. */
+/* What the job waits for, if it is ready, or due by now, and nothing is in its way. False:
+ * something is, or that could not be found out. */
 bool lookup_stalled(const struct store *store, const struct baton_work_info *info,
                     struct baton_stalled *ret);
 

@@ -40,6 +40,7 @@ struct baton_backend {
 	char endpoint[WIRE_ENDPOINT_MAX + 1];
 	int epoll;
 	int timer;
+	int64_t armed;           /* when it goes off; INT64_MAX: never */
 	int channel;             /* -1: there is no broker */
 	int listener;            /* -1: somebody else is at the endpoint */
 	bool refused;            /* the broker did not want it again; to be told */
@@ -192,7 +193,8 @@ static void packet_take(struct baton_backend *b, const struct packet *packet)
 
 static void channel_read(struct baton_backend *b)
 {
-	for (int i = 0; i < EVENTS && b->channel >= 0; i++) {
+	/* Who is ready is served first; the rest is there the next time. */
+	for (int i = 0; i < EVENTS && b->channel >= 0 && links_empty(&b->ready); i++) {
 		struct packet packet;
 		arena_reset(&b->arena);
 		enum packet_got got = packet_receive(b->channel, b->room, &b->arena, &packet);
@@ -269,6 +271,7 @@ static void timer_at(struct baton_backend *b, int64_t ns)
 		at.it_value.tv_nsec = ns % 1000000000;
 	}
 	timerfd_settime(b->timer, TFD_TIMER_ABSTIME, &at, NULL);
+	b->armed = ns;
 }
 
 /* Has the descriptor of this backend become readable when something is due. */
@@ -277,7 +280,9 @@ static void timer_set(struct baton_backend *b)
 	int64_t ns = earliest(&b->callers, earliest(&b->offered, INT64_MAX));
 	if (b->channel < 0 && b->again.ns < ns)
 		ns = b->again.ns;
-	timer_at(b, ns);
+	/* One that goes off too early is set again then: this is called for each connection. */
+	if (ns < b->armed)
+		timer_at(b, ns);
 }
 
 /* Asks the broker about what it keeps. After BATON_OK what *ret points to is in the arena. */
@@ -507,6 +512,8 @@ static void event_take(struct baton_backend *b, void *what)
 		listener_read(b);
 	else if (what != &b->timer)
 		caller_read(b, what);
+	else
+		timer_at(b, INT64_MAX);
 }
 
 /* One look at everything, which waits that long at most. */
@@ -661,6 +668,7 @@ enum baton_err baton_backend_open(const struct baton_backend_options *options,
 	arena_init(&b->arena, alloc);
 	b->epoll = epoll_create1(EPOLL_CLOEXEC);
 	b->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	b->armed = INT64_MAX;
 	options_keep(b, options);
 	if (b->epoll < 0 || b->timer < 0 || !watch(b, b->timer, &b->timer))
 		return fail_errno(errno, "no descriptors for a backend");

@@ -18,19 +18,24 @@
 bool source_watch(struct baton_broker *b, struct source *source, uint32_t events)
 {
 	struct epoll_event event = {.events = events, .data.ptr = source};
-	return epoll_ctl(b->epoll, EPOLL_CTL_ADD, source->fd, &event) == 0;
+	source->watched = epoll_ctl(b->epoll, EPOLL_CTL_ADD, source->fd, &event) == 0;
+	return source->watched;
 }
 
 bool source_change(struct baton_broker *b, struct source *source, uint32_t events)
 {
 	struct epoll_event event = {.events = events, .data.ptr = source};
+	if (!source->watched)
+		return source_watch(b, source, events);
 	return epoll_ctl(b->epoll, EPOLL_CTL_MOD, source->fd, &event) == 0;
 }
 
 void source_ignore(struct baton_broker *b, struct source *source)
 {
 	struct epoll_event event = {.events = 0};
-	epoll_ctl(b->epoll, EPOLL_CTL_DEL, source->fd, &event);
+	if (source->watched)
+		epoll_ctl(b->epoll, EPOLL_CTL_DEL, source->fd, &event);
+	source->watched = false;
 }
 
 void source_end(struct baton_broker *b, struct source *source)

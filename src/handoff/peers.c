@@ -40,25 +40,6 @@ static struct peer *peer_new(struct baton_broker *b, int fd)
 	return peer;
 }
 
-void peers_add(struct baton_broker *b, int fd)
-{
-	struct peer *peer = peer_new(b, fd);
-	if (!peer)
-		return;
-	bool known = site_peer(fd, &peer->who) == BATON_OK;
-	if (!known || (peers_is_stranger(peer) && !b->strangers)) {
-		peers_refuse(b, peer, WIRE_PEER_REJECTED, "this broker serves another user",
-		             (struct baton_duration){0});
-	} else if (b->peers_count > b->clients_max) {
-		peers_refuse(b, peer, WIRE_RATE_LIMITED, "too many clients wait for an answer",
-		             baton_duration_ms(100));
-	} else if (!source_watch(b, &peer->source, EPOLLIN)) {
-		peers_end(b, peer);
-	} else {
-		links_append(&b->waiting, &peer->source.links);
-	}
-}
-
 void peers_add_plain(struct baton_broker *b, int fd, const struct listener *listener)
 {
 	struct peer *peer = peer_new(b, fd);
@@ -254,6 +235,33 @@ static void frame_read(struct baton_broker *b, struct peer *peer)
 		}
 	}
 	frame_take(b, peer);
+}
+
+/* What it wants may be there already: then it is never waited for. */
+static void first_read(struct baton_broker *b, struct peer *peer)
+{
+	links_append(&b->waiting, &peer->source.links);
+	frame_read(b, peer);
+	if (peer->source.fd >= 0 && !peer->source.watched &&
+	    !source_watch(b, &peer->source, EPOLLIN))
+		peers_end(b, peer);
+}
+
+void peers_add(struct baton_broker *b, int fd)
+{
+	struct peer *peer = peer_new(b, fd);
+	if (!peer)
+		return;
+	bool known = site_peer(fd, &peer->who) == BATON_OK;
+	if (!known || (peers_is_stranger(peer) && !b->strangers)) {
+		peers_refuse(b, peer, WIRE_PEER_REJECTED, "this broker serves another user",
+		             (struct baton_duration){0});
+	} else if (b->peers_count > b->clients_max) {
+		peers_refuse(b, peer, WIRE_RATE_LIMITED, "too many clients wait for an answer",
+		             baton_duration_ms(100));
+	} else {
+		first_read(b, peer);
+	}
 }
 
 /* Looks at what there is without taking it: whoever gets the connection finds all of it. */

@@ -122,7 +122,7 @@ static void keep(struct baton_broker *b, struct peer *peer, struct links *list)
 	links_append(list, &peer->source.links);
 	peer->until = baton_mono_add(broker_now(b), b->park);
 	/* One that could not be offered is no longer there. */
-	if (!source_change(b, &peer->source, 0) && !source_watch(b, &peer->source, 0))
+	if (!source_change(b, &peer->source, 0))
 		peers_end(b, peer);
 }
 

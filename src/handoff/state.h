@@ -51,6 +51,7 @@ struct source {
 	enum source_kind kind;
 	int fd;             /* -1: closed                                                  */
 	bool lasting;       /* somebody else has opened it, and goes on with it            */
+	bool watched;       /* by epoll                                                    */
 	struct links links; /* in one of the broker's lists, or in that of what is to be freed */
 };
 

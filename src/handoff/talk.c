@@ -92,8 +92,9 @@ enum baton_err talk_receive(int fd, uint32_t max, struct baton_mono until, struc
                             struct wire_envelope *ret)
 {
 	AUTO(wire_reader_done) struct wire_reader reader;
-	enum baton_err e = BATON_OK;
 	wire_reader_init(&reader, baton_alloc_libc(), max);
+	/* An answer takes its time. */
+	enum baton_err e = await(fd, POLLIN, until);
 	while (e == BATON_OK && !wire_reader_whole(&reader))
 		e = read_some(fd, &reader, until);
 	return e == BATON_OK ? wire_envelope_decode(wire_reader_body(&reader), arena, ret) : e;

@@ -90,7 +90,7 @@ static void judge_holder(struct world *w, struct truth *t, uint32_t number,
 		      number, info->ahead.text);
 }
 
-/* Whom it waits for is who has its shard: the same for all that is there, until a runner changes. */
+/* Whom it waits for is who has its shard: the same for all there, until a runner changes. */
 static void judge_stall(struct world *w, uint32_t number, const struct baton_work_info *info)
 {
 	struct baton_stalled stalled;

@@ -134,7 +134,7 @@ def dead(shop):
 
 @pytest.fixture
 def keyed(shop):
-    """A store with a key that a claim holds, for which three wait, and one for which nobody does."""
+    """A key that a claim holds, for which three wait, and one for which nobody does."""
     shop.ok('queue', 'set', 'mail', 'keep=1h')
     ids = [shop.put('mail', '--concurrency-key', key, 'x') for key in ('hot', 'hot', 'hot', 'hot')]
     claim = shop.claim('mail', '--owner', 'ada')
