@@ -473,7 +473,26 @@ static void a_takeover_frees_the_keys_of_the_lost_runner(void **state)
 	baton_runner_leave(next);
 }
 
+static void an_expired_claim_is_over_once_another_job_has_its_key(void **state)
+{
+	struct world *w = *state;
+	struct baton_batch late = keyed("k");
+	late.delay = baton_duration_ms(500);
+	struct baton_batch_id first = put_batch(w, &late), second = put_key(w, "k");
+	const struct baton_work_claim *c = claim(w, "q", 1);
+	assert_is(c, &second);
+	advance(w, 1000);
+	const struct baton_work_claim *other = claim(w, "q", 1);
+	assert_is(other, &first);
+	assert_int_equal(renew(w, c, 1000).err, BATON_NOT_HELD);
+	assert_null(claim(w, "q", 1));
+	assert_int_equal(complete(w, other), BATON_BATCH_GONE);
+	assert_is(claim(w, "q", 1), &second);
+	assert_sound(w);
+}
+
 static const struct CMUnitTest tests[] = {
+	WORLD_TEST(an_expired_claim_is_over_once_another_job_has_its_key),
 	WORLD_TEST(a_claim_says_its_key),
 	WORLD_TEST(the_longest_key_is_kept_whole),
 	WORLD_TEST(a_key_and_a_lane_are_not_together),

@@ -471,7 +471,7 @@ enum baton_err bulk_next(struct db *db, int64_t after, struct batch_row *ret, st
 enum baton_err bulk_put_at(struct db *db, int64_t seq, struct baton_store_time *ret,
                            bool *ret_found)
 {
-	struct bulk_row row;
+	struct bulk_row row = {.put_at = {0}};
 	enum baton_err e = bulk_find(db, seq, &row, ret_found);
 	if (e == BATON_OK && *ret_found)
 		*ret = row.put_at;
