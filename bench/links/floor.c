@@ -86,7 +86,9 @@ static void broker_run(void *arg)
 {
 	const struct floor_side *f = arg;
 	for (;;) {
-		int fd = accept4(f->listener, NULL, NULL, SOCK_CLOEXEC);
+		struct sockaddr_un address;
+		socklen_t len = sizeof address;
+		int fd = accept4(f->listener, (struct sockaddr *)&address, &len, SOCK_CLOEXEC);
 		if (fd < 0)
 			err(1, "accept");
 		char what = get(fd, HELLO);

@@ -158,7 +158,8 @@ static enum baton_err failures_read(struct sight *s, struct baton_store *store, 
 
 static enum baton_err keys_read(struct sight *s, struct baton_store *store)
 {
-	const struct baton_queue_info **queues = calloc(s->queue_count + 1, sizeof *queues);
+	const struct baton_queue_info **queues =
+		calloc(s->queue_count + 1, sizeof(const struct baton_queue_info *));
 	if (!queues)
 		return BATON_NO_MEMORY;
 	for (size_t i = 0; i < s->queue_count; i++)

@@ -45,8 +45,8 @@
 /* The least number of a descriptor that commands inherit: above those that scripts use. */
 #define INHERITED_MIN 100
 
-/* How often, and how often in a row, a runner that is past its deadline is seen to have locked what
- * others need, before it is killed. One that only tries has it for a moment. */
+/* How often, and how often in a row, a runner that is past its deadline is seen to be stopped and to
+ * have locked what others need, before it is killed. */
 #define LOCKED_MS 100
 #define LOCKED_TIMES 20
 
@@ -69,10 +69,11 @@ struct warden {
 	int timer;   /* of the deadline */
 	int runner;  /* a pidfd; or -1 */
 	int32_t runner_pid;
-	unsigned locked;  /* how often in a row it was seen so */
-	bool runner_gone; /* and so there is nobody to tell anything */
-	bool empty;       /* there is no child */
-	bool full;        /* the runner does not read what it is told */
+	unsigned locked;          /* how often in a row it was seen so */
+	struct baton_mono looked; /* when that was */
+	bool runner_gone;         /* and so there is nobody to tell anything */
+	bool empty;               /* there is no child */
+	bool full;                /* the runner does not read what it is told */
 	bool short_of_memory;
 	int64_t armed; /* what the timer is set to; INT64_MAX: it is not */
 	const struct baton_clock *clock;
@@ -480,9 +481,11 @@ static void free_lock(struct warden *w)
 	static const char said[] = "baton-guardian: the runner is killed: it is frozen, past its "
 				   "deadline, and keeps the store locked\n";
 	int32_t holder;
-	bool locks = may_lock(w) && process_of_lock(w->page->lock, w->page->lock_at, &holder) &&
+	bool locks = may_lock(w) && process_is_stopped(w->runner_pid) &&
+	             process_of_lock(w->page->lock, w->page->lock_at, &holder) &&
 	             holder == w->runner_pid;
 	w->locked = locks ? w->locked + 1 : 0;
+	w->looked = now_awake();
 	if (w->locked < LOCKED_TIMES)
 		return;
 	(void)!write(STDERR_FILENO, said, sizeof said - 1);
@@ -510,7 +513,8 @@ static void wait_for_something(struct warden *w)
 	int patience = retries ? RETRY_MS : may_lock(w) ? LOCKED_MS : -1;
 	if (w->short_of_memory)
 		fds[3].fd = -1;
-	if (poll(fds, sizeof fds / sizeof *fds, patience) == 0 && patience == LOCKED_MS)
+	(void)poll(fds, sizeof fds / sizeof *fds, patience);
+	if (!baton_mono_live(baton_mono_add(w->looked, baton_duration_ms(LOCKED_MS)), now_awake()))
 		free_lock(w);
 	struct signalfd_siginfo info;
 	uint64_t number;

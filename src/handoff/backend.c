@@ -193,8 +193,8 @@ static void packet_take(struct baton_backend *b, const struct packet *packet)
 
 static void channel_read(struct baton_backend *b)
 {
-	/* Who is ready is served first; the rest is there the next time. */
-	for (int i = 0; i < EVENTS && b->channel >= 0 && links_empty(&b->ready); i++) {
+	/* All that is there: an offer that is left would be taken back, and a Grant too late. */
+	for (int i = 0; i < EVENTS && b->channel >= 0; i++) {
 		struct packet packet;
 		arena_reset(&b->arena);
 		enum packet_got got = packet_receive(b->channel, b->room, &b->arena, &packet);

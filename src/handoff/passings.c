@@ -277,9 +277,14 @@ void passings_expire(struct baton_broker *b, struct baton_mono now)
 	while (acks_expire(&b->acks, now, &expired)) {
 		struct passing *p = passing_find(b, expired.tag);
 		struct channel *channel = p ? p->channel : NULL;
+		bool next = channel && p->since.ns >= channel->silent_at.ns;
+		if (next) {
+			channel->silent_at = now;
+			channel->unanswered++;
+		}
 		if (p)
 			passing_revoke(b, p, PASSING_TIMEOUT, FALLBACK_ACK_TIMEOUT);
-		if (channel && ++channel->unanswered >= CHANNEL_UNANSWERED_MAX)
+		if (next && channel->unanswered >= CHANNEL_UNANSWERED_MAX)
 			children_silent(b, channel);
 		token_wipe(&expired.token);
 	}

@@ -17,7 +17,7 @@
 
 static const char hex[] = "0123456789abcdef";
 
-_Static_assert(sizeof STORED_PREFIX + BATON_SERVICE_MAX + 1 + 20 + 1 + 2 * WIRE_STORED_NAME_MAX <=
+_Static_assert(sizeof STORED_PREFIX + BATON_SERVICE_MAX + 1 + 20 + 1 + 2UL * WIRE_STORED_NAME_MAX <=
                        BATON_SAFE_NAME_MAX,
                "the longest name fits");
 

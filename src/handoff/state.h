@@ -148,9 +148,11 @@ struct channel {
 	uint64_t pending;
 	uint64_t granted;
 	uint64_t failed;
-	bool leaving;        /* its process was told to end: it gets nothing else */
-	uint64_t probe;      /* which it has not answered; 0: it has, or there was none */
-	unsigned unanswered; /* offers in a row, and nothing else was heard of it        */
+	bool leaving;                /* its process was told to end: it gets nothing else */
+	uint64_t probe;              /* which it has not answered; 0: it has, or there was none */
+	unsigned unanswered;         /* offers in a row, and nothing else was heard of it        */
+	struct baton_mono silent_at; /* when the last of these was over; others of that time do not
+	                                count */
 };
 
 /* A connection that is on its way to a backend. */

@@ -79,14 +79,30 @@ static struct worker *host_of(const struct streams *s)
 	return best;
 }
 
-/* Whether some worker has not said yet whether it takes any. */
-static bool is_awaited(const struct streams *s)
+/* Whether some worker that was started a moment ago has not said yet whether it takes any. */
+static bool is_awaited(const struct streams *s, struct baton_mono now)
 {
 	for (uint32_t i = 0; i < s->o.processes; i++) {
-		if (s->workers[i].is == WORKER_ON && !s->workers[i].heard)
+		const struct worker *w = &s->workers[i];
+		struct baton_mono until =
+			baton_mono_add(w->started, baton_duration_ms(LODGING_WAIT_MS));
+		if (w->is == WORKER_ON && !w->heard && baton_mono_live(until, now))
 			return true;
 	}
 	return false;
+}
+
+/* Whether all workers that have said it take none. */
+static bool is_aloof(const struct streams *s)
+{
+	bool aloof = false;
+	for (uint32_t i = 0; i < s->o.processes; i++) {
+		const struct worker *w = &s->workers[i];
+		if (w->is == WORKER_ON && w->greeted && w->takes > 0)
+			return false;
+		aloof = aloof || (w->is == WORKER_ON && w->greeted);
+	}
+	return aloof;
 }
 
 /* One that may be started now; NULL: none. */
@@ -115,8 +131,9 @@ static void complain(struct streams *s, const struct stay *stay)
 /* Without room for it: starts somebody, or waits for what those say who were started. */
 static void make_room(struct streams *s, struct baton_mono now)
 {
-	struct worker *w = is_awaited(s) || s->aloof ? NULL : idle_of(s, now);
-	if (s->aloof) {
+	bool aloof = is_aloof(s);
+	struct worker *w = is_awaited(s, now) || aloof ? NULL : idle_of(s, now);
+	if (aloof) {
 		complain(s, s->arriving.first);
 		end(s, &s->arriving, s->arriving.first);
 	} else if (w && streams_begin(s, w, now) != BATON_OK) {
@@ -192,7 +209,7 @@ void lodging_written(struct streams *s, struct worker *w)
 	}
 }
 
-static bool greet(struct streams *s, struct worker *w, uint32_t takes, char error[REPLY_ERROR])
+static bool greet(struct worker *w, uint32_t takes, char error[REPLY_ERROR])
 {
 	if (w->greeted) {
 		snprintf(error, REPLY_ERROR, "it has said before how many connections it takes");
@@ -200,7 +217,6 @@ static bool greet(struct streams *s, struct worker *w, uint32_t takes, char erro
 	}
 	w->greeted = true;
 	w->takes = takes;
-	s->aloof = takes == 0;
 	return true;
 }
 
@@ -212,7 +228,7 @@ bool lodging_hear(struct streams *s, struct worker *w, const struct reply *reply
 		return false;
 	}
 	if (reply->about == REPLY_VISITS)
-		return greet(s, w, reply->visits, error);
+		return greet(w, reply->visits, error);
 	struct stay *stay = w->stays.first;
 	while (stay && !(stay->given && !stay->connection && stay->number == reply->visit))
 		stay = stay->next;

@@ -42,8 +42,7 @@ struct streams {
 	struct stay *spare_stay;
 	struct stays arriving; /* for a worker that takes connections */
 	uint64_t visits;       /* how many have come */
-	bool aloof;            /* the worker that spoke of it last takes none, and so does none */
-	bool complained;       /* of that */
+	bool complained;       /* that no worker takes connections */
 	struct arena arena;    /* of the line that is read */
 	uint64_t wards;        /* how many were started */
 	uint64_t again;        /* of these in the place of one that has ended */

@@ -13,8 +13,9 @@ def copy(shop):
     return str(shop.folder / 'copy.db')
 
 
-def fill(shop, count):
-    shop.ok('put', 'q', '--file', '-', input=b'{"payload": "x"}\n' * count)
+def fill(shop, count, payload='x'):
+    line = b'{"payload": "%s"}\n' % payload.encode()
+    shop.ok('put', 'q', '--file', '-', input=line * count)
 
 
 def test_a_copy_has_everything(shop, copy):
@@ -83,7 +84,7 @@ def test_a_copy_is_described_for_programs(shop, copy):
 
 
 def test_progress_is_shown(shop, copy):
-    fill(shop, 30000)
+    fill(shop, 10000, 'x' * 1000)
     told = shop.run('backup', copy).stderr.decode().splitlines()
     assert told and all(' pages, ' in line and line.endswith(' %') for line in told)
     mine, its = pty.openpty()

@@ -27,7 +27,7 @@ class Crew:
 
     def __init__(self, shop, witness, rng):
         self.shop, self.witness, self.rng = shop, witness, rng
-        self.running, self.names = {}, 0
+        self.running, self.names, self.frozen = {}, 0, set()
         for _ in range(RUNNERS):
             self.start()
 
@@ -42,7 +42,9 @@ class Crew:
 
     def mend(self):
         for name in [name for name, process in self.running.items() if process.poll() is not None]:
-            assert self.running.pop(name).returncode == NO_STORE
+            # One that is frozen in the middle of a write is ended by its guardian.
+            ended = {NO_STORE, -signal.SIGKILL} if name in self.frozen else {NO_STORE}
+            assert self.running.pop(name).returncode in ended
             self.start()
 
     def registered(self):
@@ -70,6 +72,7 @@ class Crew:
         process = self.running[name]
         if name not in self.registered():
             return
+        self.frozen.add(name)
         os.kill(process.pid, signal.SIGSTOP)
         try:
             # One that is frozen in the middle of a write keeps everybody from writing.

@@ -296,7 +296,10 @@ def test_one_that_leaves_three_offers_unanswered_is_replaced_three_times(place):
     define_silent(place, 'probe = 10min')
     place.serve_defined('--ack-timeout', '100ms')
     for round_ in range(1, 4):
-        assert unanswered(place, 3) == ['negotiated'] * 3
+        assert unanswered(place, 3) == ['negotiated'] * 3    # at once, and so like one
+        for _ in range(2):
+            assert place.count('hung') == round_ - 1
+            assert unanswered(place, 1) == ['negotiated']
         place.await_count('hung', round_)
         assert place.count('starts') == round_
     pids = place.logged_pids('service hangs')

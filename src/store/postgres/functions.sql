@@ -292,7 +292,7 @@ CREATE OR REPLACE FUNCTION baton.untend(of int, at bigint) RETURNS void LANGUAGE
 CREATE FUNCTION baton.tend(of int, now_ms bigint) RETURNS bool
  LANGUAGE plpgsql AS $$
 DECLARE touched text[]; moved bigint; n2 bigint; n3 bigint; r record; firsts bigint[];
- since bigint := baton.since(of); whole bool; own baton.queue;
+ since bigint := baton.since(of); whole bool; own baton.queue; back bigint;
 BEGIN
  firsts := ARRAY(SELECT c.first FROM baton.chunk c WHERE c.queue = of
   AND c.expires_at >= since AND c.expires_at <= now_ms AND c.expires_at < 9223372036854775807
@@ -348,13 +348,18 @@ BEGIN
    UNION ALL (SELECT head, fence FROM baton.claim WHERE queue = of AND offered
    AND expires_at > now_ms LIMIT 1000)),
   u AS (UPDATE baton.claim c SET offered = NOT c.offered FROM x
-   WHERE c.head = x.head AND c.fence = x.fence RETURNING c.lane, c.seqs, c.offered),
+   WHERE c.head = x.head AND c.fence = x.fence RETURNING c.lane, c.seqs, c.offered,
+   c.expires_at),
   h AS (UPDATE baton.batch b SET head = u.offered,
    pool = CASE WHEN q.mode = 4 THEN b.shard + 1 ELSE 0 END
    FROM u, baton.queue q WHERE u.lane IS NULL AND b.seq = u.seqs[1] AND q.id = of
    RETURNING 1)
- SELECT array_agg(DISTINCT lane) FILTER (WHERE lane IS NOT NULL), count(*)
-  INTO touched, moved FROM u;
+ SELECT array_agg(DISTINCT lane) FILTER (WHERE lane IS NOT NULL), count(*),
+  min(expires_at) FILTER (WHERE NOT offered) INTO touched, moved, back FROM u;
+-- The clock was set back: what is offered no more is due once again.
+ IF back IS NOT NULL THEN
+  PERFORM baton.untend(of, back);
+ END IF;
  IF touched IS NOT NULL THEN
   PERFORM baton.settle(of, touched, 0);
  END IF;

@@ -96,7 +96,7 @@ static enum baton_err write_counts(struct db *db, const struct queue_row *row)
 	return query_run(&q);
 }
 
-static enum baton_err write_owners(struct books *b, struct db *db, struct baton_store_time now)
+enum baton_err books_owners_write(struct books *b, struct db *db, struct baton_store_time now)
 {
 	enum baton_err e = BATON_OK;
 	for (size_t i = 0; i < b->owner_count && e == BATON_OK; i++) {
@@ -121,14 +121,14 @@ enum baton_err books_owner(struct books *b, struct db *db, int64_t owner, int64_
 	}
 	enum baton_err e = BATON_OK;
 	if (b->owner_count == BOOKS_OWNERS)
-		e = write_owners(b, db, now);
+		e = books_owners_write(b, db, now);
 	b->owners[b->owner_count++] = (struct owner_change){owner, claims};
 	return e;
 }
 
 enum baton_err books_write(struct books *b, struct db *db, struct baton_store_time now)
 {
-	enum baton_err e = write_owners(b, db, now);
+	enum baton_err e = books_owners_write(b, db, now);
 	if (e != BATON_OK)
 		return e;
 	if (b->changed) {

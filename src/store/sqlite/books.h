@@ -65,6 +65,9 @@ enum baton_err books_open(struct books *b, struct db *db);
 /* Before its end, at the moment `now`: writes what has changed. */
 enum baton_err books_write(struct books *b, struct db *db, struct baton_store_time now);
 
+/* Writes how many claims owners have. */
+enum baton_err books_owners_write(struct books *b, struct db *db, struct baton_store_time now);
+
 /* An owner has so many claims more. */
 enum baton_err books_owner(struct books *b, struct db *db, int64_t owner, int64_t claims,
                            struct baton_store_time now);

@@ -224,6 +224,7 @@ static enum baton_err flush_end(struct sqlite_store *s, struct bulk_end *end)
 {
 	if (end->count == 0)
 		return BATON_OK;
+	s->remembered++;
 	enum baton_err e = reply_add(&s->db, end);
 	if (e == BATON_OK && end->chunk.count > 0)
 		return chunk_shrink(&s->db, &end->chunk);
@@ -248,7 +249,7 @@ static enum baton_err end_find(struct sqlite_store *s, const struct claim_name *
 {
 	struct bulks *b = &s->bulks;
 	enum baton_err e = BATON_OK;
-	bool found;
+	bool found = false;
 	*ret = NULL;
 	for (size_t i = 0; i < b->end_count; i++) {
 		if (claim_in(b->ends[i].chunk.claims, b->ends[i].chunk.count, name)) {

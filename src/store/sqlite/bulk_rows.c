@@ -117,8 +117,10 @@ enum baton_err bulk_head_add(struct sqlite_store *s, const struct queue_row *q, 
 {
 	struct bulk_row row;
 	struct batch_row b;
-	bool found;
-	enum baton_err e = bulk_find(&s->db, seq, &row, &found);
+	bool found = false;
+	enum baton_err e = bulk_put_back(s);
+	if (e == BATON_OK)
+		e = bulk_find(&s->db, seq, &row, &found);
 	if (e == BATON_OK && !found)
 		e = damaged(&s->db, seq);
 	if (e != BATON_OK)
@@ -367,7 +369,7 @@ enum baton_err bulk_melt(struct sqlite_store *s, int64_t seq)
 	struct bulk_row row;
 	struct queue_row *q;
 	const struct baton_str *jobs;
-	bool found;
+	bool found = false;
 	enum baton_err e = bulk_flush(s);
 	if (e == BATON_OK)
 		e = bulk_find(&s->db, seq, &row, &found);
@@ -395,11 +397,15 @@ struct melting {
 static enum baton_err melt_found(struct sqlite_store *s, struct melting *m, size_t max)
 {
 	enum baton_err e = BATON_OK;
+	int64_t last = 0;
 	m->all = false;
 	for (size_t i = 0; i < max && e == BATON_OK && !m->all; i++) {
 		int64_t first;
 		e = find_number(&s->db, m->sql, m->numbers, m->count, &first);
 		m->all = e == BATON_OK && first == 0;
+		if (e == BATON_OK && first > 0 && first == last)
+			e = damaged(&s->db, first);
+		last = first;
 		if (e == BATON_OK && first > 0)
 			e = bulk_melt(s, first);
 	}
@@ -459,6 +465,8 @@ enum baton_err bulk_next(struct db *db, int64_t after, struct batch_row *ret, st
 			e = FIND(db, SQL_BULK_NEXT, &first, after);
 			if (e != BATON_OK || first == 0)
 				return e;
+			if (first == after + 1)
+				return damaged(db, first);
 			after = first - 1;
 			continue;
 		}

@@ -238,6 +238,7 @@ static enum baton_err end_batch(struct sqlite_store *s, struct leaver *l,
 static enum baton_err remember(struct sqlite_store *s, const struct queue_row *row,
                                const struct claim_row *c, enum baton_batch_state state)
 {
+	s->remembered++;
 	struct query q = query_begin(&s->db, SQL_FINISHED_ADD);
 	query_int(&q, c->head);
 	query_int(&q, (int64_t)c->fence);

@@ -17,7 +17,7 @@ static enum baton_err named_load(struct sqlite_store *s, const struct baton_batc
                                  struct named *ret)
 {
 	uint64_t number;
-	int64_t seq;
+	int64_t seq = 0;
 	ret->state = BATON_BATCH_GONE;
 	if (!batch_id_parse(id, &number))
 		return BATON_OK;

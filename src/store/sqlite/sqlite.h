@@ -31,6 +31,7 @@ struct sqlite_store {
 	size_t news_count;
 	struct arena scratch; /* for the time of one request */
 	uint64_t transactions;
+	size_t remembered; /* completions, since a little was forgotten last */
 
 	pthread_mutex_t read_mu;
 	struct db read;       /* [read_mu] */

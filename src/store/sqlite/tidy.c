@@ -5,6 +5,8 @@
 #include "store/sqlite/batches.h"
 
 #define OWNER_KEPT_MS INT64_C(3600000)
+#define LITTLE 100
+#define TIDY_MAX 10000
 
 struct tidy_args {
 	size_t max, count;
@@ -49,8 +51,10 @@ static enum baton_err tidy_owners(struct sqlite_store *s, struct tidy_args *a)
 {
 	int64_t *ids;
 	size_t count = 0;
-	enum baton_err e = numbers(s, SQL_OWNER_OLD, s->now.ms - OWNER_KEPT_MS, a->max - a->count,
-	                           &ids, &count);
+	enum baton_err e = books_owners_write(&s->books, &s->db, s->now);
+	if (e == BATON_OK)
+		e = numbers(s, SQL_OWNER_OLD, s->now.ms - OWNER_KEPT_MS, a->max - a->count, &ids,
+		            &count);
 	s->books.asker_number = 0;
 	for (size_t i = 0; i < count && e == BATON_OK; i++, a->count++)
 		e = RUN(&s->db, SQL_OWNER_DROP, ids[i]);
@@ -157,7 +161,7 @@ static enum baton_err tidy_run(void *store, void *args)
 
 enum baton_err sqlite_tidy(struct baton_store *store, size_t max, size_t *ret_count)
 {
-	struct tidy_args args = {max < 10000 ? max : 10000, 0};
+	struct tidy_args args = {max < TIDY_MAX ? max : TIDY_MAX, 0};
 	if (args.max == 0)
 		return BATON_OK;
 	enum baton_err e = sqlite_write((struct sqlite_store *)store, tidy_run, &args);
@@ -166,8 +170,20 @@ enum baton_err sqlite_tidy(struct baton_store *store, size_t max, size_t *ret_co
 	return e;
 }
 
+/* Each part has its own measure, so that none starves; what is remembered of completions is looked
+ * through faster than it grows. */
 enum baton_err tidy_little(struct sqlite_store *s)
 {
-	struct tidy_args args = {100, 0};
-	return tidy_run(s, &args);
+	static enum baton_err (*const parts[])(struct sqlite_store *,
+	                                       struct tidy_args *) = {tidy_done, tidy_sources,
+	                                                              tidy_owners, tidy_replies,
+	                                                              tidy_finished};
+	size_t max = LITTLE + 2 * s->remembered;
+	enum baton_err e = BATON_OK;
+	for (size_t i = 0; i < sizeof parts / sizeof *parts && e == BATON_OK; i++) {
+		struct tidy_args args = {max < TIDY_MAX ? max : TIDY_MAX, 0};
+		e = parts[i](s, &args);
+	}
+	s->remembered = 0;
+	return e;
 }

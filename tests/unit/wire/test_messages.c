@@ -490,7 +490,7 @@ static void what_is_wrong_is_refused_with_a_sentence(void **state)
 		{handoff_try, "4a00", "the unknown step 0 of an upgrade"},
 		{handoff_try, "4a020807", "the unknown step 7 of an upgrade"},
 		{handoff_try, "4a0408022200", "an item of the unknown kind 0"},
-		{handoff_try, "4a0608022202080e", "an item of the unknown kind 14"},
+		{handoff_try, "4a0608022202080f", "an item of the unknown kind 15"},
 		{handoff_try, "4a0908022205080812015f",
 	         "an item of a service whose name is not of 1 to 64 of [a-z0-9-]"},
 		{admin_try, "", "a message to a broker of an unknown kind"},
