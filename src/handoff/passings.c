@@ -271,21 +271,27 @@ void passings_ack(struct baton_broker *b, struct channel *channel, const struct 
 	}
 }
 
+/* Nobody has acknowledged it in time. Those that were on their way at the same time say no more
+ * about the backend than one. */
+static void passing_expire(struct baton_broker *b, struct passing *p, struct baton_mono now)
+{
+	struct channel *channel = p->channel;
+	bool next = p->since.ns >= channel->silent_at.ns;
+	passing_revoke(b, p, PASSING_TIMEOUT, FALLBACK_ACK_TIMEOUT);
+	if (!next)
+		return;
+	channel->silent_at = now;
+	if (++channel->unanswered >= CHANNEL_UNANSWERED_MAX)
+		children_silent(b, channel);
+}
+
 void passings_expire(struct baton_broker *b, struct baton_mono now)
 {
 	struct ack_expired expired;
 	while (acks_expire(&b->acks, now, &expired)) {
 		struct passing *p = passing_find(b, expired.tag);
-		struct channel *channel = p ? p->channel : NULL;
-		bool next = channel && p->since.ns >= channel->silent_at.ns;
-		if (next) {
-			channel->silent_at = now;
-			channel->unanswered++;
-		}
 		if (p)
-			passing_revoke(b, p, PASSING_TIMEOUT, FALLBACK_ACK_TIMEOUT);
-		if (next && channel->unanswered >= CHANNEL_UNANSWERED_MAX)
-			children_silent(b, channel);
+			passing_expire(b, p, now);
 		token_wipe(&expired.token);
 	}
 }

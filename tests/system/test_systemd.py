@@ -276,7 +276,7 @@ def test_a_broker_that_is_killed_loses_no_listener_and_nothing_that_it_keeps(man
                manager.kept):
         manager.hear()
     names = sorted(manager.kept)
-    assert re.fullmatch(rf"baton/kept/echo/\d+/{hexed('a:b')}", names[0])
+    assert any(re.fullmatch(rf"baton/kept/echo/\d+/{hexed('a:b')}", name) for name in names)
     if how == 'upgraded':
         assert manager.upgrade(*listen) == 0
         assert broker.wait(PATIENCE) == 0

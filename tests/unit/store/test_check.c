@@ -12,7 +12,8 @@ struct harm {
 };
 
 static const struct harm harms[] = {
-	{"INSERT INTO head(pool, rank, place, seq, tried) VALUES(8192, 0, 99, 99, 0)", "1 heads have no batch"},
+	{"INSERT INTO head(pool, rank, place, seq, tried) VALUES(8192, 0, 99, 99, 0)",
+         "1 heads have no batch"},
 	{"INSERT INTO line SELECT id, 99, 0 FROM lane", "1 places in a line have no batch"},
 	{"INSERT INTO line SELECT 99, min(seq), 0 FROM batch", "1 places in a line have no lane"},
 	{"INSERT INTO lane(id, queue, name) VALUES(99, 1, 'x')", "1 lanes are empty"},
