@@ -45,8 +45,8 @@
 /* The least number of a descriptor that commands inherit: above those that scripts use. */
 #define INHERITED_MIN 100
 
-/* How often, and how often in a row, a runner that is past its deadline is seen to be stopped and to
- * have locked what others need, before it is killed. */
+/* How often, and how often in a row, a runner that is past its deadline is seen to be stopped and
+ * to have locked what others need, before it is killed. */
 #define LOCKED_MS 100
 #define LOCKED_TIMES 20
 
