@@ -428,7 +428,24 @@ static void fences_of_claims_grow_over_every_change_of_the_queues_holder(void **
 	}
 }
 
+/* An owner without claims is forgotten after an hour, in one of many transactions: here each of
+ * them is once the one in which he claims. */
+static void who_claims_after_a_long_time_is_known(void **state)
+{
+	struct world *w = *state;
+	for (int i = 0; i < 64; i++) {
+		struct baton_batch_id id = put(w, "q", "");
+		advance(w, INT64_C(2) * 3600 * 1000);
+		const struct baton_work_claim *c = claim(w, "q", 1);
+		assert_non_null(c);
+		assert_int_equal(look(w, &id)->fence.v, c->fence.v);
+		assert_int_equal(complete(w, c), BATON_BATCH_GONE);
+	}
+	assert_sound(w);
+}
+
 static const struct CMUnitTest tests[] = {
+	WORLD_TEST(who_claims_after_a_long_time_is_known),
 	WORLD_TEST(there_has_to_be_such_a_queue),
 	WORLD_TEST(a_claim_says_what_it_is),
 	WORLD_TEST(the_name_of_a_claim_is_its_head_and_its_fence),

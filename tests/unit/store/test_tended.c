@@ -183,6 +183,33 @@ static void what_is_given_a_time_that_has_passed_before_is_found(void **state)
 	}
 }
 
+/* A claim that has expired can be taken; it is live again when the clock is set back, and expires
+ * once more. */
+static void what_expires_for_the_second_time_is_found(void **state)
+{
+	struct timed t;
+	timed_open(&t, *state);
+	const int64_t early = wall_ms(&t);
+	put_later(&t, 1, 1500);
+	assert_ok(put_some(t.store, "q", "", 1));
+	struct baton_work_claims *lost = claim_one(&t);
+	set_wall(&t, early + 2000);
+	struct baton_work_claims *first = claim_one(&t);
+	assert_true(first->claims[0].batches[0].seq < lost->claims[0].batches[0].seq);
+	assert_ok(complete(t.store, &first->claims[0], NULL));
+	set_wall(&t, early + 500);
+	assert_null(claim_one(&t));
+	assert_fits(&t);
+	set_wall(&t, early + HOUR_MS);
+	struct baton_work_claims *found = claim_one(&t);
+	assert_non_null(found);
+	assert_true(found->claims[0].batches[0].seq == lost->claims[0].batches[0].seq);
+	baton_work_claims_free(found);
+	baton_work_claims_free(first);
+	baton_work_claims_free(lost);
+	timed_close(&t);
+}
+
 static void what_a_user_puts_for_a_time_that_has_passed_before_is_found(void **state)
 {
 	struct timed t;
@@ -312,6 +339,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		SERVED_TEST(who_comes_begins_where_the_last_one_was),
 		SERVED_TEST(what_is_given_a_time_that_has_passed_before_is_found),
+		SERVED_TEST(what_expires_for_the_second_time_is_found),
 		SERVED_TEST(what_a_user_puts_for_a_time_that_has_passed_before_is_found),
 		SERVED_TEST(heads_that_come_before_others_after_all_are_found),
 	};
