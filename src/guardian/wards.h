@@ -35,7 +35,7 @@ struct wards_ask {
 	const char *helper; /* the guardian's executable; NULL: what BATON_GUARDIAN in the
 	                     * environment says, or else the installed one */
 	const char *lock;   /* a file of which the runner locks a byte that others need too: if it
-	                     * keeps that for long after its deadline, it is killed; NULL: none */
+	                     * is stopped with that, past its deadline, it is killed; NULL: none */
 	int64_t lock_at;    /* the number of that byte */
 	bool awake;         /* the deadline is on baton_clock_awake(), not on baton_clock_boot() */
 	const struct baton_alloc *alloc; /* NULL: that of the C library; outlives the wards */
