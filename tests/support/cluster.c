@@ -266,6 +266,8 @@ void cluster_stop(struct cluster *c)
 {
 	if (!c->directory[0])
 		return;
+	/* A child of ours may have the channel too, and live longer. */
+	shutdown(c->channel, SHUT_RDWR);
 	close(c->channel);
 	waitpid(c->helper, NULL, 0);
 	c->directory[0] = '\0';
