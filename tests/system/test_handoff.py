@@ -709,6 +709,59 @@ def test_somebody_who_listens_there_is_left_alone(place):
     squatter.accept()[0].close()
 
 
+def test_who_is_not_accepted_waits_for_that_and_not_for_ever(place):
+    os.mkdir(place.folder, 0o700)
+    door = socket.socket(socket.AF_UNIX)
+    place.sockets.append(door)
+    door.bind(f'{place.folder}/broker')
+    door.listen(0)
+    door.settimeout(BOUND)
+    place.client()       # for more there is no room
+    result = place.connect('echo', '--wait', '100ms')
+    assert result.returncode == TEMPFAIL
+    assert f"too many others wait at '{place.folder}/broker'" in result.stderr
+    client = place.start(BATON, 'connect', 'echo', stdin=subprocess.PIPE)
+    end = time.monotonic() + BOUND
+    while not (sockets_of(client) and is_asleep(client)):
+        assert client.poll() is None and time.monotonic() < end
+    door.accept()[0].close()
+    with door.accept()[0] as second:
+        second.settimeout(BOUND)
+        assert frames.fields(frames.read_frame(second)[4])[3] == b'echo'
+        negotiated = frames.field(1, frames.field(1, 1) + frames.field(5, 1))
+        second.sendall(frames.frame(frames.envelope(frames.RESPONSE, frames.HELLO, negotiated)))
+        welcome = frames.field(6, frames.field(1, 1))
+        second.sendall(frames.frame(frames.envelope(frames.EVENT, frames.HANDOFF, welcome))
+                       + b'it\n')
+        assert client.stdout.readline() == 'it\n'
+
+
+def sockets_of(process):
+    """The flags of its sockets."""
+    flags = []
+    for fd in os.listdir(f'/proc/{process.pid}/fd'):
+        with contextlib.suppress(OSError):
+            if os.readlink(f'/proc/{process.pid}/fd/{fd}').startswith('socket:'):
+                with open(f'/proc/{process.pid}/fdinfo/{fd}', encoding='ascii') as file:
+                    flags += [int(line.split()[1], 8) for line in file if 'flags' in line]
+    return flags
+
+
+def is_asleep(process):
+    with open(f'/proc/{process.pid}/stat', encoding='ascii') as file:
+        return file.read().rpartition(')')[2].split()[0] == 'S'
+
+
+@pytest.mark.parametrize('way', [[], ['--no-handoff']], ids=['handoff', 'reconnecting'])
+def test_what_a_client_gets_is_an_ordinary_socket(place, way):
+    place.serve()
+    keeper = place.keeper()
+    client = place.start(BATON, 'connect', 'echo', *way, stdin=subprocess.PIPE)
+    assert client.stdout.readline() == f'{keeper.pid}\n'
+    flags, = sockets_of(client)
+    assert flags & os.O_NONBLOCK == 0
+
+
 def test_what_is_no_socket_is_left_alone(place):
     os.mkdir(place.folder, 0o700)
     with open(f'{place.folder}/backends', 'w', encoding='ascii') as file:
