@@ -181,7 +181,7 @@ static enum baton_err broker_ask(struct client *c, int *ret_fd)
 	AUTO(fd_closep) int fd = -1;
 	site_path(&c->site, SITE_CLIENTS, path);
 	c->way.connection = 0;
-	/* What can be done before or after it is not done between these calls: a Hello that is there
+	/* What can be done before or after is not done between these calls: a Hello that is there
 	 * when the broker accepts is read at once. */
 	enum baton_err e = hello_make(c);
 	if (e == BATON_OK)
