@@ -300,6 +300,40 @@ def test_a_backend_that_gets_no_grant_has_read_nothing(place):
     assert place.count('granted') == 0
 
 
+def test_a_grant_behind_another_one_is_read_before_anybody_is_served(place):
+    os.mkdir(place.folder, 0o700)
+    broker = frames.Broker(place.folder)
+    place.sockets.append(broker)
+    # A backend that stops as soon as it has the first connection.
+    keeper = place.start(KEEPER, 'echo', f'first={signal.SIGSTOP}')
+    broker.register()
+    assert keeper.stdout.readline().split()[0] == 'ready'
+    clients = []
+    for number in (1, 2):
+        client, passed = socket.socketpair(socket.AF_UNIX)
+        place.sockets.append(client)
+        client.settimeout(BOUND)
+        client.sendall(b'mine\n')
+        broker.offer(number, passed, time.clock_gettime_ns(time.CLOCK_BOOTTIME) + BOUND * 10**9)
+        passed.close()
+        clients.append(client)
+    assert {broker.acked(), broker.acked()} == {1, 2}
+    # Both Grants are there when it looks.
+    os.kill(keeper.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, keeper.pid, os.WSTOPPED)
+    broker.grant(1)
+    broker.grant(2)
+    assert broker.unread() > 0
+    os.kill(keeper.pid, signal.SIGCONT)
+    os.waitid(os.P_PID, keeper.pid, os.WSTOPPED)
+    # Now it serves the first one, for as long as it likes: the second cannot be too late any more.
+    assert broker.unread() == 0
+    os.kill(keeper.pid, signal.SIGCONT)
+    for client in clients:
+        expected = b'%d\nmine\n' % keeper.pid
+        assert frames.read_exactly(client, len(expected)) == expected
+
+
 def test_a_backend_killed_with_an_offer_leaves_nothing_behind(place):
     broker = place.serve()
     before = fds(broker)
