@@ -110,6 +110,11 @@ BEGIN
 END $$;
 CREATE OR REPLACE FUNCTION baton.is_key(line text) RETURNS bool LANGUAGE sql IMMUTABLE AS $$
  SELECT left(line, 1) = chr(1) $$;
+-- Lines are read by `lane BETWEEN x AND x ... ORDER BY lane, seq`, here and in the library: of all
+-- indexes only that over lines gives this order. With `lane = x ... ORDER BY seq` the planner takes
+-- the one over numbers as soon as the statistics say that most batches are in one line, and walks
+-- over all of these to find another one.
+--
 -- Whether a claim of the key can begin, and with which batch: the first that is ready, or whose
 -- claim has expired. `busy`: how many of its line are claimed.
 CREATE OR REPLACE FUNCTION baton.key_state(of int, key text, OUT seq bigint, OUT head bool,
@@ -122,9 +127,9 @@ CREATE OR REPLACE FUNCTION baton.key_state(of int, key text, OUT seq bigint, OUT
  CROSS JOIN LATERAL (SELECT count(*) AS kept FROM baton.batch b WHERE b.queue = of
   AND b.lane = key AND b.holds) k
  LEFT JOIN LATERAL (SELECT b.seq, b.head FROM baton.batch b WHERE b.queue = of
-  AND b.lane = key AND b.line AND (b.state = 1 OR EXISTS (SELECT 1 FROM baton.claim o
-   WHERE o.queue = of AND o.lane = key AND o.offered AND b.seq = ANY(o.seqs)))
-  ORDER BY b.seq LIMIT 1) f ON true WHERE q.id = of $$;
+  AND b.lane BETWEEN key AND key AND b.line AND (b.state = 1 OR EXISTS (SELECT 1
+   FROM baton.claim o WHERE o.queue = of AND o.lane = key AND o.offered
+   AND b.seq = ANY(o.seqs))) ORDER BY b.lane, b.seq LIMIT 1) f ON true WHERE q.id = of $$;
 CREATE OR REPLACE FUNCTION baton.settle_keys(of int, keys text[], entered bigint) RETURNS void
  LANGUAGE sql AS $$
  WITH l AS MATERIALIZED (
@@ -135,7 +140,8 @@ CREATE OR REPLACE FUNCTION baton.settle_keys(of int, keys text[], entered bigint
    AND y.seq = l.seq THEN (SELECT p.turn * 2 + 1 FROM baton.pace p WHERE p.queue = of
    AND p.lane = l.key AND p.turn > l.seq) END AS place FROM l
   CROSS JOIN LATERAL (SELECT b.seq, b.head FROM baton.batch b WHERE b.queue = of
-   AND b.lane = l.key AND b.line ORDER BY b.seq LIMIT entered + l.busy + 2) y
+   AND b.lane BETWEEN l.key AND l.key AND b.line ORDER BY b.lane, b.seq
+   LIMIT entered + l.busy + 2) y
   WHERE NOT (l.free AND l.head) AND y.head <> (l.free AND y.seq = l.seq))
  UPDATE baton.batch b SET head = n.head, place = n.place,
   pool = CASE WHEN n.mode = 4 THEN b.shard + 1 ELSE 0 END
@@ -156,11 +162,13 @@ CREATE OR REPLACE FUNCTION baton.settle(of int, lanes text[], entered bigint) RE
   FROM (SELECT DISTINCT y AS lane FROM unnest(lanes) y WHERE NOT baton.is_key(y)) x
   JOIN baton.queue q ON q.id = of
   LEFT JOIN LATERAL (SELECT b.seq, b.state, b.head FROM baton.batch b
-   WHERE b.queue = of AND b.lane = x.lane AND b.line ORDER BY b.seq LIMIT 1) f ON true),
+   WHERE b.queue = of AND b.lane BETWEEN x.lane AND x.lane AND b.line
+   ORDER BY b.lane, b.seq LIMIT 1) f ON true),
  n AS (
   SELECT y.seq, l.free AND y.seq = l.seq AS head, l.mode FROM l
   CROSS JOIN LATERAL (SELECT b.seq, b.head FROM baton.batch b WHERE b.queue = of
-   AND b.lane = l.lane AND b.line ORDER BY b.seq LIMIT entered + 1) y
+   AND b.lane BETWEEN l.lane AND l.lane AND b.line ORDER BY b.lane, b.seq
+   LIMIT entered + 1) y
   WHERE NOT (l.free AND l.head) AND y.head <> (l.free AND y.seq = l.seq))
  UPDATE baton.batch b SET head = n.head,
   pool = CASE WHEN n.mode = 4 THEN b.shard + 1 ELSE 0 END
@@ -187,7 +195,8 @@ $$;
 -- Whether nobody is in the line of a key, or holds it.
 CREATE OR REPLACE FUNCTION baton.key_is_idle(of int, key text) RETURNS bool LANGUAGE sql STABLE
  AS $$
- SELECT NOT EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = of AND b.lane = key AND b.line)
+ SELECT NOT EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = of
+   AND b.lane BETWEEN key AND key AND b.line)
   AND NOT EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = of AND b.lane = key AND b.holds)
   AND NOT EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = of AND c.lane = key) $$;
 -- A batch that was put before others is about to enter the line of a key that takes turns: if that
@@ -227,10 +236,10 @@ BEGIN
    AND c.lane = key AND NOT c.offered UNION ALL SELECT b.seq FROM baton.batch b
    WHERE b.queue = of AND b.lane = key AND b.holds) x;
  SELECT count(*) INTO waiting FROM (SELECT 1 FROM baton.batch b WHERE b.queue = of
-  AND b.lane = key AND b.line AND b.seq <> number AND baton.waits(b)
-  LIMIT q.key_limit + 1) x;
- SELECT b.seq INTO last FROM baton.batch b WHERE b.queue = of AND b.lane = key AND b.line
-  AND b.seq <> number AND baton.waits(b) ORDER BY b.seq DESC LIMIT 1;
+  AND b.lane BETWEEN key AND key AND b.line AND b.seq <> number AND baton.waits(b)
+  ORDER BY b.lane, b.seq LIMIT q.key_limit + 1) x;
+ SELECT b.seq INTO last FROM baton.batch b WHERE b.queue = of AND b.lane BETWEEN key AND key
+  AND b.line AND b.seq <> number AND baton.waits(b) ORDER BY b.lane DESC, b.seq DESC LIMIT 1;
  IF q.on_conflict = 5 THEN
 -- The oldest that has the key, or will, and was not asked to stop.
   SELECT count(*) INTO stopping FROM baton.claim c WHERE c.queue = of AND c.lane = key
@@ -240,8 +249,8 @@ BEGIN
    SELECT (SELECT min(s) FROM unnest(c.seqs) s) AS seq FROM baton.claim c
     WHERE c.queue = of AND c.lane = key AND NOT baton.stops(c)
    UNION ALL SELECT b.seq FROM baton.batch b WHERE b.queue = of AND b.lane = key AND b.holds
-   UNION ALL (SELECT b.seq FROM baton.batch b WHERE b.queue = of AND b.lane = key AND b.line
-    AND b.seq <> number AND b.state = 1 ORDER BY b.seq LIMIT 1)) x;
+   UNION ALL (SELECT b.seq FROM baton.batch b WHERE b.queue = of AND b.lane BETWEEN key AND key
+    AND b.line AND b.seq <> number AND b.state = 1 ORDER BY b.lane, b.seq LIMIT 1)) x;
   other := number;
   SELECT * INTO was FROM baton.batch b WHERE b.seq = gone;
   IF was.state = 4 THEN
@@ -258,8 +267,8 @@ BEGIN
   gone := number;
   other := holder;
   IF holder IS NULL THEN
-   SELECT b.seq INTO other FROM baton.batch b WHERE b.queue = of AND b.lane = key AND b.line
-    AND b.seq <> number AND baton.waits(b) ORDER BY b.seq LIMIT 1;
+   SELECT b.seq INTO other FROM baton.batch b WHERE b.queue = of AND b.lane BETWEEN key AND key
+    AND b.line AND b.seq <> number AND baton.waits(b) ORDER BY b.lane, b.seq LIMIT 1;
   END IF;
  ELSIF waiting = 0 OR holds + waiting <= q.key_limit THEN
   RETURN;
@@ -631,8 +640,9 @@ BEGIN
    USING ERRCODE = '54000';
  END IF;
  IF q.key_waiting_max > 0 AND key IS NOT NULL AND due_ms IS NULL AND (SELECT count(*) FROM (
-   SELECT 1 FROM baton.batch b WHERE b.queue = q.id AND b.lane = chr(1) || key AND b.line
-   AND baton.waits(b) LIMIT q.key_waiting_max) x) >= q.key_waiting_max THEN
+   SELECT 1 FROM baton.batch b WHERE b.queue = q.id AND b.lane BETWEEN chr(1) || key
+   AND chr(1) || key AND b.line AND baton.waits(b) ORDER BY b.lane, b.seq
+   LIMIT q.key_waiting_max) x) >= q.key_waiting_max THEN
   RAISE EXCEPTION 'key % of queue % has as many jobs waiting as its key_waiting_max allows, '
    '%: put again when some are done', quote_literal(key), quote_literal(queue),
    q.key_waiting_max USING ERRCODE = '54000';
