@@ -393,8 +393,10 @@ END $$;
 -- Forgets what is no longer needed, at most so many.
 CREATE OR REPLACE FUNCTION baton.tidy(now_ms bigint, most bigint) RETURNS bigint
  LANGUAGE plpgsql AS $$
-DECLARE n bigint; upto bigint; total bigint := 0;
+DECLARE n bigint; total bigint := 0; was baton.sweep; now_at baton.sweep;
 BEGIN
+ SELECT * INTO was FROM baton.sweep s ORDER BY s.n DESC LIMIT 1;
+ now_at := was;
  WITH d AS (DELETE FROM baton.batch WHERE seq IN (SELECT seq FROM baton.batch
    WHERE state = 6 AND until <= now_ms ORDER BY until LIMIT most FOR UPDATE SKIP LOCKED)
    RETURNING queue),
@@ -410,22 +412,24 @@ BEGIN
  total := total + n;
 -- These are in the order of their numbers, not of their times: each call looks at the next few,
 -- and begins anew after the last.
- WITH x AS MATERIALIZED (SELECT a.head, a.fence, a.until FROM baton.answer a,
- baton.state t
-   WHERE a.head > t.swept ORDER BY a.head LIMIT most - total),
+ WITH x AS MATERIALIZED (SELECT a.head, a.fence, a.until FROM baton.answer a
+   WHERE a.head > coalesce(was.answers, 0) ORDER BY a.head LIMIT most - total),
   d AS (DELETE FROM baton.answer a USING x WHERE a.head = x.head AND a.fence = x.fence
    AND x.until <= now_ms RETURNING 1)
  SELECT (SELECT count(*) FROM d), CASE WHEN count(*) < most - total THEN 0
-  ELSE max(x.head) END INTO n, upto FROM x;
- UPDATE baton.state SET swept = upto WHERE swept <> upto;
+  ELSE max(x.head) END INTO n, now_at.answers FROM x;
  total := total + n;
- WITH x AS MATERIALIZED (SELECT r.ctid AS at, r.base, r.until FROM baton.reply r,
-  baton.state t WHERE r.base > t.swept_reply ORDER BY r.base LIMIT most - total),
+ WITH x AS MATERIALIZED (SELECT r.ctid AS at, r.base, r.until FROM baton.reply r
+   WHERE r.base > coalesce(was.replies, 0) ORDER BY r.base LIMIT most - total),
   d AS (DELETE FROM baton.reply r USING x WHERE r.ctid = x.at AND x.until <= now_ms
    RETURNING 1)
  SELECT (SELECT count(*) FROM d), CASE WHEN count(*) < most - total THEN 0
-  ELSE max(x.base) - 1 END INTO n, upto FROM x;
- UPDATE baton.state SET swept_reply = upto WHERE swept_reply <> upto;
+  ELSE max(x.base) - 1 END INTO n, now_at.replies FROM x;
+ IF (was.answers, was.replies) IS DISTINCT FROM (now_at.answers, now_at.replies) THEN
+  DELETE FROM baton.sweep s WHERE s.n = was.n;
+  INSERT INTO baton.sweep(n, answers, replies) VALUES (coalesce(was.n, 0) + 1, now_at.answers,
+   now_at.replies) ON CONFLICT DO NOTHING;
+ END IF;
  RETURN total + n;
 END $$;
 -- What does not fit together: a sentence, and how many of them.

@@ -157,11 +157,18 @@ static void wait_many(struct bench *b, unsigned calls)
 	baton_store_close(store);
 }
 
+/* Who wrote the row last that every transaction reads. */
+static long long state_writer(const struct bench *b)
+{
+	return cluster_number(b->where, "SELECT xmin::text::bigint FROM baton.state");
+}
+
 /* In a long run ten million wait at last, and a hundred thousand have lived. */
 static void lives_cost_the_same_while_an_old_snapshot_is_held(void **state)
 {
 	struct bench *b = *state;
 	PGconn *user = hold(b);
+	long long written = state_writer(b);
 	wait_many(b, 2);
 	live_many(b, NOWHERE, WARM);
 	long long first = cost(b, NOWHERE, 1);
@@ -171,6 +178,7 @@ static void lives_cost_the_same_while_an_old_snapshot_is_held(void **state)
 	long long last = cost(b, NOWHERE, 1);
 	PQfinish(user);
 	b->store = open_as(b->where);
+	assert_int_equal(state_writer(b), written);
 	assert_flat(first, later);
 	assert_flat(first, last);
 }
