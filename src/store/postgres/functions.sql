@@ -115,12 +115,16 @@ CREATE OR REPLACE FUNCTION baton.is_key(line text) RETURNS bool LANGUAGE sql IMM
 -- the one over numbers as soon as the statistics say that most batches are in one line, and walks
 -- over all of these to find another one.
 --
+-- What is called for each call of a library is in PL/pgSQL, which plans it once for a connection:
+-- a function in SQL is planned each time.
+--
 -- Whether a claim of the key can begin, and with which batch: the first that is ready, or whose
 -- claim has expired. `busy`: how many of its line are claimed.
 CREATE OR REPLACE FUNCTION baton.key_state(of int, key text, OUT seq bigint, OUT head bool,
- OUT free bool, OUT busy bigint) LANGUAGE sql STABLE AS $$
+ OUT free bool, OUT busy bigint) LANGUAGE plpgsql STABLE AS $$
+BEGIN
  SELECT f.seq, coalesce(f.head, false), f.seq IS NOT NULL AND c.live + k.kept < q.key_limit,
-  c.batches FROM baton.queue q
+  c.batches INTO seq, head, free, busy FROM baton.queue q
  CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE NOT c.offered) AS live,
   coalesce(sum(cardinality(c.seqs)), 0)::bigint AS batches FROM baton.claim c
   WHERE c.queue = of AND c.lane = key) c
@@ -129,9 +133,11 @@ CREATE OR REPLACE FUNCTION baton.key_state(of int, key text, OUT seq bigint, OUT
  LEFT JOIN LATERAL (SELECT b.seq, b.head FROM baton.batch b WHERE b.queue = of
   AND b.lane BETWEEN key AND key AND b.line AND (b.state = 1 OR EXISTS (SELECT 1
    FROM baton.claim o WHERE o.queue = of AND o.lane = key AND o.offered
-   AND b.seq = ANY(o.seqs))) ORDER BY b.lane, b.seq LIMIT 1) f ON true WHERE q.id = of $$;
+   AND b.seq = ANY(o.seqs))) ORDER BY b.lane, b.seq LIMIT 1) f ON true WHERE q.id = of;
+END $$;
 CREATE OR REPLACE FUNCTION baton.settle_keys(of int, keys text[], entered bigint) RETURNS void
- LANGUAGE sql AS $$
+ LANGUAGE plpgsql AS $$
+BEGIN
  WITH l AS MATERIALIZED (
   SELECT x.key, q.mode, q.key_fair, k.* FROM (SELECT DISTINCT unnest(keys) AS key) x
   JOIN baton.queue q ON q.id = of CROSS JOIN LATERAL baton.key_state(of, x.key) k),
@@ -145,13 +151,15 @@ CREATE OR REPLACE FUNCTION baton.settle_keys(of int, keys text[], entered bigint
   WHERE NOT (l.free AND l.head) AND y.head <> (l.free AND y.seq = l.seq))
  UPDATE baton.batch b SET head = n.head, place = n.place,
   pool = CASE WHEN n.mode = 4 THEN b.shard + 1 ELSE 0 END
- FROM n WHERE b.seq = n.seq
-$$;
+ FROM n WHERE b.seq = n.seq;
+END $$;
 -- Makes `head` right in these lanes, in which at most `entered` batches have entered.
 CREATE OR REPLACE FUNCTION baton.settle(of int, lanes text[], entered bigint) RETURNS void
- LANGUAGE sql AS $$
- SELECT baton.settle_keys(of, array_agg(x), entered) FROM unnest(lanes) x
-  WHERE baton.is_key(x) HAVING count(*) > 0;
+ LANGUAGE plpgsql AS $$
+DECLARE keys text[] := ARRAY(SELECT x FROM unnest(lanes) x WHERE baton.is_key(x));
+BEGIN
+ IF cardinality(keys) > 0 THEN PERFORM baton.settle_keys(of, keys, entered); END IF;
+ IF cardinality(keys) = cardinality(lanes) THEN RETURN; END IF;
  WITH l AS MATERIALIZED (
   SELECT x.lane, q.mode, f.seq, f.state, f.head, f.seq IS NOT NULL AND f.state <> 3
    AND NOT EXISTS (SELECT 1 FROM baton.batch h WHERE h.queue = of AND h.lane = x.lane
@@ -172,8 +180,8 @@ CREATE OR REPLACE FUNCTION baton.settle(of int, lanes text[], entered bigint) RE
   WHERE NOT (l.free AND l.head) AND y.head <> (l.free AND y.seq = l.seq))
  UPDATE baton.batch b SET head = n.head,
   pool = CASE WHEN n.mode = 4 THEN b.shard + 1 ELSE 0 END
- FROM n WHERE b.seq = n.seq
-$$;
+ FROM n WHERE b.seq = n.seq;
+END $$;
 -- All keys of a queue, after its limit has changed: one look for each of them.
 CREATE OR REPLACE FUNCTION baton.settle_limit(of int) RETURNS void LANGUAGE sql AS $$
  WITH RECURSIVE k AS (
@@ -396,7 +404,7 @@ CREATE OR REPLACE FUNCTION baton.tidy(now_ms bigint, most bigint) RETURNS bigint
 DECLARE n bigint; total bigint := 0; was baton.sweep; now_at baton.sweep;
 BEGIN
  SELECT * INTO was FROM baton.sweep s ORDER BY s.n DESC LIMIT 1;
- now_at := was;
+ IF NOT FOUND THEN was := (0, 0, 0); END IF;
  WITH d AS (DELETE FROM baton.batch WHERE seq IN (SELECT seq FROM baton.batch
    WHERE state = 6 AND until <= now_ms ORDER BY until LIMIT most FOR UPDATE SKIP LOCKED)
    RETURNING queue),
@@ -413,22 +421,24 @@ BEGIN
 -- These are in the order of their numbers, not of their times: each call looks at the next few,
 -- and begins anew after the last.
  WITH x AS MATERIALIZED (SELECT a.head, a.fence, a.until FROM baton.answer a
-   WHERE a.head > coalesce(was.answers, 0) ORDER BY a.head LIMIT most - total),
+   WHERE a.head > was.answers ORDER BY a.head LIMIT most - total),
   d AS (DELETE FROM baton.answer a USING x WHERE a.head = x.head AND a.fence = x.fence
    AND x.until <= now_ms RETURNING 1)
  SELECT (SELECT count(*) FROM d), CASE WHEN count(*) < most - total THEN 0
   ELSE max(x.head) END INTO n, now_at.answers FROM x;
  total := total + n;
  WITH x AS MATERIALIZED (SELECT r.ctid AS at, r.base, r.until FROM baton.reply r
-   WHERE r.base > coalesce(was.replies, 0) ORDER BY r.base LIMIT most - total),
+   WHERE r.base > was.replies ORDER BY r.base LIMIT most - total),
   d AS (DELETE FROM baton.reply r USING x WHERE r.ctid = x.at AND x.until <= now_ms
    RETURNING 1)
  SELECT (SELECT count(*) FROM d), CASE WHEN count(*) < most - total THEN 0
   ELSE max(x.base) - 1 END INTO n, now_at.replies FROM x;
- IF (was.answers, was.replies) IS DISTINCT FROM (now_at.answers, now_at.replies) THEN
+-- Neither is known if there was no room left to look.
+ now_at := (was.n + 1, coalesce(now_at.answers, was.answers),
+  coalesce(now_at.replies, was.replies));
+ IF (was.answers, was.replies) <> (now_at.answers, now_at.replies) THEN
   DELETE FROM baton.sweep s WHERE s.n = was.n;
-  INSERT INTO baton.sweep(n, answers, replies) VALUES (coalesce(was.n, 0) + 1, now_at.answers,
-   now_at.replies) ON CONFLICT DO NOTHING;
+  INSERT INTO baton.sweep SELECT now_at.* ON CONFLICT DO NOTHING;
  END IF;
  RETURN total + n;
 END $$;

@@ -168,8 +168,8 @@ static void lives_cost_the_same_while_an_old_snapshot_is_held(void **state)
 {
 	struct bench *b = *state;
 	PGconn *user = hold(b);
-	long long written = state_writer(b);
 	wait_many(b, 2);
+	long long written = state_writer(b);
 	live_many(b, NOWHERE, WARM);
 	long long first = cost(b, NOWHERE, 1);
 	live_many(b, NOWHERE, soak_scale(100, 20000));
