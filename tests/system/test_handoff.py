@@ -424,6 +424,43 @@ def test_a_backend_that_dies_after_the_grant_ends_only_its_own(place):
     assert broker.poll() is None
 
 
+def test_the_broker_has_its_copy_until_the_grant(place):
+    broker = place.serve()
+    raw = place.backend()
+    before = fds(broker)
+    assert frames.read_reply(place.client(frames.hello('raw')))[0] == 'negotiated'
+    offer = raw.offer()
+    assert fds(broker) == before + 1
+    raw.ack(offer)
+    assert raw.granted(offer)
+    await_fds(broker, before)
+
+
+def test_no_token_is_in_the_log(place):
+    place.serve('-v', '--ack-timeout', '100ms')
+    raw = place.backend()
+    tokens = []
+    for step in ('granted', 'refused', 'wrong', 'late'):
+        client = place.client(frames.hello('raw'))
+        assert frames.read_reply(client)[1][7]
+        offer = raw.offer()
+        tokens.append(offer[2])
+        if step != 'late':
+            raw.ack(offer, accepted=step != 'refused', token=bytes(16) if step == 'wrong' else None)
+        if step == 'granted':
+            assert raw.granted(offer)
+            continue
+        assert frames.is_ended(client)
+    raw.channel.send(b'nonsense')
+    place.await_log('msg="backend gone"')
+    log = place.log()
+    assert log.count('msg="connection taken back"') == 3
+    for token in tokens:
+        assert len(token) == 16
+        for part in (token[:8].hex(), repr(token)[2:-1].lower()):
+            assert part not in log.lower()
+
+
 def test_a_stopped_broker_grants_nothing_when_it_is_too_late(place):
     broker = place.serve('--ack-timeout', '100ms')
     raw = place.backend()
