@@ -1,6 +1,7 @@
 /* How often the keys of queues have started lately. */
 #include "store/sqlite/rates.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@
 struct rate_row {
 	int64_t id; /* 0: there is none yet */
 	struct baton_str name;
-	struct baton_store_time *starts; /* the scratch's, with room for one more; NULL: not read */
+	struct baton_store_time *starts; /* with room for one more; NULL: not read */
 	size_t count;
 };
 
@@ -25,10 +26,10 @@ static enum baton_err no_memory(void)
 	return fail(BATON_NO_MEMORY, "no memory for the starts of keys");
 }
 
-static bool starts_read(struct sqlite_store *s, struct baton_str blob, struct rate_row *ret)
+static bool starts_read(struct arena *a, struct baton_str blob, struct rate_row *ret)
 {
 	size_t count = blob.len / sizeof(uint64_t);
-	ret->starts = arena_take(&s->scratch, count + 1, sizeof *ret->starts);
+	ret->starts = arena_take(a, count + 1, sizeof *ret->starts);
 	for (size_t i = 0; i < count && ret->starts; i++) {
 		uint64_t number;
 		memcpy(&number, blob.ptr + i * sizeof number, sizeof number);
@@ -48,7 +49,8 @@ static enum baton_err row_load(struct sqlite_store *s, const struct queue_row *r
 	bool found = query_row(&q);
 	if (found)
 		ret->id = column_int(&q, 0);
-	bool memory = starts_read(s, found ? column_str(&q, 2) : (struct baton_str){"", 0}, ret);
+	const struct baton_str blob = found ? column_str(&q, 2) : (struct baton_str){"", 0};
+	bool memory = starts_read(&s->scratch, blob, ret);
 	enum baton_err e = query_end(&q);
 	return e == BATON_OK && !memory ? no_memory() : e;
 }
@@ -66,21 +68,18 @@ static enum baton_err line_waits(struct sqlite_store *s, const struct queue_row 
 	return query_end(&q);
 }
 
-/* Keeps the starts; without any, none. */
+/* Keeps the starts; without any, none. They are of no use afterwards. */
 static enum baton_err row_write(struct sqlite_store *s, const struct queue_row *row,
                                 const struct rate_row *r, struct baton_store_time until)
 {
 	if (r->count == 0)
 		return r->id > 0 ? RUN(&s->db, SQL_RATE_DROP, r->id) : BATON_OK;
-	uint64_t *bytes = arena_take(&s->scratch, r->count, sizeof *bytes);
-	if (!bytes)
-		return no_memory();
-	for (size_t i = 0; i < r->count; i++)
-		bytes[i] = htole64((uint64_t)r->starts[i].ms);
 	struct query q = query_begin(&s->db, r->id > 0 ? SQL_RATE_WRITE : SQL_RATE_ADD);
 	query_int(&q, until.ms);
 	query_int(&q, rate_over(&row->policy.key_rate, r->starts, r->count).ms);
-	query_blob(&q, bytes, r->count * sizeof *bytes);
+	for (size_t i = 0; i < r->count; i++)
+		r->starts[i].ms = (int64_t)htole64((uint64_t)r->starts[i].ms);
+	query_blob(&q, r->starts, r->count * sizeof *r->starts);
 	if (r->id > 0) {
 		query_int(&q, r->id);
 	} else {
@@ -107,8 +106,11 @@ enum baton_err rates_start(struct sqlite_store *s, const struct queue_row *q,
 	return e == BATON_OK ? line_waits(s, q, line, until, &lane) : e;
 }
 
+static_assert(sizeof(struct baton_store_time) == sizeof(uint64_t), "a start has eight bytes");
+
 /* Rows that a query finds for two numbers, at most `max`. */
 struct rows {
+	struct arena *a;
 	struct rate_row *list;
 	size_t count, max;
 	bool whole; /* with their starts */
@@ -119,20 +121,21 @@ static enum baton_err rows_list(struct sqlite_store *s, enum sql sql, int64_t fi
 {
 	struct query q = query_begin(&s->db, sql);
 	bool memory = true;
+	ret->list = NULL;
 	ret->count = 0;
 	query_int(&q, first);
 	query_int(&q, second);
 	query_int(&q, (int64_t)ret->max);
 	while (memory && ret->count < ret->max && query_row(&q)) {
 		if (!ret->list)
-			ret->list = arena_take(&s->scratch, ret->max, sizeof *ret->list);
+			ret->list = arena_take(ret->a, ret->max, sizeof *ret->list);
 		memory = ret->list != NULL;
 		if (!memory)
 			break;
 		struct rate_row *r = &ret->list[ret->count++];
 		*r = (struct rate_row){.id = column_int(&q, 0)};
-		memory = arena_copy(&s->scratch, column_str(&q, 1), &r->name) &&
-		         (!ret->whole || starts_read(s, column_str(&q, 2), r));
+		memory = arena_copy(ret->a, column_str(&q, 1), &r->name) &&
+		         (!ret->whole || starts_read(ret->a, column_str(&q, 2), r));
 	}
 	enum baton_err e = query_end(&q);
 	return e == BATON_OK && !memory ? no_memory() : e;
@@ -177,7 +180,8 @@ static enum baton_err may_start(struct sqlite_store *s, struct queue_row *q,
 enum baton_err rates_see(struct sqlite_store *s, struct queue_row *q, bool *ret_all)
 {
 	const struct baton_key_rate *rate = &q->policy.key_rate;
-	struct rows due = {.max = FREE_MAX}, ahead = {.max = PAGE, .whole = true};
+	struct rows due = {.a = &s->scratch, .max = FREE_MAX};
+	struct rows ahead = {.a = &s->scratch, .max = PAGE, .whole = true};
 	enum baton_err e = rows_list(s, SQL_RATE_DUE, q->id, s->now.ms, &due);
 	for (size_t i = 0; i < due.count && e == BATON_OK; i++)
 		e = may_start(s, q, &due.list[i]);
@@ -191,14 +195,18 @@ enum baton_err rates_see(struct sqlite_store *s, struct queue_row *q, bool *ret_
 enum baton_err rates_change(struct sqlite_store *s, struct queue_row *q,
                             const struct baton_key_rate *was)
 {
-	struct rows rows = {.max = PAGE, .whole = true};
+	struct arena arena;
+	struct rows rows = {.a = &arena, .max = PAGE, .whole = true};
 	enum baton_err e = BATON_OK;
 	int64_t after = 0;
+	arena_init(&arena, s->base.alloc);
 	do {
+		arena_reset(&arena);
 		e = rows_list(s, SQL_RATE_NEXT, q->id, after, &rows);
 		if (e == BATON_OK)
 			e = look_at_all(s, q, &rows, was);
 		after = rows.count > 0 ? rows.list[rows.count - 1].id : after;
 	} while (e == BATON_OK && rows.count == rows.max);
+	arena_done(&arena);
 	return e;
 }
