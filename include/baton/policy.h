@@ -22,8 +22,9 @@ BATON_BEGIN
 #define BATON_QUEUE_WAITING_MAX UINT64_C(1000000000000)
 #define BATON_QUEUE_KEY_LIMIT_MAX 1000000
 #define BATON_QUEUE_KEY_WAITING_MAX 10000
-#define BATON_QUEUE_KEY_STARTS_MAX 1000              /* of one key within a window             */
-#define BATON_QUEUE_SPAN_MAX_MS INT64_C(31536000000) /* a year: the longest dedupe, keep and
+#define BATON_QUEUE_KEY_STARTS_MAX 1000 /* of one key within a window             */
+#define BATON_QUEUE_SPAN_MAX_MS \
+	INT64_C(31536000000) /* a year: the longest dedupe, keep and
                                                         window of a rate                       */
 
 /* Who hands out a queue's work. */
@@ -90,8 +91,8 @@ enum baton_key_fair {
 	                           others, whatever waits in it; priorities come first still    */
 };
 
-/* How often a key may be claimed from: at most `starts` times within any span as long as `window`. A
- * claim is a start, however many batches it has and however it ends. */
+/* How often a key may be claimed from: at most `starts` times within any span as long as `window`.
+ * A claim is a start, however many batches it has and however it ends. */
 struct baton_key_rate {
 	uint64_t starts;              /* to BATON_QUEUE_KEY_STARTS_MAX; 0: as often as may be   */
 	struct baton_duration window; /* 1 ms to BATON_QUEUE_SPAN_MAX_MS; no matter without one */

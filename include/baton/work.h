@@ -226,8 +226,8 @@ enum baton_why {
 	BATON_WHY_KEY,         /* `ahead`, maybe with others, holds its key            */
 	BATON_WHY_DEAD,
 	BATON_WHY_DONE,
-	BATON_WHY_SKIPPED,     /* for `ahead`, which has its key, or had               */
-	BATON_WHY_RATE         /* its key has started as often as it may, until `due`  */
+	BATON_WHY_SKIPPED, /* for `ahead`, which has its key, or had               */
+	BATON_WHY_RATE     /* its key has started as often as it may, until `due`  */
 };
 
 /* All about one batch. What it points to belongs to its baton_work_page. */

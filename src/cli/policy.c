@@ -197,8 +197,7 @@ static bool assign_span(struct baton_queue_policy *policy, const struct key *key
 
 static bool assign_rate(struct baton_queue_policy *policy, const struct key *key, const char *value)
 {
-	static const struct span_limits limits = {{1000000},
-	                                          {BATON_QUEUE_SPAN_MAX_MS * 1000000}};
+	static const struct span_limits limits = {{1000000}, {BATON_QUEUE_SPAN_MAX_MS * 1000000}};
 	struct baton_key_rate rate = {.starts = 0};
 	char number[24] = "", shown[SHOWN_MAX];
 	size_t len = strcspn(value, "/");

@@ -250,7 +250,8 @@ static void a_higher_rate_frees_keys_at_once_and_a_lower_one_holds_them(void **s
 	assert_int_equal(next_due(w), -1);
 }
 
-static void a_shorter_window_ends_earlier_and_a_longer_one_counts_what_was_in_the_former(void **state)
+static void
+a_shorter_window_ends_earlier_and_a_longer_one_counts_what_was_in_the_former(void **state)
 {
 	struct world *w = *state;
 	rate_is(w, 1, 1000);
@@ -448,12 +449,14 @@ static void the_most_starts_of_a_window_are_counted(void **state)
 	                                   .ttl = baton_duration_ms(1000),
 	                                   .claims = 500,
 	                                   .max = 1};
-	struct baton_batch b = keyed("a");
+	struct baton_batch b[BATON_QUEUE_KEY_STARTS_MAX + 3];
+	struct baton_put put[BATON_QUEUE_KEY_STARTS_MAX + 3];
 	p.key_limit = BATON_QUEUE_KEY_LIMIT_MAX;
 	set_policy(w, "q", &p);
 	rate_is(w, BATON_QUEUE_KEY_STARTS_MAX, 10000);
-	for (int i = 0; i < BATON_QUEUE_KEY_STARTS_MAX + 3; i++)
-		put_batch(w, &b);
+	for (size_t i = 0; i < sizeof b / sizeof b[0]; i++)
+		b[i] = keyed("a");
+	assert_int_equal(baton_work_put(w->store, b, sizeof b / sizeof b[0], put), BATON_OK);
 	assert_int_equal(claim_many(w, &ask)->count, 500);
 	advance(w, 1);
 	assert_int_equal(claim_many(w, &ask)->count, 500);

@@ -86,8 +86,7 @@ enum baton_err memory_rate_claim(struct tx *tx, struct lane *lane)
 	struct rate_starts s = {.queue = lane->queue, .name = lane->name};
 	if (!line_is_rated(lane->name, policy))
 		return BATON_OK;
-	enum baton_err e =
-		starts_of(tx, memory_rate_find(tx->m, lane->queue, lane->name), 1, &s);
+	enum baton_err e = starts_of(tx, memory_rate_find(tx->m, lane->queue, lane->name), 1, &s);
 	if (e != BATON_OK)
 		return e;
 	s.count = rate_start(&policy->key_rate, s.list, s.count, tx->now);
@@ -153,6 +152,7 @@ enum baton_err memory_rate_change(struct tx *tx, struct queue *queue,
 bool memory_rate_is_over(const struct rate *rate, struct baton_store_time now)
 {
 	return rate->is.until.ms == 0 &&
-	       baton_store_time_ready(
-		       rate_over(&rate->queue->is.policy.key_rate, rate->starts, rate->count), now);
+	       baton_store_time_ready(rate_over(&rate->queue->is.policy.key_rate, rate->starts,
+	                                        rate->count),
+	                              now);
 }

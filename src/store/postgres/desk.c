@@ -59,8 +59,8 @@ static void str_add(struct desk *d, struct strs *s, struct baton_str str)
 static void touch_line(struct desk *d, struct baton_str queue, struct baton_str line)
 {
 	const struct touched *last = d->lane_count > 0 ? &d->lanes[d->lane_count - 1] : NULL;
-	if (line.len == 0 || (last && baton_str_equal(last->lane, line) &&
-	                      baton_str_equal(last->queue, queue)))
+	if (line.len == 0 ||
+	    (last && baton_str_equal(last->lane, line) && baton_str_equal(last->queue, queue)))
 		return;
 	if (desk_room(d, (void **)&d->lanes, d->lane_count, &d->lane_cap, sizeof *d->lanes))
 		d->lanes[d->lane_count++] = (struct touched){keep(d, queue), keep(d, line)};

@@ -212,8 +212,8 @@ BEGIN
  END IF;
  PERFORM baton.settle_limit(of);
 END $$;
--- Keys that may start again, the first thousand; and those that would wait for longer than a window,
--- since the clock was set back, do so no more. False: there may be more.
+-- Keys that may start again, the first thousand; and those that would wait for longer than a
+-- window, since the clock was set back, do so no more. False: there may be more.
 CREATE OR REPLACE FUNCTION baton.rate_see(own baton.queue, since bigint, now_ms bigint)
  RETURNS bool LANGUAGE plpgsql AS $$
 DECLARE touched text[]; span bigint := baton.window_ms(own); n bigint;
@@ -225,6 +225,9 @@ BEGIN
  SELECT array_agg(u.lane) INTO touched FROM u;
  IF touched IS NOT NULL THEN
   PERFORM baton.settle(own.id, touched, 0);
+-- Whoever has their shards may be somebody else, and sleep.
+  UPDATE baton.state SET rung = rung + 1;
+  PERFORM baton.ring('');
  END IF;
  UPDATE baton.rate r SET until = now_ms + span, over = now_ms + span,
   starts = ARRAY(SELECT least(s, now_ms) FROM unnest(r.starts) s ORDER BY s)

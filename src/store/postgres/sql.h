@@ -566,7 +566,8 @@
 	               "ANY($1::int[])")                                                           \
 	X(LIST_END, "WITH " PART_LISTED " SELECT nullif(upto, 9223372036854775807) FROM listed")   \
 	X(NEXT_DUE,                                                                                \
-	  "SELECT least(d.due, e.expires_at, f.expires_at, g.until) FROM baton.queue q " PART_SINCE " "     \
+	  "SELECT least(d.due, e.expires_at, f.expires_at, g.until) "                              \
+	  "FROM baton.queue q " PART_SINCE " "                                                     \
 	  "LEFT JOIN LATERAL (SELECT b.due FROM baton.batch b WHERE b.queue = q.id "               \
 	  "AND b.state IN (2, 3) AND b.due >= s.since ORDER BY b.due LIMIT 1) d ON true "          \
 	  "LEFT JOIN LATERAL (SELECT c.expires_at FROM baton.claim c "                             \
@@ -578,7 +579,8 @@
 	  "LEFT JOIN LATERAL (SELECT r.until FROM baton.rate r WHERE r.queue = q.id "              \
 	  "AND r.until >= s.since ORDER BY r.until LIMIT 1) g ON q.key_starts > 0 "                \
 	  "WHERE NOT q.paused AND ($1::text IS NULL OR q.name = $1::text) "                        \
-	  "AND coalesce(d.due, e.expires_at, f.expires_at, g.until) IS NOT NULL ORDER BY 1 LIMIT 1")        \
+	  "AND coalesce(d.due, e.expires_at, f.expires_at, g.until) IS NOT NULL "                  \
+	  "ORDER BY 1 LIMIT 1")                                                                    \
 	X(SCHEDULES, "SELECT " SCHEDULE_COLUMNS " FROM baton.schedule "                            \
 	             "WHERE name = ANY($1::text[])")                                               \
 	X(SCHEDULE_LIST, "SELECT " SCHEDULE_COLUMNS " FROM baton.schedule "                        \

@@ -787,8 +787,7 @@ static void rates_settle(struct writer *w)
 		if (rate_equal(was, &read->row->is.policy.key_rate))
 			continue;
 		add_str(&a, 0, read->row->name);
-		add_int(&a, 1,
-		        baton_store_time_add((struct baton_store_time){0}, was->window).ms);
+		add_int(&a, 1, baton_store_time_add((struct baton_store_time){0}, was->window).ms);
 	}
 	if (a.list[0].count > 0)
 		send(w, SQL_SETTLE_RATE, &a);

@@ -33,8 +33,8 @@ static enum baton_err change(struct sqlite_store *s, struct queue_row *q,
 	e = heads_mode(s, q, p->mode);
 	if (e == BATON_OK && other_turns)
 		e = RUN(&s->db, SQL_LANE_NO_TURNS, q->id);
-	if (e == BATON_OK && ((other_turns && p->key_fair == BATON_KEY_FAIR_ON) ||
-	                      (other_rate && was.starts == 0)))
+	if (e == BATON_OK &&
+	    ((other_turns && p->key_fair == BATON_KEY_FAIR_ON) || (other_rate && was.starts == 0)))
 		e = keys_melt(s, q);
 	if (e == BATON_OK && other_rate)
 		e = rates_change(s, q, &was);

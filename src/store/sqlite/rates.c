@@ -89,8 +89,7 @@ static enum baton_err row_write(struct sqlite_store *s, const struct queue_row *
 	return query_run(&q);
 }
 
-enum baton_err rates_start(struct sqlite_store *s, const struct queue_row *q,
-                           struct baton_str line)
+enum baton_err rates_start(struct sqlite_store *s, const struct queue_row *q, struct baton_str line)
 {
 	const struct baton_key_rate *rate = &q->policy.key_rate;
 	struct rate_row r;

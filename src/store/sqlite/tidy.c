@@ -187,10 +187,9 @@ enum baton_err sqlite_tidy(struct baton_store *store, size_t max, size_t *ret_co
 enum baton_err tidy_little(struct sqlite_store *s)
 {
 	static enum baton_err (*const parts[])(struct sqlite_store *,
-	                                       struct tidy_args *) = {tidy_done, tidy_sources,
+	                                       struct tidy_args *) = {tidy_done,   tidy_sources,
 	                                                              tidy_owners, tidy_replies,
-	                                                              tidy_rates,
-	                                                              tidy_finished};
+	                                                              tidy_rates,  tidy_finished};
 	size_t max = LITTLE + 2 * s->remembered;
 	enum baton_err e = BATON_OK;
 	for (size_t i = 0; i < sizeof parts / sizeof *parts && e == BATON_OK; i++) {
