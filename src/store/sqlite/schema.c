@@ -191,6 +191,7 @@ static const char *const steps[] = {
 	 * them have left the window. */
 	"ALTER TABLE queue ADD COLUMN key_starts INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE queue ADD COLUMN key_window INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE queue ADD COLUMN key_ttl INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE lane ADD COLUMN until INTEGER NOT NULL DEFAULT 0;" /* as in `rate` */
 	"CREATE TABLE rate("
 	" id INTEGER PRIMARY KEY, queue INTEGER NOT NULL, name TEXT NOT NULL,"

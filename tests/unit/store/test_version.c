@@ -39,6 +39,7 @@ static const char *const back[] = {
          "ALTER TABLE old RENAME TO head;"),
 	/* 9 to 8 */
 	("ALTER TABLE queue DROP COLUMN key_starts; ALTER TABLE queue DROP COLUMN key_window;"
+         "ALTER TABLE queue DROP COLUMN key_ttl;"
          "ALTER TABLE lane DROP COLUMN until; DROP TABLE rate;"),
 };
 #define NEWEST ((int)(sizeof back / sizeof back[0]) + 1)
