@@ -113,25 +113,36 @@ CREATE OR REPLACE FUNCTION baton.is_key(line text) RETURNS bool LANGUAGE sql IMM
 -- The window of a rate in milliseconds, as the library has it.
 CREATE OR REPLACE FUNCTION baton.window_ms(q baton.queue) RETURNS bigint LANGUAGE sql IMMUTABLE AS
  $$ SELECT (q.key_window + 999999) / 1000000 $$;
+-- Lines are read by `lane BETWEEN x AND x ... ORDER BY lane, seq`, here and in the library: of all
+-- indexes only that over lines gives this order. With `lane = x ... ORDER BY seq` the planner takes
+-- the one over numbers as soon as the statistics say that most batches are in one line, and walks
+-- over all of these to find another one.
+--
+-- What is called for each call of a library is in PL/pgSQL, which plans it once for a connection:
+-- a function in SQL is planned each time.
+--
 -- Whether a claim of the key can begin, and with which batch: the first that is ready, or whose
 -- claim has expired. `busy`: how many of its line are claimed.
 CREATE OR REPLACE FUNCTION baton.key_state(of int, key text, OUT seq bigint, OUT head bool,
- OUT free bool, OUT busy bigint) LANGUAGE sql STABLE AS $$
+ OUT free bool, OUT busy bigint) LANGUAGE plpgsql STABLE AS $$
+BEGIN
  SELECT f.seq, coalesce(f.head, false), f.seq IS NOT NULL AND c.live + k.kept < q.key_limit
   AND (q.key_starts = 0 OR NOT EXISTS (SELECT 1 FROM baton.rate r WHERE r.queue = of
   AND r.lane = key AND r.until IS NOT NULL)),
-  c.batches FROM baton.queue q
+  c.batches INTO seq, head, free, busy FROM baton.queue q
  CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE NOT c.offered) AS live,
   coalesce(sum(cardinality(c.seqs)), 0)::bigint AS batches FROM baton.claim c
   WHERE c.queue = of AND c.lane = key) c
  CROSS JOIN LATERAL (SELECT count(*) AS kept FROM baton.batch b WHERE b.queue = of
   AND b.lane = key AND b.holds) k
  LEFT JOIN LATERAL (SELECT b.seq, b.head FROM baton.batch b WHERE b.queue = of
-  AND b.lane = key AND b.line AND (b.state = 1 OR EXISTS (SELECT 1 FROM baton.claim o
-   WHERE o.queue = of AND o.lane = key AND o.offered AND b.seq = ANY(o.seqs)))
-  ORDER BY b.seq LIMIT 1) f ON true WHERE q.id = of $$;
+  AND b.lane BETWEEN key AND key AND b.line AND (b.state = 1 OR EXISTS (SELECT 1
+   FROM baton.claim o WHERE o.queue = of AND o.lane = key AND o.offered
+   AND b.seq = ANY(o.seqs))) ORDER BY b.lane, b.seq LIMIT 1) f ON true WHERE q.id = of;
+END $$;
 CREATE OR REPLACE FUNCTION baton.settle_keys(of int, keys text[], entered bigint) RETURNS void
- LANGUAGE sql AS $$
+ LANGUAGE plpgsql AS $$
+BEGIN
  WITH l AS MATERIALIZED (
   SELECT x.key, q.mode, q.key_fair, k.* FROM (SELECT DISTINCT unnest(keys) AS key) x
   JOIN baton.queue q ON q.id = of CROSS JOIN LATERAL baton.key_state(of, x.key) k),
@@ -140,17 +151,20 @@ CREATE OR REPLACE FUNCTION baton.settle_keys(of int, keys text[], entered bigint
    AND y.seq = l.seq THEN (SELECT p.turn * 2 + 1 FROM baton.pace p WHERE p.queue = of
    AND p.lane = l.key AND p.turn > l.seq) END AS place FROM l
   CROSS JOIN LATERAL (SELECT b.seq, b.head FROM baton.batch b WHERE b.queue = of
-   AND b.lane = l.key AND b.line ORDER BY b.seq LIMIT entered + l.busy + 2) y
+   AND b.lane BETWEEN l.key AND l.key AND b.line ORDER BY b.lane, b.seq
+   LIMIT entered + l.busy + 2) y
   WHERE NOT (l.free AND l.head) AND y.head <> (l.free AND y.seq = l.seq))
  UPDATE baton.batch b SET head = n.head, place = n.place,
   pool = CASE WHEN n.mode = 4 THEN b.shard + 1 ELSE 0 END
- FROM n WHERE b.seq = n.seq
-$$;
+ FROM n WHERE b.seq = n.seq;
+END $$;
 -- Makes `head` right in these lanes, in which at most `entered` batches have entered.
 CREATE OR REPLACE FUNCTION baton.settle(of int, lanes text[], entered bigint) RETURNS void
- LANGUAGE sql AS $$
- SELECT baton.settle_keys(of, array_agg(x), entered) FROM unnest(lanes) x
-  WHERE baton.is_key(x) HAVING count(*) > 0;
+ LANGUAGE plpgsql AS $$
+DECLARE keys text[] := ARRAY(SELECT x FROM unnest(lanes) x WHERE baton.is_key(x));
+BEGIN
+ IF cardinality(keys) > 0 THEN PERFORM baton.settle_keys(of, keys, entered); END IF;
+ IF cardinality(keys) = cardinality(lanes) THEN RETURN; END IF;
  WITH l AS MATERIALIZED (
   SELECT x.lane, q.mode, f.seq, f.state, f.head, f.seq IS NOT NULL AND f.state <> 3
    AND NOT EXISTS (SELECT 1 FROM baton.batch h WHERE h.queue = of AND h.lane = x.lane
@@ -161,16 +175,18 @@ CREATE OR REPLACE FUNCTION baton.settle(of int, lanes text[], entered bigint) RE
   FROM (SELECT DISTINCT y AS lane FROM unnest(lanes) y WHERE NOT baton.is_key(y)) x
   JOIN baton.queue q ON q.id = of
   LEFT JOIN LATERAL (SELECT b.seq, b.state, b.head FROM baton.batch b
-   WHERE b.queue = of AND b.lane = x.lane AND b.line ORDER BY b.seq LIMIT 1) f ON true),
+   WHERE b.queue = of AND b.lane BETWEEN x.lane AND x.lane AND b.line
+   ORDER BY b.lane, b.seq LIMIT 1) f ON true),
  n AS (
   SELECT y.seq, l.free AND y.seq = l.seq AS head, l.mode FROM l
   CROSS JOIN LATERAL (SELECT b.seq, b.head FROM baton.batch b WHERE b.queue = of
-   AND b.lane = l.lane AND b.line ORDER BY b.seq LIMIT entered + 1) y
+   AND b.lane BETWEEN l.lane AND l.lane AND b.line ORDER BY b.lane, b.seq
+   LIMIT entered + 1) y
   WHERE NOT (l.free AND l.head) AND y.head <> (l.free AND y.seq = l.seq))
  UPDATE baton.batch b SET head = n.head,
   pool = CASE WHEN n.mode = 4 THEN b.shard + 1 ELSE 0 END
- FROM n WHERE b.seq = n.seq
-$$;
+ FROM n WHERE b.seq = n.seq;
+END $$;
 -- All keys of a queue, after its limit has changed: one look for each of them.
 CREATE OR REPLACE FUNCTION baton.settle_limit(of int) RETURNS void LANGUAGE sql AS $$
  WITH RECURSIVE k AS (
@@ -226,8 +242,10 @@ BEGIN
  IF touched IS NOT NULL THEN
   PERFORM baton.settle(own.id, touched, 0);
 -- Whoever has their shards may be somebody else, and sleep.
-  UPDATE baton.state SET rung = rung + 1;
-  PERFORM baton.ring('');
+  IF own.mode = 4 THEN
+   UPDATE baton.state SET rung = rung + 1;
+   PERFORM baton.ring('');
+  END IF;
  END IF;
  UPDATE baton.rate r SET until = now_ms + span, over = now_ms + span,
   starts = ARRAY(SELECT least(s, now_ms) FROM unnest(r.starts) s ORDER BY s)
@@ -242,7 +260,8 @@ END $$;
 -- Whether nobody is in the line of a key, or holds it.
 CREATE OR REPLACE FUNCTION baton.key_is_idle(of int, key text) RETURNS bool LANGUAGE sql STABLE
  AS $$
- SELECT NOT EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = of AND b.lane = key AND b.line)
+ SELECT NOT EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = of
+   AND b.lane BETWEEN key AND key AND b.line)
   AND NOT EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = of AND b.lane = key AND b.holds)
   AND NOT EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = of AND c.lane = key) $$;
 -- A batch that was put before others is about to enter the line of a key that takes turns: if that
@@ -282,10 +301,10 @@ BEGIN
    AND c.lane = key AND NOT c.offered UNION ALL SELECT b.seq FROM baton.batch b
    WHERE b.queue = of AND b.lane = key AND b.holds) x;
  SELECT count(*) INTO waiting FROM (SELECT 1 FROM baton.batch b WHERE b.queue = of
-  AND b.lane = key AND b.line AND b.seq <> number AND baton.waits(b)
-  LIMIT q.key_limit + 1) x;
- SELECT b.seq INTO last FROM baton.batch b WHERE b.queue = of AND b.lane = key AND b.line
-  AND b.seq <> number AND baton.waits(b) ORDER BY b.seq DESC LIMIT 1;
+  AND b.lane BETWEEN key AND key AND b.line AND b.seq <> number AND baton.waits(b)
+  ORDER BY b.lane, b.seq LIMIT q.key_limit + 1) x;
+ SELECT b.seq INTO last FROM baton.batch b WHERE b.queue = of AND b.lane BETWEEN key AND key
+  AND b.line AND b.seq <> number AND baton.waits(b) ORDER BY b.lane DESC, b.seq DESC LIMIT 1;
  IF q.on_conflict = 5 THEN
 -- The oldest that has the key, or will, and was not asked to stop.
   SELECT count(*) INTO stopping FROM baton.claim c WHERE c.queue = of AND c.lane = key
@@ -295,8 +314,8 @@ BEGIN
    SELECT (SELECT min(s) FROM unnest(c.seqs) s) AS seq FROM baton.claim c
     WHERE c.queue = of AND c.lane = key AND NOT baton.stops(c)
    UNION ALL SELECT b.seq FROM baton.batch b WHERE b.queue = of AND b.lane = key AND b.holds
-   UNION ALL (SELECT b.seq FROM baton.batch b WHERE b.queue = of AND b.lane = key AND b.line
-    AND b.seq <> number AND b.state = 1 ORDER BY b.seq LIMIT 1)) x;
+   UNION ALL (SELECT b.seq FROM baton.batch b WHERE b.queue = of AND b.lane BETWEEN key AND key
+    AND b.line AND b.seq <> number AND b.state = 1 ORDER BY b.lane, b.seq LIMIT 1)) x;
   other := number;
   SELECT * INTO was FROM baton.batch b WHERE b.seq = gone;
   IF was.state = 4 THEN
@@ -313,8 +332,8 @@ BEGIN
   gone := number;
   other := holder;
   IF holder IS NULL THEN
-   SELECT b.seq INTO other FROM baton.batch b WHERE b.queue = of AND b.lane = key AND b.line
-    AND b.seq <> number AND baton.waits(b) ORDER BY b.seq LIMIT 1;
+   SELECT b.seq INTO other FROM baton.batch b WHERE b.queue = of AND b.lane BETWEEN key AND key
+    AND b.line AND b.seq <> number AND baton.waits(b) ORDER BY b.lane, b.seq LIMIT 1;
   END IF;
  ELSIF waiting = 0 OR holds + waiting <= q.key_limit THEN
   RETURN;
@@ -442,8 +461,10 @@ END $$;
 -- Forgets what is no longer needed, at most so many.
 CREATE OR REPLACE FUNCTION baton.tidy(now_ms bigint, most bigint) RETURNS bigint
  LANGUAGE plpgsql AS $$
-DECLARE n bigint; upto bigint; total bigint := 0;
+DECLARE n bigint; total bigint := 0; was baton.sweep; now_at baton.sweep;
 BEGIN
+ SELECT * INTO was FROM baton.sweep s ORDER BY s.n DESC LIMIT 1;
+ IF NOT FOUND THEN was := (0, 0, 0); END IF;
  WITH d AS (DELETE FROM baton.batch WHERE seq IN (SELECT seq FROM baton.batch
    WHERE state = 6 AND until <= now_ms ORDER BY until LIMIT most FOR UPDATE SKIP LOCKED)
    RETURNING queue),
@@ -459,22 +480,26 @@ BEGIN
  total := total + n;
 -- These are in the order of their numbers, not of their times: each call looks at the next few,
 -- and begins anew after the last.
- WITH x AS MATERIALIZED (SELECT a.head, a.fence, a.until FROM baton.answer a,
- baton.state t
-   WHERE a.head > t.swept ORDER BY a.head LIMIT most - total),
+ WITH x AS MATERIALIZED (SELECT a.head, a.fence, a.until FROM baton.answer a
+   WHERE a.head > was.answers ORDER BY a.head LIMIT most - total),
   d AS (DELETE FROM baton.answer a USING x WHERE a.head = x.head AND a.fence = x.fence
    AND x.until <= now_ms RETURNING 1)
  SELECT (SELECT count(*) FROM d), CASE WHEN count(*) < most - total THEN 0
-  ELSE max(x.head) END INTO n, upto FROM x;
- UPDATE baton.state SET swept = upto WHERE swept <> upto;
+  ELSE max(x.head) END INTO n, now_at.answers FROM x;
  total := total + n;
- WITH x AS MATERIALIZED (SELECT r.ctid AS at, r.base, r.until FROM baton.reply r,
-  baton.state t WHERE r.base > t.swept_reply ORDER BY r.base LIMIT most - total),
+ WITH x AS MATERIALIZED (SELECT r.ctid AS at, r.base, r.until FROM baton.reply r
+   WHERE r.base > was.replies ORDER BY r.base LIMIT most - total),
   d AS (DELETE FROM baton.reply r USING x WHERE r.ctid = x.at AND x.until <= now_ms
    RETURNING 1)
  SELECT (SELECT count(*) FROM d), CASE WHEN count(*) < most - total THEN 0
-  ELSE max(x.base) - 1 END INTO n, upto FROM x;
- UPDATE baton.state SET swept_reply = upto WHERE swept_reply <> upto;
+  ELSE max(x.base) - 1 END INTO n, now_at.replies FROM x;
+-- Neither is known if there was no room left to look.
+ now_at := (was.n + 1, coalesce(now_at.answers, was.answers),
+  coalesce(now_at.replies, was.replies));
+ IF (was.answers, was.replies) <> (now_at.answers, now_at.replies) THEN
+  DELETE FROM baton.sweep s WHERE s.n = was.n;
+  INSERT INTO baton.sweep SELECT now_at.* ON CONFLICT DO NOTHING;
+ END IF;
  total := total + n;
  DELETE FROM baton.rate r WHERE r.ctid = ANY(ARRAY(SELECT y.ctid FROM baton.rate y
   WHERE y.until IS NULL AND y.over <= now_ms ORDER BY y.over LIMIT most - total
@@ -699,8 +724,9 @@ BEGIN
    USING ERRCODE = '54000';
  END IF;
  IF q.key_waiting_max > 0 AND key IS NOT NULL AND due_ms IS NULL AND (SELECT count(*) FROM (
-   SELECT 1 FROM baton.batch b WHERE b.queue = q.id AND b.lane = chr(1) || key AND b.line
-   AND baton.waits(b) LIMIT q.key_waiting_max) x) >= q.key_waiting_max THEN
+   SELECT 1 FROM baton.batch b WHERE b.queue = q.id AND b.lane BETWEEN chr(1) || key
+   AND chr(1) || key AND b.line AND baton.waits(b) ORDER BY b.lane, b.seq
+   LIMIT q.key_waiting_max) x) >= q.key_waiting_max THEN
   RAISE EXCEPTION 'key % of queue % has as many jobs waiting as its key_waiting_max allows, '
    '%: put again when some are done', quote_literal(key), quote_literal(queue),
    q.key_waiting_max USING ERRCODE = '54000';

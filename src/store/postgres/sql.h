@@ -129,6 +129,7 @@
 	"WHERE first > $1::bigint - 64 ORDER BY first LIMIT 200) x HAVING count(*) = 200)) " \
 	"AS upto)"
 
+/* Lines are read by `b.lane BETWEEN x AND x ... ORDER BY b.lane, b.seq`: functions.sql says why. */
 #define SQL_TABLE(X)                                                                               \
 	X(BEGIN, "BEGIN ISOLATION LEVEL READ COMMITTED")                                           \
 	X(WISHES, "SELECT set_config('search_path', 'pg_catalog', true), "                         \
@@ -284,16 +285,17 @@
 	          "UNION SELECT unnest(c.seqs) FROM lanes l JOIN baton.claim c "                   \
 	          "ON c.queue = l.queue AND c.lane = l.lane "                                      \
 	          "UNION SELECT x.seq FROM lanes l CROSS JOIN LATERAL (SELECT b.seq "              \
-	          "FROM baton.batch b WHERE b.queue = l.queue AND b.lane = l.lane AND b.line "     \
-	          "AND b.state <> 4 ORDER BY b.seq LIMIT l.n + 1) x "                              \
+	          "FROM baton.batch b WHERE b.queue = l.queue AND b.lane BETWEEN l.lane AND "      \
+	          "l.lane AND b.line AND b.state <> 4 ORDER BY b.lane, b.seq LIMIT l.n + 1) x "    \
 	          "UNION SELECT x.seq FROM lanes l CROSS JOIN LATERAL (SELECT b.seq "              \
 	          "FROM baton.batch b WHERE b.queue = l.queue AND b.lane = l.lane AND b.holds "    \
 	          "ORDER BY b.seq LIMIT CASE WHEN baton.is_key(l.lane) THEN NULL "                 \
 	          "ELSE l.n + 1 END) x "                                                           \
 	          "UNION SELECT x.seq FROM lanes l JOIN baton.queue q ON q.id = l.queue "          \
 	          "AND q.on_conflict > 1 CROSS JOIN LATERAL (SELECT b.seq FROM baton.batch b "     \
-	          "WHERE b.queue = l.queue AND b.lane = l.lane AND b.line AND b.state = 1 "        \
-	          "ORDER BY b.seq DESC LIMIT l.n + 1) x WHERE baton.is_key(l.lane)) "              \
+	          "WHERE b.queue = l.queue AND b.lane BETWEEN l.lane AND l.lane AND b.line "       \
+	          "AND b.state = 1 ORDER BY b.lane DESC, b.seq DESC LIMIT l.n + 1) x "             \
+	          "WHERE baton.is_key(l.lane)) "                                                   \
 	          "SELECT " BATCH_COLUMNS ", CASE WHEN $7::bool AND (b.seq = ANY($3::bigint[])"    \
 	          " OR b.born = ANY($3::bigint[])) THEN b.payload END FROM s JOIN baton.batch b "  \
 	          "ON b.seq = s.seq ORDER BY b.seq")                                               \
@@ -304,9 +306,10 @@
 	          "SELECT c.* FROM (" PART_NAMED_BATCHES ") b JOIN baton.claim c "                 \
 	          "ON c.head = b.seq AND c.lane IS NULL) c")                                       \
 	X(WAITING, "WITH " PART_LANES " SELECT l.queue, l.lane, (SELECT count(*) FROM (SELECT 1 "  \
-	           "FROM baton.batch b WHERE b.queue = l.queue AND b.lane = l.lane AND b.line "    \
-	           "AND b.state = 1 LIMIT greatest(q.key_limit, q.key_waiting_max) + l.n + 2) "    \
-	           "x), r.until, r.starts FROM lanes l JOIN baton.queue q ON q.id = l.queue "      \
+	           "FROM baton.batch b WHERE b.queue = l.queue AND b.lane BETWEEN l.lane AND "     \
+	           "l.lane AND b.line AND b.state = 1 ORDER BY b.lane, b.seq LIMIT "               \
+	           "greatest(q.key_limit, q.key_waiting_max) + l.n + 2) x), r.until, r.starts "    \
+	           "FROM lanes l JOIN baton.queue q ON q.id = l.queue "                            \
 	           "AND (q.on_conflict > 1 OR q.key_waiting_max > 0 OR q.key_starts > 0) "         \
 	           "LEFT JOIN baton.rate r ON r.queue = l.queue AND r.lane = l.lane "              \
 	           "AND r.until IS NOT NULL WHERE baton.is_key(l.lane)")                           \
@@ -335,14 +338,16 @@
 	               "INSERT INTO baton.counter SELECT subject, fence, new FROM n")              \
 	X(HEADS, "WITH " PART_HEADS ", s AS (SELECT seq FROM heads WHERE lane IS NULL "            \
 	         "UNION SELECT x.seq FROM heads h CROSS JOIN LATERAL (SELECT b.seq "               \
-	         "FROM baton.batch b WHERE b.queue = h.queue AND b.lane = h.lane AND b.line "      \
-	         "ORDER BY b.seq LIMIT CASE WHEN h.state = 4 THEN h.max + 1 + ("                   \
+	         "FROM baton.batch b WHERE b.queue = h.queue AND b.lane BETWEEN h.lane AND "       \
+	         "h.lane AND b.line ORDER BY b.lane, b.seq "                                       \
+	         "LIMIT CASE WHEN h.state = 4 THEN h.max + 1 + ("                                  \
 	         "SELECT sum(cardinality(c.seqs)) FROM baton.claim c WHERE c.queue = h.queue "     \
 	         "AND c.lane = h.lane) WHEN h.flags & 4 <> 0 THEN h.max + 1 ELSE 2 END) x "        \
 	         "WHERE NOT baton.is_key(h.lane) "                                                 \
 	         "UNION SELECT x.seq FROM heads h JOIN baton.queue q ON q.id = h.queue "           \
 	         "CROSS JOIN LATERAL (SELECT b.seq FROM baton.batch b WHERE b.queue = h.queue "    \
-	         "AND b.lane = h.lane AND b.line AND b.state = 1 ORDER BY b.seq LIMIT 1 + CASE "   \
+	         "AND b.lane BETWEEN h.lane AND h.lane AND b.line AND b.state = 1 "                \
+	         "ORDER BY b.lane, b.seq LIMIT 1 + CASE "                                          \
 	         "WHEN q.key_limit = 1 AND h.flags & 4 = 0 THEN 1 "                                \
 	         "WHEN q.key_limit = 1 OR h.max > 16 THEN least(q.key_limit, h.few) + h.max "      \
 	         "ELSE least(q.key_limit, h.few) * h.max END) x WHERE baton.is_key(h.lane) "       \
@@ -366,7 +371,8 @@
 	         "$3::int[]) f(queue, pool, rank)")                                                \
 	X(LINE, "SELECT " BATCH_COLUMNS ", b.payload FROM ((SELECT b.seq FROM baton.batch b "      \
 	        "JOIN baton.queue q ON q.id = b.queue WHERE q.name = $1::text "                    \
-	        "AND b.lane = $2::text AND b.line ORDER BY b.seq LIMIT $3::bigint + "              \
+	        "AND b.lane BETWEEN $2::text AND $2::text AND b.line "                             \
+	        "ORDER BY b.lane, b.seq LIMIT $3::bigint + "                                       \
 	        "(SELECT coalesce(sum(cardinality(c.seqs)), 0) FROM baton.claim c "                \
 	        "JOIN baton.queue q ON q.id = c.queue WHERE q.name = $1::text "                    \
 	        "AND c.lane = $2::text)) UNION "                                                   \

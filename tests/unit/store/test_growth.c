@@ -21,7 +21,9 @@ enum place {
 	NOWHERE, /* without a lane       */
 	ONE,     /* all in the same lane */
 	OWN,     /* each in its own      */
-	NEW      /* and nothing was in that before */
+	NEW,     /* and nothing was in that before */
+	KEYS,    /* each with a key of its own */
+	HOT      /* all with the same key */
 };
 
 static void put_some(struct baton_store *store, enum place where, uint32_t priority, unsigned first,
@@ -37,32 +39,52 @@ static void put_some(struct baton_store *store, enum place where, uint32_t prior
 		                                  .priority = priority,
 		                                  .payloads = &payload,
 		                                  .count = 1};
-		if (where != NOWHERE)
+		if (where == HOT)
+			batches[i].key = BATON_STR("hot");
+		else if (where == KEYS)
+			batches[i].key = baton_str_z(names[i]);
+		else if (where != NOWHERE)
 			batches[i].lane = baton_str_z(names[i]);
 	}
 	assert_int_equal(baton_work_put(store, batches, count, puts), BATON_OK);
 }
 
-static void live_some(struct baton_store *store, enum place where)
+static struct baton_work_claims *claim_some(struct baton_store *store, uint32_t count)
 {
-	const struct baton_work_ask ask = {.queue = BATON_STR("q"), .claims = EACH, .max = 1};
+	const struct baton_work_ask ask = {.queue = BATON_STR("q"),
+	                                   .claims = count,
+	                                   .max = 1,
+	                                   .ttl = baton_duration_s(3600)};
 	struct baton_work_claims *claims = NULL;
+	assert_int_equal(baton_work_claim(store, &ask, &claims), BATON_OK);
+	assert_non_null(claims);
+	assert_int_equal(claims->count, count);
+	return claims;
+}
+
+static void end_some(struct baton_store *store, struct baton_work_claims *claims)
+{
 	struct baton_work_end ends[EACH];
 	struct baton_work_ended ended[EACH];
-	static unsigned lanes = 1000;
-	lanes += EACH;
-	put_some(store, where, BATON_PRIORITY_MAX, where == NEW ? lanes : 1, EACH);
-	assert_int_equal(baton_work_claim(store, &ask, &claims), BATON_OK);
-	assert_int_equal(claims->count, EACH);
-	for (int i = 0; i < EACH; i++) {
+	for (size_t i = 0; i < claims->count; i++) {
 		assert_int_equal(claims->claims[i].batches[0].priority, BATON_PRIORITY_MAX);
 		ends[i] = (struct baton_work_end){.proof = claims->claims[i].proof,
 		                                  .how = BATON_COMPLETE};
 	}
-	assert_int_equal(baton_work_end(store, ends, EACH, ended), BATON_OK);
-	for (int i = 0; i < EACH; i++)
+	assert_int_equal(baton_work_end(store, ends, claims->count, ended), BATON_OK);
+	for (size_t i = 0; i < claims->count; i++)
 		assert_int_equal(ended[i].err, BATON_OK);
 	baton_work_claims_free(claims);
+}
+
+/* Of a key one lives at a time. */
+static void live_some(struct baton_store *store, enum place where)
+{
+	static unsigned lanes = 1000;
+	const uint32_t count = where == HOT ? 1 : EACH;
+	lanes += EACH;
+	put_some(store, where, BATON_PRIORITY_MAX, where == NEW ? lanes : 1, count);
+	end_some(store, claim_some(store, count));
 }
 
 /* Servers count what a connection has done at the latest when it ends. */
@@ -113,10 +135,8 @@ static void begin(struct bench *b)
 static void assert_flat(long long first, long long last)
 {
 	if (last * 100 > first * MORE_PERCENT)
-		fail_msg("%d lives took %lld pages at first, and now %lld", ROUNDS * EACH, first,
-		         last);
-	print_message("# %d lives: %lld pages at first, and now %lld\n", ROUNDS * EACH, first,
-	              last);
+		fail_msg("%d rounds took %lld pages at first, and now %lld", ROUNDS, first, last);
+	print_message("# %d rounds: %lld pages at first, and now %lld\n", ROUNDS, first, last);
 }
 
 /* As long as this transaction is open, nothing that is dead is removed. */
@@ -137,12 +157,19 @@ static void wait_many(struct bench *b, unsigned calls)
 	baton_store_close(store);
 }
 
+/* Who wrote the row last that every transaction reads. */
+static long long state_writer(const struct bench *b)
+{
+	return cluster_number(b->where, "SELECT xmin::text::bigint FROM baton.state");
+}
+
 /* In a long run ten million wait at last, and a hundred thousand have lived. */
 static void lives_cost_the_same_while_an_old_snapshot_is_held(void **state)
 {
 	struct bench *b = *state;
 	PGconn *user = hold(b);
 	wait_many(b, 2);
+	long long written = state_writer(b);
 	live_many(b, NOWHERE, WARM);
 	long long first = cost(b, NOWHERE, 1);
 	live_many(b, NOWHERE, soak_scale(100, 20000));
@@ -151,6 +178,7 @@ static void lives_cost_the_same_while_an_old_snapshot_is_held(void **state)
 	long long last = cost(b, NOWHERE, 1);
 	PQfinish(user);
 	b->store = open_as(b->where);
+	assert_int_equal(state_writer(b), written);
 	assert_flat(first, later);
 	assert_flat(first, last);
 }
@@ -210,12 +238,45 @@ static void lives_cost_the_same_however_much_waits(void **state)
 		assert_flat(first[j], last[j]);
 }
 
+/* Statistics as they are after some time, when most of what there is waits for that key. */
+static void crowd(struct bench *b, struct baton_store *store, unsigned calls)
+{
+	for (unsigned i = 0; i < calls; i++)
+		put_some(store, HOT, BATON_PRIORITY_MAX, 0, CALL);
+	cluster_run(b->where, "ANALYZE");
+}
+
+/* In a long run 100,000 wait for it at last. */
+static void a_key_that_many_wait_for_costs_others_and_itself_nothing(void **state)
+{
+	struct bench *b = *state;
+	const enum place who[] = {KEYS, HOT};
+	const unsigned more = soak_scale(9, 199);
+	begin(b);
+	struct baton_store *store = open_as(b->where);
+	for (int i = 0; i < 2; i++) {
+		struct baton_work_claims *held = NULL;
+		crowd(b, store, 1);
+		if (who[i] == KEYS)
+			held = claim_some(store, 1);
+		live_many(b, who[i], WARM / 3);
+		long long first = cost(b, who[i], 3);
+		crowd(b, store, more);
+		assert_flat(first, cost(b, who[i], 3));
+		if (held)
+			end_some(store, held);
+	}
+	baton_store_close(store);
+	b->store = open_as(b->where);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SERVED_TEST(lives_cost_the_same_while_an_old_snapshot_is_held),
 		SERVED_TEST(lives_in_lanes_cost_the_same_while_an_old_snapshot_is_held),
 		SERVED_TEST(lives_cost_the_same_however_much_waits),
+		SERVED_TEST(a_key_that_many_wait_for_costs_others_and_itself_nothing),
 	};
 	return served_main("growth", tests, sizeof tests / sizeof tests[0]);
 }
