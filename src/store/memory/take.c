@@ -7,6 +7,7 @@
 #include "store/memory/lane.h"
 #include "store/memory/lease.h"
 #include "store/memory/pace.h"
+#include "store/memory/rate.h"
 
 static struct candidate candidate_of(const struct batch *b)
 {
@@ -165,6 +166,8 @@ enum baton_err memory_take(struct tx *tx, const struct take *take, struct batch 
 		e = give(tx, claim, batches[i], a, &to[i]);
 	if (e == BATON_OK)
 		e = memory_pace_claim(tx, claim->lane);
+	if (e == BATON_OK)
+		e = memory_rate_claim(tx, claim->lane);
 	if (e != BATON_OK)
 		return e;
 	shown.batches = to;

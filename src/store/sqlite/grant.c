@@ -10,6 +10,7 @@
 #include "store/refuse.h"
 #include "store/sqlite/lanes.h"
 #include "store/sqlite/lone.h"
+#include "store/sqlite/rates.h"
 
 #define SCAN_MAX BATON_JOIN_MAX /* of a line, for exact ids */
 #define PAGE 32
@@ -168,6 +169,8 @@ enum baton_err grant_give(struct sqlite_store *s, struct grant *g, const struct 
 		e = RUN(&s->db, SQL_LINE_DROP, lane, p->seqs[i]);
 	if (e == BATON_OK && lane > 0)
 		e = lane_turn(s, g->q, batch_row_line(&common.row), lane);
+	if (e == BATON_OK && lane > 0)
+		e = rates_start(s, g->q, batch_row_line(&common.row));
 	if (e == BATON_OK)
 		g->count++;
 	return e;
