@@ -21,17 +21,20 @@ way_directory() {
 	esac
 }
 
+# What is built for sanitizers is run once: line numbers are all that is wanted of the compiler.
+sanitized='b_lundef=false optimization=1 c_args=-gline-tables-only'
+
+# shellcheck disable=SC2086 # several words
 way_configure() {
 	where=$(way_directory "$1")
 	case $1 in
 	gcc) tools/configure "$where" tests=true werror=true ;;
 	asan)
 		CC=clang tools/configure "$where" tests=true werror=true fuzz=true \
-			b_sanitize=address,undefined b_lundef=false optimization=1
+			b_sanitize=address,undefined $sanitized
 		;;
 	tsan)
-		CC=clang tools/configure "$where" tests=true werror=true \
-			b_sanitize=thread b_lundef=false
+		CC=clang tools/configure "$where" tests=true werror=true b_sanitize=thread $sanitized
 		;;
 	esac
 }

@@ -38,19 +38,23 @@ static int listen_at(const char *folder)
 	return fd;
 }
 
-static void echo(int fd)
+static void echo(const struct server *s, int fd)
 {
 	char room[4 * LINKS_REQUEST];
 	ssize_t n = recv(fd, room, sizeof room, MSG_DONTWAIT);
-	if (n == 0 || (n > 0 && send(fd, room, (size_t)n, MSG_NOSIGNAL) != n))
-		close(fd);
+	if (n != 0 && (n < 0 || send(fd, room, (size_t)n, MSG_NOSIGNAL) == n))
+		return;
+	/* The broker may have a copy for a moment, which would keep it in epoll. */
+	struct epoll_event event = {.events = 0};
+	epoll_ctl(s->epoll, EPOLL_CTL_DEL, fd, &event);
+	close(fd);
 }
 
 /* The first request of a connection is looked for at once: it may be there already. */
 static void add(const struct server *s, int fd)
 {
 	watch(s, fd, (uint64_t)fd);
-	echo(fd);
+	echo(s, fd);
 }
 
 static void backend_take(const struct server *s, struct baton_backend *backend)
@@ -83,7 +87,7 @@ static void take(const struct server *s, uint64_t what)
 	else if (what > SOURCE_LISTENER)
 		backend_take(s, s->backends[SOURCE_BACKEND - what]);
 	else
-		echo((int)what);
+		echo(s, (int)what);
 }
 
 void server_run(void *folder)

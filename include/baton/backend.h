@@ -131,7 +131,8 @@ BATON_API void baton_backend_close(struct baton_backend *backend);
  * sent. */
 BATON_API void baton_connection_welcome(struct baton_connection *connection);
 
-/* The descriptor, which is the caller's from now on. */
+/* The descriptor, which is the caller's from now on. The broker may have a copy for another moment,
+ * and close(2) alone would leave it in an epoll(7) as long: it is to be taken out first. */
 BATON_API int baton_connection_take(struct baton_connection *connection);
 
 /* Closes it, unless it was taken. NULL is fine. */

@@ -69,17 +69,22 @@ static enum baton_err reserve(struct buf *b, size_t len)
 	return BATON_OK;
 }
 
-enum baton_err buf_append(struct buf *b, const void *bytes, size_t len)
+char *buf_extend(struct buf *b, size_t len)
 {
-	if (len == 0)
-		return b->err;
-	enum baton_err e = reserve(b, len);
-	if (e != BATON_OK)
-		return e;
-	memcpy(b->data + b->len, bytes, len);
+	if (len == 0 || reserve(b, len) != BATON_OK)
+		return NULL;
+	char *place = b->data + b->len;
 	b->len += len;
 	b->data[b->len] = '\0';
-	return BATON_OK;
+	return place;
+}
+
+enum baton_err buf_append(struct buf *b, const void *bytes, size_t len)
+{
+	char *place = buf_extend(b, len);
+	if (place)
+		memcpy(place, bytes, len);
+	return b->err;
 }
 
 enum baton_err buf_append_str(struct buf *b, struct baton_str s)

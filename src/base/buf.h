@@ -34,6 +34,10 @@ enum baton_err buf_append_str(struct buf *b, struct baton_str s);
 __attribute__((format(printf, 2, 3))) enum baton_err buf_printf(struct buf *b, const char *format,
                                                                 ...);
 
+/* Appends `len` bytes for the caller to write before the next append. NULL: as above, or `len` is
+ * 0. */
+char *buf_extend(struct buf *b, size_t len);
+
 /* What the buffer holds; valid until the next append. */
 struct baton_str buf_str(const struct buf *b);
 

@@ -1,6 +1,8 @@
 /* Whole numbers as programs write them. */
 #include "base/number.h"
 
+#include <string.h>
+
 bool number_parse(struct baton_str text, uint64_t max, uint64_t *ret)
 {
 	if (text.len == 0 || (text.len > 1 && text.ptr[0] == '0'))
@@ -18,4 +20,15 @@ bool number_parse(struct baton_str text, uint64_t max, uint64_t *ret)
 		return false;
 	*ret = n;
 	return true;
+}
+
+char *number_print(uint64_t number, char *at)
+{
+	char digits[NUMBER_DIGITS];
+	size_t begin = sizeof digits;
+	do
+		digits[--begin] = (char)('0' + number % 10);
+	while (number /= 10);
+	memcpy(at, digits + begin, sizeof digits - begin);
+	return at + (sizeof digits - begin);
 }

@@ -11,4 +11,10 @@
  * *ret untouched: anything else, or above `max`. */
 bool number_parse(struct baton_str text, uint64_t max, uint64_t *ret);
 
+/* The digits of the largest number. */
+#define NUMBER_DIGITS 20
+
+/* Writes it so, without a NUL, and returns the end. */
+char *number_print(uint64_t number, char *at);
+
 #endif

@@ -26,6 +26,10 @@ enum baton_err baton_str_name(const char *what, const void *bytes, size_t len, s
 		return e;
 	for (size_t at = 0; at < s.len;) {
 		uint32_t ch;
+		if (s.ptr[at] >= ' ' && s.ptr[at] <= '~') { /* nearly always */
+			at++;
+			continue;
+		}
 		size_t n = utf8_next(s.ptr + at, s.len - at, &ch);
 		if (n == 0)
 			return fail(BATON_INVALID, "the %s is not valid UTF-8 at byte %zu", what,

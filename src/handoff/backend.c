@@ -40,10 +40,11 @@ struct baton_backend {
 	char endpoint[WIRE_ENDPOINT_MAX + 1];
 	int epoll;
 	int timer;
-	int64_t armed;           /* when it goes off; INT64_MAX: never */
-	int channel;             /* -1: there is no broker */
-	int listener;            /* -1: somebody else is at the endpoint */
-	bool refused;            /* the broker did not want it again; to be told */
+	int64_t armed; /* when it goes off; INT64_MAX: never */
+	int channel;   /* -1: there is no broker */
+	bool drained;  /* nothing was left at the channel, in this call or the one before */
+	int listener;  /* -1: somebody else is at the endpoint */
+	bool refused;  /* the broker did not want it again; to be told */
 	struct baton_mono again; /* when a broker is looked for */
 	int again_ms;
 	struct links offered; /* and not granted yet */
@@ -67,9 +68,19 @@ static bool watch(struct baton_backend *b, int fd, void *what)
 	return epoll_ctl(b->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
+/* What is closed is taken out first: a process that is being started may have a copy for a moment,
+ * which would keep it in epoll. */
+static void unwatch(const struct baton_backend *b, int fd)
+{
+	struct epoll_event event = {.events = 0};
+	epoll_ctl(b->epoll, EPOLL_CTL_DEL, fd, &event);
+}
+
 static void turn_away(struct baton_backend *b, struct guest *guest)
 {
 	b->guests--;
+	if (!guest->connection.handed)
+		unwatch(b, guest->connection.fd);
 	guest_turn_away(guest);
 }
 
@@ -78,6 +89,7 @@ static void channel_lose(struct baton_backend *b)
 {
 	if (b->channel < 0)
 		return;
+	unwatch(b, b->channel);
 	close(b->channel);
 	b->channel = -1;
 	while (!links_empty(&b->offered))
@@ -191,20 +203,24 @@ static void packet_take(struct baton_backend *b, const struct packet *packet)
 		channel_lose(b);
 }
 
-static void channel_read(struct baton_backend *b)
+/* False: there was nothing. */
+static bool channel_read(struct baton_backend *b)
 {
+	int i = 0;
 	/* All that is there: an offer that is left would be taken back, and a Grant too late. */
-	for (int i = 0; i < EVENTS && b->channel >= 0; i++) {
+	for (; i < EVENTS && b->channel >= 0; i++) {
 		struct packet packet;
 		arena_reset(&b->arena);
 		enum packet_got got = packet_receive(b->channel, b->room, &b->arena, &packet);
-		if (got == PACKET_NOT_NOW)
-			return;
+		b->drained = got == PACKET_NOT_NOW;
+		if (b->drained)
+			break;
 		if (got == PACKET_DONE)
 			packet_take(b, &packet);
 		else
 			channel_lose(b);
 	}
+	return i > 0;
 }
 
 /* Waits for the answer to a question; whatever else comes is dealt with. Its descriptor, or -1, is
@@ -456,8 +472,7 @@ static void caller_read(struct baton_backend *b, struct guest *guest)
 	enum baton_err e = guest_read(guest, &b->arena);
 	if (e == BATON_TIMEOUT)
 		return;
-	struct epoll_event event = {.events = 0};
-	epoll_ctl(b->epoll, EPOLL_CTL_DEL, guest->connection.fd, &event);
+	unwatch(b, guest->connection.fd);
 	if (e == BATON_OK && is_wanted(b, guest))
 		guest_is_ready(b, guest);
 	else
@@ -516,19 +531,36 @@ static void event_take(struct baton_backend *b, void *what)
 		timer_at(b, INT64_MAX);
 }
 
+/* What is too late, before anything else: a Grant that comes then is none. */
+static void now_due(struct baton_backend *b)
+{
+	late_end(b, &b->offered);
+	enlist_again(b);
+}
+
+/* Whether there was something at the channel, without asking epoll: who calls and does not wait was
+ * mostly told so. */
+static bool guess(struct baton_backend *b)
+{
+	if (b->drained)
+		return false;
+	now_due(b);
+	return channel_read(b);
+}
+
 /* One look at everything, which waits that long at most. */
 static enum baton_err turn(struct baton_backend *b, int wait_ms)
 {
 	struct epoll_event event;
-	/* One at a time: what is done about one may end another. */
-	int n = epoll_wait(b->epoll, &event, 1, wait_ms);
-	if (n < 0 && errno != EINTR)
-		return fail_errno(errno, "cannot wait for connections");
-	/* First what is too late: a Grant that comes then is none. */
-	late_end(b, &b->offered);
-	enlist_again(b);
-	if (n > 0)
-		event_take(b, event.data.ptr);
+	if (wait_ms > 0 || !guess(b)) {
+		/* One at a time: what is done about one may end another. */
+		int n = epoll_wait(b->epoll, &event, 1, wait_ms);
+		if (n < 0 && errno != EINTR)
+			return fail_errno(errno, "cannot wait for connections");
+		now_due(b);
+		if (n > 0)
+			event_take(b, event.data.ptr);
+	}
 	late_end(b, &b->callers);
 	timer_set(b);
 	return BATON_OK;
@@ -545,8 +577,10 @@ enum baton_err baton_backend_accept(struct baton_backend *backend, struct baton_
 			b->refused = false;
 			return fail(BATON_STALE, "a newer backend of '%s' is there", b->service);
 		}
-		if (last)
+		if (last) {
+			b->drained = false;
 			return BATON_TIMEOUT;
+		}
 		int ms = talk_patience_ms(until);
 		last = ms == 0;
 		enum baton_err e = turn(b, ms);

@@ -51,6 +51,13 @@ void source_end(struct baton_broker *b, struct source *source)
 	links_append(&b->dead, &source->links);
 }
 
+int source_turn(struct baton_broker *b, struct source *source, int turn)
+{
+	bool busy = source->round + 1 == b->rounds;
+	source->round = b->rounds;
+	return busy ? turn : 1;
+}
+
 static void dead_free(struct baton_broker *b)
 {
 	while (!links_empty(&b->dead)) {
@@ -126,6 +133,7 @@ static enum baton_err fds_open(struct baton_broker *b)
 static void settings_take(struct baton_broker *b, const struct baton_broker_options *o)
 {
 	b->log = o->log;
+	b->uid = geteuid();
 	b->clock = baton_clock_boot();
 	b->hello = o->hello.ns > 0 ? o->hello : baton_duration_ms(BATON_BROKER_HELLO_MS);
 	b->park = o->park.ns > 0 ? o->park : baton_duration_ms(BATON_BROKER_PARK_MS);
@@ -461,6 +469,7 @@ enum baton_err baton_broker_run(struct baton_broker *broker)
 		int n = epoll_wait(b->epoll, events, EVENTS, patience_ms(b));
 		if (n < 0 && errno != EINTR)
 			return fail_errno(errno, "cannot wait for events");
+		b->rounds++;
 		/* First what is too late, so that nothing late is taken for something in time. */
 		timers_run(b);
 		for (int i = 0; i < n && !b->lent; i++)

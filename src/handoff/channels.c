@@ -53,7 +53,7 @@ void channels_add(struct baton_broker *b, int fd)
 	links_init(&c->source.links);
 	links_init(&c->of_service);
 	b->channels_count++;
-	if (site_peer(fd, &c->who) != BATON_OK || c->who.uid != geteuid() ||
+	if (site_peer(fd, &c->who) != BATON_OK || c->who.uid != b->uid ||
 	    !source_watch(b, &c->source, EPOLLIN)) {
 		channels_end(b, c, FALLBACK_ACK_TIMEOUT);
 		return;
@@ -109,7 +109,7 @@ enum baton_err channels_adopt(struct baton_broker *b, const struct wire_item *it
 	if (item->numbers_count != 4 || b->channels_count == CHANNELS_MAX)
 		return fail(BATON_INVALID, "the broker sent a backend that is none");
 	enum baton_err e = site_peer(*fd, &who);
-	if (e == BATON_OK && who.uid != geteuid())
+	if (e == BATON_OK && who.uid != b->uid)
 		e = fail(BATON_INVALID, "the broker sent a backend of the user %u",
 		         (unsigned)who.uid);
 	struct channel *c = e == BATON_OK ? mem_new(b->alloc, 1, sizeof *c) : NULL;
@@ -229,7 +229,8 @@ static void packet_lost(struct baton_broker *b, struct channel *c, const struct 
 
 void channels_event(struct baton_broker *b, struct channel *channel)
 {
-	for (int i = 0; i < TURN && channel->source.fd >= 0 && !b->lent; i++) {
+	int turn = source_turn(b, &channel->source, TURN);
+	for (int i = 0; i < turn && channel->source.fd >= 0 && !b->lent; i++) {
 		struct packet packet;
 		arena_reset(&b->arena);
 		switch (packet_receive(channel->source.fd, b->room, &b->arena, &packet)) {

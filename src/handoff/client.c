@@ -180,15 +180,19 @@ static enum baton_err broker_ask(struct client *c, int *ret_fd)
 	struct wire_envelope envelope = {.kind = WIRE_RESPONSE};
 	AUTO(fd_closep) int fd = -1;
 	site_path(&c->site, SITE_CLIENTS, path);
-	enum baton_err e = site_connect(path, SOCK_STREAM, talk_patience_ms(c->until), &fd);
+	c->way.connection = 0;
+	/* What can be done before or after is not done between these calls: a Hello that is there
+	 * when the broker accepts is read at once. */
+	enum baton_err e = hello_make(c);
+	if (e == BATON_OK)
+		e = site_reach(path, SOCK_STREAM, talk_patience_ms(c->until), &fd);
 	if (e != BATON_OK)
 		return e;
 	c->reached = true;
 	c->way.rounds++;
-	c->way.connection = 0;
-	e = hello_make(c);
-	if (e == BATON_OK)
-		e = talk_send(fd, buf_str(&c->hello), c->until);
+	e = talk_send(fd, buf_str(&c->hello), c->until);
+	if (site_settle(fd) != BATON_OK)
+		return BATON_SYSTEM;
 	/* Even if it did not take all of it, it may have said why. */
 	if (e == BATON_OK || e == BATON_GONE)
 		e = talk_receive(fd, WIRE_HELLO_MAX, c->until, &c->arena, &envelope);

@@ -49,7 +49,8 @@ static uint64_t fds_used(const struct baton_broker *b)
 
 void doors_event(struct baton_broker *b, struct source *source)
 {
-	for (int i = 0; i < TURN && !b->paused; i++) {
+	int turn = source_turn(b, source, TURN);
+	for (int i = 0; i < turn && !b->paused; i++) {
 		int fd = site_accept(source->fd);
 		if (fd < 0 &&
 		    (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {

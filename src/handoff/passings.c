@@ -13,7 +13,7 @@
 enum baton_err passings_init(struct baton_broker *b, uint32_t max, int64_t ack_ms)
 {
 	const struct tokens_policy policy = {TOKENS_TTL_MS, max, TOKENS_TRIES};
-	enum baton_err e = tokens_init(&b->tokens, b->alloc, policy, token_source_system());
+	enum baton_err e = tokens_init(&b->tokens, b->alloc, policy, token_source_pool(&b->pool));
 	if (e == BATON_OK)
 		e = acks_init(&b->acks, b->alloc, &b->tokens, ack_ms, max);
 	if (e == BATON_OK)
@@ -40,6 +40,7 @@ void passings_done(struct baton_broker *b)
 	}
 	acks_done(&b->acks);
 	tokens_done(&b->tokens);
+	token_pool_wipe(&b->pool);
 	chains_done(&b->by_connection);
 }
 

@@ -62,9 +62,9 @@ void peers_add_plain(struct baton_broker *b, int fd, const struct listener *list
 	routes_plain(b, peer);
 }
 
-bool peers_is_stranger(const struct peer *peer)
+bool peers_is_stranger(const struct baton_broker *b, const struct peer *peer)
 {
-	return !peer->listener && peer->who.uid != geteuid();
+	return !peer->listener && peer->who.uid != b->uid;
 }
 
 static void refusal_send(struct baton_broker *b, int fd, enum wire_code code, const char *reason,
@@ -188,7 +188,7 @@ static void frame_take(struct baton_broker *b, struct peer *peer)
 		nonsense(b, peer);
 		return;
 	}
-	if (envelope.protocol != WIRE_HELLO && peers_is_stranger(peer)) {
+	if (envelope.protocol != WIRE_HELLO && peers_is_stranger(b, peer)) {
 		peers_refuse(b, peer, WIRE_PEER_REJECTED, "this broker serves another user",
 		             (struct baton_duration){0});
 		return;
@@ -253,7 +253,7 @@ void peers_add(struct baton_broker *b, int fd)
 	if (!peer)
 		return;
 	bool known = site_peer(fd, &peer->who) == BATON_OK;
-	if (!known || (peers_is_stranger(peer) && !b->strangers)) {
+	if (!known || (peers_is_stranger(b, peer) && !b->strangers)) {
 		peers_refuse(b, peer, WIRE_PEER_REJECTED, "this broker serves another user",
 		             (struct baton_duration){0});
 	} else if (b->peers_count > b->clients_max) {

@@ -295,7 +295,7 @@ static bool is_let_in(struct baton_broker *b, struct peer *peer, const struct wi
 {
 	const struct baton_duration never = {0};
 	const struct definition *d = service ? service->definition : NULL;
-	if (peers_is_stranger(peer) && !(d && definition_allows(d, peer->who.uid))) {
+	if (peers_is_stranger(b, peer) && !(d && definition_allows(d, peer->who.uid))) {
 		peers_refuse(b, peer, WIRE_PEER_REJECTED, "this broker serves another user", never);
 		return false;
 	}

@@ -223,13 +223,13 @@ enum baton_err site_peer(int fd, struct site_peer *ret)
 	return BATON_OK;
 }
 
-static enum baton_err listener_check(int fd, const char *path)
+static enum baton_err listener_check(int fd, const char *path, uid_t self)
 {
 	struct site_peer peer;
 	enum baton_err e = site_peer(fd, &peer);
-	if (e == BATON_OK && peer.uid != geteuid() && peer.uid != 0)
+	if (e == BATON_OK && peer.uid != self && peer.uid != 0)
 		return fail(BATON_INVALID, "the user %u listens at '%s', not %u",
-		            (unsigned)peer.uid, path, (unsigned)geteuid());
+		            (unsigned)peer.uid, path, (unsigned)self);
 	return e;
 }
 
@@ -240,31 +240,66 @@ static bool patience_set(int fd, int ms)
 	return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t) == 0;
 }
 
-enum baton_err site_connect(const char *path, int type, int wait_ms, int *ret_fd)
+/* 0, or -1 and errno. */
+static int join(int fd, const struct sockaddr_un *address)
+{
+	int result;
+	do
+		result = connect(fd, (const struct sockaddr *)address, sizeof *address);
+	while (result != 0 && errno == EINTR);
+	return result;
+}
+
+/* Waits until whoever listens has accepted others. */
+static int join_queue(int fd, const struct sockaddr_un *address, int wait_ms)
+{
+	if (fcntl(fd, F_SETFL, 0) != 0 || !patience_set(fd, wait_ms > 0 ? wait_ms : 1))
+		return -1;
+	int result = join(fd, address);
+	int why = errno;
+	patience_set(fd, 0);
+	errno = why;
+	return result;
+}
+
+enum baton_err site_reach(const char *path, int type, int wait_ms, int *ret_fd)
 {
 	struct sockaddr_un address;
 	enum baton_err e = address_of(path, &address);
 	if (e != BATON_OK)
 		return e;
-	AUTO(fd_closep) int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+	uid_t self = geteuid();
+	AUTO(fd_closep) int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return fail_errno(errno, "no socket");
-	if (!patience_set(fd, wait_ms > 0 ? wait_ms : 1))
-		return fail_errno(errno, "cannot change a socket");
-	int result;
-	do
-		result = connect(fd, (const struct sockaddr *)&address, sizeof address);
-	while (result != 0 && errno == EINTR);
+	int result = join(fd, &address);
+	if (result != 0 && errno == EAGAIN)
+		result = join_queue(fd, &address, wait_ms);
 	if (result != 0 && (errno == ENOENT || errno == ECONNREFUSED))
 		return fail(BATON_NOT_FOUND, "nobody listens at '%s'", path);
 	if (result != 0 && errno == EAGAIN)
 		return fail(BATON_TIMEOUT, "too many others wait at '%s'", path);
 	if (result != 0)
 		return fail_errno(errno, "cannot connect to '%s'", path);
-	patience_set(fd, 0);
-	e = listener_check(fd, path);
+	e = listener_check(fd, path, self);
 	if (e != BATON_OK)
 		return e;
 	*ret_fd = fd_take(&fd);
 	return BATON_OK;
+}
+
+enum baton_err site_settle(int fd)
+{
+	return fcntl(fd, F_SETFL, 0) == 0 ? BATON_OK : fail_errno(errno, "cannot change a socket");
+}
+
+enum baton_err site_connect(const char *path, int type, int wait_ms, int *ret_fd)
+{
+	AUTO(fd_closep) int fd = -1;
+	enum baton_err e = site_reach(path, type, wait_ms, &fd);
+	if (e == BATON_OK)
+		e = site_settle(fd);
+	if (e == BATON_OK)
+		*ret_fd = fd_take(&fd);
+	return e;
 }

@@ -61,6 +61,11 @@ int site_accept(int listener);
  * or the path is too long. BATON_SYSTEM. */
 enum baton_err site_connect(const char *path, int type, int wait_ms, int *ret_fd);
 
+/* The same in two steps, for who has something to say at once: calls on what is reached may not
+ * wait before it is settled. */
+enum baton_err site_reach(const char *path, int type, int wait_ms, int *ret_fd);
+enum baton_err site_settle(int fd);
+
 /* Who is at the other end of a connection, as the kernel says. */
 struct site_peer {
 	int32_t pid;

@@ -52,6 +52,7 @@ struct source {
 	int fd;             /* -1: closed                                                  */
 	bool lasting;       /* somebody else has opened it, and goes on with it            */
 	bool watched;       /* by epoll                                                    */
+	uint64_t round;     /* in which epoll has told about it last                       */
 	struct links links; /* in one of the broker's lists, or in that of what is to be freed */
 };
 
@@ -191,6 +192,7 @@ struct baton_broker {
 	const struct baton_log *log;
 	const struct baton_clock *clock;
 	struct site site;
+	uint32_t uid; /* whose broker it is */
 	struct baton_duration hello;
 	struct baton_duration park;
 	void (*alive)(void *arg);
@@ -210,7 +212,8 @@ struct baton_broker {
 	uint32_t clients_max;
 	int lock;
 	int epoll;
-	int reserve; /* a descriptor for the time when there are none; -1: it is used up */
+	uint64_t rounds; /* of events */
+	int reserve;     /* a descriptor for the time when there are none; -1: it is used up */
 	struct source stop;
 	struct source clients;
 	struct source backends;
@@ -256,6 +259,7 @@ struct baton_broker {
 	char leftovers[LEFTOVERS_MAX][SITE_PATH_MAX + 1];
 	size_t leftovers_count;
 
+	struct token_pool pool;
 	struct tokens tokens;
 	struct acks acks;
 	struct passing *passings;
@@ -293,6 +297,10 @@ void source_ignore(struct baton_broker *b, struct source *source);
 /* Closes it, unless its descriptor was taken, and leaves the memory for the end of the round. */
 void source_end(struct baton_broker *b, struct source *source);
 
+/* How much is taken from a source that epoll tells about: all there is, up to `turn`, if there was
+ * something in the round before too; else one, as there is hardly more, and it would be told. */
+int source_turn(struct baton_broker *b, struct source *source, int turn);
+
 /* doors.c: who comes in. */
 void doors_event(struct baton_broker *b, struct source *source);
 void doors_pause(struct baton_broker *b, bool pause);
@@ -325,7 +333,7 @@ bool peers_wait_for(const struct baton_broker *b, const struct service *service)
 void peers_disappoint(struct baton_broker *b, const struct service *service, const char *reason,
                       struct baton_duration retry_after);
 /* Whether it is another user's, who is served only where a definition says so. */
-bool peers_is_stranger(const struct peer *peer);
+bool peers_is_stranger(const struct baton_broker *b, const struct peer *peer);
 
 /* routes.c: what a client is answered. */
 void routes_take(struct baton_broker *b, struct peer *peer, const struct wire_hello *hello);

@@ -2,11 +2,14 @@
 #include "handoff/token.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <baton/id.h>
 
 #include "base/digest.h"
+#include "base/fail.h"
 
 static_assert(sizeof(struct token) == sizeof(struct baton_id), "both have 128 bits");
 
@@ -49,4 +52,30 @@ static enum baton_err draw(void *arg, struct token *ret)
 struct token_source token_source_system(void)
 {
 	return (struct token_source){draw, NULL};
+}
+
+/* As many as getentropy(3) gives at once. */
+static_assert(sizeof(((struct token_pool *)0)->tokens) <= 256, "one call");
+
+static enum baton_err pool_draw(void *arg, struct token *ret)
+{
+	struct token_pool *pool = arg;
+	if (pool->left == 0 && getentropy(pool->tokens, sizeof pool->tokens) != 0)
+		return fail_errno(errno, "the system gives no random bytes");
+	if (pool->left == 0)
+		pool->left = TOKEN_POOL;
+	struct token *next = &pool->tokens[--pool->left];
+	*ret = *next;
+	token_wipe(next);
+	return BATON_OK;
+}
+
+struct token_source token_source_pool(struct token_pool *pool)
+{
+	return (struct token_source){pool_draw, pool};
+}
+
+void token_pool_wipe(struct token_pool *pool)
+{
+	explicit_bzero(pool, sizeof *pool);
 }

@@ -44,4 +44,17 @@ struct token_source {
 /* getrandom(2). */
 struct token_source token_source_system(void);
 
+/* Tokens that were drawn by one call and not given out yet. Zeroed at first. */
+#define TOKEN_POOL 16
+struct token_pool {
+	struct token tokens[TOKEN_POOL];
+	uint32_t left;
+};
+
+/* getrandom(2), once for a poolful. The pool is borrowed. */
+struct token_source token_source_pool(struct token_pool *pool);
+
+/* Leaves nothing of what was not given out. */
+void token_pool_wipe(struct token_pool *pool);
+
 #endif

@@ -173,7 +173,7 @@ struct baton_store_time batch_available(const struct baton_batch *b, struct bato
 void batch_id_print(uint64_t number, struct baton_batch_id *ret)
 {
 	memset(ret->text, 0, sizeof ret->text);
-	snprintf(ret->text, sizeof ret->text, "%" PRIu64, number);
+	number_print(number, ret->text);
 }
 
 bool batch_id_parse(const struct baton_batch_id *id, uint64_t *ret)
@@ -190,7 +190,9 @@ bool batch_id_parse(const struct baton_batch_id *id, uint64_t *ret)
 void claim_name_print(const struct claim_name *name, char text[CLAIM_NAME_TEXT])
 {
 	memset(text, 0, CLAIM_NAME_TEXT);
-	snprintf(text, CLAIM_NAME_TEXT, "%" PRIu64 "-%" PRIu64, name->head, name->fence);
+	char *dash = number_print(name->head, text);
+	*dash = '-';
+	number_print(name->fence, dash + 1);
 }
 
 bool claim_name_parse(const char text[CLAIM_NAME_TEXT], struct claim_name *ret)

@@ -131,8 +131,10 @@ static void complain(struct streams *s, const struct stay *stay)
 /* Without room for it: starts somebody, or waits for what those say who were started. */
 static void make_room(struct streams *s, struct baton_mono now)
 {
+	if (is_awaited(s, now))
+		return;
 	bool aloof = is_aloof(s);
-	struct worker *w = is_awaited(s, now) || aloof ? NULL : idle_of(s, now);
+	struct worker *w = aloof ? NULL : idle_of(s, now);
 	if (aloof) {
 		complain(s, s->arriving.first);
 		end(s, &s->arriving, s->arriving.first);

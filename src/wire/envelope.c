@@ -36,7 +36,7 @@ enum baton_err wire_frame_encode(const struct wire_envelope *envelope, struct bu
 		            WIRE_FRAME_MAX);
 	wire_frame_head((uint32_t)len, head);
 	buf_append(out, head, sizeof head);
-	return pack(&pb.base, out);
+	return pack_sized(&pb.base, len, out);
 }
 
 static bool is_known(uint32_t protocol)

@@ -3,20 +3,16 @@
 
 #include "base/fail.h"
 
-struct sink {
-	ProtobufCBuffer base;
-	struct buf *out;
-};
-
-static void sink_append(ProtobufCBuffer *buffer, size_t len, const uint8_t *bytes)
-{
-	buf_append(((struct sink *)buffer)->out, bytes, len);
-}
-
 enum baton_err pack(const ProtobufCMessage *message, struct buf *out)
 {
-	struct sink sink = {{sink_append}, out};
-	protobuf_c_message_pack_to_buffer(message, &sink.base);
+	return pack_sized(message, protobuf_c_message_get_packed_size(message), out);
+}
+
+enum baton_err pack_sized(const ProtobufCMessage *message, size_t len, struct buf *out)
+{
+	char *place = buf_extend(out, len);
+	if (place)
+		protobuf_c_message_pack(message, (uint8_t *)place);
 	return out->err;
 }
 

@@ -1,8 +1,10 @@
 """The protocol of handoffs once more, written after its tables alone: for clients and backends that
 do what no library would."""
 import array
+import fcntl
 import socket
 import struct
+import termios
 
 HELLO, HANDOFF, ADMIN, PROBE = 0x0000, 0xD0FF, 0xAD01, 0xB232
 REQUEST, RESPONSE, EVENT = 0, 1, 2
@@ -105,6 +107,55 @@ def read_reply(connection):
 def is_ended(connection):
     """Whether the connection ends here, without another byte."""
     return read_exactly(connection, 1) is None
+
+
+class Broker:
+    """A broker that does exactly what it is told to, for one backend."""
+
+    def __init__(self, folder):
+        self.door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.door.settimeout(BOUND)
+        self.door.bind(f'{folder}/backends')
+        self.door.listen(8)
+        self.channel = None
+
+    def register(self):
+        """Takes the backend that comes."""
+        self.channel, _ = self.door.accept()
+        self.channel.settimeout(BOUND)
+        assert 4 in fields(fields(self.channel.recv(1 << 17))[4])
+        self.send(RESPONSE, field(5, field(1, 1) + field(3, 1)))
+
+    def send(self, kind, payload, request=0, fds=()):
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', fds))] if fds else []
+        self.channel.sendmsg([envelope(kind, HANDOFF, payload, request)], rights)
+
+    def offer(self, number, connection, deadline):
+        """Offers it; the number is its token too."""
+        greeting = field(1, 1) + field(2, 1) + field(3, 'echo') + field(6, ACCEPTS)
+        body = (field(2, bytes([number] * 16)) + field(3, 'echo') + field(4, number)
+                + field(11, greeting) + field(12, field(1, 1)) + field(13, deadline))
+        self.send(REQUEST, field(1, body), number, [connection.fileno()])
+
+    def acked(self):
+        """The number of the next that is acknowledged."""
+        ack = fields(fields(fields(self.channel.recv(1 << 17))[4])[2])
+        assert ack[2] == 1 and ack[1] == bytes([ack[4]] * 16)
+        return ack[4]
+
+    def grant(self, number):
+        self.send(EVENT, field(3, field(1, bytes([number] * 16)) + field(2, number)), number)
+
+    def unread(self):
+        """How many bytes the backend has not read."""
+        room = array.array('i', [0])
+        fcntl.ioctl(self.channel, termios.TIOCOUTQ, room)
+        return room[0]
+
+    def close(self):
+        self.door.close()
+        if self.channel:
+            self.channel.close()
 
 
 class Backend:

@@ -2,10 +2,10 @@
  * echoes, and can be struck at a named step.
  *
  *	keeper SERVICE [generation=N] [repeatable] [reconnect] [endpoint=E] [owner=RUNNER]
- *		[choosy] [offer=SIGNAL] [put=NAME[,MS]] [take=NAME] [list] [drop]
+ *		[choosy] [offer=SIGNAL] [first=SIGNAL] [put=NAME[,MS]] [take=NAME] [list] [drop]
  *
  * choosy: wants no connection that is handed over. offer=SIGNAL: sends itself that signal when it
- * has an offer, before it answers. Writes "ready ENDPOINT", then a line for each connection.
+ * has an offer, before it answers; first=SIGNAL: when it has its first connection. Writes "ready ENDPOINT", then a line for each connection.
  *
  * put: makes a listener and has the broker keep it. take: takes it again. Both write the name, its
  * port and what came of it, list the names. drop: ends after these, without it. */
@@ -27,6 +27,7 @@ struct keeper {
 	bool choosy;
 	bool drop;
 	int strike;
+	int strike_first;
 	const char *asks[64]; /* about what the broker keeps */
 	size_t asks_count;
 	struct pollfd fds[GUESTS + 1]; /* the first is the backend */
@@ -59,6 +60,8 @@ static void option_take(struct keeper *k, struct baton_backend_options *o, const
 		o->owner = baton_str_z(value);
 	else if (strncmp(text, "offer=", 6) == 0)
 		k->strike = atoi(value);
+	else if (strncmp(text, "first=", 6) == 0)
+		k->strike_first = atoi(value);
 	else if (strcmp(text, "drop") == 0)
 		k->drop = true;
 	else if (k->asks_count < 64 &&
@@ -118,6 +121,9 @@ static void take_all(struct keeper *k, struct baton_backend *b)
 		printf("%s %llu %d %.*s\n", c->handed ? "handed" : "reconnected",
 		       (unsigned long long)c->id, c->pid, (int)c->auth_token.len,
 		       c->auth_token.len > 0 ? c->auth_token.ptr : "");
+		if (k->strike_first != 0)
+			raise(k->strike_first);
+		k->strike_first = 0;
 		char hello[32];
 		int len = snprintf(hello, sizeof hello, "%d\n", (int)getpid());
 		int fd = baton_connection_take(c);

@@ -300,6 +300,40 @@ def test_a_backend_that_gets_no_grant_has_read_nothing(place):
     assert place.count('granted') == 0
 
 
+def test_a_grant_behind_another_one_is_read_before_anybody_is_served(place):
+    os.mkdir(place.folder, 0o700)
+    broker = frames.Broker(place.folder)
+    place.sockets.append(broker)
+    # A backend that stops as soon as it has the first connection.
+    keeper = place.start(KEEPER, 'echo', f'first={signal.SIGSTOP}')
+    broker.register()
+    assert keeper.stdout.readline().split()[0] == 'ready'
+    clients = []
+    for number in (1, 2):
+        client, passed = socket.socketpair(socket.AF_UNIX)
+        place.sockets.append(client)
+        client.settimeout(BOUND)
+        client.sendall(b'mine\n')
+        broker.offer(number, passed, time.clock_gettime_ns(time.CLOCK_BOOTTIME) + BOUND * 10**9)
+        passed.close()
+        clients.append(client)
+    assert {broker.acked(), broker.acked()} == {1, 2}
+    # Both Grants are there when it looks.
+    os.kill(keeper.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, keeper.pid, os.WSTOPPED)
+    broker.grant(1)
+    broker.grant(2)
+    assert broker.unread() > 0
+    os.kill(keeper.pid, signal.SIGCONT)
+    os.waitid(os.P_PID, keeper.pid, os.WSTOPPED)
+    # Now it serves the first one, for as long as it likes: the second cannot be too late any more.
+    assert broker.unread() == 0
+    os.kill(keeper.pid, signal.SIGCONT)
+    for client in clients:
+        expected = b'%d\nmine\n' % keeper.pid
+        assert frames.read_exactly(client, len(expected)) == expected
+
+
 def test_a_backend_killed_with_an_offer_leaves_nothing_behind(place):
     broker = place.serve()
     before = fds(broker)
@@ -707,6 +741,59 @@ def test_somebody_who_listens_there_is_left_alone(place):
     assert refusal(place) == f"baton: somebody else listens at '{place.folder}/broker'\n"
     squatter.settimeout(BOUND)
     squatter.accept()[0].close()
+
+
+def test_who_is_not_accepted_waits_for_that_and_not_for_ever(place):
+    os.mkdir(place.folder, 0o700)
+    door = socket.socket(socket.AF_UNIX)
+    place.sockets.append(door)
+    door.bind(f'{place.folder}/broker')
+    door.listen(0)
+    door.settimeout(BOUND)
+    place.client()       # for more there is no room
+    result = place.connect('echo', '--wait', '100ms')
+    assert result.returncode == TEMPFAIL
+    assert f"too many others wait at '{place.folder}/broker'" in result.stderr
+    client = place.start(BATON, 'connect', 'echo', stdin=subprocess.PIPE)
+    end = time.monotonic() + BOUND
+    while not (sockets_of(client) and is_asleep(client)):
+        assert client.poll() is None and time.monotonic() < end
+    door.accept()[0].close()
+    with door.accept()[0] as second:
+        second.settimeout(BOUND)
+        assert frames.fields(frames.read_frame(second)[4])[3] == b'echo'
+        negotiated = frames.field(1, frames.field(1, 1) + frames.field(5, 1))
+        second.sendall(frames.frame(frames.envelope(frames.RESPONSE, frames.HELLO, negotiated)))
+        welcome = frames.field(6, frames.field(1, 1))
+        second.sendall(frames.frame(frames.envelope(frames.EVENT, frames.HANDOFF, welcome))
+                       + b'it\n')
+        assert client.stdout.readline() == 'it\n'
+
+
+def sockets_of(process):
+    """The flags of its sockets."""
+    flags = []
+    for fd in os.listdir(f'/proc/{process.pid}/fd'):
+        with contextlib.suppress(OSError):
+            if os.readlink(f'/proc/{process.pid}/fd/{fd}').startswith('socket:'):
+                with open(f'/proc/{process.pid}/fdinfo/{fd}', encoding='ascii') as file:
+                    flags += [int(line.split()[1], 8) for line in file if 'flags' in line]
+    return flags
+
+
+def is_asleep(process):
+    with open(f'/proc/{process.pid}/stat', encoding='ascii') as file:
+        return file.read().rpartition(')')[2].split()[0] == 'S'
+
+
+@pytest.mark.parametrize('way', [[], ['--no-handoff']], ids=['handoff', 'reconnecting'])
+def test_what_a_client_gets_is_an_ordinary_socket(place, way):
+    place.serve()
+    keeper = place.keeper()
+    client = place.start(BATON, 'connect', 'echo', *way, stdin=subprocess.PIPE)
+    assert client.stdout.readline() == f'{keeper.pid}\n'
+    flags, = sockets_of(client)
+    assert flags & os.O_NONBLOCK == 0
 
 
 def test_what_is_no_socket_is_left_alone(place):

@@ -30,6 +30,10 @@ struct queue_row {
 	/* In the transaction of that number nothing is due any more that was due at that moment. */
 	uint32_t tended_in;
 	struct baton_store_time tended_at;
+
+	/* In the transaction of that number nobody has its lease, whose last fence that is. */
+	uint32_t lapsed_in;
+	uint64_t lapsed;
 };
 
 /* By how much the number of an owner's claims has changed. */

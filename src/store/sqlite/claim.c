@@ -183,19 +183,26 @@ enum baton_err grant_heads(struct sqlite_store *s, struct grant *g, int64_t pool
 
 /* The lease under which the queue's work is pulled: *ret_fence is its last fence, 0 without one.
  * BATON_BUSY: somebody else has it. */
-static enum baton_err pull_lease(struct sqlite_store *s, const struct queue_row *q,
+static enum baton_err pull_lease(struct sqlite_store *s, struct queue_row *q,
                                  const struct baton_owner *asker, uint64_t *ret_fence)
 {
 	char subject[BATON_NAME_MAX + 8] = "pull/";
 	struct stored_lease l;
 	bool found;
+	*ret_fence = q->lapsed;
+	if (q->lapsed_in == s->books.turn)
+		return BATON_OK;
 	memcpy(subject + 5, q->name, q->len);
 	enum baton_err e = lease_load(&s->db, (struct baton_str){subject, q->len + 5}, &l, &found);
 	if (e != BATON_OK)
 		return e;
 	*ret_fence = found ? l.row.fence : 0;
-	if (found && lease_is_live(&l.row, s->now) &&
-	    !baton_id_equal(&l.row.owner.incarnation, &asker->incarnation) &&
+	if (!found || !lease_is_live(&l.row, s->now)) {
+		q->lapsed = *ret_fence;
+		q->lapsed_in = s->books.turn;
+		return BATON_OK;
+	}
+	if (!baton_id_equal(&l.row.owner.incarnation, &asker->incarnation) &&
 	    !baton_owner_is_dead(&s->base.owner, &l.row.owner, BATON_REACH_HOST))
 		return refuse_puller(queue_row_name(q), l.row.owner.id);
 	return BATON_OK;

@@ -83,9 +83,12 @@ static enum baton_err last_fence(struct sqlite_store *s, struct baton_str subjec
 		return BATON_OK;
 	struct baton_str name = {subject.ptr + 5, subject.len - 5};
 	enum baton_err e = books_queue(&s->books, &s->db, name, &q);
-	if (e == BATON_OK && q && fence_granter_last(&q->pulled) > *ret)
+	if (e != BATON_OK || !q)
+		return e;
+	if (fence_granter_last(&q->pulled) > *ret)
 		*ret = fence_granter_last(&q->pulled);
-	return e;
+	q->lapsed_in = 0; /* it is for somebody who takes the lease */
+	return BATON_OK;
 }
 
 static enum baton_err take(struct sqlite_store *s, const struct baton_lease_ask *ask,

@@ -14,6 +14,8 @@
 	"lane, batches, lone"
 
 #define SQL_BULK_COLUMNS "first, queue, flags, put_at, count"
+#define SQL_BULK_PLACES \
+	"rank = ?3 AND place BETWEEN ?4 * 2 AND ?5 * 2 AND seq BETWEEN ?4 AND ?5"
 #define SQL_CHUNK_COLUMNS "first, bulk, queue, owner, claimed_at, expires_at, granter, salt, claims"
 
 #define SQL_SCHEDULE_COLUMNS "name, cron, zone, missed, queue, lane, priority, payload, last, next"
@@ -191,8 +193,9 @@
 	X(BULK_READ, "SELECT " SQL_BULK_COLUMNS ", jobs FROM bulk WHERE first <= ? "               \
 	             "ORDER BY first DESC LIMIT 1")                                                \
 	X(BULK_NEXT, "SELECT first FROM bulk WHERE first > ? ORDER BY first LIMIT 1")              \
-	X(BULK_HEAD, "SELECT seq FROM head WHERE pool IN (?1, ?2) AND rank = ?3 "                  \
-	             "AND place BETWEEN ?4 * 2 AND ?5 * 2 AND seq BETWEEN ?4 AND ?5")              \
+	X(BULK_HEAD, "SELECT seq FROM head WHERE pool = ?1 AND " SQL_BULK_PLACES                   \
+	             " UNION ALL "                                                                 \
+	             "SELECT seq FROM head WHERE pool = ?2 AND " SQL_BULK_PLACES)                  \
 	X(BULK_DROP, "DELETE FROM bulk WHERE first = ?")                                           \
 	X(CHUNK_ADD, "INSERT INTO chunk(" SQL_CHUNK_COLUMNS ") VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)") \
 	X(CHUNK_REST, "UPDATE chunk SET salt = ?, claims = ? WHERE first = ?")                     \

@@ -165,7 +165,6 @@ static enum baton_err run_kind(struct sqlite_store *s, struct request *list, enu
 	for (struct request *r = list; r && e == BATON_OK; r = r->next) {
 		if (r->kind != kind)
 			continue;
-		s->now = baton_store_now(&s->base);
 		enum baton_err own = r->run(s, r->args);
 		if (is_answer(own))
 			request_fail(r, own);
@@ -182,6 +181,7 @@ static enum baton_err run_kind(struct sqlite_store *s, struct request *list, enu
 static enum baton_err run_once(struct sqlite_store *s, struct request *list)
 {
 	enum baton_err e = begin(s, list->first);
+	s->now = baton_store_now(&s->base);
 	for (enum request_kind k = REQUEST_OTHER; k <= REQUEST_CLAIM && e == BATON_OK; k++)
 		e = run_kind(s, list, k);
 	if (e == BATON_OK && ++s->transactions % TIDY_EVERY == 0) {

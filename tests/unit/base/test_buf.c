@@ -132,6 +132,26 @@ static void a_text_that_printf_cannot_write_is_refused(void **state)
 	fault_done(&fault);
 }
 
+static void what_is_extended_is_written_by_the_caller(void **state)
+{
+	(void)state;
+	struct fault fault;
+	struct buf b;
+	fault_init(&fault);
+	buf_init(&b, &fault.alloc, 4);
+	assert_null(buf_extend(&b, 0));
+	assert_int_equal(buf_append(&b, "a", 1), BATON_OK);
+	char *place = buf_extend(&b, 3);
+	assert_non_null(place);
+	memcpy(place, "bcd", 3);
+	assert_string_equal(b.data, "abcd");
+	assert_null(buf_extend(&b, 1));
+	assert_int_equal(b.err, BATON_FULL);
+	assert_string_equal(b.data, "abcd");
+	buf_done(&b);
+	fault_done(&fault);
+}
+
 static void many_small_appends_need_few_allocations(void **state)
 {
 	(void)state;
@@ -192,6 +212,7 @@ int main(void)
 		cmocka_unit_test(the_bound_itself_fits_and_one_more_does_not),
 		cmocka_unit_test(the_first_failure_sticks_until_the_reset),
 		cmocka_unit_test(a_text_that_printf_cannot_write_is_refused),
+		cmocka_unit_test(what_is_extended_is_written_by_the_caller),
 		cmocka_unit_test(many_small_appends_need_few_allocations),
 		cmocka_unit_test(without_memory_it_keeps_what_it_had),
 	};

@@ -256,6 +256,25 @@ static void without_memory_nothing_is_taken(void **state)
 	fault_done(&fault);
 }
 
+static void a_pool_gives_each_token_once_and_keeps_no_copy(void **state)
+{
+	(void)state;
+	static const struct token_pool nothing;
+	struct token_pool pool = nothing;
+	struct token_source source = token_source_pool(&pool);
+	struct token drawn[2 * TOKEN_POOL + 1];
+	for (size_t i = 0; i < sizeof drawn / sizeof *drawn; i++) {
+		assert_int_equal(source.draw(source.arg, &drawn[i]), BATON_OK);
+		for (size_t j = 0; j < i; j++)
+			assert_false(token_equal(&drawn[i], &drawn[j]));
+		for (size_t j = 0; j < TOKEN_POOL; j++)
+			assert_false(token_equal(&drawn[i], &pool.tokens[j]));
+	}
+	assert_int_equal(pool.left, TOKEN_POOL - 1);
+	token_pool_wipe(&pool);
+	assert_memory_equal(&pool, &nothing, sizeof pool);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -271,6 +290,7 @@ int main(void)
 		cmocka_unit_test(a_revoked_token_leaves_nothing_behind),
 		cmocka_unit_test(tokens_are_sixteen_bytes),
 		cmocka_unit_test(the_system_draws_different_tokens),
+		cmocka_unit_test(a_pool_gives_each_token_once_and_keeps_no_copy),
 		cmocka_unit_test(without_memory_nothing_is_taken),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,13 +1,14 @@
 /* A connection on its way to a persistent worker: which line it belongs to, however the bytes are
- * cut, and what becomes of one that cannot be passed. */
+ * cut, what becomes of one that cannot be passed, and which worker gets it. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "handoff/guest.h"
-#include "runner/worker.h"
+#include "runner/lodging.h"
 
 #include "support/harness.h"
 
@@ -249,6 +250,119 @@ static void a_line_that_finds_no_room_passes_nothing(void **state)
 	assert_int_equal(w->worker.out.len, 0);
 }
 
+/* Two workers, and a connection that has come for them. */
+struct house {
+	struct streams streams;
+	struct worker workers[2];
+	struct stay stays[2];
+	unsigned left; /* connections that nobody serves */
+};
+
+static void count_left(void *arg, uint64_t visit)
+{
+	struct house *h = arg;
+	(void)visit;
+	h->left++;
+}
+
+#define NOW ((struct baton_mono){INT64_C(100000000000)})
+#define LATER ((struct baton_mono){INT64_C(200000000000)})
+
+static void house_begin(struct world *w, struct house *h)
+{
+	*h = (struct house){
+		.streams = {.o = {.alloc = baton_alloc_libc(),
+	                          .processes = 2,
+	                          .visits = 2,
+	                          .left = count_left,
+	                          .arg = h},
+	                    .workers = h->workers,
+	                    .due = BATON_MONO_NEVER},
+		.stays = {{.visit = 1, .due = LATER}, {.visit = 2, .due = LATER}},
+	};
+	for (int i = 0; i < 2; i++) {
+		worker_init(&h->workers[i], baton_alloc_libc());
+		h->workers[i].is = WORKER_ON;
+		h->workers[i].started = NOW;
+	}
+	h->stays[1].connection = TAKE(arrive(w, 0)->connection);
+	stays_add(&h->streams.arriving, &h->stays[1]);
+}
+
+static void house_end(struct house *h)
+{
+	baton_connection_free(h->stays[1].connection);
+	for (int i = 0; i < 2; i++)
+		worker_shut(&h->workers[i]);
+}
+
+static void greets(struct house *h, unsigned worker, uint32_t takes)
+{
+	const struct reply reply = {.about = REPLY_VISITS, .visits = takes};
+	char error[REPLY_ERROR];
+	h->workers[worker].heard = true;
+	assert_true(lodging_hear(&h->streams, &h->workers[worker], &reply, error));
+}
+
+static void a_worker_that_takes_none_keeps_nobody_from_those_that_do(void **state)
+{
+	struct house h;
+	house_begin(*state, &h);
+	/* One has as many as it takes, the other wants none. */
+	greets(&h, 0, 1);
+	stays_add(&h.workers[0].stays, &h.stays[0]);
+	greets(&h, 1, 0);
+	lodging_assign(&h.streams, NOW);
+	assert_int_equal(h.left, 0);
+	assert_ptr_equal(h.streams.arriving.first, &h.stays[1]);
+	/* When there is room, it is that one's. */
+	stays_remove(&h.workers[0].stays, &h.stays[0]);
+	lodging_assign(&h.streams, NOW);
+	assert_int_equal(h.left, 0);
+	assert_ptr_equal(h.workers[0].stays.first, &h.stays[1]);
+	house_end(&h);
+}
+
+static void who_has_not_said_it_yet_may_take_some(void **state)
+{
+	struct house h;
+	house_begin(*state, &h);
+	greets(&h, 1, 0);
+	lodging_assign(&h.streams, NOW);
+	assert_int_equal(h.left, 0);
+	greets(&h, 0, 1);
+	lodging_assign(&h.streams, NOW);
+	assert_ptr_equal(h.workers[0].stays.first, &h.stays[1]);
+	house_end(&h);
+}
+
+static void if_all_take_none_it_is_turned_away(void **state)
+{
+	struct house h;
+	house_begin(*state, &h);
+	greets(&h, 0, 0);
+	greets(&h, 1, 0);
+	lodging_assign(&h.streams, NOW);
+	assert_int_equal(h.left, 1);
+	assert_null(h.stays[1].connection);
+	house_end(&h);
+}
+
+static void who_says_nothing_for_long_is_not_waited_for(void **state)
+{
+	struct house h;
+	house_begin(*state, &h);
+	h.workers[1].is = WORKER_OFF;
+	h.workers[1].not_before = LATER;
+	lodging_assign(&h.streams, NOW);
+	assert_int_equal(h.streams.due.ns, BATON_MONO_NEVER.ns);
+	/* Then the other one is to be started. */
+	lodging_assign(&h.streams, baton_mono_add(NOW, baton_duration_ms(LODGING_WAIT_MS)));
+	assert_int_equal(h.streams.due.ns, LATER.ns);
+	assert_int_equal(h.left, 0);
+	house_end(&h);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make, unmake)
 
 int main(void)
@@ -262,6 +376,10 @@ int main(void)
 		TEST(what_cannot_be_passed_has_no_line),
 		TEST(who_has_gone_leaves_the_connection_closed),
 		TEST(a_line_that_finds_no_room_passes_nothing),
+		TEST(a_worker_that_takes_none_keeps_nobody_from_those_that_do),
+		TEST(who_has_not_said_it_yet_may_take_some),
+		TEST(if_all_take_none_it_is_turned_away),
+		TEST(who_says_nothing_for_long_is_not_waited_for),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
