@@ -120,6 +120,11 @@ struct baton_queue_policy {
 	enum baton_key_fair key_fair;   /* can be changed at any time                          */
 	struct baton_key_rate key_rate; /* can be changed at any time: what was claimed before
 	                                   counts as far as the former window reached          */
+	struct baton_duration key_ttl;  /* how long a key is held without renewal, 1 ms to 1 day:
+	                                   a claim of work with a key is given, and renewed, for
+	                                   no longer, and a run of a runner that has said nothing
+	                                   (<baton/progress.h>) for so long is ended; 0: as long
+	                                   as the claim lives. For claims from then on         */
 };
 
 /* Its fields, to be named together: BATON_POLICY_KEEP | BATON_POLICY_DEDUPE. */
@@ -146,8 +151,9 @@ enum baton_policy_field {
 	BATON_POLICY_KEY_WAITING_MAX = 1 << 19,
 	BATON_POLICY_KEY_FAIR = 1 << 20,
 	BATON_POLICY_KEY_RATE = 1 << 21,
-	BATON_POLICY_PAUSED = 1 << 22,
-	BATON_POLICY_ALL = (1 << 23) - 1
+	BATON_POLICY_KEY_TTL = 1 << 22,
+	BATON_POLICY_PAUSED = 1 << 23,
+	BATON_POLICY_ALL = (1 << 24) - 1
 };
 
 /* What a queue has that nobody has said anything about. */

@@ -77,6 +77,7 @@ struct baton_work_claim {
 	uint32_t shard;        /* of the queue, where a runner claimed it */
 	struct baton_store_time claimed_at;
 	struct baton_store_time expires_at; /* or BATON_STORE_TIME_NEVER */
+	struct baton_duration hold; /* how long it holds its key without renewal; 0: no limit */
 	const struct baton_work_batch *batches;
 	size_t count;
 };

@@ -62,9 +62,10 @@ static const struct key keys[] = {
 	{"key-waiting-max", KIND_32, AT(key_waiting_max), 0, BATON_QUEUE_KEY_WAITING_MAX, {NULL}},
 	{"key-fair", KIND_WORD, AT(key_fair), 0, 0, {"off", "on"}},
 	{"key-rate", KIND_RATE, AT(key_rate), 1, BATON_QUEUE_KEY_STARTS_MAX, {NULL}},
+	{"key-ttl", KIND_SPAN, AT(key_ttl), 0, DAY_MS, {NULL}},
 };
 #define KEYS (sizeof keys / sizeof keys[0])
-static_assert(BATON_POLICY_KEY_RATE == 1 << (KEYS - 1), "each key has its field");
+static_assert(BATON_POLICY_KEY_TTL == 1 << (KEYS - 1), "each key has its field");
 
 /* A word's number goes into the policy as it is. */
 static_assert(sizeof(enum baton_queue_mode) == sizeof(uint32_t) &&

@@ -102,6 +102,7 @@ enum baton_err baton_queue_policy_check(const struct baton_queue_policy *p)
 		{{"key_fair", BATON_KEY_FAIR_OFF, BATON_KEY_FAIR_ON}, p->key_fair},
 	};
 	static const struct range dedupe = {"dedupe", 1, BATON_QUEUE_SPAN_MAX_MS};
+	static const struct range key_ttl = {"key_ttl", 1, (uint64_t)DAY_MS};
 	static const struct range keep = {"keep", 0, BATON_QUEUE_SPAN_MAX_MS};
 	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
 		enum baton_err e = check_number(&numbers[i].range, numbers[i].value);
@@ -113,6 +114,8 @@ enum baton_err baton_queue_policy_check(const struct baton_queue_policy *p)
 		e = check_span(&keep, p->keep);
 	if (e == BATON_OK)
 		e = check_rate(&p->key_rate);
+	if (e == BATON_OK && p->key_ttl.ns != 0)
+		e = check_span(&key_ttl, p->key_ttl);
 	if (e == BATON_OK)
 		e = baton_retry_check(&p->retry);
 	return e == BATON_OK ? baton_retry_check(&p->retry_lane) : e;
@@ -150,6 +153,7 @@ static const struct {
 	{PART(key_waiting_max)},
 	{PART(key_fair)},
 	{PART(key_rate)},
+	{PART(key_ttl)},
 	{PART(paused)},
 };
 #define PARTS (sizeof parts / sizeof parts[0])

@@ -262,6 +262,34 @@ def test_a_runner_starts_a_key_again_when_its_window_is_over(shop, pipe):
     assert [pipe.line() for _ in range(3)] == ['a', 'b', 'a']
 
 
+def test_a_command_that_holds_its_key_for_too_long_is_ended(shop, pipe):
+    shop.ok('queue', 'set', 'mail', 'key-ttl=300ms', 'attempts=1')
+    first, second = put(shop, 'k'), put(shop, 'k')
+    script = f'echo $BATON_JOB > {pipe.path}; [ $BATON_JOB = {second} ] || sleep 1000'
+    shop.start('work', 'mail', '-j', '2', '--', 'sh', '-c', script)
+    assert [pipe.line(), pipe.line()] == [first, second]
+    job = shop.object('show', first)
+    assert (job['state'], job['error']) == \
+        ('dead', 'it held its key for longer than its queue allows')
+
+
+@pytest.mark.parametrize('says, state', [('True', 'done'), ('False', 'dead')])
+def test_a_worker_that_says_how_far_it_is_keeps_its_key(shop, says, state):
+    shop.ok('queue', 'set', 'mail', 'key-ttl=2s', 'attempts=1', 'keep=1h')
+    job = put(shop, 'k')
+    script = 'import json, socket, time; s = socket.socket(fileno=3).makefile("rw")\n' \
+             'claim = json.loads(s.readline())["claim"]\n' \
+             'def say(what):\n' \
+             '    s.write(json.dumps({"claim": claim, **what}) + "\\n"); s.flush()\n' \
+             'end = time.monotonic() + 3\n' \
+             f'while time.monotonic() < end or not {says}:\n' \
+             f'    {says} and say({{"progress": 1}}); time.sleep(0.05)\n' \
+             'say({"ok": True}); s.readline()'
+    shop.run('work', 'mail', '--stream', '--until-empty', '--', 'python3', '-c', script)
+    assert shop.object('show', job)['state'] == state
+    assert state == 'done' or shop.object('show', job)['error'] == 'it held its key for 2s'
+
+
 def test_a_worker_gets_the_key_and_emits_with_one(shop):
     put(shop, 'k')
     script = 'import json, socket; s = socket.socket(fileno=3).makefile("rw")\n' \

@@ -224,6 +224,7 @@ static void queue_read(const PGresult *r, int row, struct queue *q)
 		.key_waiting_max = (uint32_t)cell_int(r, row, 33),
 		.key_fair = (enum baton_key_fair)cell_int(r, row, 34),
 		.key_rate = {(uint64_t)cell_int(r, row, 35), {cell_int(r, row, 36)}},
+		.key_ttl = {cell_int(r, row, 37)},
 	};
 	for (int state = BATON_BATCH_READY; state < BATON_BATCH_GONE; state++)
 		q->is.in[state] = (uint64_t)cell_int(r, row, 18 + state);

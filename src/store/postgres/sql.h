@@ -16,7 +16,7 @@
 	"q.kept + coalesce(t.kept, 0), q.done + coalesce(t.done, 0), "                         \
 	"q.failed + coalesce(t.failed, 0), coalesce(t.tended, 0), coalesce(t.top, q.top), "    \
 	"coalesce(t.floor, q.floor), q.key_limit, q.hold_on_retry, q.on_conflict, "            \
-	"q.key_waiting_max, q.key_fair, q.key_starts, q.key_window"
+	"q.key_waiting_max, q.key_fair, q.key_starts, q.key_window, q.key_ttl"
 
 /* Queues, and what is counted of them. */
 #define PART_QUEUES                                                     \
@@ -394,7 +394,7 @@
 	             "waiting_max, attempts, backoff, base, cap, lane_attempts, lane_backoff, "    \
 	             "lane_base, lane_cap, on_retry, on_dead, dedupe, keep, ready, delayed, "      \
 	             "retrying, claimed, dead, kept, done, failed, key_limit, hold_on_retry, "     \
-	             "on_conflict, key_waiting_max, key_fair, key_starts, key_window) "            \
+	             "on_conflict, key_waiting_max, key_fair, key_starts, key_window, key_ttl) "   \
 	             "VALUES($1::text, "                                                           \
 	             "$2::bigint::int, $3::bigint, $4::bigint, $5::bool, $6::bigint, $7::bigint, " \
 	             "$8::bigint, $9::bigint, $10::bigint, $11::bigint, $12::bigint, "             \
@@ -402,7 +402,7 @@
 	             "$18::bigint, $19::bigint, $20::bigint, $21::bigint, $22::bigint, "           \
 	             "$23::bigint, $24::bigint, $25::bigint, $26::bigint, $27::bigint, "           \
 	             "$28::bigint, $29::bigint, $30::bigint, $31::bigint, $32::bigint, "           \
-	             "$33::bigint, $34::bigint) "                                                  \
+	             "$33::bigint, $34::bigint, $35::bigint) "                                     \
 	             "RETURNING id")                                                               \
 	X(QUEUE_SET, "UPDATE baton.queue SET mixed = mixed OR (mode = 4) <> ($3::bigint = 4), "    \
 	             "stripe = $2::bigint::int, shards = $4::bigint, mode = $3::bigint, "          \
@@ -414,7 +414,7 @@
 	             "dedupe = $18::bigint, keep = $19::bigint, key_limit = $20::bigint, "         \
 	             "hold_on_retry = $21::bigint, on_conflict = $22::bigint, "                    \
 	             "key_waiting_max = $23::bigint, key_fair = $24::bigint, "                     \
-	             "key_starts = $25::bigint, key_window = $26::bigint "                         \
+	             "key_starts = $25::bigint, key_window = $26::bigint, key_ttl = $27::bigint "  \
 	             "WHERE name = $1::text")                                                      \
 	X(QUEUE_COUNT, "WITH d AS (SELECT * FROM unnest($1::int[], $2::bigint[], $3::bigint[], "   \
 	               "$4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], "    \

@@ -67,7 +67,7 @@ static void policy_args(struct args *a, struct baton_str name, const struct bato
 static enum baton_err queue_add(struct writer *w, const struct queue *q)
 {
 	struct args a;
-	args_new(w, &a, 34);
+	args_new(w, &a, 35);
 	policy_args(&a, q->name, &q->is.policy);
 	for (int state = BATON_BATCH_READY; state < BATON_BATCH_GONE; state++)
 		arg_int(&a, 18 + state, (int64_t)q->is.in[state]);
@@ -80,6 +80,7 @@ static enum baton_err queue_add(struct writer *w, const struct queue *q)
 	arg_int(&a, 31, q->is.policy.key_fair);
 	arg_int(&a, 32, (int64_t)q->is.policy.key_rate.starts);
 	arg_int(&a, 33, q->is.policy.key_rate.window.ns);
+	arg_int(&a, 34, q->is.policy.key_ttl.ns);
 	send(w, SQL_QUEUE_ADD, &a);
 	return w->c->sent > SENT_ENOUGH ? conn_round(w->c) : BATON_OK;
 }
@@ -103,7 +104,7 @@ static enum baton_err policies_set(struct writer *w)
 		struct args a;
 		if (!q->row.noted || policy_equal(&read->policy, &q->is.policy))
 			continue;
-		args_new(w, &a, 26);
+		args_new(w, &a, 27);
 		policy_args(&a, q->name, &q->is.policy);
 		arg_int(&a, 19, q->is.policy.key_limit);
 		arg_int(&a, 20, q->is.policy.hold_on_retry);
@@ -112,6 +113,7 @@ static enum baton_err policies_set(struct writer *w)
 		arg_int(&a, 23, q->is.policy.key_fair);
 		arg_int(&a, 24, (int64_t)q->is.policy.key_rate.starts);
 		arg_int(&a, 25, q->is.policy.key_rate.window.ns);
+		arg_int(&a, 26, q->is.policy.key_ttl.ns);
 		send(w, SQL_QUEUE_SET, &a);
 		e = w->c->sent > SENT_ENOUGH ? conn_round(w->c) : BATON_OK;
 	}

@@ -183,6 +183,7 @@ void queue_row_read(const struct query *q, struct queue_row *ret)
 				.key_waiting_max = (uint32_t)column_int(q, 33),
 				.key_fair = (enum baton_key_fair)column_int(q, 34),
 				.key_rate = {(uint64_t)column_int(q, 35), {column_int(q, 36)}},
+				.key_ttl = {column_int(q, 37)},
 			},
 		.pulled = {(uint64_t)column_int(q, 19), (uint64_t)column_int(q, 20)},
 		.tally = {column_int(q, 21), column_int(q, 22), column_int(q, 23),
@@ -226,6 +227,7 @@ enum baton_err books_queue_write(struct db *db, const struct queue_row *row)
 	query_int(&q, p->key_fair);
 	query_int(&q, (int64_t)p->key_rate.starts);
 	query_int(&q, p->key_rate.window.ns);
+	query_int(&q, p->key_ttl.ns);
 	return query_run(&q);
 }
 

@@ -8,7 +8,7 @@
 	"lane_attempts, lane_backoff, lane_base, lane_cap, on_retry, on_dead, dedupe, keep, "      \
 	"granter, counter, ready, delayed, running, dead, done, failed, mixed, top, floor, "       \
 	"key_limit, hold_on_retry, on_conflict, key_waiting_max, key_fair, key_starts, "           \
-	"key_window"
+	"key_window, key_ttl"
 #define SQL_BATCH_COLUMNS "seq, queue, flags, put_at, due, born, lane, grp, retry, payload"
 #define SQL_CLAIM_COLUMNS                                                                     \
 	"head, fence, token, owner, queue, claimed_at, expires_at, offered, tried, granter, " \
@@ -61,7 +61,7 @@
 	              "ORDER BY name LIMIT ?")                                                     \
 	X(QUEUE_WRITE, "INSERT OR REPLACE INTO queue(" SQL_QUEUE_COLUMNS ") "                      \
 	               "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, " \
-	               "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                             \
+	               "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                          \
 	X(QUEUE_COUNT, "UPDATE queue SET granter = ?, counter = ?, ready = ?, delayed = ?, "       \
 	               "running = ?, dead = ?, done = ?, failed = ?, mixed = ?, top = ?, "         \
 	               "floor = ? WHERE id = ?")                                                   \
