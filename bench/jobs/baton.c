@@ -27,8 +27,8 @@ struct baton_store *jobs_store(const char *folder, enum baton_store_sync sync,
 void jobs_put(struct baton_store *store, unsigned each)
 {
 	const struct baton_str bytes = {payload, sizeof payload};
-	struct baton_batch batches[JOBS_EACH_MAX];
-	struct baton_put puts[JOBS_EACH_MAX];
+	struct baton_batch batches[JOBS_CALL_MAX];
+	struct baton_put puts[JOBS_CALL_MAX];
 	for (unsigned i = 0; i < each; i++)
 		batches[i] = (struct baton_batch){.queue = BATON_STR("bench"),
 		                                  .payloads = &bytes,
@@ -40,8 +40,8 @@ void jobs_live(struct baton_store *store, unsigned each)
 {
 	struct baton_work_ask ask = {.queue = BATON_STR("bench"), .claims = each, .max = 1};
 	struct baton_work_claims *claims = NULL;
-	struct baton_work_end ends[JOBS_EACH_MAX];
-	struct baton_work_ended ended[JOBS_EACH_MAX];
+	struct baton_work_end ends[JOBS_CALL_MAX];
+	struct baton_work_ended ended[JOBS_CALL_MAX];
 	jobs_put(store, each);
 	must(baton_work_claim(store, &ask, &claims));
 	if (!claims || claims->count != each)

@@ -43,6 +43,7 @@ struct baton_store *jobs_store(const char *folder, enum baton_store_sync sync,
                                const struct baton_store_hook *hook);
 
 #define JOBS_EACH_MAX 100
+#define JOBS_CALL_MAX 1000 /* of jobs_live() */
 
 /* Puts so many jobs in one call; or does that and claims and completes them, in a call each. */
 void jobs_put(struct baton_store *store, unsigned each);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #define PG_EACH 100   /* jobs in a call */
+#define PG_MANY 1000  /* the same, beside other queues */
 #define PG_LOAD 10000 /* jobs in a load */
 #define PG_HANDS_MAX 16
 #define PG_WHERE_MAX 300
@@ -42,6 +43,7 @@ void pg_hands_do(struct pg_hands *h, unsigned hand, uint64_t jobs);
 void pg_hands_end(struct pg_hands *h);
 
 extern const struct pg_work pg_baton_lives; /* in bulks of PG_EACH */
+extern const struct pg_work pg_baton_many;  /* of PG_MANY */
 extern const struct pg_work pg_baton_puts;  /* one by one, from several threads */
 extern const struct pg_work pg_bare_lives;
 

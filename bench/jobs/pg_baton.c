@@ -28,6 +28,12 @@ static void lives(void *state, uint64_t jobs)
 		jobs_live(state, PG_EACH);
 }
 
+static void lives_of_many(void *state, uint64_t jobs)
+{
+	for (uint64_t i = 0; i < jobs; i += PG_MANY)
+		jobs_live(state, PG_MANY);
+}
+
 struct putter {
 	struct baton_store *store;
 	uint64_t count;
@@ -87,5 +93,6 @@ static void sleep_on(void *state, uint64_t jobs)
 }
 
 const struct pg_work pg_baton_lives = {store_begin, lives};
+const struct pg_work pg_baton_many = {store_begin, lives_of_many};
 const struct pg_work pg_baton_puts = {store_begin, put_all};
 const struct pg_work pg_baton_sleeper = {sleeper_begin, sleep_on};

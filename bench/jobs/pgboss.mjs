@@ -1,12 +1,12 @@
 // Reads numbers from standard input, a line each, lives so many jobs, and answers with a line.
-// Jobs are inserted, fetched and completed 100 in each call, which is its fastest way.
+// Jobs are inserted, fetched and completed 1,000 in each call, which is its fastest way.
 import { createInterface } from 'node:readline';
 import PgBoss from 'pg-boss';
 import pg from 'pg';
 
 const words = Object.fromEntries(process.argv[2].split(' ').map((word) => word.split('=')));
 const where = { host: words.host, database: words.dbname, user: words.user };
-const EACH = 100;
+const EACH = 1000;
 const boss = new PgBoss({ ...where, max: 4, supervise: false, schedule: false });
 boss.on('error', (e) => { throw e; });
 await boss.start();

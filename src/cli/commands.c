@@ -516,6 +516,8 @@ const struct command commands[] = {
 			"reconnect. SIGTERM ends it, after what is on its way.\n"
 			"\n"
 			"      --ack-timeout D    for a backend to take a connection; 5s\n"
+			"      --clients N        clients that wait for an answer at once; beyond\n"
+			"                         that they are told to come again; 65536\n"
 			"      --detach           with --upgrade: return when it is done\n"
 			"      --hello-timeout D  for a client to say what it wants; 30s\n"
 			"      --listen ADDRESS:PORT=SERVICE[@NAME]\n"

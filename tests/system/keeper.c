@@ -2,7 +2,8 @@
  * echoes, and can be struck at a named step.
  *
  *	keeper SERVICE [generation=N] [repeatable] [reconnect] [endpoint=E] [owner=RUNNER]
- *		[choosy] [offer=SIGNAL] [first=SIGNAL] [put=NAME[,MS]] [take=NAME] [list] [drop]
+ *		[choosy] [offer=SIGNAL] [first=SIGNAL] [put=NAME[,MS]] [take=NAME]
+ *		[list] [drop]
  *
  * choosy: wants no connection that is handed over. offer=SIGNAL: sends itself that signal when it
  * has an offer, before it answers; first=SIGNAL: when it has its first connection. Writes "ready

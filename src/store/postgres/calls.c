@@ -400,7 +400,8 @@ struct runner_args {
 	enum runner_end end;
 };
 
-/* Beats, and the looks that they wait for, hang no longer than a third of the shortest ttl. */
+/* What runners ask, and the looks that they wait for, hangs no longer than a third of the shortest
+ * ttl. */
 static void beat_within(struct pg_store *s, struct baton_duration ttl)
 {
 	int64_t third = ttl.ns / 3000000;
@@ -476,7 +477,11 @@ static enum baton_err pg_runner_settle(struct baton_store *store, uint64_t numbe
                                        const struct baton_work_proof *known, size_t count)
 {
 	struct settle_args args = {number, known, count};
-	struct call call = {.want = settle_want, .run = settle_run, .args = &args, .alone = true};
+	struct call call = {.want = settle_want,
+	                    .run = settle_run,
+	                    .args = &args,
+	                    .alone = true,
+	                    .within_ms = atomic_load(&of(store)->beat_ms)};
 	return pg_do(&of(store)->adds, &call);
 }
 
@@ -508,7 +513,11 @@ static enum baton_err shard_run(struct baton_store *desk, void *args)
 
 static enum baton_err pg_shard_change(struct baton_store *store, const struct shard_change *change)
 {
-	struct call call = {.want = shard_want, .run = shard_run, .args = &change, .alone = true};
+	struct call call = {.want = shard_want,
+	                    .run = shard_run,
+	                    .args = &change,
+	                    .alone = true,
+	                    .within_ms = atomic_load(&of(store)->beat_ms)};
 	return pg_do(&of(store)->adds, &call);
 }
 
@@ -563,7 +572,8 @@ static enum baton_err pg_tick(struct baton_store *store, uint64_t runner,
 	struct call call = {.want_more = tick_want,
 	                    .run_more = tick_run,
 	                    .args = &args,
-	                    .alone = true};
+	                    .alone = true,
+	                    .within_ms = atomic_load(&of(store)->beat_ms)};
 	if (tick->end_count > 0) {
 		call.want = tick_ends_want;
 		call.run = tick_ends_run;
@@ -607,7 +617,8 @@ static enum baton_err pg_more(struct baton_store *store, uint64_t runner,
 	struct call call = {.want_more = more_want,
 	                    .run_more = more_run,
 	                    .args = &args,
-	                    .alone = true};
+	                    .alone = true,
+	                    .within_ms = atomic_load(&of(store)->beat_ms)};
 	return give_claims(pg_do(&of(store)->takes, &call), &args.take, ret_claims);
 }
 

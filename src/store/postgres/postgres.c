@@ -233,7 +233,9 @@ static int64_t within_ms(const struct deal *t)
 	for (struct call *call = t->calls; call; call = call_next(call)) {
 		int64_t third = call->ttl.ns / 3000000;
 		third = third < KEEP_MIN_MS ? KEEP_MIN_MS : third;
-		if (call->ttl.ns > 0 && (least == 0 || third < least))
+		if (call->within_ms > 0 || call->ttl.ns == 0)
+			third = call->within_ms;
+		if (third > 0 && (least == 0 || third < least))
 			least = third;
 	}
 	return least;

@@ -33,8 +33,8 @@ struct pg_store {
 	uint64_t listen_key;      /* [const] what the processes of a host know this database by */
 	uint32_t commits;         /* [by the group of adds] */
 	_Atomic uint32_t drawing; /* [atomic] so many transactions draw their numbers first */
-	_Atomic int64_t beat_ms;  /* [atomic] how long a beat, and a look, may take; 0: nobody
-	                             is registered */
+	_Atomic int64_t beat_ms;  /* [atomic] how long what a runner asks, and a look, may take;
+	                             0: nobody is registered */
 };
 
 /* A call: what it needs, and how it is done on a desk. */
@@ -45,6 +45,7 @@ struct call {
 	void *args;
 	bool alone;                /* in a transaction of its own */
 	struct baton_duration ttl; /* of what it is about; 0: none */
+	int64_t within_ms;         /* that a statement may take; 0: as long as the ttl says */
 
 	/* NULL, or a second part: what it needs, and how it is done after the first was written. */
 	void (*want_more)(struct wants *w, const void *args);

@@ -718,6 +718,44 @@ static void a_renewal_that_hangs_ends_before_it_is_too_late(void **state)
 	baton_store_close(store);
 }
 
+/* He is willing to wait for a minute, but as a runner he has three seconds. Meanwhile he beats. */
+static void a_tick_that_hangs_ends_before_the_runner_is_out_of_time(void **state)
+{
+	struct bench *b = *state;
+	struct baton_store *store = NULL;
+	const struct baton_store_options options = {.where = baton_str_z(b->where),
+	                                            .patience = baton_duration_s(60)};
+	const struct baton_runner_ask ask = {.name = BATON_STR("r"),
+	                                     .weight = 1,
+	                                     .ttl = baton_duration_s(3)};
+	const struct baton_shard shard = {.queue = BATON_STR("q"), .claims = 1, .max = 1};
+	struct baton_shard_answer owned;
+	const struct baton_tick tick = {.shards = &shard, .shard_count = 1, .owned = &owned};
+	struct baton_runner *runner = NULL;
+	struct baton_work_claims *claims = NULL;
+	assert_int_equal(baton_store_open(&options, &store), BATON_OK);
+	assert_int_equal(put_into(store, "x", "1"), BATON_OK);
+	assert_int_equal(baton_runner_register(store, &ask, &runner, NULL), BATON_OK);
+	assert_int_equal(baton_shard_take(runner, &shard, 1, &owned), BATON_OK);
+	PGconn *user = user_of(b);
+	assert_true(does(user, "BEGIN; SELECT pg_advisory_xact_lock(1650553967, g) FROM "
+	                       "generate_series(0, 1023) g"));
+	assert_int_equal(baton_runner_tick(runner, &tick, &claims), BATON_BUSY);
+	assert_says("statement timeout");
+	assert_int_equal(baton_shard_give(runner, &shard, 1, &owned), BATON_BUSY);
+	assert_says("statement timeout");
+	assert_int_equal(baton_runner_settle(runner, NULL, 0), BATON_BUSY);
+	assert_says("statement timeout");
+	assert_int_equal(baton_runner_beat(runner), BATON_OK);
+	assert_true(does(user, "ROLLBACK"));
+	PQfinish(user);
+	assert_int_equal(baton_runner_tick(runner, &tick, &claims), BATON_OK);
+	assert_int_equal(owned.err, BATON_OK);
+	baton_work_claims_free(claims);
+	baton_runner_leave(runner);
+	baton_store_close(store);
+}
+
 static void what_is_old_is_forgotten_along_the_way(void **state)
 {
 	struct bench *b = *state;
@@ -803,6 +841,7 @@ int main(void)
 		SERVED_TEST(a_statement_that_takes_too_long_is_given_up),
 		SERVED_TEST(renewals_and_beats_may_take_a_third_of_their_ttl),
 		SERVED_TEST(a_renewal_that_hangs_ends_before_it_is_too_late),
+		SERVED_TEST(a_tick_that_hangs_ends_before_the_runner_is_out_of_time),
 		SERVED_TEST(after_a_failover_fences_are_higher),
 		SERVED_TEST(what_is_old_is_forgotten_along_the_way),
 		SERVED_TEST(what_was_acknowledged_outlasts_the_server),
