@@ -297,6 +297,7 @@ bool ward_next(struct ward *w, struct ward_news *ret)
 	ret->how = (enum ward_how)w->end.how;
 	ret->code = w->end.code;
 	ret->timed_out = w->end.timed_out != 0;
+	ret->timeout.ns = w->order.timeout_ns;
 	ret->cut = w->cut;
 	ret->text = buf_str(&w->text);
 	return true;

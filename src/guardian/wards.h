@@ -118,7 +118,8 @@ struct ward_news {
 	enum ward_how how;
 	int code;
 	bool timed_out; /* it was stopped because of its timeout */
-	bool cut;       /* there was more on standard output than was kept */
+	struct baton_duration timeout;
+	bool cut; /* there was more on standard output than was kept */
 	struct baton_str
 		text; /* standard output at the end, or a line; borrowed till the next call */
 };

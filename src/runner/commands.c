@@ -165,11 +165,10 @@ void commands_why(const struct ward_news *news, const struct baton_handler *hand
                   size_t max)
 {
 	char span[BATON_DURATION_TEXT];
-	if (news->timed_out && handler->timeout.ns == 0)
-		snprintf(text, max, "it held its key for longer than its queue allows");
-	else if (news->timed_out)
-		snprintf(text, max, "it took longer than %s",
-		         baton_duration_print(handler->timeout, span));
+	bool held = handler->timeout.ns == 0 || news->timeout.ns < handler->timeout.ns;
+	if (news->timed_out)
+		snprintf(text, max, held ? "it held its key for %s" : "it took longer than %s",
+		         baton_duration_print(news->timeout, span));
 	else if (news->how == WARD_UNSTARTED)
 		snprintf(text, max, "'%.200s' cannot be executed: %s", handler->command[0],
 		         strerror(news->code));

@@ -159,6 +159,23 @@ static void what_has_left_the_window_is_forgotten(void **state)
 	assert_int_equal(next_due(w), -1);
 }
 
+static void starts_that_count_no_more_are_tidied_away(void **state)
+{
+	struct world *w = *state;
+	size_t count = 0;
+	rate_is(w, 2, 1000);
+	put_keys(w, "ab");
+	assert_starts(w, "ab");
+	assert_int_equal(baton_store_tidy(w->store, 100, &count), BATON_OK);
+	assert_int_equal(count, 0);
+	advance(w, 1000);
+	assert_int_equal(baton_store_tidy(w->store, 1, &count), BATON_OK);
+	assert_int_equal(count, 1);
+	assert_int_equal(baton_store_tidy(w->store, 100, &count), BATON_OK);
+	assert_int_equal(count, 1);
+	assert_sound(w);
+}
+
 static void a_claim_of_several_is_one_start(void **state)
 {
 	struct world *w = *state;
@@ -266,6 +283,10 @@ a_shorter_window_ends_earlier_and_a_longer_one_counts_what_was_in_the_former(voi
 	assert_starts(w, "");
 	assert_int_equal(next_due(w), 2300);
 	advance(w, 1800);
+	assert_starts(w, "a");
+	rate_is(w, 1, 100);
+	advance(w, 100);
+	rate_is(w, 1, 2000); /* what has left the window of 100 ms has left it */
 	assert_starts(w, "a");
 }
 
@@ -473,6 +494,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(a_window_that_is_full_is_told_with_its_end),
 	WORLD_TEST(who_finishes_quickly_does_not_get_round_it),
 	WORLD_TEST(what_has_left_the_window_is_forgotten),
+	WORLD_TEST(starts_that_count_no_more_are_tidied_away),
 	WORLD_TEST(a_claim_of_several_is_one_start),
 	WORLD_TEST(several_of_one_call_are_counted_too),
 	WORLD_TEST(whatever_becomes_of_a_claim_it_was_a_start),
