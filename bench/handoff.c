@@ -168,6 +168,47 @@ static double beyond_direct_us(enum link_way way)
 	return (ours[TAKES / 2] - theirs[TAKES / 2]) / 1000;
 }
 
+static double p99(double *samples)
+{
+	stats_sort(samples, TAKES);
+	return samples[TAKES * 99 / 100];
+}
+
+/* The 99th percentile by one way, as a multiple of that by another, in turns. */
+static double tail_ratio(enum link_way way, enum link_way other)
+{
+	static double ours[TAKES], theirs[TAKES];
+	struct seat us = {way, false, -1}, them = {other, false, -1};
+	for (unsigned i = 0; i < TAKES; i++) {
+		ours[i] = seat_sample(&us);
+		theirs[i] = seat_sample(&them);
+	}
+	return p99(ours) / p99(theirs);
+}
+
+/* The 99th percentile beside clients of the broker that say nothing, as a multiple of that without
+ * them, in turns of many connections. */
+static double silent_ratio(void)
+{
+	static double with[TAKES], without[TAKES];
+	static int silent[IDLE];
+	struct seat seat = {LINK_PIPELINED, false, -1};
+	unsigned begin = 0;
+	for (unsigned turn = 1; turn <= 10; turn++) {
+		unsigned end = TAKES * turn / 10;
+		for (unsigned i = begin; i < end; i++)
+			without[i] = seat_sample(&seat);
+		for (unsigned i = 0; i < IDLE; i++)
+			silent[i] = links_silent();
+		for (unsigned i = begin; i < end; i++)
+			with[i] = seat_sample(&seat);
+		for (unsigned i = 0; i < IDLE; i++)
+			close(silent[i]);
+		begin = end;
+	}
+	return p99(with) / p99(without);
+}
+
 /* The anonymous memory of the broker, in bytes. */
 static double broker_memory(void)
 {
@@ -200,7 +241,7 @@ static double broker_descriptors(void)
 static size_t facts(struct fact *ret, size_t max)
 {
 	static int idle[IDLE];
-	if (max < 6 || !links_ready(LINK_PIPELINED))
+	if (max < 8 || !links_ready(LINK_PIPELINED))
 		return 0;
 	ret[0] = (struct fact){"handoff, pipelined: p50 beyond direct", "us",
 	                       beyond_direct_us(LINK_PIPELINED), 25};
@@ -219,7 +260,11 @@ static size_t facts(struct fact *ret, size_t max)
 	                       beyond_direct_us(LINK_FLOOR), NAN};
 	ret[5] = (struct fact){"the same, without Grant", "us",
 	                       beyond_direct_us(LINK_FLOOR_REPEATABLE), NAN};
-	return 6;
+	ret[6] = (struct fact){"handoff, pipelined: p99, as a multiple of reconnecting", "",
+	                       tail_ratio(LINK_PIPELINED, LINK_RECONNECT), 1};
+	ret[7] = (struct fact){"the same p99 beside 1,000 silent clients, as a multiple", "",
+	                       silent_ratio(), NAN};
+	return 8;
 }
 
 static const char about[] =

@@ -34,7 +34,8 @@ way_configure() {
 			b_sanitize=address,undefined $sanitized
 		;;
 	tsan)
-		CC=clang tools/configure "$where" tests=true werror=true b_sanitize=thread $sanitized
+		CC=clang tools/configure "$where" tests=true werror=true \
+			b_sanitize=thread $sanitized
 		;;
 	esac
 }

@@ -101,6 +101,16 @@ pid_t links_broker(void)
 	return site.broker.pid;
 }
 
+int links_silent(void)
+{
+	char path[PATH_MAX];
+	path_to("broker", path);
+	int fd = links_open(path);
+	if (fd < 0)
+		err(1, "%s", path);
+	return fd;
+}
+
 static const char request[LINKS_REQUEST] = "a request of one kibibyte";
 
 static void answer_await(int fd)

@@ -30,6 +30,9 @@ bool links_ready(enum link_way way);
 /* A new connection, with the first request answered. */
 int links_connect(enum link_way way);
 
+/* A connection to the broker that says nothing. */
+int links_silent(void);
+
 /* One more request on it. */
 void links_echo(int fd);
 

@@ -22,7 +22,10 @@ BATON_BEGIN
 #define BATON_QUEUE_WAITING_MAX UINT64_C(1000000000000)
 #define BATON_QUEUE_KEY_LIMIT_MAX 1000000
 #define BATON_QUEUE_KEY_WAITING_MAX 10000
-#define BATON_QUEUE_SPAN_MAX_MS INT64_C(31536000000) /* a year: the longest dedupe and keep */
+#define BATON_QUEUE_KEY_STARTS_MAX 1000 /* of one key within a window             */
+#define BATON_QUEUE_SPAN_MAX_MS \
+	INT64_C(31536000000) /* a year: the longest dedupe, keep and
+                                                        window of a rate                       */
 
 /* Who hands out a queue's work. */
 enum baton_queue_mode {
@@ -88,6 +91,13 @@ enum baton_key_fair {
 	                           others, whatever waits in it; priorities come first still    */
 };
 
+/* How often a key may be claimed from: at most `starts` times within any span as long as `window`.
+ * A claim is a start, however many batches it has and however it ends. */
+struct baton_key_rate {
+	uint64_t starts;              /* to BATON_QUEUE_KEY_STARTS_MAX; 0: as often as may be   */
+	struct baton_duration window; /* 1 ms to BATON_QUEUE_SPAN_MAX_MS; no matter without one */
+};
+
 /* A plain record. */
 struct baton_queue_policy {
 	enum baton_queue_mode mode; /* changes only while nothing is claimed                    */
@@ -107,7 +117,14 @@ struct baton_queue_policy {
 	enum baton_on_conflict on_conflict;
 	uint32_t key_waiting_max; /* ready batches of one key, to BATON_QUEUE_KEY_WAITING_MAX; a put
 	                             beyond it is refused; 0: no bound                       */
-	enum baton_key_fair key_fair; /* can be changed at any time                          */
+	enum baton_key_fair key_fair;   /* can be changed at any time                          */
+	struct baton_key_rate key_rate; /* can be changed at any time: what was claimed before
+	                                   counts as far as the former window reached          */
+	struct baton_duration key_ttl;  /* how long a key is held without renewal, 1 ms to 1 day:
+	                                   a claim of work with a key is given, and renewed, for
+	                                   no longer, and a run of a runner that has said nothing
+	                                   (<baton/progress.h>) for so long is ended; 0: as long
+	                                   as the claim lives. For claims from then on         */
 };
 
 /* Its fields, to be named together: BATON_POLICY_KEEP | BATON_POLICY_DEDUPE. */
@@ -133,8 +150,10 @@ enum baton_policy_field {
 	BATON_POLICY_ON_CONFLICT = 1 << 18,
 	BATON_POLICY_KEY_WAITING_MAX = 1 << 19,
 	BATON_POLICY_KEY_FAIR = 1 << 20,
-	BATON_POLICY_PAUSED = 1 << 21,
-	BATON_POLICY_ALL = (1 << 22) - 1
+	BATON_POLICY_KEY_RATE = 1 << 21,
+	BATON_POLICY_KEY_TTL = 1 << 22,
+	BATON_POLICY_PAUSED = 1 << 23,
+	BATON_POLICY_ALL = (1 << 24) - 1
 };
 
 /* What a queue has that nobody has said anything about. */

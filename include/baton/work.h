@@ -77,6 +77,7 @@ struct baton_work_claim {
 	uint32_t shard;        /* of the queue, where a runner claimed it */
 	struct baton_store_time claimed_at;
 	struct baton_store_time expires_at; /* or BATON_STORE_TIME_NEVER */
+	struct baton_duration hold; /* how long it holds its key without renewal; 0: no limit */
 	const struct baton_work_batch *batches;
 	size_t count;
 };
@@ -226,7 +227,8 @@ enum baton_why {
 	BATON_WHY_KEY,         /* `ahead`, maybe with others, holds its key            */
 	BATON_WHY_DEAD,
 	BATON_WHY_DONE,
-	BATON_WHY_SKIPPED /* for `ahead`, which has its key, or had                    */
+	BATON_WHY_SKIPPED, /* for `ahead`, which has its key, or had               */
+	BATON_WHY_RATE     /* its key has started as often as it may, until `due`  */
 };
 
 /* All about one batch. What it points to belongs to its baton_work_page. */
@@ -235,7 +237,7 @@ struct baton_work_info {
 	struct baton_str queue, lane, key;
 	uint32_t shard; /* of its queue */
 	enum baton_batch_state state;
-	struct baton_store_time due;      /* delayed, retry                                    */
+	struct baton_store_time due;      /* delayed, retry, or BATON_WHY_RATE                 */
 	struct baton_str error;           /* of the last attempt; in a list at most 200 bytes  */
 	struct baton_str result;          /* done; not in a list                               */
 	struct baton_store_time ended_at; /* dead, done                                        */
@@ -246,6 +248,7 @@ struct baton_work_info {
 	bool cancel;        /* claimed, and asked to stop                        */
 	enum baton_why why; /* baton_work_get() only                             */
 	struct baton_batch_id ahead;
+	struct baton_key_rate rate; /* BATON_WHY_RATE: how often its key may start       */
 };
 
 /* What a call found: one block, ended by baton_work_page_free(). */

@@ -21,6 +21,7 @@
 
 enum {
 	OPTION_ACK = BROKER_NEXT,
+	OPTION_CLIENTS,
 	OPTION_DETACH,
 	OPTION_HELLO,
 	OPTION_LISTEN,
@@ -31,11 +32,13 @@ enum {
 	OPTION_UPGRADE
 };
 
+#define CLIENTS_MAX (1u << 20)
 #define PENDING_MAX (1u << 20)
 
 static const struct option options[] = {
 	BROKER_OPTIONS,
 	{"ack-timeout", required_argument, NULL, OPTION_ACK},
+	{"clients", required_argument, NULL, OPTION_CLIENTS},
 	{"detach", no_argument, NULL, OPTION_DETACH},
 	{"hello-timeout", required_argument, NULL, OPTION_HELLO},
 	{"listen", required_argument, NULL, OPTION_LISTEN},
@@ -71,6 +74,8 @@ static bool take(void *arg, int option, const char *value)
 		return true;
 	case OPTION_ACK:
 		return span_parse("--ack-timeout", value, &any, &r->options.ack);
+	case OPTION_CLIENTS:
+		return number_parse("clients", value, CLIENTS_MAX, &r->options.clients_max);
 	case OPTION_DETACH:
 		r->detach = true;
 		return true;

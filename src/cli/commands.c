@@ -288,7 +288,8 @@ const struct command commands[] = {
 			"The keys are mode, shards, payload-max, waiting-max, attempts, backoff,\n"
 			"base, cap, lane-attempts, lane-backoff, lane-base, lane-cap, on-retry,\n"
 			"on-dead, dedupe, keep, key-limit, hold-on-retry, on-conflict,\n"
-			"key-waiting-max and key-fair; baton-queue(1) explains them.\n"
+			"key-waiting-max, key-fair, key-rate and key-ttl; baton-queue(1) explains\n"
+			"them.\n"
 			"\n"
 			"      --json        one JSON object per queue\n" STORE_HELP "\n"
 			"Example: baton queue set mail attempts=3 keep=1d\n",
@@ -515,6 +516,8 @@ const struct command commands[] = {
 			"reconnect. SIGTERM ends it, after what is on its way.\n"
 			"\n"
 			"      --ack-timeout D    for a backend to take a connection; 5s\n"
+			"      --clients N        clients that wait for an answer at once; beyond\n"
+			"                         that they are told to come again; 65536\n"
 			"      --detach           with --upgrade: return when it is done\n"
 			"      --hello-timeout D  for a client to say what it wants; 30s\n"
 			"      --listen ADDRESS:PORT=SERVICE[@NAME]\n"

@@ -20,7 +20,7 @@ static const char *const whys[] = {
 	[BATON_WHY_RETRY] = "retry",     [BATON_WHY_BEHIND] = "behind",
 	[BATON_WHY_LANE_HELD] = "held",  [BATON_WHY_KEY] = "key",
 	[BATON_WHY_DEAD] = "dead",       [BATON_WHY_DONE] = "done",
-	[BATON_WHY_SKIPPED] = "skipped",
+	[BATON_WHY_SKIPPED] = "skipped", [BATON_WHY_RATE] = "rate",
 };
 
 const char *job_state_name(enum baton_batch_state state)
@@ -250,6 +250,22 @@ static void tell_due(struct line *line, const struct baton_work_info *info,
 	stall_tell(line, info, stalled, now);
 }
 
+/* Which key has started as often as it may, and when it may again. */
+static void tell_rate(struct line *line, const struct baton_work_info *info,
+                      const struct baton_stalled *stalled, struct baton_store_time now)
+{
+	char window[BATON_DURATION_TEXT];
+	if (stalled) {
+		tell_due(line, info, stalled, now);
+		return;
+	}
+	line_text(line, "is ready, but its key ");
+	line_shown(line, info->key);
+	line_print(line, " has started as often as it may, %" PRIu64 " in %s, and waits ",
+	           info->rate.starts, baton_duration_print(info->rate.window, window));
+	until(line, info->due, now);
+}
+
 void job_why(struct line *line, const struct baton_work_info *info,
              const struct baton_work_info *ahead, const struct baton_stalled *stalled,
              struct baton_store_time now)
@@ -292,6 +308,9 @@ void job_why(struct line *line, const struct baton_work_info *info,
 		break;
 	case BATON_WHY_KEY:
 		tell_key(line, info, ahead, now);
+		break;
+	case BATON_WHY_RATE:
+		tell_rate(line, info, stalled, now);
 		break;
 	case BATON_WHY_DEAD:
 		line_print(line, "has failed for good at %s", wall_print(info->ended_at, when));

@@ -27,7 +27,8 @@ struct baton_work_page *lookup_ahead(const struct store *store, const struct bat
 bool lookup_stalled(const struct store *store, const struct baton_work_info *info,
                     struct baton_stalled *ret)
 {
-	bool waits = info->why == BATON_WHY_DELAYED || info->why == BATON_WHY_RETRY;
+	bool waits = info->why == BATON_WHY_DELAYED || info->why == BATON_WHY_RETRY ||
+	             info->why == BATON_WHY_RATE;
 	bool due = waits && baton_store_time_ready(info->due, baton_store_now(store->handle));
 	return (info->why == BATON_WHY_READY || due) &&
 	       baton_stall_look(store->handle, info, ret) == BATON_OK;

@@ -19,7 +19,8 @@ enum kind {
 	KIND_WORD = 1, /* one of `words`, which stand for 1, 2, ... */
 	KIND_32,
 	KIND_64,
-	KIND_SPAN /* the limits are milliseconds */
+	KIND_SPAN, /* the limits are milliseconds */
+	KIND_RATE  /* so many in a span, or off; the limits are those of the number */
 };
 
 struct key {
@@ -60,9 +61,11 @@ static const struct key keys[] = {
          {"wait", "skip", "latest", "first", "replace"}},
 	{"key-waiting-max", KIND_32, AT(key_waiting_max), 0, BATON_QUEUE_KEY_WAITING_MAX, {NULL}},
 	{"key-fair", KIND_WORD, AT(key_fair), 0, 0, {"off", "on"}},
+	{"key-rate", KIND_RATE, AT(key_rate), 1, BATON_QUEUE_KEY_STARTS_MAX, {NULL}},
+	{"key-ttl", KIND_SPAN, AT(key_ttl), 0, DAY_MS, {NULL}},
 };
 #define KEYS (sizeof keys / sizeof keys[0])
-static_assert(BATON_POLICY_KEY_FAIR == 1 << (KEYS - 1), "each key has its field");
+static_assert(BATON_POLICY_KEY_TTL == 1 << (KEYS - 1), "each key has its field");
 
 /* A word's number goes into the policy as it is. */
 static_assert(sizeof(enum baton_queue_mode) == sizeof(uint32_t) &&
@@ -103,6 +106,42 @@ static struct baton_duration span(const struct baton_queue_policy *policy, const
 static const char *word(const struct baton_queue_policy *policy, const struct key *key)
 {
 	return key->words[number_32(policy, key) - 1];
+}
+
+#define RATE_TEXT (BATON_DURATION_TEXT + 24)
+
+static struct baton_key_rate rate_of(const struct baton_queue_policy *policy, const struct key *key)
+{
+	struct baton_key_rate rate;
+	memcpy(&rate, (const char *)policy + key->offset, sizeof rate);
+	return rate;
+}
+
+static const char *rate_print(const struct baton_queue_policy *policy, const struct key *key,
+                              char text[RATE_TEXT])
+{
+	const struct baton_key_rate rate = rate_of(policy, key);
+	char window[BATON_DURATION_TEXT];
+	if (rate.starts == 0)
+		return "off";
+	snprintf(text, RATE_TEXT, "%" PRIu64 "/%s", rate.starts,
+	         baton_duration_print(rate.window, window));
+	return text;
+}
+
+/* What there is no rate for is null. */
+static void rate_json(struct json *j, const char *name, const struct baton_queue_policy *policy,
+                      const struct key *key)
+{
+	const struct baton_key_rate rate = rate_of(policy, key);
+	if (rate.starts == 0) {
+		json_null(j, name);
+		return;
+	}
+	json_open(j, name);
+	json_number(j, "starts", rate.starts);
+	json_span(j, "window_ms", rate.window);
+	json_close(j);
 }
 
 const char *policy_mode_name(enum baton_queue_mode mode)
@@ -157,6 +196,28 @@ static bool assign_span(struct baton_queue_policy *policy, const struct key *key
 	return true;
 }
 
+static bool assign_rate(struct baton_queue_policy *policy, const struct key *key, const char *value)
+{
+	static const struct span_limits limits = {{1000000}, {BATON_QUEUE_SPAN_MAX_MS * 1000000}};
+	struct baton_key_rate rate = {.starts = 0};
+	char number[24] = "", shown[SHOWN_MAX];
+	size_t len = strcspn(value, "/");
+	bool off = strcmp(value, "off") == 0;
+	if (!off && len < sizeof number)
+		memcpy(number, value, len);
+	if (!off &&
+	    (value[len] == '\0' || !number_read(number, key->min, key->max, &rate.starts))) {
+		complain("%s is '%s': off, or N/SPAN with N from %" PRIu64 " to %" PRIu64
+		         ", such as 10/1min, are allowed",
+		         key->name, show(value, shown), key->min, key->max);
+		return false;
+	}
+	if (!off && !span_parse(key->name, value + len + 1, &limits, &rate.window))
+		return false;
+	memcpy(place(policy, key), &rate, sizeof rate);
+	return true;
+}
+
 static const struct key *key_find(const char *name)
 {
 	char known[400] = "";
@@ -189,6 +250,8 @@ static bool key_assign(struct baton_queue_policy *policy, const struct key *key,
 		return assign_number(policy, key, value);
 	case KIND_SPAN:
 		return assign_span(policy, key, value);
+	case KIND_RATE:
+		return assign_rate(policy, key, value);
 	}
 	return false;
 }
@@ -213,7 +276,7 @@ bool policy_assign(struct policy_change *change, const char *assignment)
 
 void policy_print(struct line *line, const struct baton_queue_policy *policy)
 {
-	char text[BATON_DURATION_TEXT];
+	char text[BATON_DURATION_TEXT], rate[RATE_TEXT];
 	for (size_t i = 0; i < KEYS; i++) {
 		line_print(line, "%s=", keys[i].name);
 		switch (keys[i].kind) {
@@ -228,6 +291,9 @@ void policy_print(struct line *line, const struct baton_queue_policy *policy)
 			break;
 		case KIND_SPAN:
 			line_text(line, baton_duration_print(span(policy, &keys[i]), text));
+			break;
+		case KIND_RATE:
+			line_text(line, rate_print(policy, &keys[i], rate));
 			break;
 		}
 		line_end(line);
@@ -261,6 +327,9 @@ void policy_json(struct json *j, const struct baton_queue_policy *policy)
 			break;
 		case KIND_SPAN:
 			json_span(j, name, span(policy, key));
+			break;
+		case KIND_RATE:
+			rate_json(j, name, policy, key);
 			break;
 		}
 	}

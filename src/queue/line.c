@@ -46,6 +46,19 @@ uint64_t line_place(struct baton_str name, const struct baton_queue_policy *poli
 	return line_takes_turns(name, policy) && turn > seq ? turn * 2 + 1 : seq * 2;
 }
 
+struct baton_duration line_hold(struct baton_str name, const struct baton_queue_policy *policy)
+{
+	return line_is_keyed(name) ? policy->key_ttl : (struct baton_duration){0};
+}
+
+struct baton_duration line_ttl(struct baton_str name, const struct baton_queue_policy *policy,
+                               struct baton_duration asked)
+{
+	struct baton_duration hold = line_hold(name, policy);
+	bool bound = asked.ns == BATON_DURATION_FOREVER.ns;
+	return hold.ns > 0 && hold.ns < asked.ns && !bound ? hold : asked;
+}
+
 enum key_conflict key_conflict(const struct baton_queue_policy *policy, uint64_t holds,
                                uint64_t waiting)
 {

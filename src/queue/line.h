@@ -35,6 +35,14 @@ uint64_t line_place(struct baton_str name, const struct baton_queue_policy *poli
                     uint64_t turn);
 bool line_takes_turns(struct baton_str name, const struct baton_queue_policy *policy);
 
+/* How long a claim of that line holds its key without renewal; 0: no limit, or there is none. */
+struct baton_duration line_hold(struct baton_str name, const struct baton_queue_policy *policy);
+
+/* For how long such a claim is given, or renewed: as asked for, but no longer than it holds its
+ * key. What does not expire, since somebody owns it, does not. */
+struct baton_duration line_ttl(struct baton_str name, const struct baton_queue_policy *policy,
+                               struct baton_duration asked);
+
 /* What becomes of a batch that has just become ready, and of those of its key. */
 enum key_conflict {
 	KEY_NO_CONFLICT = 1,  /* all stay                                                       */

@@ -75,6 +75,14 @@ enum baton_err baton_retry_check(const struct baton_retry *retry)
 	               : e;
 }
 
+static enum baton_err check_rate(const struct baton_key_rate *rate)
+{
+	static const struct range starts = {"key_rate.starts", 0, BATON_QUEUE_KEY_STARTS_MAX};
+	static const struct range window = {"key_rate.window", 1, BATON_QUEUE_SPAN_MAX_MS};
+	enum baton_err e = check_number(&starts, rate->starts);
+	return e == BATON_OK && rate->starts > 0 ? check_span(&window, rate->window) : e;
+}
+
 enum baton_err baton_queue_policy_check(const struct baton_queue_policy *p)
 {
 	const struct {
@@ -94,6 +102,7 @@ enum baton_err baton_queue_policy_check(const struct baton_queue_policy *p)
 		{{"key_fair", BATON_KEY_FAIR_OFF, BATON_KEY_FAIR_ON}, p->key_fair},
 	};
 	static const struct range dedupe = {"dedupe", 1, BATON_QUEUE_SPAN_MAX_MS};
+	static const struct range key_ttl = {"key_ttl", 1, (uint64_t)DAY_MS};
 	static const struct range keep = {"keep", 0, BATON_QUEUE_SPAN_MAX_MS};
 	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
 		enum baton_err e = check_number(&numbers[i].range, numbers[i].value);
@@ -104,9 +113,16 @@ enum baton_err baton_queue_policy_check(const struct baton_queue_policy *p)
 	if (e == BATON_OK)
 		e = check_span(&keep, p->keep);
 	if (e == BATON_OK)
+		e = check_rate(&p->key_rate);
+	if (e == BATON_OK && p->key_ttl.ns != 0)
+		e = check_span(&key_ttl, p->key_ttl);
+	if (e == BATON_OK)
 		e = baton_retry_check(&p->retry);
 	return e == BATON_OK ? baton_retry_check(&p->retry_lane) : e;
 }
+
+static_assert(sizeof(struct baton_key_rate) == sizeof(uint64_t) + sizeof(struct baton_duration),
+              "a rate is compared byte by byte");
 
 #define PART(field) \
 	offsetof(struct baton_queue_policy, field), sizeof(((struct baton_queue_policy *)0)->field)
@@ -136,6 +152,8 @@ static const struct {
 	{PART(on_conflict)},
 	{PART(key_waiting_max)},
 	{PART(key_fair)},
+	{PART(key_rate)},
+	{PART(key_ttl)},
 	{PART(paused)},
 };
 #define PARTS (sizeof parts / sizeof parts[0])

@@ -179,14 +179,15 @@ static enum baton_err begin(struct calls *calls, struct baton_run *run)
 	return e;
 }
 
-/* When the time of a run that begins now is over. */
-static struct baton_mono due_of(struct calls *calls)
+/* When the time of a run that begins now, or says something, is over. */
+static struct baton_mono due_of(const struct calls *calls, const struct baton_run *run)
 {
-	if (calls->timeout.ns == 0)
-		return BATON_MONO_NEVER;
-	struct baton_mono due = baton_mono_add(calls->clock->now(calls->clock), calls->timeout);
-	if (due.ns < calls->due.ns)
-		calls->due = due;
+	const struct baton_duration hold = run->claim->hold;
+	struct baton_mono due = run->last;
+	if (hold.ns > 0) {
+		struct baton_mono until = baton_mono_add(calls->clock->now(calls->clock), hold);
+		due = until.ns < due.ns ? until : due;
+	}
 	return due;
 }
 
@@ -198,7 +199,12 @@ enum baton_err calls_start(struct calls *calls, uint64_t id, const struct baton_
 	run->calls = calls;
 	run->id = id;
 	run->claim = claim;
-	run->due = due_of(calls);
+	run->last = BATON_MONO_NEVER;
+	if (calls->timeout.ns > 0)
+		run->last = baton_mono_add(calls->clock->now(calls->clock), calls->timeout);
+	run->due = due_of(calls, run);
+	if (run->due.ns < calls->due.ns)
+		calls->due = run->due;
 	enum baton_err e = begin(calls, run);
 	if (e != BATON_OK)
 		mem_free(calls->alloc, run, 1, sizeof *run);
@@ -360,8 +366,10 @@ enum baton_err baton_run_progress(struct baton_run *run, int32_t percent, struct
 	if (!run->progress)
 		run->progress = mem_new(calls->alloc, 1, sizeof *run->progress);
 	bool kept = run->progress;
-	if (kept)
+	if (kept) {
 		progress_set(run->progress, percent, text);
+		run->due = due_of(calls, run);
+	}
 	pthread_mutex_unlock(&calls->mu);
 	if (!kept)
 		return fail_memory(sizeof *run->progress, "the progress of a run");
@@ -373,8 +381,10 @@ struct baton_duration baton_run_left(const struct baton_run *run)
 {
 	const struct baton_clock *clock = run->calls->clock;
 	struct baton_mono until = alarm_at(run->calls->alarm);
+	pthread_mutex_lock(&run->calls->mu);
 	if (run->due.ns < until.ns)
 		until = run->due;
+	pthread_mutex_unlock(&run->calls->mu);
 	if (until.ns == BATON_MONO_NEVER.ns)
 		return BATON_DURATION_FOREVER;
 	struct baton_duration left = baton_mono_sub(until, clock->now(clock));

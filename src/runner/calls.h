@@ -17,7 +17,8 @@ struct baton_run {
 	struct calls *calls;                  /* [const] */
 	uint64_t id;                          /* [const] */
 	const struct baton_work_claim *claim; /* [const] */
-	struct baton_mono due;                /* [const] its time is over then */
+	struct baton_mono due;                /* [mu] its time is over then */
+	struct baton_mono last;               /* [const] and then at the latest */
 	_Atomic bool cancelled;               /* [atomic] */
 	bool late;                            /* [mu] its time was over, and it was told */
 	struct progress *progress;            /* [mu] or NULL */

@@ -77,6 +77,13 @@ struct baton_duration commands_grace(const struct baton_handler *handler)
 	return handler->grace.ns > 0 ? handler->grace : baton_duration_ms(GRACE_MS);
 }
 
+/* How long a run may take: until its timeout, or as long as it may hold its key. */
+static struct baton_duration run_time(struct baton_duration timeout, struct baton_duration hold)
+{
+	bool holds = hold.ns > 0 && (timeout.ns == 0 || hold.ns < timeout.ns);
+	return holds ? hold : timeout;
+}
+
 enum baton_err commands_start(struct commands *c, uint64_t run,
                               const struct baton_work_claim *claim)
 {
@@ -99,7 +106,7 @@ enum baton_err commands_start(struct commands *c, uint64_t run,
 		.input = &input,
 		.inputs = 1,
 		.channel = -1,
-		.timeout = h->timeout,
+		.timeout = run_time(h->timeout, claim->hold),
 		.grace = commands_grace(h),
 		.output_max = BATON_RESULT_MAX,
 	};
@@ -158,7 +165,9 @@ void commands_why(const struct ward_news *news, const struct baton_handler *hand
                   size_t max)
 {
 	char span[BATON_DURATION_TEXT];
-	if (news->timed_out)
+	if (news->timed_out && handler->timeout.ns == 0)
+		snprintf(text, max, "it held its key for longer than its queue allows");
+	else if (news->timed_out)
 		snprintf(text, max, "it took longer than %s",
 		         baton_duration_print(handler->timeout, span));
 	else if (news->how == WARD_UNSTARTED)

@@ -109,9 +109,13 @@ static void end_left(struct streams *s, struct worker *w)
 {
 	char late[64], span[BATON_DURATION_TEXT];
 	struct errand *errand;
-	snprintf(late, sizeof late, "it took longer than %s",
-	         baton_duration_print(s->o.handler->timeout, span));
 	while ((errand = w->errands.first)) {
+		const bool held =
+			errand->claim->hold.ns > 0 && baton_mono_live(errand->last, errand->due);
+		snprintf(late, sizeof late,
+		         held ? "it held its key for %s" : "it took longer than %s",
+		         baton_duration_print(held ? errand->claim->hold : s->o.handler->timeout,
+		                              span));
 		if (!errand->given) {
 			errands_remove(&w->errands, errand);
 			errands_add(&s->waiting, errand);
@@ -153,11 +157,23 @@ static struct errand *find(const struct worker *w, const char *claim)
 	return errand;
 }
 
+/* It holds its key, if that has a limit, from now on. */
+static void renew(struct streams *s, struct errand *errand, struct baton_mono now)
+{
+	const struct baton_duration hold = errand->claim->hold;
+	if (hold.ns == 0 || errand->cancel)
+		return;
+	const struct baton_mono until = baton_mono_add(now, hold);
+	errand->due = until.ns < errand->last.ns ? until : errand->last;
+	streams_note(s, errand->due);
+}
+
 static void progress(struct streams *s, struct errand *errand, const struct reply *reply)
 {
 	struct baton_str text = reply->progress;
 	progress_said(&errand->progress, text, reply->is_text);
 	s->progressed = true;
+	renew(s, errand, s->heard);
 	if (text.len > SHOWN_MAX)
 		text.len = utf8_cut(text.ptr, SHOWN_MAX);
 	BATON_LOG(s->o.log, BATON_LOG_INFO, "progress",
@@ -257,6 +273,7 @@ static void hung_up(struct streams *s, struct worker *w, struct baton_mono now)
 
 static void read_worker(struct streams *s, struct worker *w, struct baton_mono now)
 {
+	s->heard = now;
 	enum worker_got got = WORKER_SOME;
 	for (int i = 0; i < READS_MAX && got == WORKER_SOME; i++) {
 		if (w->is == WORKER_DOOMED || w->gone)
@@ -285,10 +302,11 @@ static void give(struct streams *s, struct worker *w, struct errand *errand, str
 		return;
 	}
 	errand->given = true;
-	if (s->o.handler->timeout.ns > 0) {
-		errand->due = baton_mono_add(now, s->o.handler->timeout);
-		streams_note(s, errand->due);
-	}
+	const struct baton_duration timeout = s->o.handler->timeout;
+	if (timeout.ns > 0)
+		errand->last = errand->due = baton_mono_add(now, timeout);
+	renew(s, errand, now);
+	streams_note(s, errand->due);
 }
 
 /* The answer to a checkpoint. What cannot be told ends the worker, so that it is not completed. */
@@ -596,7 +614,10 @@ void streams_start(struct streams *s, uint64_t run, const struct baton_work_clai
 	struct errand *errand = s->spare;
 	CHECK(errand);
 	s->spare = errand->next;
-	*errand = (struct errand){.run = run, .claim = claim, .due = BATON_MONO_NEVER};
+	*errand = (struct errand){.run = run,
+	                          .claim = claim,
+	                          .due = BATON_MONO_NEVER,
+	                          .last = BATON_MONO_NEVER};
 	errands_add(&s->waiting, errand);
 }
 

@@ -40,16 +40,17 @@ struct streams {
 	struct errands waiting; /* for a worker */
 	struct stay *stays;     /* as many as there may be connections */
 	struct stay *spare_stay;
-	struct stays arriving; /* for a worker that takes connections */
-	uint64_t visits;       /* how many have come */
-	bool complained;       /* that no worker takes connections */
-	struct arena arena;    /* of the line that is read */
-	uint64_t wards;        /* how many were started */
-	uint64_t again;        /* of these in the place of one that has ended */
-	uint32_t live;         /* processes */
-	struct baton_mono due; /* nothing has to be done because of the time before that */
-	bool lost;             /* the guardian has died */
-	bool progressed;       /* somebody has said how far he is */
+	struct stays arriving;   /* for a worker that takes connections */
+	uint64_t visits;         /* how many have come */
+	bool complained;         /* that no worker takes connections */
+	struct arena arena;      /* of the line that is read */
+	uint64_t wards;          /* how many were started */
+	uint64_t again;          /* of these in the place of one that has ended */
+	uint32_t live;           /* processes */
+	struct baton_mono due;   /* nothing has to be done because of the time before that */
+	bool lost;               /* the guardian has died */
+	struct baton_mono heard; /* when a worker was read last */
+	bool progressed;         /* somebody has said how far he is */
 };
 
 /* streams_done() is fine after a failure, and for zeroed ones. */

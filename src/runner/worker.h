@@ -29,10 +29,11 @@ struct errand {
 	struct errand *next;
 	uint64_t run;
 	const struct baton_work_claim *claim;
-	bool given;            /* its line has been made: the worker may know of it */
-	bool cancel;           /* the worker is to be told that it should stop */
-	bool late;             /* its time was over */
-	struct baton_mono due; /* its time is over then */
+	bool given;             /* its line has been made: the worker may know of it */
+	bool cancel;            /* the worker is to be told that it should stop */
+	bool late;              /* its time was over */
+	struct baton_mono due;  /* its time is over then                             */
+	struct baton_mono last; /* and then at the latest, whatever the worker says */
 	struct progress progress;
 	bool asks;  /* the worker has asked for more, and has no answer yet */
 	bool gives; /* that is to be made */

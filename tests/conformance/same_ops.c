@@ -164,6 +164,7 @@ static void compare_claimed(struct same *s, const struct baton_work_claim *a,
 	same_text(s, "queue", a->queue, b->queue);
 	SAME(s, "claimed_at", a->claimed_at.ms, b->claimed_at.ms);
 	SAME(s, "expires_at", a->expires_at.ms, b->expires_at.ms);
+	SAME(s, "hold", a->hold.ns, b->hold.ns);
 	SAME(s, "batches of a claim", a->count, b->count);
 	for (size_t i = 0; i < a->count && i < b->count; i++) {
 		const struct baton_work_batch *x = &a->batches[i], *y = &b->batches[i];
@@ -467,6 +468,10 @@ static void do_policy(struct same *s, const uint32_t *n)
 	p.on_conflict = (enum baton_on_conflict)(1 + n[11] / 6 % BATON_CONFLICT_REPLACE);
 	p.key_waiting_max = n[8] % 3 == 0 ? 1 + n[8] / 3 % 5 : 0;
 	p.key_fair = n[10] / 8 % 2 ? BATON_KEY_FAIR_ON : BATON_KEY_FAIR_OFF;
+	if (n[10] / 16 % 2)
+		p.key_rate = (struct baton_key_rate){1 + n[10] / 32 % 3,
+		                                     baton_duration_ms(1 + n[10] / 96 % 400)};
+	p.key_ttl = baton_duration_ms(n[9] / 3 % 3 == 0 ? 1 + n[9] / 9 % 300 : 0);
 	for (int i = 0; i < SIDES; i++)
 		e[i] = said(s, i, baton_queue_set(s->w[i].store, baton_str_z(pick_queue(n)), &p));
 	did(s, " %s: %s", pick_queue(n), baton_err_name(e[0]));
@@ -477,6 +482,8 @@ static void do_policy(struct same *s, const uint32_t *n)
 	did(s, " key_limit %u hold_on_retry %d on_conflict %d key_waiting_max %u fair %d",
 	    p.key_limit, (int)p.hold_on_retry, (int)p.on_conflict, p.key_waiting_max,
 	    (int)p.key_fair);
+	did(s, " rate %llu/%lld key_ttl %lld", (unsigned long long)p.key_rate.starts,
+	    (long long)p.key_rate.window.ns / 1000000, (long long)p.key_ttl.ns / 1000000);
 	SAME(s, "queue_set", e[0], e[1]);
 	compare_said(s);
 }

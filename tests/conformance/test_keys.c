@@ -491,6 +491,81 @@ static void an_expired_claim_is_over_once_another_job_has_its_key(void **state)
 	assert_sound(w);
 }
 
+static void ttl_is(struct world *w, int64_t ms)
+{
+	struct baton_queue_policy p = policy(w, "q");
+	p.key_ttl = baton_duration_ms(ms);
+	p.retry.backoff = BATON_BACKOFF_NONE;
+	set_policy(w, "q", &p);
+}
+
+static void a_key_is_held_no_longer_than_its_ttl_without_renewal(void **state)
+{
+	struct world *w = *state;
+	ttl_is(w, 300);
+	put_key(w, "k");
+	put_key(w, "k");
+	const struct baton_work_claim *c = claim(w, "q", 1); /* which asks for 1,000 ms */
+	assert_int_equal(c->expires_at.ms, START_MS + 300);
+	assert_int_equal(c->hold.ns, 300000000);
+	advance(w, 200);
+	struct baton_work_renewal r = renew(w, c, 1000);
+	assert_int_equal(r.err, BATON_OK);
+	assert_int_equal(r.expires_at.ms, START_MS + 500);
+	advance(w, 299);
+	assert_null(claim(w, "q", 1));
+	advance(w, 1);
+	const struct baton_work_claim *next = claim(w, "q", 1);
+	assert_non_null(next);
+	assert_true(next->fence.v > c->fence.v);
+	assert_int_equal(end(w, c, BATON_COMPLETE).err, BATON_NOT_HELD);
+	assert_int_equal(renew(w, next, 100).expires_at.ms, START_MS + 800); /* never earlier */
+	assert_sound(w);
+}
+
+static void several_of_a_key_are_held_no_longer_either(void **state)
+{
+	struct world *w = *state;
+	put_key(w, "k");
+	put_key(w, "k");
+	put_key(w, "k");
+	const struct baton_work_claim *before = claim(w, "q", 1);
+	ttl_is(w, 300);
+	assert_int_equal(before->hold.ns, 0);
+	complete(w, before);
+	assert_int_equal(claim(w, "q", 1)->expires_at.ms, START_MS + 300);
+	assert_sound(w);
+}
+
+static void work_without_a_key_is_claimed_for_as_long_as_was_asked(void **state)
+{
+	struct world *w = *state;
+	ttl_is(w, 300);
+	put(w, "q", "lane");
+	put(w, "q", "");
+	for (int i = 0; i < 2; i++) {
+		const struct baton_work_claim *c = claim(w, "q", 1);
+		assert_int_equal(c->expires_at.ms, START_MS + 1000);
+		assert_int_equal(c->hold.ns, 0);
+		assert_int_equal(renew(w, c, 5000).expires_at.ms, START_MS + 5000);
+	}
+}
+
+static void a_ttl_of_keys_beyond_its_limits_is_refused(void **state)
+{
+	struct world *w = *state;
+	static const int64_t bad[] = {-1, 999999, INT64_C(86400000000001)};
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		struct baton_queue_policy p = policy(w, "q");
+		p.key_ttl.ns = bad[i];
+		assert_int_equal(baton_queue_set(w->store, BATON_STR("q"), &p), BATON_INVALID);
+		assert_detail("1ms to 1d are allowed");
+	}
+	ttl_is(w, 1);
+	ttl_is(w, 86400000);
+	assert_int_equal(policy(w, "q").key_ttl.ns, INT64_C(86400000000000));
+}
+
 static const struct CMUnitTest tests[] = {
 	WORLD_TEST(an_expired_claim_is_over_once_another_job_has_its_key),
 	WORLD_TEST(a_claim_says_its_key),
@@ -517,6 +592,10 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(a_repeated_put_with_another_key_is_a_conflict),
 	WORLD_TEST(the_work_of_a_key_is_in_one_shard_which_its_name_gives),
 	WORLD_TEST(a_takeover_frees_the_keys_of_the_lost_runner),
+	WORLD_TEST(a_key_is_held_no_longer_than_its_ttl_without_renewal),
+	WORLD_TEST(several_of_a_key_are_held_no_longer_either),
+	WORLD_TEST(work_without_a_key_is_claimed_for_as_long_as_was_asked),
+	WORLD_TEST(a_ttl_of_keys_beyond_its_limits_is_refused),
 };
 
 WORLD_MAIN("keys", tests)

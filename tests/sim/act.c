@@ -254,6 +254,8 @@ static void set_clock(struct world *w, int64_t span)
 	find_skipped(w);
 	count(w, span < 0 ? COVER_STEP_BACK : COVER_STEP_AHEAD);
 	w->wall += span;
+	if (span < 0)
+		judge_set_back(w);
 	w->wall_most = w->wall > w->wall_most ? w->wall : w->wall_most;
 }
 

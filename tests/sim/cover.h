@@ -88,6 +88,7 @@
 	X(KEY, "held a key")                                                 \
 	X(KEY_SHARED, "shared a key")                                        \
 	X(SKIPPED, "skipped for another of its key")                         \
+	X(RATED, "started a key that has a rate")                            \
 	X(PASSED, "claimed while another key waited")                        \
 	X(JOINED, "several in one claim")                                    \
 	X(CHECKPOINT, "asked for more in the middle of a run")               \
@@ -101,6 +102,7 @@
 	X(WHY_LOOK, "looks at all that waits")                               \
 	X(WHY_BEHIND, "said to wait for one before it")                      \
 	X(WHY_KEY, "said to wait for its key")                               \
+	X(WHY_RATE, "said to wait for the rate of its key")                  \
 	X(STALL_NOBODY, "said to wait for any runner")                       \
 	X(STALL_DETACHED, "said to wait for a detached runner")              \
 	X(STALL_TRANSIT, "said to wait for a shard on its way")              \

@@ -279,6 +279,7 @@ static void grant_add(struct proc *p, const struct baton_work_claim *claim, uint
 	judge_order(w, g);
 	judge_alone(w, g);
 	judge_key(w, g);
+	judge_rate_start(w, g, claim->claimed_at);
 }
 
 static void judge_tick(struct proc *p, const struct core_request *r, const struct core_answer *a)

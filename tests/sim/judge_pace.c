@@ -1,4 +1,4 @@
-/* Whether keys take turns where they should. */
+/* Whether keys take turns where they should, and start no more often than they may. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -52,4 +52,38 @@ void judge_turns(struct world *w, uint32_t first)
 				judge_pass(w, g, n);
 		}
 	}
+}
+
+struct baton_key_rate sim_rate(const struct world *w, uint32_t queue)
+{
+	bool rated = (w->plan->seed / 3 + queue) % 3 == 0;
+	return (struct baton_key_rate){rated ? SIM_STARTS : 0, {rated ? 700 * SIM_MS : 0}};
+}
+
+bool judge_is_full(const struct world *w, uint32_t queue, uint32_t key, struct baton_store_time now)
+{
+	const struct baton_key_rate rate = sim_rate(w, queue);
+	const struct baton_store_time first = w->started[queue][key][SIM_STARTS - 1];
+	return rate.starts > 0 && key > 0 && first.ms > 0 &&
+	       !baton_store_time_ready(baton_store_time_add(first, rate.window), now);
+}
+
+void judge_rate_start(struct world *w, const struct grant *g, struct baton_store_time at)
+{
+	struct baton_store_time *started = w->started[g->queue][g->key];
+	if (sim_rate(w, g->queue).starts == 0 || g->key == 0)
+		return;
+	if (judge_is_full(w, g->queue, g->key, at))
+		wrong(w, "job %" PRIu32 " starts, though its key has started %d times before",
+		      g->jobs[0], SIM_STARTS);
+	memmove(started + 1, started, (SIM_STARTS - 1) * sizeof *started);
+	started[0] = at;
+	count(w, COVER_RATED);
+}
+
+/* What has started at times that are yet to come is not known to have started. */
+void judge_set_back(struct world *w)
+{
+	memset(w->started, 0, sizeof w->started);
+	w->set_back = true;
 }

@@ -165,6 +165,23 @@ static void judge_due(struct world *w, uint32_t number, const struct baton_work_
 	}
 }
 
+/* Its key has started so often; and once it may start again, who has not seen to it yet. */
+static void judge_rate(struct world *w, uint32_t number, const struct baton_work_info *info)
+{
+	const struct job *job = &w->jobs[number];
+	const struct baton_store_time now = baton_store_now(w->store);
+	bool due = baton_store_time_ready(info->due, now);
+	count(w, COVER_WHY_RATE);
+	if (job->key == 0 || info->rate.starts == 0 ||
+	    info->rate.starts != sim_rate(w, job->queue).starts ||
+	    (!due && !w->set_back && !judge_is_full(w, job->queue, job->key, now)))
+		wrong(w, "job %" PRIu32 " is said to wait for its rate, and does not", number);
+	if (due)
+		judge_stall(w, number, info);
+	else if (info->due.ms < w->due.ms)
+		w->due = info->due;
+}
+
 static void judge_info(struct world *w, struct truth *t, uint32_t number,
                        const struct baton_work_info *info)
 {
@@ -186,6 +203,9 @@ static void judge_info(struct world *w, struct truth *t, uint32_t number,
 	case BATON_WHY_KEY:
 		count(w, COVER_WHY_KEY);
 		judge_holder(w, t, number, info);
+		break;
+	case BATON_WHY_RATE:
+		judge_rate(w, number, info);
 		break;
 	case BATON_WHY_LANE_HELD:
 		wrong(w, "job %" PRIu32 " is said to be held by a dead one", number);

@@ -29,6 +29,7 @@
 #define SIM_SHARDS_MAX 8   /* of one queue */
 #define SIM_LANES 5        /* of one queue */
 #define SIM_KEYS 3         /* of one queue */
+#define SIM_STARTS 2       /* of a key in a window, where it has a rate */
 #define SIM_JOIN_MAX 3
 #define SIM_JOBS_MAX 1500
 #define SIM_GRANTS_MAX 20000
@@ -212,6 +213,8 @@ struct world {
 	struct baton_shard_answer shards[PLAN_QUEUES][SIM_SHARDS_MAX];
 	bool paused[PLAN_QUEUES];
 	uint32_t passed[PLAN_QUEUES][SIM_KEYS + 1][SIM_KEYS + 1]; /* see judge_turns() */
+	struct baton_store_time started[PLAN_QUEUES][SIM_KEYS + 1][SIM_STARTS]; /* the last first */
+	bool set_back;                                                          /* the clock was */
 	uint64_t orders;
 	uint64_t changes; /* of the store, as its hook tells */
 
@@ -302,6 +305,15 @@ void judge_whys(struct world *w);
 /* Of the grants from `first` on, which one tick gave. */
 void judge_turns(struct world *w, uint32_t first);
 bool sim_is_fair(const struct world *w, uint32_t queue);
+
+/* How often a key of the queue may start; never more than SIM_STARTS times in a window. */
+struct baton_key_rate sim_rate(const struct world *w, uint32_t queue);
+void judge_rate_start(struct world *w, const struct grant *g, struct baton_store_time at);
+
+/* Whether a key of the queue has started so often by then that it may not now. */
+bool judge_is_full(const struct world *w, uint32_t queue, uint32_t key,
+                   struct baton_store_time now);
+void judge_set_back(struct world *w);
 
 /* Notes which jobs were skipped; before the clock is set, since that is kept for some time only. */
 void find_skipped(struct world *w);

@@ -2,10 +2,12 @@
  * echoes, and can be struck at a named step.
  *
  *	keeper SERVICE [generation=N] [repeatable] [reconnect] [endpoint=E] [owner=RUNNER]
- *		[choosy] [offer=SIGNAL] [first=SIGNAL] [put=NAME[,MS]] [take=NAME] [list] [drop]
+ *		[choosy] [offer=SIGNAL] [first=SIGNAL] [put=NAME[,MS]] [take=NAME]
+ *		[list] [drop]
  *
  * choosy: wants no connection that is handed over. offer=SIGNAL: sends itself that signal when it
- * has an offer, before it answers; first=SIGNAL: when it has its first connection. Writes "ready ENDPOINT", then a line for each connection.
+ * has an offer, before it answers; first=SIGNAL: when it has its first connection. Writes "ready
+ * ENDPOINT", then a line for each connection.
  *
  * put: makes a listener and has the broker keep it. take: takes it again. Both write the name, its
  * port and what came of it, list the names. drop: ends after these, without it. */

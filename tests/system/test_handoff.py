@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import resource
+import shutil
 import signal
 import socket
 import stat
@@ -187,6 +188,40 @@ def test_when_too_many_are_on_their_way_the_others_reconnect(place):
     assert (kind, reply.get(7), reply[3].decode()) == ('negotiated', None, keeper.endpoint)
     assert frames.is_ended(other)
     assert place.count('fd_pressure') == 1
+
+
+def test_while_another_one_is_on_its_way_the_library_reconnects(place):
+    place.serve('--pending', '1')
+    keeper = place.keeper()
+    raw = place.backend('echo', generation=1 << 62, endpoint=keeper.endpoint)
+    assert frames.read_reply(place.client(frames.hello('echo')))[0] == 'negotiated'
+    assert raw.offer()[3] == b'echo'
+    assert place.way() == 'reconnecting'
+    assert place.count('fd_pressure') == 1
+
+
+def test_when_too_many_wait_for_an_answer_the_others_come_again(place):
+    place.serve('--clients', '2')
+    keeper = place.keeper()
+    silent = [place.client(), place.client()]
+    kind, reply = frames.read_reply(place.client())
+    assert (kind, reply[4]) == ('refused', 4) and reply[6] > 0
+    client = place.start(BATON, 'connect', 'echo')
+    # Whoever asks for counts is a client too.
+    for connection in silent:
+        connection.close()
+    assert client.stdout.readline() == f'{keeper.pid}\n'
+    assert place.count('refused') >= 1
+
+
+def test_the_client_knows_where_to_reconnect_before_a_backend_is_asked(place):
+    place.serve()
+    raw = place.backend(endpoint='/nowhere')
+    client = place.client(frames.hello('raw'))
+    raw.offer()
+    client.setblocking(False)
+    kind, reply = frames.read_reply(client)
+    assert (kind, reply[3]) == ('negotiated', b'/nowhere')
 
 
 def test_an_adopted_backend_is_reconnected_to_as_it_is(place):
@@ -387,6 +422,43 @@ def test_a_backend_that_dies_after_the_grant_ends_only_its_own(place):
     offer['connection'].close()
     assert frames.is_ended(client)
     assert broker.poll() is None
+
+
+def test_the_broker_has_its_copy_until_the_grant(place):
+    broker = place.serve()
+    raw = place.backend()
+    before = fds(broker)
+    assert frames.read_reply(place.client(frames.hello('raw')))[0] == 'negotiated'
+    offer = raw.offer()
+    assert fds(broker) == before + 1
+    raw.ack(offer)
+    assert raw.granted(offer)
+    await_fds(broker, before)
+
+
+def test_no_token_is_in_the_log(place):
+    place.serve('-v', '--ack-timeout', '100ms')
+    raw = place.backend()
+    tokens = []
+    for step in ('granted', 'refused', 'wrong', 'late'):
+        client = place.client(frames.hello('raw'))
+        assert frames.read_reply(client)[1][7]
+        offer = raw.offer()
+        tokens.append(offer[2])
+        if step != 'late':
+            raw.ack(offer, accepted=step != 'refused', token=bytes(16) if step == 'wrong' else None)
+        if step == 'granted':
+            assert raw.granted(offer)
+            continue
+        assert frames.is_ended(client)
+    raw.channel.send(b'nonsense')
+    place.await_log('msg="backend gone"')
+    log = place.log()
+    assert log.count('msg="connection taken back"') == 3
+    for token in tokens:
+        assert len(token) == 16
+        for part in (token[:8].hex(), repr(token)[2:-1].lower()):
+            assert part not in log.lower()
 
 
 def test_a_stopped_broker_grants_nothing_when_it_is_too_late(place):
@@ -708,9 +780,10 @@ def test_the_sockets_are_this_users_alone(place):
         assert stat.S_IMODE(os.stat(f'{place.folder}/{name}').st_mode) == 0o600
 
 
-def refusal(place, *arguments):
+def refusal(place, *arguments, **options):
     result = subprocess.run([BATON, 'serve', *arguments], env=place.env, check=False, text=True,
-                            timeout=BOUND, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                            timeout=BOUND, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            **options)
     assert result.returncode not in (0, None), result
     return result.stderr
 
@@ -828,6 +901,33 @@ def test_the_folder_is_that_of_the_runtime_or_one_of_this_user(place):
     assert 'an absolute path is needed' in refusal(place)
     place.env['XDG_RUNTIME_DIR'] = '/' + 'x' * 100
     assert 'too long' in refusal(place)
+
+
+def test_without_a_runtime_folder_it_is_one_of_this_user_that_is_looked_at(place, as_other):
+    if not as_other:
+        pytest.skip('needs root, to be two users')
+    folder = f"/tmp/baton-{as_other['user']}"
+    if os.path.lexists(folder) or os.path.exists(f"/run/user/{as_other['user']}"):
+        pytest.skip('that user has one')
+    place.env.pop('BATON_BROKER')
+    os.chmod(place.top, 0o711)
+    try:
+        # Somebody else was there before.
+        os.mkdir(folder, 0o777)
+        assert 'belongs to the user 0' in refusal(place, **as_other)
+        assert 'belongs to the user 0' in place.connect('echo', **as_other).stderr
+        os.rmdir(folder)
+        os.symlink(place.top, folder)
+        assert 'is no folder' in refusal(place, **as_other)
+        os.unlink(folder)
+        place.serve(**as_other)
+        found = os.stat(folder)
+        assert (stat.S_IMODE(found.st_mode), found.st_uid) == (0o700, as_other['user'])
+        assert 'no such service' in place.connect('echo', **as_other).stderr
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(folder)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def test_nobody_else_is_served(place, as_other):

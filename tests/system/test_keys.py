@@ -55,7 +55,9 @@ def test_a_bad_key_is_refused(shop, arguments, words):
 
 @pytest.mark.parametrize('change', [
     'key-limit=0', 'key-limit=1000001', 'hold-on-retry=no', 'on-conflict=no',
-    'key-waiting-max=10001', 'key-fair=maybe',
+    'key-waiting-max=10001', 'key-fair=maybe', 'key-rate=', 'key-rate=10', 'key-rate=0/1s',
+    'key-rate=1001/1s', 'key-rate=1/0', 'key-rate=1/366d', 'key-rate=/1s', 'key-rate=x/1s',
+    'key-rate=1/1s/1s', 'key-rate=-1/1s', 'key-rate=100000000000000000000000/1s',
 ])
 def test_a_bad_policy_of_keys_is_refused(shop, change):
     shop.refused(USAGE, 'queue', 'set', 'mail', change)
@@ -231,6 +233,61 @@ def test_keys_take_turns_and_a_kill_gives_none_back(shop, pipe):
     assert shop.run('work', 'mail', '-j', '1', '--until-empty', '--', 'sh', '-c',
                     f'echo $BATON_KEY >> {ran}').returncode == 0
     assert ran.read_text().split() == list('bcabaaa')
+
+
+def test_a_key_starts_so_often_and_why_says_when_it_may_again(shop):
+    shop.ok('queue', 'set', 'mail', 'key-rate=2/1h')
+    policy = shop.object('queue', 'show', 'mail')['policy']
+    assert policy['key_rate'] == {'starts': 2, 'window_ms': 3600000}
+    jobs = [put(shop, 'k') for _ in range(3)]
+    for _ in range(2):
+        claim = shop.claim('mail')
+        shop.ok('complete', claim['claim'], claim['token'])
+    assert shop.run('claim', 'mail').returncode != 0
+    why = shop.object('why', jobs[2])
+    assert (why['why'], why['concurrency_key']) == ('rate', 'k')
+    assert why['due'] is not None
+    text = shop.ok('why', jobs[2])
+    assert 'has started as often as it may, 2 in 1h, and waits until ' in text
+    shop.ok('queue', 'set', 'mail', 'key-rate=off')
+    assert shop.object('queue', 'show', 'mail')['policy']['key_rate'] is None
+    assert shop.claim('mail')['jobs'][0]['id'] == jobs[2]
+
+
+def test_a_runner_starts_a_key_again_when_its_window_is_over(shop, pipe):
+    shop.ok('queue', 'set', 'mail', 'key-rate=1/1500ms', 'shards=1')
+    for key in 'aab':
+        put(shop, key)
+    shop.start('work', 'mail', '-j', '1', '--', 'sh', '-c', f'echo $BATON_KEY > {pipe.path}')
+    assert [pipe.line() for _ in range(3)] == ['a', 'b', 'a']
+
+
+def test_a_command_that_holds_its_key_for_too_long_is_ended(shop, pipe):
+    shop.ok('queue', 'set', 'mail', 'key-ttl=300ms', 'attempts=1')
+    first, second = put(shop, 'k'), put(shop, 'k')
+    script = f'echo $BATON_JOB > {pipe.path}; [ $BATON_JOB = {second} ] || sleep 1000'
+    shop.start('work', 'mail', '-j', '2', '--', 'sh', '-c', script)
+    assert [pipe.line(), pipe.line()] == [first, second]
+    job = shop.object('show', first)
+    assert (job['state'], job['error']) == \
+        ('dead', 'it held its key for longer than its queue allows')
+
+
+@pytest.mark.parametrize('says, state', [('True', 'done'), ('False', 'dead')])
+def test_a_worker_that_says_how_far_it_is_keeps_its_key(shop, says, state):
+    shop.ok('queue', 'set', 'mail', 'key-ttl=2s', 'attempts=1', 'keep=1h')
+    job = put(shop, 'k')
+    script = 'import json, socket, time; s = socket.socket(fileno=3).makefile("rw")\n' \
+             'claim = json.loads(s.readline())["claim"]\n' \
+             'def say(what):\n' \
+             '    s.write(json.dumps({"claim": claim, **what}) + "\\n"); s.flush()\n' \
+             'end = time.monotonic() + 3\n' \
+             f'while time.monotonic() < end or not {says}:\n' \
+             f'    {says} and say({{"progress": 1}}); time.sleep(0.05)\n' \
+             'say({"ok": True}); s.readline()'
+    shop.run('work', 'mail', '--stream', '--until-empty', '--', 'python3', '-c', script)
+    assert shop.object('show', job)['state'] == state
+    assert state == 'done' or shop.object('show', job)['error'] == 'it held its key for 2s'
 
 
 def test_a_worker_gets_the_key_and_emits_with_one(shop):

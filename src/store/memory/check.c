@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "store/memory/lane.h"
+#include "store/memory/rate.h"
 #include "store/memory/runner.h"
 
 #define SENTENCES_MAX 16
@@ -90,8 +90,17 @@ static void check_all(struct faults *f, const struct memory *m)
 		expect(f, runner == 0 || memory_runner_find(m, runner),
 		       "a shard has an owner that is not registered", runner);
 	}
-	for (const struct row *row = m->lanes.oldest; row; row = row->newer)
-		expect(f, ((const struct lane *)row)->first != NULL, "a lane is empty", row->hash);
+	for (const struct row *row = m->lanes.oldest; row; row = row->newer) {
+		const struct lane *lane = (const struct lane *)row;
+		expect(f, lane->first != NULL, "a lane is empty", row->hash);
+		expect(f, lane->is.until.ms == memory_rate_until(m, lane).ms,
+		       "a key waits for another time than its starts say", row->hash);
+	}
+	for (const struct row *row = m->rates.oldest; row; row = row->newer) {
+		const struct rate *rate = (const struct rate *)row;
+		expect(f, rate->count > 0 && rate->count <= rate->queue->is.policy.key_rate.starts,
+		       "a key has another number of starts than it may", row->hash);
+	}
 }
 
 enum baton_err memory_check(struct baton_store *store,

@@ -6,6 +6,7 @@
 #include "queue/line.h"
 #include "store/memory/batch.h"
 #include "store/memory/pace.h"
+#include "store/memory/rate.h"
 #include "store/memory/rival.h"
 
 #define SEEN_MAX 1000
@@ -108,6 +109,8 @@ static enum baton_err offer(struct tx *tx, const struct queue *queue)
 enum baton_err memory_due_see(struct tx *tx, struct queue *queue)
 {
 	enum baton_err e = promote(tx, queue);
+	if (e == BATON_OK)
+		e = memory_rate_see(tx, queue);
 	return e == BATON_OK ? offer(tx, queue) : e;
 }
 

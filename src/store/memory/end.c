@@ -35,6 +35,7 @@ static enum baton_err renew_one(struct tx *tx, const struct baton_work_proof *pr
 	enum baton_err e = claim ? memory_tx_save(tx, &claim->row) : BATON_OK;
 	if (!claim || e != BATON_OK)
 		return e;
+	ttl = line_ttl(claim->lane->name, &claim->lane->queue->is.policy, ttl);
 	claim->is.expires = lease_extended(claim->is.expires, tx->now, ttl, false);
 	claim->is.offered = false;
 	answer->expires_at = claim->is.expires;

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "store/memory/batch.h"
+#include "store/memory/rate.h"
 
 #define SOME 2
 
@@ -20,6 +21,8 @@ static bool is_over(const struct memory *m, const struct row *row, struct baton_
 		return source_is_over(m, (const struct source *)row, now);
 	if (row->table == &m->answers)
 		return !baton_store_time_live(((const struct answer *)row)->until, now);
+	if (row->table == &m->rates)
+		return memory_rate_is_over((const struct rate *)row, now);
 	const struct batch *b = (const struct batch *)row;
 	return b->is.state == BATON_BATCH_DONE && !baton_store_time_live(b->is.until, now);
 }
@@ -58,8 +61,8 @@ static size_t forget_in(struct memory *m, struct table *t, struct baton_store_ti
 
 void memory_forget_some(struct memory *m, struct baton_store_time now)
 {
-	struct table *const tables[] = {&m->batches, &m->sources, &m->answers};
-	for (int i = 0; i < 3; i++) {
+	struct table *const tables[] = {&m->batches, &m->sources, &m->answers, &m->rates};
+	for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
 		for (int n = 0; n < SOME && tables[i]->oldest; n++) {
 			struct row *row = tables[i]->oldest;
 			memory_table_turn(tables[i]);
@@ -77,6 +80,7 @@ enum baton_err memory_tidy(struct baton_store *store, size_t max, size_t *ret_co
 	size_t count = forget_in(m, &m->batches, now, max);
 	count += forget_in(m, &m->sources, now, max - count);
 	count += forget_in(m, &m->answers, now, max - count);
+	count += forget_in(m, &m->rates, now, max - count);
 	pthread_mutex_unlock(&m->mu);
 	*ret_count = count;
 	return BATON_OK;

@@ -4,9 +4,10 @@
 #include "base/check.h"
 #include "queue/line.h"
 #include "queue/place.h"
+#include "store/memory/rate.h"
 
 /* Names have no NUL, so that one can stand between them. */
-static uint64_t lane_hash(const struct memory *m, struct baton_str queue, struct baton_str name)
+uint64_t memory_lane_hash(const struct memory *m, struct baton_str queue, struct baton_str name)
 {
 	char text[BATON_NAME_MAX + 1 + LINE_NAME_MAX];
 	CHECK(queue.len <= BATON_NAME_MAX && name.len <= LINE_NAME_MAX);
@@ -18,7 +19,7 @@ static uint64_t lane_hash(const struct memory *m, struct baton_str queue, struct
 
 struct lane *memory_lane_find(const struct memory *m, struct baton_str queue, struct baton_str name)
 {
-	struct row *row = memory_row_first(&m->lanes, lane_hash(m, queue, name));
+	struct row *row = memory_row_first(&m->lanes, memory_lane_hash(m, queue, name));
 	for (; row; row = memory_row_next(row)) {
 		struct lane *lane = (struct lane *)row;
 		if (baton_str_equal(lane->name, name) && baton_str_equal(lane->queue->name, queue))
@@ -39,6 +40,7 @@ static struct lane *lane_add(struct tx *tx, struct queue *queue, struct baton_st
 		memcpy(text, name.ptr, name.len);
 	lane->queue = queue;
 	lane->name = (struct baton_str){text, name.len};
+	lane->is.until = memory_rate_until(tx->m, lane);
 	return lane;
 }
 
@@ -48,7 +50,7 @@ struct lane *memory_lane_open(struct tx *tx, struct queue *queue, struct baton_s
 	if (name.len == 0)
 		return lane_add(tx, queue, name, memory_hash(tx->m, &id, sizeof id));
 	struct lane *lane = memory_lane_find(tx->m, queue->name, name);
-	return lane ? lane : lane_add(tx, queue, name, lane_hash(tx->m, queue->name, name));
+	return lane ? lane : lane_add(tx, queue, name, memory_lane_hash(tx->m, queue->name, name));
 }
 
 static void take_out(struct batch *b)
@@ -127,7 +129,8 @@ static struct line look_at_key(const struct lane *lane, struct baton_store_time 
 			line.holder = b;
 	}
 	bool room = key_has_room(&lane->queue->is.policy, holds);
-	line.free = line.first && room;
+	line.until = lane->is.until;
+	line.free = line.first && room && line.until.ms == 0;
 	if (room)
 		line.holder = NULL;
 	return line;

@@ -13,6 +13,9 @@ struct lane *memory_lane_open(struct tx *tx, struct queue *queue, struct baton_s
 struct lane *memory_lane_find(const struct memory *m, struct baton_str queue,
                               struct baton_str name);
 
+/* The hash of a line's name, for a table. */
+uint64_t memory_lane_hash(const struct memory *m, struct baton_str queue, struct baton_str name);
+
 /* Its shard: that of its lane's name or its key; without one, they take turns. */
 uint32_t memory_lane_shard(const struct lane *lane);
 
@@ -30,6 +33,7 @@ struct line {
 	struct batch *claimed; /* the first that is, or NULL                                   */
 	struct batch *offered; /* the first whose claim others may take, or NULL               */
 	struct batch *holder;  /* the first that holds a key of which no more may be, or NULL  */
+	struct baton_store_time until; /* the key has started as often as it may; 0: it has not */
 	bool free; /* `first` can be claimed, after recovering the claims that are offered     */
 };
 

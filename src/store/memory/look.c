@@ -86,6 +86,8 @@ static enum baton_why why_waiting(const struct batch *b, struct line line,
 		batch_id_print(line.holder->id, ahead);
 		return BATON_WHY_KEY;
 	}
+	if (line.until.ms > 0)
+		return BATON_WHY_RATE;
 	if (line.first != b || (line.claimed && !line_is_keyed(b->lane->name))) {
 		batch_id_print(line.first != b ? line.first->id : line.claimed->id, ahead);
 		return BATON_WHY_BEHIND;
@@ -98,6 +100,10 @@ static void explain(const struct tx *tx, const struct batch *b, struct baton_wor
 	switch (b->is.state) {
 	case BATON_BATCH_READY:
 		ret->why = why_waiting(b, memory_line_look(b->lane, tx->now), &ret->ahead);
+		if (ret->why != BATON_WHY_RATE)
+			break;
+		ret->due = b->lane->is.until;
+		ret->rate = b->lane->queue->is.policy.key_rate;
 		break;
 	case BATON_BATCH_DELAYED:
 		ret->why = BATON_WHY_DELAYED;
@@ -235,6 +241,13 @@ enum baton_err memory_next_due(struct baton_store *store, struct baton_str queue
 			continue;
 		found = true;
 		least = claim->is.expires.ms < least.ms ? claim->is.expires : least;
+	}
+	for (struct row *row = tx.m->rates.oldest; row; row = row->newer) {
+		const struct rate *rate = (struct rate *)row;
+		if (rate->is.until.ms == 0 || !counts(rate->queue, queue))
+			continue;
+		found = true;
+		least = rate->is.until.ms < least.ms ? rate->is.until : least;
 	}
 	if (found)
 		*ret = least;

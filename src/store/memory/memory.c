@@ -44,7 +44,7 @@ static void memory_close(struct baton_store *store)
 	struct memory *m = (struct memory *)store;
 	struct table *const tables[] = {&m->queues,    &m->lanes,   &m->batches, &m->claims,
 	                                &m->sources,   &m->answers, &m->leases,  &m->texts,
-	                                &m->schedules, &m->runners, &m->reports};
+	                                &m->schedules, &m->runners, &m->reports, &m->rates};
 	for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
 		memory_table_done(tables[i]);
 	pthread_mutex_destroy(&m->mu);
@@ -130,6 +130,7 @@ static void tables_init(struct memory *m)
 	m->texts = (struct table){.alloc = a, CHANGES(struct text)};
 	m->schedules = (struct table){.alloc = a, CHANGES(struct schedule)};
 	m->runners = (struct table){.alloc = a, CHANGES(struct runner)};
+	m->rates = (struct table){.alloc = a, CHANGES(struct rate)};
 	m->reports = (struct table){.alloc = a}; /* a new one comes in the place of the last */
 }
 

@@ -27,7 +27,7 @@ struct memory {
 	uint64_t seq;   /* [mu] the last number that was given                           */
 	uint64_t text;  /* [mu] how many texts there were                                */
 	struct table queues, lanes, batches, claims, sources, answers, leases, texts; /* [mu] */
-	struct table schedules, runners, reports;                                     /* [mu] */
+	struct table schedules, runners, reports, rates;                              /* [mu] */
 	uint64_t runner;         /* [mu] the number of the last one that registered              */
 	struct keeper keeper;    /* [const] zeros: the rows are here and nowhere else     */
 	const uint64_t *numbers; /* [mu] NULL, or those that can be given, ascending      */
@@ -59,7 +59,23 @@ struct lane {
 	uint64_t unseen;            /* of a key, on a desk: so many more are ready than were read */
 
 	struct {
-		uint64_t turn; /* see line_place() */
+		uint64_t turn;                 /* see line_place()                        */
+		struct baton_store_time until; /* it has started as often as it may: as its
+		                                  row in `rates` says; 0: it has not      */
+	} is;
+};
+
+/* The last starts of a key whose queue counts them; see queue/rate.h. It stays when the line is
+ * gone. One that changes is replaced by another one. */
+struct rate {
+	struct row row;
+	struct queue *queue;
+	struct baton_str name; /* of the line */
+	struct baton_store_time *starts;
+	size_t count;
+
+	struct {
+		struct baton_store_time until; /* when it may start again; 0: now */
 	} is;
 };
 

@@ -8,6 +8,7 @@
 #include "store/memory/news.h"
 #include "store/memory/ops.h"
 #include "store/memory/pace.h"
+#include "store/memory/rate.h"
 #include "store/refuse.h"
 
 struct queue *memory_queue_find(const struct memory *m, struct baton_str name)
@@ -85,13 +86,16 @@ static enum baton_err queue_change(struct tx *tx, struct baton_str name,
 	tx->news = memory_tx_take(tx, 1, sizeof *tx->news);
 	if (!tx->news)
 		return BATON_NO_MEMORY;
-	if ((queue->is.policy.paused && !policy->paused) ||
+	const struct baton_key_rate was = queue->is.policy.key_rate;
+	bool other_rate = !rate_equal(&was, &policy->key_rate);
+	if ((queue->is.policy.paused && !policy->paused) || other_rate ||
 	    queue->is.policy.key_limit < policy->key_limit)
 		tx->news[tx->news_count++] = memory_news_of_queue(tx->m, queue->name);
 	fence_reach_mode(&queue->is.reach, queue->is.policy.mode, policy->mode);
 	bool other_turns = queue->is.policy.key_fair != policy->key_fair;
 	queue->is.policy = *policy;
-	return other_turns ? memory_pace_reset(tx, queue) : BATON_OK;
+	enum baton_err e = other_turns ? memory_pace_reset(tx, queue) : BATON_OK;
+	return e == BATON_OK && other_rate ? memory_rate_change(tx, queue, &was) : e;
 }
 
 enum baton_err memory_queue_set(struct baton_store *store, struct baton_str name,

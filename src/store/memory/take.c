@@ -7,6 +7,7 @@
 #include "store/memory/lane.h"
 #include "store/memory/lease.h"
 #include "store/memory/pace.h"
+#include "store/memory/rate.h"
 
 static struct candidate candidate_of(const struct batch *b)
 {
@@ -114,7 +115,8 @@ static enum baton_err claim_new(struct tx *tx, const struct take *take, const st
 	claim->token = token;
 	claim->owner = *take->owner;
 	claim->claimed_at = tx->now;
-	claim->is.expires = baton_store_time_add(tx->now, take->ttl);
+	claim->is.expires = baton_store_time_add(tx->now, line_ttl(head->lane->name,
+	                                                           &queue->is.policy, take->ttl));
 	*ret = claim;
 	return BATON_OK;
 }
@@ -128,6 +130,7 @@ static enum baton_err show_claim(struct arena *a, const struct claim *claim,
 		.shard = memory_lane_shard(claim->lane),
 		.claimed_at = claim->claimed_at,
 		.expires_at = claim->is.expires,
+		.hold = line_hold(claim->lane->name, &claim->lane->queue->is.policy),
 	};
 	claim_name_print(&claim->name, ret->proof.id);
 	if (!arena_copy(a, claim->lane->queue->name, &ret->queue) ||
@@ -165,6 +168,8 @@ enum baton_err memory_take(struct tx *tx, const struct take *take, struct batch 
 		e = give(tx, claim, batches[i], a, &to[i]);
 	if (e == BATON_OK)
 		e = memory_pace_claim(tx, claim->lane);
+	if (e == BATON_OK)
+		e = memory_rate_claim(tx, claim->lane);
 	if (e != BATON_OK)
 		return e;
 	shown.batches = to;

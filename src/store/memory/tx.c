@@ -151,16 +151,22 @@ enum baton_err memory_tx_end(struct tx *tx, enum baton_err e)
 	return e;
 }
 
-/* Every lane of a batch in the journal, once. */
+/* The lane of a batch, or one that has changed itself; NULL: it is something else. */
+static struct lane *lane_of(const struct memory *m, struct row *row)
+{
+	if (row->table == &m->batches)
+		return ((struct batch *)row)->lane;
+	return row->table == &m->lanes ? (struct lane *)row : NULL;
+}
+
+/* Every such lane in the journal, once. */
 static size_t lanes_changed(struct tx *tx, struct lane **lanes)
 {
 	size_t count = 0;
 	tx->m->epoch++;
 	for (struct entry *entry = tx->last; entry; entry = entry->before) {
-		if (entry->row->table != &tx->m->batches)
-			continue;
-		struct lane *lane = ((struct batch *)entry->row)->lane;
-		if (lane->row.epoch == tx->m->epoch)
+		struct lane *lane = lane_of(tx->m, entry->row);
+		if (!lane || lane->row.epoch == tx->m->epoch)
 			continue;
 		lane->row.epoch = tx->m->epoch;
 		if (lanes)

@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 
-#define ARGS_MAX 32
+#define ARGS_MAX 35
 
 /* What the elements of an array are: the numbers that PostgreSQL has for these types. */
 enum arg_type {

@@ -9,6 +9,7 @@
 #include "store/memory/lane.h"
 #include "store/memory/lease.h"
 #include "store/memory/queue.h"
+#include "store/memory/rate.h"
 #include "store/memory/schedule.h"
 #include "store/parcel.h"
 #include "store/postgres/bulk.h"
@@ -55,15 +56,19 @@ static void str_add(struct desk *d, struct strs *s, struct baton_str str)
 		s->list[s->count++] = keep(d, str);
 }
 
-static void touch(struct desk *d, const struct lane *lane)
+static void touch_line(struct desk *d, struct baton_str queue, struct baton_str line)
 {
 	const struct touched *last = d->lane_count > 0 ? &d->lanes[d->lane_count - 1] : NULL;
-	if (lane->name.len == 0 || (last && baton_str_equal(last->lane, lane->name) &&
-	                            baton_str_equal(last->queue, lane->queue->name)))
+	if (line.len == 0 ||
+	    (last && baton_str_equal(last->lane, line) && baton_str_equal(last->queue, queue)))
 		return;
 	if (desk_room(d, (void **)&d->lanes, d->lane_count, &d->lane_cap, sizeof *d->lanes))
-		d->lanes[d->lane_count++] =
-			(struct touched){keep(d, lane->queue->name), keep(d, lane->name)};
+		d->lanes[d->lane_count++] = (struct touched){keep(d, queue), keep(d, line)};
+}
+
+static void touch(struct desk *d, const struct lane *lane)
+{
+	touch_line(d, lane->queue->name, lane->name);
 }
 
 #define CLAIM_KEPT 1
@@ -104,6 +109,8 @@ static void changed(void *arg, struct row *row)
 	struct desk *d = arg;
 	if (row->table == &d->m->batches)
 		touch(d, ((struct batch *)row)->lane);
+	if (row->table == &d->m->rates)
+		touch_line(d, ((struct rate *)row)->queue->name, ((struct rate *)row)->name);
 	if (row->table == &d->m->claims) {
 		claim_changed(d, (struct claim *)row);
 		row->kept = row->gone ? 0 : row->kept;
@@ -216,6 +223,8 @@ static void queue_read(const PGresult *r, int row, struct queue *q)
 		.on_conflict = (enum baton_on_conflict)cell_int(r, row, 32),
 		.key_waiting_max = (uint32_t)cell_int(r, row, 33),
 		.key_fair = (enum baton_key_fair)cell_int(r, row, 34),
+		.key_rate = {(uint64_t)cell_int(r, row, 35), {cell_int(r, row, 36)}},
+		.key_ttl = {cell_int(r, row, 37)},
 	};
 	for (int state = BATON_BATCH_READY; state < BATON_BATCH_GONE; state++)
 		q->is.in[state] = (uint64_t)cell_int(r, row, 18 + state);
@@ -400,13 +409,41 @@ static enum baton_err batch_load(struct desk *d, struct tx *tx, const PGresult *
 	return b && batch_read(tx, r, row, b) ? BATON_OK : BATON_NO_MEMORY;
 }
 
+/* The starts of a line, which are in that column. */
+static enum baton_err starts_load(struct desk *d, struct tx *tx, const PGresult *r, int row,
+                                  int column, struct rate_starts *s)
+{
+	if (!s->queue || cell_is_null(r, row, column) || memory_rate_find(d->m, s->queue, s->name))
+		return BATON_OK;
+	s->count = cell_count(r, row, column);
+	s->list = memory_tx_take(tx, s->count, sizeof *s->list);
+	if (!s->list)
+		return BATON_NO_MEMORY;
+	for (size_t i = 0; i < s->count; i++)
+		s->list[i].ms = cell_element(r, row, column, i);
+	return memory_rate_set(tx, s);
+}
+
+#define HEAD_STARTS 23
+
+/* What can be claimed comes with the starts of its key. */
+static enum baton_err head_load(struct desk *d, struct tx *tx, const PGresult *r, int row)
+{
+	struct rate_starts s = {.queue = desk_queue_of(d, cell_int(r, row, 2)),
+	                        .name = cell_str(r, row, 3)};
+	enum baton_err e = batch_load(d, tx, r, row);
+	return e == BATON_OK && PQnfields(r) > HEAD_STARTS
+	               ? starts_load(d, tx, r, row, HEAD_STARTS, &s)
+	               : e;
+}
+
 enum baton_err desk_batches(struct desk *d, const PGresult *r)
 {
 	struct tx tx;
 	enum baton_err e = BATON_OK;
 	desk_load_begin(d, &tx);
 	for (int i = 0; i < PQntuples(r) && e == BATON_OK; i++)
-		e = batch_load(d, &tx, r, i);
+		e = head_load(d, &tx, r, i);
 	return desk_load_end(d, &tx, e);
 }
 
@@ -477,16 +514,23 @@ enum baton_err desk_claims(struct desk *d, const PGresult *r)
 
 enum baton_err desk_waiting(struct desk *d, const PGresult *r)
 {
-	for (int i = 0; i < PQntuples(r); i++) {
-		const struct queue *q = desk_queue_of(d, cell_int(r, i, 0));
-		struct lane *lane = q ? memory_lane_find(d->m, q->name, cell_str(r, i, 1)) : NULL;
+	struct tx tx;
+	enum baton_err e = BATON_OK;
+	desk_load_begin(d, &tx);
+	for (int i = 0; i < PQntuples(r) && e == BATON_OK; i++) {
+		struct rate_starts s = {.queue = desk_queue_of(d, cell_int(r, i, 0)),
+		                        .name = cell_str(r, i, 1),
+		                        .until = {cell_int(r, i, 3)}};
+		const struct queue *q = s.queue;
+		struct lane *lane = q ? memory_lane_find(d->m, q->name, s.name) : NULL;
 		uint64_t here = 0;
 		for (const struct batch *b = lane ? lane->first : NULL; b; b = b->next)
 			here += b->is.state == BATON_BATCH_READY;
 		if (lane)
 			lane->unseen = (uint64_t)cell_int(r, i, 2) - here;
+		e = starts_load(d, &tx, r, i, 4, &s);
 	}
-	return BATON_OK;
+	return desk_load_end(d, &tx, e);
 }
 
 static void digest_read(const PGresult *r, int row, int column, uint8_t digest[DIGEST_SIZE])

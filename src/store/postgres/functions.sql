@@ -110,6 +110,9 @@ BEGIN
 END $$;
 CREATE OR REPLACE FUNCTION baton.is_key(line text) RETURNS bool LANGUAGE sql IMMUTABLE AS $$
  SELECT left(line, 1) = chr(1) $$;
+-- The window of a rate in milliseconds, as the library has it.
+CREATE OR REPLACE FUNCTION baton.window_ms(q baton.queue) RETURNS bigint LANGUAGE sql IMMUTABLE AS
+ $$ SELECT (q.key_window + 999999) / 1000000 $$;
 -- Lines are read by `lane BETWEEN x AND x ... ORDER BY lane, seq`, here and in the library: of all
 -- indexes only that over lines gives this order. With `lane = x ... ORDER BY seq` the planner takes
 -- the one over numbers as soon as the statistics say that most batches are in one line, and walks
@@ -123,7 +126,9 @@ CREATE OR REPLACE FUNCTION baton.is_key(line text) RETURNS bool LANGUAGE sql IMM
 CREATE OR REPLACE FUNCTION baton.key_state(of int, key text, OUT seq bigint, OUT head bool,
  OUT free bool, OUT busy bigint) LANGUAGE plpgsql STABLE AS $$
 BEGIN
- SELECT f.seq, coalesce(f.head, false), f.seq IS NOT NULL AND c.live + k.kept < q.key_limit,
+ SELECT f.seq, coalesce(f.head, false), f.seq IS NOT NULL AND c.live + k.kept < q.key_limit
+  AND (q.key_starts = 0 OR NOT EXISTS (SELECT 1 FROM baton.rate r WHERE r.queue = of
+  AND r.lane = key AND r.until IS NOT NULL)),
   c.batches INTO seq, head, free, busy FROM baton.queue q
  CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE NOT c.offered) AS live,
   coalesce(sum(cardinality(c.seqs)), 0)::bigint AS batches FROM baton.claim c
@@ -200,6 +205,58 @@ CREATE OR REPLACE FUNCTION baton.settle_fair(of int) RETURNS void LANGUAGE sql A
   AND baton.is_key(b.lane);
  SELECT baton.settle_limit(of);
 $$;
+-- The same after the rate of a queue has changed, which had that window: what counted still counts.
+CREATE OR REPLACE FUNCTION baton.settle_rate(of int, was_ms bigint, now_ms bigint) RETURNS void
+ LANGUAGE plpgsql AS $$
+DECLARE own baton.queue; span bigint;
+BEGIN
+ SELECT * INTO own FROM baton.queue q WHERE q.id = of;
+ span := least(baton.window_ms(own), was_ms);
+ IF own.key_starts = 0 THEN
+  DELETE FROM baton.rate r WHERE r.queue = of;
+ ELSE
+  DELETE FROM baton.rate r WHERE r.queue = of
+   AND r.starts[cardinality(r.starts)] + span <= now_ms;
+  UPDATE baton.rate r SET starts = x.starts,
+   over = x.starts[cardinality(x.starts)] + baton.window_ms(own), until = CASE WHEN
+    cardinality(x.starts) >= own.key_starts THEN x.starts[1] + baton.window_ms(own) END
+   FROM (SELECT y.lane, y.list[greatest(1, cardinality(y.list) - own.key_starts + 1):] AS starts
+    FROM (SELECT z.lane, ARRAY(SELECT least(s, now_ms) FROM unnest(z.starts) s
+     WHERE s + span > now_ms ORDER BY s) AS list FROM baton.rate z WHERE z.queue = of) y) x
+   WHERE r.queue = of AND r.lane = x.lane;
+  PERFORM baton.untend(of, (SELECT min(r.until) FROM baton.rate r WHERE r.queue = of));
+ END IF;
+ PERFORM baton.settle_limit(of);
+END $$;
+-- Keys that may start again, the first thousand; and those that would wait for longer than a
+-- window, since the clock was set back, do so no more. False: there may be more.
+CREATE OR REPLACE FUNCTION baton.rate_see(own baton.queue, since bigint, now_ms bigint)
+ RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE touched text[]; span bigint := baton.window_ms(own); n bigint;
+BEGIN
+ WITH x AS MATERIALIZED (SELECT r.lane FROM baton.rate r WHERE r.queue = own.id
+   AND r.until >= since AND r.until <= now_ms ORDER BY r.until LIMIT 1000),
+  u AS (UPDATE baton.rate r SET until = NULL FROM x WHERE r.queue = own.id AND r.lane = x.lane
+   RETURNING r.lane)
+ SELECT array_agg(u.lane) INTO touched FROM u;
+ IF touched IS NOT NULL THEN
+  PERFORM baton.settle(own.id, touched, 0);
+-- Whoever has their shards may be somebody else, and sleep.
+  IF own.mode = 4 THEN
+   UPDATE baton.state SET rung = rung + 1;
+   PERFORM baton.ring('');
+  END IF;
+ END IF;
+ UPDATE baton.rate r SET until = now_ms + span, over = now_ms + span,
+  starts = ARRAY(SELECT least(s, now_ms) FROM unnest(r.starts) s ORDER BY s)
+  WHERE r.queue = own.id AND r.lane IN (SELECT y.lane FROM baton.rate y WHERE y.queue = own.id
+   AND y.until > now_ms + span LIMIT 1000);
+ GET DIAGNOSTICS n = ROW_COUNT;
+ IF n > 0 THEN
+  PERFORM baton.untend(own.id, now_ms + span);
+ END IF;
+ RETURN coalesce(cardinality(touched), 0) < 1000 AND n < 1000;
+END $$;
 -- Whether nobody is in the line of a key, or holds it.
 CREATE OR REPLACE FUNCTION baton.key_is_idle(of int, key text) RETURNS bool LANGUAGE sql STABLE
  AS $$
@@ -359,6 +416,9 @@ BEGIN
    retrying = retrying - n3 WHERE id = of;
   PERFORM baton.settle(of, touched, moved);
  END IF;
+ IF own.key_starts > 0 THEN
+  whole := baton.rate_see(own, since, now_ms) AND whole;
+ END IF;
  WITH x AS MATERIALIZED ((SELECT head, fence FROM baton.claim WHERE queue = of
    AND NOT offered AND expires_at >= since AND expires_at <= now_ms
    ORDER BY expires_at LIMIT 1000)
@@ -440,6 +500,11 @@ BEGIN
   DELETE FROM baton.sweep s WHERE s.n = was.n;
   INSERT INTO baton.sweep SELECT now_at.* ON CONFLICT DO NOTHING;
  END IF;
+ total := total + n;
+ DELETE FROM baton.rate r WHERE r.ctid = ANY(ARRAY(SELECT y.ctid FROM baton.rate y
+  WHERE y.until IS NULL AND y.over <= now_ms ORDER BY y.over LIMIT most - total
+  FOR UPDATE SKIP LOCKED));
+ GET DIAGNOSTICS n = ROW_COUNT;
  RETURN total + n;
 END $$;
 -- What does not fit together: a sentence, and how many of them.
@@ -487,6 +552,10 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
    CASE WHEN q.key_fair = 2 AND p.turn > b.seq THEN p.turn * 2 + 1 END
   UNION ALL SELECT 'turns are kept for keys that nobody has', count(*) FROM baton.pace p
    WHERE baton.key_is_idle(p.queue, p.lane)
+  UNION ALL SELECT 'keys have another number of starts than they may', count(*)
+   FROM baton.rate r JOIN baton.queue q ON q.id = r.queue
+   WHERE cardinality(r.starts) NOT BETWEEN 1 AND q.key_starts
+   OR r.until IS NOT NULL AND cardinality(r.starts) < q.key_starts
   UNION ALL SELECT 'keys are kept by what does not wait', count(*) FROM baton.batch
    WHERE baton.is_key(lane) AND holds AND NOT (state = 3 AND blocks)
   UNION ALL SELECT 'batches are claimed without a claim', count(*) FROM baton.batch b
@@ -514,6 +583,7 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
   UNION ALL SELECT 'work is due, or claims are over, before the time from which on that is looked '
    'for', count(*) FROM (SELECT b.queue, b.due AS at FROM baton.batch b WHERE b.state IN (2, 3)
     UNION ALL SELECT c.queue, c.expires_at FROM baton.claim c WHERE NOT c.offered
+    UNION ALL SELECT r.queue, r.until FROM baton.rate r
     UNION ALL SELECT c.queue, c.expires_at FROM baton.chunk c) x
    WHERE x.at < baton.since(x.queue)
   UNION ALL SELECT 'heads are before the place from which on they are looked for', count(*)

@@ -101,7 +101,7 @@ static int send_number(struct conn *c, enum sql sql, int64_t number)
 	return conn_send(c, sql, &a);
 }
 
-/* Whether something may become ready that has a key. */
+/* Whether something has a key that may become ready, or may wait. */
 static bool may_meet_rivals(const struct wants *w)
 {
 	for (size_t i = 0; i < w->lanes.count; i++) {
@@ -126,7 +126,7 @@ static void send_around(struct conn *c, const struct wants *w, bool payload, str
 	strs_arg(&a, 3, ARG_TEXT, &w->lane_queues);
 	strs_arg(&a, 4, ARG_TEXT, &w->lanes);
 	l->claims = conn_send(c, SQL_CLAIMS, &a);
-	if (!payload && may_meet_rivals(w)) {
+	if (may_meet_rivals(w)) {
 		named_args(&a, c, 5, w);
 		strs_arg(&a, 3, ARG_TEXT, &w->lane_queues);
 		strs_arg(&a, 4, ARG_TEXT, &w->lanes);

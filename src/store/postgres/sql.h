@@ -16,7 +16,7 @@
 	"q.kept + coalesce(t.kept, 0), q.done + coalesce(t.done, 0), "                         \
 	"q.failed + coalesce(t.failed, 0), coalesce(t.tended, 0), coalesce(t.top, q.top), "    \
 	"coalesce(t.floor, q.floor), q.key_limit, q.hold_on_retry, q.on_conflict, "            \
-	"q.key_waiting_max, q.key_fair"
+	"q.key_waiting_max, q.key_fair, q.key_starts, q.key_window, q.key_ttl"
 
 /* Queues, and what is counted of them. */
 #define PART_QUEUES                                                     \
@@ -263,6 +263,9 @@
 	        "AND b.due >= s.since AND b.due <= t.now) OR "                                     \
 	        "EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = q.id AND NOT c.offered "      \
 	        "AND c.expires_at >= s.since AND c.expires_at <= t.now) OR "                       \
+	        "(q.key_starts > 0 AND EXISTS (SELECT 1 FROM baton.rate r WHERE r.queue = q.id "   \
+	        "AND ((r.until >= s.since AND r.until <= t.now) "                                  \
+	        "OR r.until > t.now + baton.window_ms(q)))) OR "                                   \
 	        "EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = q.id AND c.offered "          \
 	        "AND c.expires_at > t.now) THEN baton.tend(q.id, t.now) ELSE true END "            \
 	        "FROM (SELECT coalesce($2::bigint, "                                               \
@@ -312,10 +315,11 @@
 	X(WAITING, "WITH " PART_LANES " SELECT l.queue, l.lane, (SELECT count(*) FROM (SELECT 1 "  \
 	           "FROM baton.batch b WHERE b.queue = l.queue AND b.lane BETWEEN l.lane AND "     \
 	           "l.lane AND b.line AND b.state = 1 ORDER BY b.lane, b.seq LIMIT "               \
-	           "greatest(q.key_limit, q.key_waiting_max) + l.n + 2) x) "                       \
+	           "greatest(q.key_limit, q.key_waiting_max) + l.n + 2) x), r.until, r.starts "    \
 	           "FROM lanes l JOIN baton.queue q ON q.id = l.queue "                            \
-	           "AND (q.on_conflict > 1 OR q.key_waiting_max > 0) "                             \
-	           "WHERE baton.is_key(l.lane)")                                                   \
+	           "AND (q.on_conflict > 1 OR q.key_waiting_max > 0 OR q.key_starts > 0) "         \
+	           "LEFT JOIN baton.rate r ON r.queue = l.queue AND r.lane = l.lane "              \
+	           "AND r.until IS NOT NULL WHERE baton.is_key(l.lane)")                           \
 	X(ANSWERS, "SELECT a.head, a.fence, a.token, a.state, a.until "                            \
 	           "FROM unnest($1::bigint[], $2::bigint[]) n(head, fence) "                       \
 	           "JOIN baton.answer a ON a.head = n.head AND a.fence = n.fence "                 \
@@ -358,8 +362,9 @@
 	         "AND b.lane = h.lane AND b.holds WHERE baton.is_key(h.lane) "                     \
 	         "UNION SELECT unnest(c.seqs) FROM heads h JOIN baton.claim c "                    \
 	         "ON c.queue = h.queue AND c.lane = h.lane) "                                      \
-	         "SELECT " BATCH_COLUMNS ", b.payload FROM s JOIN baton.batch b "                  \
-	         "ON b.seq = s.seq ORDER BY b.seq")                                                \
+	         "SELECT " BATCH_COLUMNS ", b.payload, CASE WHEN baton.is_key(b.lane) THEN ("      \
+	         "SELECT r.starts FROM baton.rate r WHERE r.queue = b.queue AND r.lane = b.lane) " \
+	         "END FROM s JOIN baton.batch b ON b.seq = s.seq ORDER BY b.seq")                  \
 	X(HEAD_CLAIMS, "WITH " PART_HEADS " SELECT " CLAIM_COLUMNS " FROM heads h "                \
 	               "JOIN baton.claim c ON c.head = h.seq AND c.lane IS NULL "                  \
 	               "WHERE h.lane IS NULL AND h.state = 4 UNION ALL "                           \
@@ -396,14 +401,15 @@
 	             "waiting_max, attempts, backoff, base, cap, lane_attempts, lane_backoff, "    \
 	             "lane_base, lane_cap, on_retry, on_dead, dedupe, keep, ready, delayed, "      \
 	             "retrying, claimed, dead, kept, done, failed, key_limit, hold_on_retry, "     \
-	             "on_conflict, key_waiting_max, key_fair) "                                    \
+	             "on_conflict, key_waiting_max, key_fair, key_starts, key_window, key_ttl) "   \
 	             "VALUES($1::text, "                                                           \
 	             "$2::bigint::int, $3::bigint, $4::bigint, $5::bool, $6::bigint, $7::bigint, " \
 	             "$8::bigint, $9::bigint, $10::bigint, $11::bigint, $12::bigint, "             \
 	             "$13::bigint, $14::bigint, $15::bigint, $16::bigint, $17::bigint, "           \
 	             "$18::bigint, $19::bigint, $20::bigint, $21::bigint, $22::bigint, "           \
 	             "$23::bigint, $24::bigint, $25::bigint, $26::bigint, $27::bigint, "           \
-	             "$28::bigint, $29::bigint, $30::bigint, $31::bigint, $32::bigint) "           \
+	             "$28::bigint, $29::bigint, $30::bigint, $31::bigint, $32::bigint, "           \
+	             "$33::bigint, $34::bigint, $35::bigint) "                                     \
 	             "RETURNING id")                                                               \
 	X(QUEUE_SET, "UPDATE baton.queue SET mixed = mixed OR (mode = 4) <> ($3::bigint = 4), "    \
 	             "stripe = $2::bigint::int, shards = $4::bigint, mode = $3::bigint, "          \
@@ -414,7 +420,8 @@
 	             "lane_cap = $15::bigint, on_retry = $16::bigint, on_dead = $17::bigint, "     \
 	             "dedupe = $18::bigint, keep = $19::bigint, key_limit = $20::bigint, "         \
 	             "hold_on_retry = $21::bigint, on_conflict = $22::bigint, "                    \
-	             "key_waiting_max = $23::bigint, key_fair = $24::bigint "                      \
+	             "key_waiting_max = $23::bigint, key_fair = $24::bigint, "                     \
+	             "key_starts = $25::bigint, key_window = $26::bigint, key_ttl = $27::bigint "  \
 	             "WHERE name = $1::text")                                                      \
 	X(QUEUE_COUNT,                                                                             \
 	  "WITH d AS (SELECT * FROM unnest($1::int[], $2::bigint[], $3::bigint[], "                \
@@ -511,6 +518,15 @@
 	            "unnest($1::text[], $2::text[], $3::bigint[]) u(name, lane, turn) "            \
 	            "JOIN baton.queue q ON q.name = u.name ON CONFLICT (queue, lane) "             \
 	            "DO UPDATE SET turn = excluded.turn")                                          \
+	X(RATE_SET, "INSERT INTO baton.rate(queue, lane, until, over, starts) SELECT q.id, "       \
+	            "u.lane, u.until, u.over, u.starts::bigint[] FROM unnest($1::text[], "         \
+	            "$2::text[], $3::bigint[], $4::bigint[], $5::text[]) u(name, lane, until, "    \
+	            "over, starts) JOIN baton.queue q ON q.name = u.name "                         \
+	            "ON CONFLICT (queue, lane) DO UPDATE SET until = excluded.until, "             \
+	            "over = excluded.over, starts = excluded.starts")                              \
+	X(SETTLE_RATE, "SELECT baton.settle_rate(q.id, u.was, $3::bigint) FROM "                   \
+	               "unnest($1::text[], $2::bigint[]) u(name, was) "                            \
+	               "JOIN baton.queue q ON q.name = u.name")                                    \
 	X(PACE_LEAVE, "SELECT baton.pace_leave(q.id, w.lanes) FROM (SELECT name, "                 \
 	              "array_agg(lane) AS lanes FROM unnest($1::text[], $2::text[]) "              \
 	              "u(name, lane) GROUP BY name) w JOIN baton.queue q ON q.name = w.name")      \
@@ -564,7 +580,8 @@
 	               "ANY($1::int[])")                                                           \
 	X(LIST_END, "WITH " PART_LISTED " SELECT nullif(upto, 9223372036854775807) FROM listed")   \
 	X(NEXT_DUE,                                                                                \
-	  "SELECT least(d.due, e.expires_at, f.expires_at) FROM baton.queue q " PART_SINCE " "     \
+	  "SELECT least(d.due, e.expires_at, f.expires_at, g.until) "                              \
+	  "FROM baton.queue q " PART_SINCE " "                                                     \
 	  "LEFT JOIN LATERAL (SELECT b.due FROM baton.batch b WHERE b.queue = q.id "               \
 	  "AND b.state IN (2, 3) AND b.due >= s.since ORDER BY b.due LIMIT 1) d ON true "          \
 	  "LEFT JOIN LATERAL (SELECT c.expires_at FROM baton.claim c "                             \
@@ -573,8 +590,11 @@
 	  "ON true LEFT JOIN LATERAL (SELECT k.expires_at FROM baton.chunk k "                     \
 	  "WHERE k.queue = q.id AND k.expires_at < 9223372036854775807 "                           \
 	  "AND k.expires_at >= s.since ORDER BY k.expires_at LIMIT 1) f ON true "                  \
+	  "LEFT JOIN LATERAL (SELECT r.until FROM baton.rate r WHERE r.queue = q.id "              \
+	  "AND r.until >= s.since ORDER BY r.until LIMIT 1) g ON q.key_starts > 0 "                \
 	  "WHERE NOT q.paused AND ($1::text IS NULL OR q.name = $1::text) "                        \
-	  "AND coalesce(d.due, e.expires_at, f.expires_at) IS NOT NULL ORDER BY 1 LIMIT 1")        \
+	  "AND coalesce(d.due, e.expires_at, f.expires_at, g.until) IS NOT NULL "                  \
+	  "ORDER BY 1 LIMIT 1")                                                                    \
 	X(SCHEDULES, "SELECT " SCHEDULE_COLUMNS " FROM baton.schedule "                            \
 	             "WHERE name = ANY($1::text[])")                                               \
 	X(SCHEDULE_LIST, "SELECT " SCHEDULE_COLUMNS " FROM baton.schedule "                        \

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "queue/line.h"
 #include "queue/policy.h"
+#include "queue/rate.h"
 #include "store/memory/lane.h"
 #include "store/memory/queue.h"
 #include "store/parcel.h"
@@ -66,7 +67,7 @@ static void policy_args(struct args *a, struct baton_str name, const struct bato
 static enum baton_err queue_add(struct writer *w, const struct queue *q)
 {
 	struct args a;
-	args_new(w, &a, 32);
+	args_new(w, &a, 35);
 	policy_args(&a, q->name, &q->is.policy);
 	for (int state = BATON_BATCH_READY; state < BATON_BATCH_GONE; state++)
 		arg_int(&a, 18 + state, (int64_t)q->is.in[state]);
@@ -77,6 +78,9 @@ static enum baton_err queue_add(struct writer *w, const struct queue *q)
 	arg_int(&a, 29, q->is.policy.on_conflict);
 	arg_int(&a, 30, q->is.policy.key_waiting_max);
 	arg_int(&a, 31, q->is.policy.key_fair);
+	arg_int(&a, 32, (int64_t)q->is.policy.key_rate.starts);
+	arg_int(&a, 33, q->is.policy.key_rate.window.ns);
+	arg_int(&a, 34, q->is.policy.key_ttl.ns);
 	send(w, SQL_QUEUE_ADD, &a);
 	return w->c->sent > SENT_ENOUGH ? conn_round(w->c) : BATON_OK;
 }
@@ -100,13 +104,16 @@ static enum baton_err policies_set(struct writer *w)
 		struct args a;
 		if (!q->row.noted || policy_equal(&read->policy, &q->is.policy))
 			continue;
-		args_new(w, &a, 24);
+		args_new(w, &a, 27);
 		policy_args(&a, q->name, &q->is.policy);
 		arg_int(&a, 19, q->is.policy.key_limit);
 		arg_int(&a, 20, q->is.policy.hold_on_retry);
 		arg_int(&a, 21, q->is.policy.on_conflict);
 		arg_int(&a, 22, q->is.policy.key_waiting_max);
 		arg_int(&a, 23, q->is.policy.key_fair);
+		arg_int(&a, 24, (int64_t)q->is.policy.key_rate.starts);
+		arg_int(&a, 25, q->is.policy.key_rate.window.ns);
+		arg_int(&a, 26, q->is.policy.key_ttl.ns);
 		send(w, SQL_QUEUE_SET, &a);
 		e = w->c->sent > SENT_ENOUGH ? conn_round(w->c) : BATON_OK;
 	}
@@ -724,6 +731,71 @@ static void paces_write(struct writer *w)
 	args_done(&a);
 }
 
+static void rate_add(struct args *a, const struct rate *rate, struct buf *text)
+{
+	const struct baton_key_rate *is = &rate->queue->is.policy.key_rate;
+	const char *before = "{";
+	buf_reset(text);
+	for (size_t i = 0; i < rate->count; i++) {
+		buf_printf(text, "%s%" PRId64, before, rate->starts[i].ms);
+		before = ",";
+	}
+	add_str(a, 0, rate->queue->name);
+	add_str(a, 1, rate->name);
+	add_time(a, 2, rate->is.until);
+	add_int(a, 3, rate_over(is, rate->starts, rate->count).ms);
+	if (buf_printf(text, "}") == BATON_OK)
+		add_str(a, 4, buf_str(text));
+	else
+		a->list[4].bytes.err = text->err;
+}
+
+/* The starts that keys have had, and how long they wait. */
+static enum baton_err rates_write(struct writer *w)
+{
+	static const enum arg_type types[] = {ARG_TEXT, ARG_TEXT, ARG_INT8, ARG_INT8, ARG_TEXT};
+	struct args a;
+	struct buf text;
+	buf_init(&text, w->c->alloc, (size_t)1 << 20);
+	args_new(w, &a, 5);
+	arrays(&a, types);
+	for (struct row *row = w->d->m->rates.oldest; row; row = row->newer) {
+		const struct rate *rate = (struct rate *)row;
+		if (!row->noted)
+			continue;
+		if (rate->is.until.ms > 0)
+			desk_until(w->d, rate->queue, rate->is.until);
+		rate_add(&a, rate, &text);
+	}
+	enum baton_err e = args_check(&a);
+	if (e == BATON_OK && a.list[0].count > 0)
+		send(w, SQL_RATE_SET, &a);
+	args_done(&a);
+	buf_done(&text);
+	return e;
+}
+
+/* What the rate of a queue is now changes what its keys may. */
+static void rates_settle(struct writer *w)
+{
+	struct args a;
+	args_new(w, &a, 3);
+	arg_array(&a, 0, ARG_TEXT);
+	arg_array(&a, 1, ARG_INT8);
+	arg_int(&a, 2, w->d->now.ms);
+	for (size_t i = 0; i < w->d->queue_count; i++) {
+		const struct read_queue *read = &w->d->queues[i];
+		const struct baton_key_rate *was = &read->policy.key_rate;
+		if (rate_equal(was, &read->row->is.policy.key_rate))
+			continue;
+		add_str(&a, 0, read->row->name);
+		add_int(&a, 1, baton_store_time_add((struct baton_store_time){0}, was->window).ms);
+	}
+	if (a.list[0].count > 0)
+		send(w, SQL_SETTLE_RATE, &a);
+	args_done(&a);
+}
+
 static bool takes_turns(const struct desk *d, const struct touched *t)
 {
 	const struct queue *q = memory_queue_find(d->m, t->queue);
@@ -803,12 +875,16 @@ enum baton_err desk_write(struct desk *d, struct conn *c, bool *ret_any)
 	counters_write(&w);
 	schedules_write(&w);
 	runners_write(&w);
+	e = rates_write(&w);
+	if (e != BATON_OK)
+		return e;
 	counts_set(&w);
 	paces_write(&w);
 	settle(&w);
 	paces_leave(&w);
 	settle_all(&w, SQL_SETTLE_LIMIT, other_limit);
 	settle_all(&w, SQL_SETTLE_FAIR, other_turns);
+	rates_settle(&w);
 	raise_lows(&w);
 	*ret_any = *ret_any || w.any;
 	return BATON_OK;

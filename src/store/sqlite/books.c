@@ -182,6 +182,8 @@ void queue_row_read(const struct query *q, struct queue_row *ret)
 				.on_conflict = (enum baton_on_conflict)column_int(q, 32),
 				.key_waiting_max = (uint32_t)column_int(q, 33),
 				.key_fair = (enum baton_key_fair)column_int(q, 34),
+				.key_rate = {(uint64_t)column_int(q, 35), {column_int(q, 36)}},
+				.key_ttl = {column_int(q, 37)},
 			},
 		.pulled = {(uint64_t)column_int(q, 19), (uint64_t)column_int(q, 20)},
 		.tally = {column_int(q, 21), column_int(q, 22), column_int(q, 23),
@@ -223,6 +225,9 @@ enum baton_err books_queue_write(struct db *db, const struct queue_row *row)
 	query_int(&q, p->on_conflict);
 	query_int(&q, p->key_waiting_max);
 	query_int(&q, p->key_fair);
+	query_int(&q, (int64_t)p->key_rate.starts);
+	query_int(&q, p->key_rate.window.ns);
+	query_int(&q, p->key_ttl.ns);
 	return query_run(&q);
 }
 

@@ -90,9 +90,17 @@ static const struct rule rules[] = {
          " WHERE kept.lane = lane.id)",
          "keys have another number of holders than they count"},
 	{"SELECT count(*) FROM lane JOIN queue ON queue.id = lane.queue WHERE holds IS NOT NULL"
-         " AND (ifnull(head, 0) > 0) <> (holds < key_limit"
+         " AND (ifnull(head, 0) > 0) <> (holds < key_limit AND until = 0"
          " AND EXISTS (SELECT 1 FROM line WHERE line.lane = lane.id))",
          "keys can be claimed, or cannot, though it should be otherwise"},
+	{"SELECT count(*) FROM lane LEFT JOIN rate ON rate.queue = lane.queue"
+         " AND rate.name = lane.name WHERE lane.until <> ifnull(rate.until, 0)",
+         "keys wait for another time than their starts say"},
+	{"SELECT count(*) FROM rate LEFT JOIN queue ON queue.id = rate.queue"
+         " WHERE length(starts) % 8 <> 0 OR length(starts) = 0"
+         " OR length(starts) / 8 > ifnull(key_starts, 0)"
+         " OR (until > 0) > (length(starts) / 8 = key_starts)",
+         "keys have another number of starts than they may"},
 	{"SELECT (SELECT count(*) FROM lane WHERE head > 0) -"
          " (SELECT count(DISTINCT lane.id) FROM head h JOIN lane ON lane.id = h.lane"
          " AND lane.head = h.seq AND lane.place = h.place AND lane.rank = h.rank"

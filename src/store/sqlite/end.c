@@ -57,6 +57,17 @@ struct renew_args {
 	struct baton_work_renewal *answers;
 };
 
+/* For no longer than a key is held, if it has one. */
+static enum baton_err renew_for(struct sqlite_store *s, const struct queue_row *q,
+                                const struct claim_row *c, struct baton_duration *ttl)
+{
+	struct batch_row b;
+	enum baton_err e = batch_need(&s->db, c->seqs[0], &b);
+	if (e == BATON_OK)
+		*ttl = line_ttl(batch_row_line(&b), &q->policy, *ttl);
+	return e;
+}
+
 static enum baton_err renew_one(struct sqlite_store *s, const struct baton_work_proof *proof,
                                 struct baton_duration ttl, struct baton_work_renewal *answer)
 {
@@ -67,10 +78,13 @@ static enum baton_err renew_one(struct sqlite_store *s, const struct baton_work_
 	enum baton_err e = claim_single(s, proof, &c, &found);
 	if (e != BATON_OK || !found)
 		return e;
+	e = books_queue_by_id(&s->books, &s->db, c.queue, &q);
+	if (e == BATON_OK && q->policy.key_ttl.ns > 0)
+		e = renew_for(s, q, &c, &ttl);
+	if (e != BATON_OK)
+		return e;
 	struct baton_store_time until = lease_extended(c.expires_at, s->now, ttl, false);
 	e = RUN(&s->db, SQL_CLAIM_RENEW, until.ms, c.head, (int64_t)c.fence);
-	if (e == BATON_OK)
-		e = books_queue_by_id(&s->books, &s->db, c.queue, &q);
 	if (e == BATON_OK && c.offered && c.lane > 0)
 		e = lane_offer(s, &c, false);
 	if (e == BATON_OK)

@@ -6,6 +6,7 @@
 #include "queue/policy.h"
 #include "store/sqlite/lanes.h"
 #include "store/sqlite/lone.h"
+#include "store/sqlite/rates.h"
 
 #define TEND_MAX 1000
 
@@ -339,18 +340,20 @@ static enum baton_err offer(struct sqlite_store *s, struct queue_row *q, bool *r
 
 enum baton_err queue_tend(struct sqlite_store *s, struct queue_row *q)
 {
-	bool all_due = false, all_expired = false;
+	bool all_due = false, all_expired = false, all_free = true;
 	if (q->tended_in == s->books.turn && q->tended_at.ms == s->now.ms && !q->mixed)
 		return BATON_OK;
 	bool all_melted = false;
 	enum baton_err e = heads_gather(s, q);
 	if (e == BATON_OK)
 		e = promote(s, q, &all_due);
+	if (e == BATON_OK && q->policy.key_rate.starts > 0)
+		e = rates_see(s, q, &all_free);
 	if (e == BATON_OK)
 		e = bulk_melt_expired(s, q, TEND_MAX / BULK_MAX + 1, &all_melted);
 	if (e == BATON_OK)
 		e = offer(s, q, &all_expired);
-	if (e == BATON_OK && all_due && all_expired && all_melted) {
+	if (e == BATON_OK && all_due && all_free && all_expired && all_melted) {
 		q->tended_in = s->books.turn;
 		q->tended_at = s->now;
 	}

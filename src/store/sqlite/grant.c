@@ -10,6 +10,7 @@
 #include "store/refuse.h"
 #include "store/sqlite/lanes.h"
 #include "store/sqlite/lone.h"
+#include "store/sqlite/rates.h"
 
 #define SCAN_MAX BATON_JOIN_MAX /* of a line, for exact ids */
 #define PAGE 32
@@ -89,6 +90,13 @@ static enum baton_err batch_give(struct sqlite_store *s, struct arena *a, int64_
 	return BATON_OK;
 }
 
+/* For how long a claim that holds a key for so long is given. */
+static struct baton_duration hold_ttl(const struct grant *g, const struct baton_work_claim *out)
+{
+	bool bound = g->ttl.ns == BATON_DURATION_FOREVER.ns;
+	return out->hold.ns < g->ttl.ns && !bound ? out->hold : g->ttl;
+}
+
 static enum baton_err claim_make(struct sqlite_store *s, struct grant *g, const struct pick *p,
                                  int64_t lane, int64_t lone, struct baton_work_claim *out)
 {
@@ -99,7 +107,8 @@ static enum baton_err claim_make(struct sqlite_store *s, struct grant *g, const 
 		.owner = g->owner,
 		.queue = g->q->id,
 		.claimed_at = s->now,
-		.expires_at = baton_store_time_add(s->now, g->ttl),
+		.expires_at =
+			baton_store_time_add(s->now, out->hold.ns > 0 ? hold_ttl(g, out) : g->ttl),
 		.granter = g->base.granter,
 		.lane = lane,
 		.seqs = p->seqs,
@@ -162,12 +171,15 @@ enum baton_err grant_give(struct sqlite_store *s, struct grant *g, const struct 
 	    !arena_copy(a, line_key(batch_row_line(&common.row)), &out->key))
 		return no_memory();
 	bool keyed = out->key.len > 0;
+	out->hold = line_hold(batch_row_line(&common.row), &g->q->policy);
 	int64_t lone = keyed && lane == 0 ? lone_hash(g->q->id, batch_row_line(&common.row)) : 0;
 	e = claim_make(s, g, p, lane, lone, out);
 	for (size_t i = 0; i < p->count && e == BATON_OK && keyed && lane > 0; i++)
 		e = RUN(&s->db, SQL_LINE_DROP, lane, p->seqs[i]);
 	if (e == BATON_OK && lane > 0)
 		e = lane_turn(s, g->q, batch_row_line(&common.row), lane);
+	if (e == BATON_OK && lane > 0)
+		e = rates_start(s, g->q, batch_row_line(&common.row));
 	if (e == BATON_OK)
 		g->count++;
 	return e;

@@ -2,6 +2,7 @@
 #include "store/sqlite/lanes.h"
 
 #include "base/fail.h"
+#include "queue/rate.h"
 #include "store/sqlite/lone.h"
 #include "store/sqlite/rivals.h"
 
@@ -158,6 +159,7 @@ struct lane_row {
 	int64_t holds; /* of a key */
 	int64_t turn;  /* of a key: see line_place() */
 	int64_t place; /* of its head */
+	int64_t until; /* of a key: it has started as often as it may; 0: it has not */
 };
 
 static enum baton_err lane_read(struct db *db, int64_t lane, struct lane_row *ret)
@@ -169,7 +171,8 @@ static enum baton_err lane_read(struct db *db, int64_t lane, struct lane_row *re
 		*ret = (struct lane_row){column_int(&q, 0),      column_int(&q, 1),
 		                         column_int(&q, 2),      (uint32_t)column_int(&q, 3),
 		                         !column_is_null(&q, 4), column_int(&q, 4),
-		                         column_int(&q, 5),      column_int(&q, 6)};
+		                         column_int(&q, 5),      column_int(&q, 6),
+		                         column_int(&q, 7)};
 	enum baton_err e = query_end(&q);
 	if (e == BATON_OK && !found)
 		e = fail(BATON_STORAGE,
@@ -205,6 +208,12 @@ static enum baton_err is_open(struct sqlite_store *s, int64_t lane, const struct
 	return e;
 }
 
+/* Whether a claim of the key may begin. */
+static bool key_is_open(const struct queue_row *q, const struct lane_row *row)
+{
+	return key_has_room(&q->policy, (uint64_t)row->holds) && row->until == 0;
+}
+
 /* Moves the lane's entry among the heads; `b` NULL: there is none. */
 static enum baton_err head_move(struct sqlite_store *s, struct queue_row *q, int64_t lane,
                                 const struct lane_row *row, const struct batch_row *b, bool tried)
@@ -234,7 +243,7 @@ enum baton_err lane_settle(struct sqlite_store *s, struct queue_row *q, int64_t 
 	if (e == BATON_OK)
 		e = lane_first(s, lane, &first, &tried);
 	if (e == BATON_OK && first > 0 && row.keyed)
-		open = key_has_room(&q->policy, (uint64_t)row.holds);
+		open = key_is_open(q, &row);
 	else if (e == BATON_OK && first > 0)
 		e = is_open(s, lane, &row, first, tried, &open);
 	if (e == BATON_OK && open)
@@ -304,6 +313,8 @@ static enum baton_err key_begin(struct sqlite_store *s, const struct queue_row *
                                 const struct batch_row *b, int64_t *ret_lane)
 {
 	enum baton_err e = lane_make(s, b, ret_lane);
+	if (e == BATON_OK && line_is_rated(batch_row_line(b), &q->policy))
+		e = RUN(&s->db, SQL_LANE_WAIT, *ret_lane);
 	if (e != BATON_OK || b->seq == s->books.seq ||
 	    !line_takes_turns(batch_row_line(b), &q->policy))
 		return e;
@@ -387,7 +398,7 @@ enum baton_err lane_gives(struct sqlite_store *s, const struct queue_row *q, int
 	enum baton_err e = lane_read(&s->db, lane, &row);
 	if (e != BATON_OK)
 		return e;
-	*ret = row.keyed ? key_has_room(&q->policy, (uint64_t)row.holds) : row.held == 0 && !busy;
+	*ret = row.keyed ? key_is_open(q, &row) : row.held == 0 && !busy;
 	return BATON_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "queue/rate.h"
 #include "store/sqlite/lanes.h"
 
 /* Always the same, in a copy too. Who finds keys that collide gains nothing: they have lines. */
@@ -91,7 +92,8 @@ enum baton_err lone_enter(struct sqlite_store *s, struct queue_row *q, const str
 	bool found;
 	enum baton_err e = BATON_OK;
 	*ret_taken = false;
-	if (!tried && !line_takes_turns(batch_row_line(b), &q->policy))
+	if (!tried && !line_takes_turns(batch_row_line(b), &q->policy) &&
+	    !line_is_rated(batch_row_line(b), &q->policy))
 		e = take(s, b, ret_taken);
 	if (e != BATON_OK || *ret_taken)
 		return e == BATON_OK ? head_add(s, q, b, 0, false) : e;

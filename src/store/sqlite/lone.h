@@ -13,8 +13,8 @@
 int64_t lone_hash(int64_t queue, struct baton_str line);
 
 /* A batch of a key becomes ready. *ret_taken: it has its key alone. If not, since it was tried
- * before, or keys take turns, or the key has a line, or there is one that has the key or the hash,
- * the one of its key has a line now if there is one. */
+ * before, or keys take turns or have a rate, or the key has a line, or there is one that has the
+ * key or the hash, the one of its key has a line now if there is one. */
 enum baton_err lone_enter(struct sqlite_store *s, struct queue_row *q, const struct batch_row *b,
                           bool tried, bool *ret_taken);
 

@@ -171,7 +171,7 @@ static enum baton_err why_with_key(const struct view *v, const struct batch_row 
                                    const struct queue_row *row, struct baton_work_info *info)
 {
 	struct query q = query_begin(v->db, SQL_LANE_LOOK);
-	int64_t lane = 0, first = 0, holds = 0, ahead = 0;
+	int64_t lane = 0, first = 0, holds = 0, until = 0, ahead = 0;
 	struct batch_row other;
 	enum baton_err e = BATON_OK;
 	query_int(&q, b->queue);
@@ -180,9 +180,16 @@ static enum baton_err why_with_key(const struct view *v, const struct batch_row 
 		lane = column_int(&q, 0);
 		first = column_int(&q, 2);
 		holds = column_int(&q, 3);
+		until = column_int(&q, 4);
 	}
 	e = query_end(&q);
 	bool room = key_has_room(&row->policy, (uint64_t)holds);
+	if (e == BATON_OK && room && until > 0) {
+		info->why = BATON_WHY_RATE;
+		info->due.ms = until;
+		info->rate = row->policy.key_rate;
+		return BATON_OK;
+	}
 	if (e == BATON_OK && !room)
 		e = key_holder(v->db, v->a, lane, &ahead);
 	else if (first != b->seq)
@@ -478,7 +485,8 @@ enum baton_err sqlite_list(struct baton_store *store, const struct baton_work_fi
 /* Of a queue; in ret nothing yet is INT64_MAX. */
 static enum baton_err due_of(struct sqlite_store *s, int64_t queue, int64_t *ret)
 {
-	static const enum sql firsts[] = {SQL_LATER_FIRST, SQL_CLAIM_FIRST, SQL_CHUNK_FIRST};
+	static const enum sql firsts[] = {SQL_LATER_FIRST, SQL_CLAIM_FIRST, SQL_CHUNK_FIRST,
+	                                  SQL_RATE_FIRST};
 	enum baton_err e = BATON_OK;
 	for (size_t i = 0; i < sizeof firsts / sizeof firsts[0] && e == BATON_OK; i++) {
 		struct query q = query_begin(&s->read, firsts[i]);

@@ -4,6 +4,7 @@
 #include "queue/policy.h"
 #include "store/refuse.h"
 #include "store/sqlite/lanes.h"
+#include "store/sqlite/rates.h"
 #include "store/sqlite/sqlite.h"
 
 struct set_args {
@@ -24,14 +25,19 @@ static enum baton_err change(struct sqlite_store *s, struct queue_row *q,
 		sqlite_tell(s, q, (struct baton_str){NULL, 0}, 0);
 	enum baton_queue_mode mode = q->policy.mode;
 	bool other_turns = q->policy.key_fair != p->key_fair;
+	const struct baton_key_rate was = q->policy.key_rate;
+	bool other_rate = !rate_equal(&was, &p->key_rate);
 	bool other_keys = q->policy.key_limit != p->key_limit || other_turns;
 	q->policy = *p;
 	q->policy.mode = mode;
 	e = heads_mode(s, q, p->mode);
 	if (e == BATON_OK && other_turns)
 		e = RUN(&s->db, SQL_LANE_NO_TURNS, q->id);
-	if (e == BATON_OK && other_turns && p->key_fair == BATON_KEY_FAIR_ON)
+	if (e == BATON_OK &&
+	    ((other_turns && p->key_fair == BATON_KEY_FAIR_ON) || (other_rate && was.starts == 0)))
 		e = keys_melt(s, q);
+	if (e == BATON_OK && other_rate)
+		e = rates_change(s, q, &was);
 	return e == BATON_OK && other_keys ? keys_settle(s, q) : e;
 }
 

@@ -185,6 +185,20 @@ static const char *const steps[] = {
 	"INSERT INTO place SELECT pool, rank, seq * 2, seq, lane, tried FROM head;"
 	"DROP TABLE head;"
 	"ALTER TABLE place RENAME TO head;",
+
+	/* How often keys may start: the times of their last starts, eight bytes each, the lowest
+	 * first; `until` is when such a key may start again, 0 being now, and `over` when all of
+	 * them have left the window. */
+	"ALTER TABLE queue ADD COLUMN key_starts INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE queue ADD COLUMN key_window INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE queue ADD COLUMN key_ttl INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE lane ADD COLUMN until INTEGER NOT NULL DEFAULT 0;" /* as in `rate` */
+	"CREATE TABLE rate("
+	" id INTEGER PRIMARY KEY, queue INTEGER NOT NULL, name TEXT NOT NULL,"
+	" until INTEGER NOT NULL, over INTEGER NOT NULL, starts BLOB NOT NULL);"
+	"CREATE UNIQUE INDEX rate_name ON rate(queue, name);"
+	"CREATE INDEX rate_until ON rate(queue, until) WHERE until > 0;"
+	"CREATE INDEX rate_over ON rate(over) WHERE until = 0;",
 };
 #define VERSION ((int64_t)(sizeof steps / sizeof steps[0]))
 

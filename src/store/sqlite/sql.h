@@ -7,15 +7,15 @@
 	"id, name, mode, shards, paused, payload_max, waiting_max, attempts, backoff, base, cap, " \
 	"lane_attempts, lane_backoff, lane_base, lane_cap, on_retry, on_dead, dedupe, keep, "      \
 	"granter, counter, ready, delayed, running, dead, done, failed, mixed, top, floor, "       \
-	"key_limit, hold_on_retry, on_conflict, key_waiting_max, key_fair"
+	"key_limit, hold_on_retry, on_conflict, key_waiting_max, key_fair, key_starts, "           \
+	"key_window, key_ttl"
 #define SQL_BATCH_COLUMNS "seq, queue, flags, put_at, due, born, lane, grp, retry, payload"
 #define SQL_CLAIM_COLUMNS                                                                     \
 	"head, fence, token, owner, queue, claimed_at, expires_at, offered, tried, granter, " \
 	"lane, batches, lone"
 
 #define SQL_BULK_COLUMNS "first, queue, flags, put_at, count"
-#define SQL_BULK_PLACES \
-	"rank = ?3 AND place BETWEEN ?4 * 2 AND ?5 * 2 AND seq BETWEEN ?4 AND ?5"
+#define SQL_BULK_PLACES "rank = ?3 AND place BETWEEN ?4 * 2 AND ?5 * 2 AND seq BETWEEN ?4 AND ?5"
 #define SQL_CHUNK_COLUMNS "first, bulk, queue, owner, claimed_at, expires_at, granter, salt, claims"
 
 #define SQL_SCHEDULE_COLUMNS "name, cron, zone, missed, queue, lane, priority, payload, last, next"
@@ -61,7 +61,7 @@
 	              "ORDER BY name LIMIT ?")                                                     \
 	X(QUEUE_WRITE, "INSERT OR REPLACE INTO queue(" SQL_QUEUE_COLUMNS ") "                      \
 	               "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, " \
-	               "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                   \
+	               "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                          \
 	X(QUEUE_COUNT, "UPDATE queue SET granter = ?, counter = ?, ready = ?, delayed = ?, "       \
 	               "running = ?, dead = ?, done = ?, failed = ?, mixed = ?, top = ?, "         \
 	               "floor = ? WHERE id = ?")                                                   \
@@ -89,14 +89,32 @@
 	X(HEAD_OLDEST, "SELECT seq FROM head WHERE pool = ? AND rank = ? "                         \
 	               "ORDER BY place, seq LIMIT 1")                                              \
 	X(LANE_FIND, "SELECT id FROM lane WHERE queue = ? AND name = ?")                           \
-	X(LANE_READ, "SELECT held, head, rank, shard, holds, turn, place FROM lane WHERE id = ?")  \
+	X(LANE_READ, "SELECT held, head, rank, shard, holds, turn, place, until FROM lane "        \
+	             "WHERE id = ?")                                                               \
 	X(LANE_LOOK, "SELECT id, held, (SELECT seq FROM line WHERE lane = id ORDER BY seq "        \
-	             "LIMIT 1), holds FROM lane WHERE queue = ? AND name = ?")                     \
+	             "LIMIT 1), holds, until FROM lane WHERE queue = ? AND name = ?")              \
 	X(LANE_KEYED, "SELECT id FROM lane WHERE id > ? AND queue = ? AND holds IS NOT NULL "      \
 	              "ORDER BY id LIMIT ?")                                                       \
 	X(LANE_ADD, "INSERT INTO lane(id, queue, name, shard, holds) VALUES(?, ?, ?, ?, ?)")       \
 	X(LANE_TURN, "UPDATE lane SET turn = ? WHERE id = ?")                                      \
 	X(LANE_NO_TURNS, "UPDATE lane SET turn = 0 WHERE queue = ? AND turn > 0")                  \
+	X(LANE_UNTIL, "UPDATE lane SET until = ? WHERE queue = ? AND name = ? AND until <> ?1 "    \
+	              "RETURNING id")                                                              \
+	X(LANE_WAIT, "UPDATE lane SET until = ifnull((SELECT rate.until FROM rate "                \
+	             "WHERE rate.queue = lane.queue AND rate.name = lane.name), 0) WHERE id = ?")  \
+	X(RATE_READ, "SELECT id, until, starts FROM rate WHERE queue = ? AND name = ?")            \
+	X(RATE_ADD, "INSERT INTO rate(until, over, starts, queue, name) VALUES(?, ?, ?, ?, ?)")    \
+	X(RATE_WRITE, "UPDATE rate SET until = ?, over = ?, starts = ? WHERE id = ?")              \
+	X(RATE_FREE, "UPDATE rate SET until = 0 WHERE id = ?")                                     \
+	X(RATE_DROP, "DELETE FROM rate WHERE id = ?")                                              \
+	X(RATE_DUE, "SELECT id, name, starts FROM rate WHERE until > 0 AND queue = ? "             \
+	            "AND until <= ? ORDER BY until LIMIT ?")                                       \
+	X(RATE_AHEAD, "SELECT id, name, starts FROM rate WHERE until > 0 AND queue = ? "           \
+	              "AND until > ? ORDER BY until LIMIT ?")                                      \
+	X(RATE_NEXT, "SELECT id, name, starts FROM rate WHERE +queue = ? AND id > ? "              \
+	             "ORDER BY id LIMIT ?")                                                        \
+	X(RATE_FIRST, "SELECT min(until) FROM rate WHERE until > 0 AND queue = ?")                 \
+	X(RATE_OLD, "SELECT id FROM rate WHERE until = 0 AND over <= ? ORDER BY over LIMIT ?")     \
 	X(LANE_COUNT, "UPDATE lane SET holds = holds + ? WHERE id = ? AND holds IS NOT NULL")      \
 	X(LANE_DROP, "DELETE FROM lane WHERE id = ?")                                              \
 	X(LANE_HEAD, "UPDATE lane SET head = ?, rank = ?, place = ? WHERE id = ?")                 \
@@ -193,8 +211,7 @@
 	X(BULK_READ, "SELECT " SQL_BULK_COLUMNS ", jobs FROM bulk WHERE first <= ? "               \
 	             "ORDER BY first DESC LIMIT 1")                                                \
 	X(BULK_NEXT, "SELECT first FROM bulk WHERE first > ? ORDER BY first LIMIT 1")              \
-	X(BULK_HEAD, "SELECT seq FROM head WHERE pool = ?1 AND " SQL_BULK_PLACES                   \
-	             " UNION ALL "                                                                 \
+	X(BULK_HEAD, "SELECT seq FROM head WHERE pool = ?1 AND " SQL_BULK_PLACES " UNION ALL "     \
 	             "SELECT seq FROM head WHERE pool = ?2 AND " SQL_BULK_PLACES)                  \
 	X(BULK_DROP, "DELETE FROM bulk WHERE first = ?")                                           \
 	X(CHUNK_ADD, "INSERT INTO chunk(" SQL_CHUNK_COLUMNS ") VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)") \

@@ -142,6 +142,16 @@ static enum baton_err tidy_replies(struct sqlite_store *s, struct tidy_args *a)
 	return e;
 }
 
+static enum baton_err tidy_rates(struct sqlite_store *s, struct tidy_args *a)
+{
+	int64_t *ids;
+	size_t count = 0;
+	enum baton_err e = numbers(s, SQL_RATE_OLD, s->now.ms, a->max - a->count, &ids, &count);
+	for (size_t i = 0; i < count && e == BATON_OK; i++, a->count++)
+		e = RUN(&s->db, SQL_RATE_DROP, ids[i]);
+	return e;
+}
+
 static enum baton_err tidy_run(void *store, void *args)
 {
 	struct sqlite_store *s = store;
@@ -154,6 +164,8 @@ static enum baton_err tidy_run(void *store, void *args)
 		e = tidy_owners(s, a);
 	if (e == BATON_OK && a->count < a->max)
 		e = tidy_replies(s, a);
+	if (e == BATON_OK && a->count < a->max)
+		e = tidy_rates(s, a);
 	if (e == BATON_OK && a->count < a->max)
 		e = tidy_finished(s, a);
 	return e;
@@ -175,9 +187,9 @@ enum baton_err sqlite_tidy(struct baton_store *store, size_t max, size_t *ret_co
 enum baton_err tidy_little(struct sqlite_store *s)
 {
 	static enum baton_err (*const parts[])(struct sqlite_store *,
-	                                       struct tidy_args *) = {tidy_done, tidy_sources,
+	                                       struct tidy_args *) = {tidy_done,   tidy_sources,
 	                                                              tidy_owners, tidy_replies,
-	                                                              tidy_finished};
+	                                                              tidy_rates,  tidy_finished};
 	size_t max = LITTLE + 2 * s->remembered;
 	enum baton_err e = BATON_OK;
 	for (size_t i = 0; i < sizeof parts / sizeof *parts && e == BATON_OK; i++) {

@@ -138,6 +138,8 @@ static void each_field_is_changed_alone(void **state)
 		.on_conflict = BATON_CONFLICT_FIRST,
 		.key_waiting_max = 7,
 		.key_fair = BATON_KEY_FAIR_ON,
+		.key_rate = {14, baton_duration_ms(15)},
+		.key_ttl = baton_duration_ms(16),
 		.paused = true,
 	};
 	struct baton_queue_policy p = baton_queue_policy_default(), one = p;
@@ -159,6 +161,11 @@ static void each_field_is_changed_alone(void **state)
 		assert_int_equal(one.key_waiting_max == other.key_waiting_max,
 		                 field == BATON_POLICY_KEY_WAITING_MAX);
 		assert_int_equal(one.key_fair == other.key_fair, field == BATON_POLICY_KEY_FAIR);
+		assert_int_equal(one.key_rate.starts == other.key_rate.starts,
+		                 field == BATON_POLICY_KEY_RATE);
+		assert_int_equal(one.key_rate.window.ns == other.key_rate.window.ns,
+		                 field == BATON_POLICY_KEY_RATE);
+		assert_int_equal(one.key_ttl.ns == other.key_ttl.ns, field == BATON_POLICY_KEY_TTL);
 		assert_int_equal(one.paused == other.paused, field == BATON_POLICY_PAUSED);
 		assert_int_equal(policy_change(&p, &other, field), BATON_OK);
 	}

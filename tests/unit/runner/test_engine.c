@@ -374,6 +374,61 @@ static void without_a_timeout_it_may_take_as_long_as_the_shard_is_its_own(void *
 	stop(w);
 }
 
+/* One job with a key, which may be held for so long. */
+static void put_held(struct world *w, int64_t ttl_ms)
+{
+	const struct baton_str payload = BATON_STR("p");
+	const struct baton_batch batch = {.queue = w->queue,
+	                                  .key = BATON_STR("k"),
+	                                  .payloads = &payload,
+	                                  .count = 1};
+	struct baton_queue_policy policy = baton_queue_policy_default();
+	struct baton_put put;
+	policy.key_ttl = baton_duration_ms(ttl_ms);
+	assert_int_equal(baton_queue_set(w->store, w->queue, &policy), BATON_OK);
+	assert_int_equal(baton_work_put(w->store, &batch, 1, &put), BATON_OK);
+}
+
+static void a_run_that_holds_a_key_for_too_long_is_told(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner_options options = options_of(w);
+	const struct baton_work_end end = {.how = BATON_COMPLETE};
+	options.handler.timeout = baton_duration_s(3600);
+	w->diary.keep = true;
+	put_held(w, 1);
+	start(w, &options);
+	await_begun(&w->diary, 1);
+	while (!baton_run_cancelled(w->diary.kept[0]))
+		sched_yield();
+	assert_int_equal(baton_run_left(w->diary.kept[0]).ns, 0);
+	assert_int_equal(baton_run_end(w->diary.kept[0], &end), BATON_OK);
+	stop(w);
+}
+
+static void a_run_that_says_how_far_it_is_goes_on_holding_its_key(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner_options options = options_of(w);
+	const struct baton_work_end end = {.how = BATON_COMPLETE};
+	const struct baton_duration hold = baton_duration_s(600);
+	options.ask.ttl = baton_duration_s(3600);
+	w->diary.keep = true;
+	put_held(w, 600000);
+	start(w, &options);
+	await_begun(&w->diary, 1);
+	struct baton_run *run = w->diary.kept[0];
+	struct baton_duration left = baton_run_left(run);
+	assert_true(left.ns <= hold.ns);
+	while (hold.ns - left.ns < 1000000)
+		left = baton_run_left(run);
+	/* As often as it takes to be quicker than that. */
+	while (baton_run_left(run).ns <= left.ns)
+		assert_int_equal(baton_run_progress(run, 1, BATON_STR("")), BATON_OK);
+	assert_int_equal(baton_run_end(run, &end), BATON_OK);
+	stop(w);
+}
+
 static void put_joined(struct world *w, const char *lane)
 {
 	const struct baton_str payload = BATON_STR("p");
@@ -515,6 +570,8 @@ int main(void)
 		TEST(how_far_a_run_is_can_be_seen_while_it_runs),
 		TEST(a_run_knows_how_long_it_may_take_and_is_told_when_that_is_over),
 		TEST(without_a_timeout_it_may_take_as_long_as_the_shard_is_its_own),
+		TEST(a_run_that_holds_a_key_for_too_long_is_told),
+		TEST(a_run_that_says_how_far_it_is_goes_on_holding_its_key),
 		TEST(a_run_takes_more_of_its_lane_and_ends_with_all_of_it),
 		TEST(what_a_run_took_fails_with_it),
 		TEST(who_is_to_stop_gets_nothing_more),

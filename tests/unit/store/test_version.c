@@ -37,6 +37,10 @@ static const char *const back[] = {
          " PRIMARY KEY(pool, rank, seq)) WITHOUT ROWID;"
          "INSERT INTO old SELECT pool, rank, seq, lane, tried FROM head; DROP TABLE head;"
          "ALTER TABLE old RENAME TO head;"),
+	/* 9 to 8 */
+	("ALTER TABLE queue DROP COLUMN key_starts; ALTER TABLE queue DROP COLUMN key_window;"
+         "ALTER TABLE queue DROP COLUMN key_ttl;"
+         "ALTER TABLE lane DROP COLUMN until; DROP TABLE rate;"),
 };
 #define NEWEST ((int)(sizeof back / sizeof back[0]) + 1)
 

@@ -15,9 +15,3 @@ CREATE TABLE baton.low(
  queue int NOT NULL, pool int NOT NULL, n bigint NOT NULL, places bigint[] NOT NULL,
  PRIMARY KEY (queue, pool, n))
  WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
--- How far what is remembered has been looked through, to forget what is old: the last row counts,
--- as in baton.tally. Whoever begins a transaction reads baton.state, so that is not changed for it.
-CREATE TABLE baton.sweep(
- n bigint PRIMARY KEY, answers bigint NOT NULL, replies bigint NOT NULL)
- WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
-ALTER TABLE baton.state DROP COLUMN swept, DROP COLUMN swept_reply;

@@ -1,0 +1,56 @@
+/* How often a key may be claimed from. */
+#include "queue/rate.h"
+
+#include <string.h>
+
+#include "base/check.h"
+#include "queue/line.h"
+
+bool line_is_rated(struct baton_str name, const struct baton_queue_policy *policy)
+{
+	return policy->key_rate.starts > 0 && line_is_keyed(name);
+}
+
+size_t rate_look(const struct baton_key_rate *rate, struct baton_store_time *starts, size_t count,
+                 struct baton_store_time now)
+{
+	size_t gone = count > rate->starts ? count - rate->starts : 0;
+	while (gone < count &&
+	       baton_store_time_ready(baton_store_time_add(starts[gone], rate->window), now))
+		gone++;
+	if (gone > 0)
+		memmove(starts, starts + gone, (count - gone) * sizeof *starts);
+	count -= gone;
+	for (size_t i = count; i > 0 && starts[i - 1].ms > now.ms; i--)
+		starts[i - 1] = now;
+	return count;
+}
+
+size_t rate_start(const struct baton_key_rate *rate, struct baton_store_time *starts, size_t count,
+                  struct baton_store_time now)
+{
+	count = rate_look(rate, starts, count, now);
+	starts[count++] = now;
+	return rate_look(rate, starts, count, now);
+}
+
+struct baton_store_time rate_until(const struct baton_key_rate *rate,
+                                   const struct baton_store_time *starts, size_t count)
+{
+	if (rate->starts == 0 || count < rate->starts)
+		return (struct baton_store_time){0};
+	return baton_store_time_add(starts[count - rate->starts], rate->window);
+}
+
+struct baton_store_time rate_over(const struct baton_key_rate *rate,
+                                  const struct baton_store_time *starts, size_t count)
+{
+	CHECK(count > 0);
+	return baton_store_time_add(starts[count - 1], rate->window);
+}
+
+bool rate_is_ahead(const struct baton_key_rate *rate, struct baton_store_time until,
+                   struct baton_store_time now)
+{
+	return until.ms > baton_store_time_add(now, rate->window).ms;
+}

@@ -1,0 +1,44 @@
+/* How often a key may be claimed from: the times of its last starts. */
+#ifndef QUEUE_RATE_H
+#define QUEUE_RATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <baton/policy.h>
+#include <baton/str.h>
+#include <baton/time.h>
+
+/* Whether the starts of that line are counted. */
+bool line_is_rated(struct baton_str name, const struct baton_queue_policy *policy);
+
+static inline bool rate_equal(const struct baton_key_rate *a, const struct baton_key_rate *b)
+{
+	return a->starts == b->starts && a->window.ns == b->window.ns;
+}
+
+/* Those of `count` starts, in the order of their times, that count now, the newest and not more
+ * than the rate allows; they are moved to the beginning. Those that have left the window are gone,
+ * and those of a time that is yet to come, since the clock was set back, are taken for starts of
+ * now. Returns how many are left. */
+size_t rate_look(const struct baton_key_rate *rate, struct baton_store_time *starts, size_t count,
+                 struct baton_store_time now);
+
+/* One more start, now. There is room for as many as the rate allows, and for one. Returns how many
+ * there are then. */
+size_t rate_start(const struct baton_key_rate *rate, struct baton_store_time *starts, size_t count,
+                  struct baton_store_time now);
+
+/* When the key may start again, after rate_look() or rate_start(); 0: now. */
+struct baton_store_time rate_until(const struct baton_key_rate *rate,
+                                   const struct baton_store_time *starts, size_t count);
+
+/* When the last of the starts leaves the window. There is one. */
+struct baton_store_time rate_over(const struct baton_key_rate *rate,
+                                  const struct baton_store_time *starts, size_t count);
+
+/* Whether the key waits for longer than a window, since the clock was set back. */
+bool rate_is_ahead(const struct baton_key_rate *rate, struct baton_store_time until,
+                   struct baton_store_time now);
+
+#endif

@@ -1,0 +1,158 @@
+/* How often the keys of a store in memory have started lately. */
+#include "store/memory/rate.h"
+
+#include "store/memory/lane.h"
+
+struct rate *memory_rate_find(const struct memory *m, const struct queue *queue,
+                              struct baton_str name)
+{
+	struct row *row = memory_row_first(&m->rates, memory_lane_hash(m, queue->name, name));
+	for (; row; row = memory_row_next(row)) {
+		struct rate *rate = (struct rate *)row;
+		if (rate->queue == queue && baton_str_equal(rate->name, name))
+			return rate;
+	}
+	return NULL;
+}
+
+struct baton_store_time memory_rate_until(const struct memory *m, const struct lane *lane)
+{
+	const struct rate *rate = NULL;
+	if (line_is_rated(lane->name, &lane->queue->is.policy))
+		rate = memory_rate_find(m, lane->queue, lane->name);
+	return rate ? rate->is.until : (struct baton_store_time){0};
+}
+
+static enum baton_err lane_waits(struct tx *tx, const struct queue *queue, struct baton_str name,
+                                 struct baton_store_time until)
+{
+	struct lane *lane = memory_lane_find(tx->m, queue->name, name);
+	if (!lane || lane->is.until.ms == until.ms)
+		return BATON_OK;
+	enum baton_err e = memory_tx_save(tx, &lane->row);
+	if (e == BATON_OK)
+		lane->is.until = until;
+	return e;
+}
+
+static enum baton_err rate_add(struct tx *tx, const struct rate_starts *s, uint64_t kept)
+{
+	size_t size = s->count * sizeof *s->list;
+	uint64_t hash = memory_lane_hash(tx->m, s->queue->name, s->name);
+	struct rate *rate = NULL;
+	rate = (struct rate *)memory_tx_add(tx, &tx->m->rates, sizeof *rate + size + s->name.len,
+	                                    hash);
+	if (!rate)
+		return BATON_NO_MEMORY;
+	rate->row.kept = kept;
+	rate->queue = s->queue;
+	rate->starts = (struct baton_store_time *)(rate + 1);
+	rate->count = s->count;
+	rate->is.until = s->until;
+	memcpy(rate->starts, s->list, size);
+	char *text = (char *)(rate->starts + s->count);
+	memcpy(text, s->name.ptr, s->name.len);
+	rate->name = (struct baton_str){text, s->name.len};
+	return BATON_OK;
+}
+
+enum baton_err memory_rate_set(struct tx *tx, const struct rate_starts *s)
+{
+	struct rate *old = memory_rate_find(tx->m, s->queue, s->name);
+	uint64_t kept = old ? old->row.kept : 0;
+	enum baton_err e = s->count > 0 ? rate_add(tx, s, kept) : BATON_OK;
+	if (e == BATON_OK)
+		e = lane_waits(tx, s->queue, s->name, s->until);
+	return e == BATON_OK && old ? memory_tx_delete(tx, &old->row) : e;
+}
+
+/* A copy of the starts, with room for `more`. */
+static enum baton_err starts_of(struct tx *tx, const struct rate *rate, size_t more,
+                                struct rate_starts *ret)
+{
+	size_t count = rate ? rate->count : 0;
+	ret->list = memory_tx_take(tx, count + more, sizeof *ret->list);
+	if (!ret->list)
+		return BATON_NO_MEMORY;
+	if (count > 0)
+		memcpy(ret->list, rate->starts, count * sizeof *ret->list);
+	ret->count = count;
+	return BATON_OK;
+}
+
+enum baton_err memory_rate_claim(struct tx *tx, struct lane *lane)
+{
+	const struct baton_queue_policy *policy = &lane->queue->is.policy;
+	struct rate_starts s = {.queue = lane->queue, .name = lane->name};
+	if (!line_is_rated(lane->name, policy))
+		return BATON_OK;
+	enum baton_err e = starts_of(tx, memory_rate_find(tx->m, lane->queue, lane->name), 1, &s);
+	if (e != BATON_OK)
+		return e;
+	s.count = rate_start(&policy->key_rate, s.list, s.count, tx->now);
+	s.until = rate_until(&policy->key_rate, s.list, s.count);
+	return memory_rate_set(tx, &s);
+}
+
+/* Counts again what a key has started, of which only that counts which did so before, too. */
+static enum baton_err look_again(struct tx *tx, const struct rate *rate,
+                                 const struct baton_key_rate *was)
+{
+	const struct baton_key_rate *is = &rate->queue->is.policy.key_rate;
+	struct rate_starts s = {.queue = rate->queue, .name = rate->name};
+	enum baton_err e = starts_of(tx, rate, 0, &s);
+	if (e != BATON_OK)
+		return e;
+	s.count = rate_look(was, s.list, s.count, tx->now);
+	s.count = rate_look(is, s.list, s.count, tx->now);
+	s.until = rate_until(is, s.list, s.count);
+	return memory_rate_set(tx, &s);
+}
+
+static enum baton_err may_start(struct tx *tx, struct rate *rate)
+{
+	enum baton_err e = memory_tx_save(tx, &rate->row);
+	if (e != BATON_OK)
+		return e;
+	rate->is.until.ms = 0;
+	return lane_waits(tx, rate->queue, rate->name, rate->is.until);
+}
+
+enum baton_err memory_rate_see(struct tx *tx, const struct queue *queue)
+{
+	const struct baton_key_rate *is = &queue->is.policy.key_rate;
+	enum baton_err e = BATON_OK;
+	for (struct row *row = tx->m->rates.oldest; row && e == BATON_OK; row = row->newer) {
+		struct rate *rate = (struct rate *)row;
+		if (rate->queue != queue || row->gone || rate->is.until.ms == 0)
+			continue;
+		if (baton_store_time_ready(rate->is.until, tx->now))
+			e = may_start(tx, rate);
+		else if (rate_is_ahead(is, rate->is.until, tx->now))
+			e = look_again(tx, rate, is);
+	}
+	return e;
+}
+
+enum baton_err memory_rate_change(struct tx *tx, struct queue *queue,
+                                  const struct baton_key_rate *was)
+{
+	enum baton_err e = BATON_OK;
+	const struct row *last = tx->m->rates.newest;
+	for (struct row *row = tx->m->rates.oldest; row && e == BATON_OK; row = row->newer) {
+		const struct rate *rate = (struct rate *)row;
+		if (rate->queue == queue && !row->gone)
+			e = look_again(tx, rate, was);
+		if (row == last)
+			break;
+	}
+	return e;
+}
+
+bool memory_rate_is_over(const struct rate *rate, struct baton_store_time now)
+{
+	return rate->is.until.ms == 0 &&
+	       baton_store_time_ready(rate_over(&rate->queue->is.policy.key_rate, rate->starts,
+	                                        rate->count),
+	                              now);
+}

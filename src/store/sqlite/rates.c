@@ -1,0 +1,211 @@
+/* How often the keys of queues have started lately. */
+#include "store/sqlite/rates.h"
+
+#include <assert.h>
+#include <endian.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "queue/line.h"
+#include "store/sqlite/batches.h"
+#include "store/sqlite/lanes.h"
+
+#define FREE_MAX 1000
+#define PAGE 100 /* of rows with all their starts */
+
+/* A row of `rate`. */
+struct rate_row {
+	int64_t id; /* 0: there is none yet */
+	struct baton_str name;
+	struct baton_store_time *starts; /* with room for one more; NULL: not read */
+	size_t count;
+};
+
+static enum baton_err no_memory(void)
+{
+	return fail(BATON_NO_MEMORY, "no memory for the starts of keys");
+}
+
+static bool starts_read(struct arena *a, struct baton_str blob, struct rate_row *ret)
+{
+	size_t count = blob.len / sizeof(uint64_t);
+	ret->starts = arena_take(a, count + 1, sizeof *ret->starts);
+	for (size_t i = 0; i < count && ret->starts; i++) {
+		uint64_t number;
+		memcpy(&number, blob.ptr + i * sizeof number, sizeof number);
+		ret->starts[i].ms = (int64_t)le64toh(number);
+	}
+	ret->count = count;
+	return ret->starts != NULL;
+}
+
+static enum baton_err row_load(struct sqlite_store *s, const struct queue_row *row,
+                               struct baton_str line, struct rate_row *ret)
+{
+	struct query q = query_begin(&s->db, SQL_RATE_READ);
+	*ret = (struct rate_row){.name = line};
+	query_int(&q, row->id);
+	query_text(&q, line);
+	bool found = query_row(&q);
+	if (found)
+		ret->id = column_int(&q, 0);
+	const struct baton_str blob = found ? column_str(&q, 2) : (struct baton_str){"", 0};
+	bool memory = starts_read(&s->scratch, blob, ret);
+	enum baton_err e = query_end(&q);
+	return e == BATON_OK && !memory ? no_memory() : e;
+}
+
+/* The line, if it is there, waits until then. *ret_lane: its number, if that is new; else 0. */
+static enum baton_err line_waits(struct sqlite_store *s, const struct queue_row *row,
+                                 struct baton_str line, struct baton_store_time until,
+                                 int64_t *ret_lane)
+{
+	struct query q = query_begin(&s->db, SQL_LANE_UNTIL);
+	query_int(&q, until.ms);
+	query_int(&q, row->id);
+	query_text(&q, line);
+	*ret_lane = query_row(&q) ? column_int(&q, 0) : 0;
+	return query_end(&q);
+}
+
+/* Keeps the starts; without any, none. They are of no use afterwards. */
+static enum baton_err row_write(struct sqlite_store *s, const struct queue_row *row,
+                                const struct rate_row *r, struct baton_store_time until)
+{
+	if (r->count == 0)
+		return r->id > 0 ? RUN(&s->db, SQL_RATE_DROP, r->id) : BATON_OK;
+	struct query q = query_begin(&s->db, r->id > 0 ? SQL_RATE_WRITE : SQL_RATE_ADD);
+	query_int(&q, until.ms);
+	query_int(&q, rate_over(&row->policy.key_rate, r->starts, r->count).ms);
+	for (size_t i = 0; i < r->count; i++)
+		r->starts[i].ms = (int64_t)htole64((uint64_t)r->starts[i].ms);
+	query_blob(&q, r->starts, r->count * sizeof *r->starts);
+	if (r->id > 0) {
+		query_int(&q, r->id);
+	} else {
+		query_int(&q, row->id);
+		query_text(&q, r->name);
+	}
+	return query_run(&q);
+}
+
+enum baton_err rates_start(struct sqlite_store *s, const struct queue_row *q, struct baton_str line)
+{
+	const struct baton_key_rate *rate = &q->policy.key_rate;
+	struct rate_row r;
+	int64_t lane;
+	if (!line_is_rated(line, &q->policy))
+		return BATON_OK;
+	enum baton_err e = row_load(s, q, line, &r);
+	if (e != BATON_OK)
+		return e;
+	r.count = rate_start(rate, r.starts, r.count, s->now);
+	struct baton_store_time until = rate_until(rate, r.starts, r.count);
+	e = row_write(s, q, &r, until);
+	return e == BATON_OK ? line_waits(s, q, line, until, &lane) : e;
+}
+
+static_assert(sizeof(struct baton_store_time) == sizeof(uint64_t), "a start has eight bytes");
+
+/* Rows that a query finds for two numbers, at most `max`. */
+struct rows {
+	struct arena *a;
+	struct rate_row *list;
+	size_t count, max;
+	bool whole; /* with their starts */
+};
+
+static enum baton_err rows_list(struct sqlite_store *s, enum sql sql, int64_t first, int64_t second,
+                                struct rows *ret)
+{
+	struct query q = query_begin(&s->db, sql);
+	bool memory = true;
+	ret->list = NULL;
+	ret->count = 0;
+	query_int(&q, first);
+	query_int(&q, second);
+	query_int(&q, (int64_t)ret->max);
+	while (memory && ret->count < ret->max && query_row(&q)) {
+		if (!ret->list)
+			ret->list = arena_take(ret->a, ret->max, sizeof *ret->list);
+		memory = ret->list != NULL;
+		if (!memory)
+			break;
+		struct rate_row *r = &ret->list[ret->count++];
+		*r = (struct rate_row){.id = column_int(&q, 0)};
+		memory = arena_copy(ret->a, column_str(&q, 1), &r->name) &&
+		         (!ret->whole || starts_read(ret->a, column_str(&q, 2), r));
+	}
+	enum baton_err e = query_end(&q);
+	return e == BATON_OK && !memory ? no_memory() : e;
+}
+
+static enum baton_err line_settle(struct sqlite_store *s, struct queue_row *q,
+                                  struct baton_str line, struct baton_store_time until)
+{
+	int64_t lane;
+	enum baton_err e = line_waits(s, q, line, until, &lane);
+	return e == BATON_OK && lane > 0 ? lane_settle(s, q, lane) : e;
+}
+
+/* Counts again what a key has started, of which only that counts which did so before, too. */
+static enum baton_err look_again(struct sqlite_store *s, struct queue_row *q, struct rate_row *r,
+                                 const struct baton_key_rate *was)
+{
+	const struct baton_key_rate *rate = &q->policy.key_rate;
+	r->count = rate_look(was, r->starts, r->count, s->now);
+	r->count = rate_look(rate, r->starts, r->count, s->now);
+	struct baton_store_time until = rate_until(rate, r->starts, r->count);
+	enum baton_err e = row_write(s, q, r, until);
+	return e == BATON_OK ? line_settle(s, q, r->name, until) : e;
+}
+
+static enum baton_err look_at_all(struct sqlite_store *s, struct queue_row *q,
+                                  const struct rows *rows, const struct baton_key_rate *was)
+{
+	enum baton_err e = BATON_OK;
+	for (size_t i = 0; i < rows->count && e == BATON_OK; i++)
+		e = look_again(s, q, &rows->list[i], was);
+	return e;
+}
+
+static enum baton_err may_start(struct sqlite_store *s, struct queue_row *q,
+                                const struct rate_row *r)
+{
+	enum baton_err e = RUN(&s->db, SQL_RATE_FREE, r->id);
+	return e == BATON_OK ? line_settle(s, q, r->name, (struct baton_store_time){0}) : e;
+}
+
+enum baton_err rates_see(struct sqlite_store *s, struct queue_row *q, bool *ret_all)
+{
+	const struct baton_key_rate *rate = &q->policy.key_rate;
+	struct rows due = {.a = &s->scratch, .max = FREE_MAX};
+	struct rows ahead = {.a = &s->scratch, .max = PAGE, .whole = true};
+	enum baton_err e = rows_list(s, SQL_RATE_DUE, q->id, s->now.ms, &due);
+	for (size_t i = 0; i < due.count && e == BATON_OK; i++)
+		e = may_start(s, q, &due.list[i]);
+	if (e == BATON_OK)
+		e = rows_list(s, SQL_RATE_AHEAD, q->id,
+		              baton_store_time_add(s->now, rate->window).ms, &ahead);
+	*ret_all = due.count < due.max && ahead.count < ahead.max;
+	return e == BATON_OK ? look_at_all(s, q, &ahead, rate) : e;
+}
+
+enum baton_err rates_change(struct sqlite_store *s, struct queue_row *q,
+                            const struct baton_key_rate *was)
+{
+	struct arena arena;
+	struct rows rows = {.a = &arena, .max = PAGE, .whole = true};
+	enum baton_err e = BATON_OK;
+	int64_t after = 0;
+	arena_init(&arena, s->base.alloc);
+	do {
+		arena_reset(&arena);
+		e = rows_list(s, SQL_RATE_NEXT, q->id, after, &rows);
+		if (e == BATON_OK)
+			e = look_at_all(s, q, &rows, was);
+		after = rows.count > 0 ? rows.list[rows.count - 1].id : after;
+	} while (e == BATON_OK && rows.count == rows.max);
+	arena_done(&arena);
+	return e;
+}

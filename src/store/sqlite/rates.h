@@ -1,0 +1,19 @@
+/* How often the keys of queues have started lately: what `rate` has. See queue/rate.h. */
+#ifndef SQLITE_RATES_H
+#define SQLITE_RATES_H
+
+#include "queue/rate.h"
+#include "store/sqlite/sqlite.h"
+
+/* A claim is taken from the line, which the caller settles. */
+enum baton_err rates_start(struct sqlite_store *s, const struct queue_row *q,
+                           struct baton_str line);
+
+/* What time does: keys may start again, and their lines are settled. *ret_all: all that may. */
+enum baton_err rates_see(struct sqlite_store *s, struct queue_row *q, bool *ret_all);
+
+/* The rate of the queue was another one, and has changed: so have its lines, which are settled. */
+enum baton_err rates_change(struct sqlite_store *s, struct queue_row *q,
+                            const struct baton_key_rate *was);
+
+#endif
