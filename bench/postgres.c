@@ -211,7 +211,7 @@ static const char about[] =
 	"server (`fsync=on`, `synchronous_commit=on`).\n"
 	"*full life*: the time of a job that is put, claimed and completed with 99 others in each\n"
 	"call, by one process or several at once on one queue; beside other queues, everybody has\n"
-	"calls of 1,000, which is the fastest for all of them.\n"
+	"calls of 1,000.\n"
 	"*puts*: the time of a put by one of 8 threads while another process waits for work, and\n"
 	"while nobody does.\n"
 	"*loads*: the time of a job that is put with 9,999 others in one call.\n"

@@ -1,5 +1,5 @@
 // Reads numbers from standard input, a line each, lives so many jobs, and answers with a line.
-// Jobs are inserted, fetched and completed 1,000 in each call, which is its fastest way.
+// Jobs are inserted, fetched and completed 1,000 in each call; 100 took it longer.
 import { createInterface } from 'node:readline';
 import PgBoss from 'pg-boss';
 import pg from 'pg';

@@ -129,7 +129,11 @@
 	"WHERE first > $1::bigint - 64 ORDER BY first LIMIT 200) x HAVING count(*) = 200)) " \
 	"AS upto)"
 
-/* Lines are read by `b.lane BETWEEN x AND x ... ORDER BY b.lane, b.seq`: functions.sql says why. */
+/* Rows that are found by numbers are deleted by where they are (ctid), or looked for in a subquery
+ * that cannot become a join: the planner joins by reading a whole table if the statistics say that
+ * nothing is in it, and then walks over all that is dead in it.
+ *
+ * Lines are read by `b.lane BETWEEN x AND x ... ORDER BY b.lane, b.seq`: functions.sql says why. */
 #define SQL_TABLE(X)                                                                               \
 	X(BEGIN, "BEGIN ISOLATION LEVEL READ COMMITTED")                                           \
 	X(WISHES, "SELECT set_config('search_path', 'pg_catalog', true), "                         \
@@ -175,8 +179,8 @@
 	X(CHUNKS,                                                                                  \
 	  "SELECT c.id, c.first, c.queue, c.owner, c.granter, c.claimed_at, "                      \
 	  "c.expires_at, c.heads, c.fences, c.tokens, b.rank, b.flags, b.put_at "                  \
-	  "FROM unnest($1::bigint[]) " PART_CHUNKS " JOIN baton.bulk b ON b.first = c.first "      \
-	  "WHERE c.heads && $2::bigint[]")                                                         \
+	  "FROM unnest($1::bigint[]) " PART_CHUNKS " CROSS JOIN LATERAL (SELECT * FROM "           \
+	  "baton.bulk y WHERE y.first = c.first OFFSET 0) b WHERE c.heads && $2::bigint[]")        \
 	X(BULKS,                                                                                   \
 	  "WITH RECURSIVE m AS MATERIALIZED (SELECT q.id, w.pool, w.few, r.rank, k.seq FROM "      \
 	  "unnest($1::text[], $2::int[], $3::int[]) w(name, pool, few) JOIN baton.queue q "        \
@@ -209,10 +213,11 @@
 	            "INSERT INTO baton.bulk(first, last, has, put_at, queue, pool, rank, n, "      \
 	            "flags, payload) SELECT n.first, n.last, n.has, n.put_at, n.qid, n.pool, "     \
 	            "n.rank, n.n, n.flags, n.payload FROM n")                                      \
-	X(BULK_DROP, "DELETE FROM baton.bulk b WHERE b.first = ANY($1::bigint[]) "                 \
-	             "AND NOT EXISTS (SELECT 1 FROM baton.chunk c WHERE c.first = b.first) "       \
-	             "AND b.last <= (SELECT m.seq FROM baton.mark m WHERE m.queue = b.queue "      \
-	             "AND m.pool = b.pool AND m.rank = b.rank ORDER BY m.seq DESC LIMIT 1)")       \
+	X(BULK_DROP,                                                                               \
+	  "DELETE FROM baton.bulk b WHERE b.first = ANY($1::bigint[]) "                            \
+	  "AND NOT EXISTS (SELECT 1 FROM baton.chunk c WHERE c.first = b.first OFFSET 0) "         \
+	  "AND b.last <= (SELECT m.seq FROM baton.mark m WHERE m.queue = b.queue "                 \
+	  "AND m.pool = b.pool AND m.rank = b.rank ORDER BY m.seq DESC LIMIT 1)")                  \
 	X(MARK_SET, "WITH n AS (SELECT * FROM unnest($1::int[], $2::int[], $3::smallint[], "       \
 	            "$4::bigint[], $5::bigint[]) n(queue, pool, rank, old, seq)), "                \
 	            "d AS (DELETE FROM baton.mark m USING n WHERE m.queue = n.queue "              \
@@ -230,8 +235,10 @@
 	             "fences = u.fences::bigint[], tokens = u.tokens FROM unnest($1::bigint[], "   \
 	             "$2::bigint[], $3::text[], $4::text[], $5::bytea[]) u(first, id, heads, "     \
 	             "fences, tokens) WHERE c.first = u.first AND c.id = u.id")                    \
-	X(CHUNK_DROP, "DELETE FROM baton.chunk c USING unnest($1::bigint[], $2::bigint[]) "        \
-	              "u(first, id) WHERE c.first = u.first AND c.id = u.id")                      \
+	X(CHUNK_DROP, "DELETE FROM baton.chunk c WHERE c.ctid = ANY(ARRAY(SELECT x.at FROM "       \
+	              "unnest($1::bigint[], $2::bigint[]) u(first, id) CROSS JOIN LATERAL ("       \
+	              "SELECT y.ctid AS at FROM baton.chunk y WHERE y.first = u.first "            \
+	              "AND y.id = u.id OFFSET 0) x))")                                             \
 	X(REPLY_ADD, "INSERT INTO baton.reply(base, until, state, heads, fences, tokens) "         \
 	             "SELECT u.base, u.until, u.state, u.heads::bigint[], u.fences::bigint[], "    \
 	             "u.tokens FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], "           \
@@ -416,24 +423,25 @@
 	             "key_waiting_max = $23::bigint, key_fair = $24::bigint, "                     \
 	             "key_starts = $25::bigint, key_window = $26::bigint, key_ttl = $27::bigint "  \
 	             "WHERE name = $1::text")                                                      \
-	X(QUEUE_COUNT, "WITH d AS (SELECT * FROM unnest($1::int[], $2::bigint[], $3::bigint[], "   \
-	               "$4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], "    \
-	               "$9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[]) d(id, ready, "  \
-	               "delayed, retrying, claimed, dead, kept, done, failed, top, floor, "        \
-	               "tended)), "                                                                \
-	               "o AS MATERIALIZED (SELECT y.* FROM d CROSS JOIN LATERAL (SELECT * "        \
-	               "FROM baton.tally y WHERE y.queue = d.id ORDER BY y.n DESC LIMIT 1) y), "   \
-	               "x AS (DELETE FROM baton.tally t USING o WHERE t.queue = o.queue "          \
-	               "AND t.n = o.n) INSERT INTO baton.tally(queue, n, ready, delayed, "         \
-	               "retrying, claimed, dead, kept, done, failed, top, floor, tended) "         \
-	               "SELECT d.id, "                                                             \
-	               "coalesce(o.n, 0) + 1, coalesce(o.ready, 0) + d.ready, "                    \
-	               "coalesce(o.delayed, 0) + d.delayed, "                                      \
-	               "coalesce(o.retrying, 0) + d.retrying, "                                    \
-	               "coalesce(o.claimed, 0) + d.claimed, coalesce(o.dead, 0) + d.dead, "        \
-	               "coalesce(o.kept, 0) + d.kept, coalesce(o.done, 0) + d.done, "              \
-	               "coalesce(o.failed, 0) + d.failed, d.top, d.floor, d.tended "               \
-	               "FROM d LEFT JOIN o ON o.queue = d.id")                                     \
+	X(QUEUE_COUNT,                                                                             \
+	  "WITH d AS (SELECT * FROM unnest($1::int[], $2::bigint[], $3::bigint[], "                \
+	  "$4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], "                 \
+	  "$9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[]) d(id, ready, "               \
+	  "delayed, retrying, claimed, dead, kept, done, failed, top, floor, "                     \
+	  "tended)), "                                                                             \
+	  "o AS MATERIALIZED (SELECT y.* FROM d CROSS JOIN LATERAL (SELECT *, y.ctid AS at "       \
+	  "FROM baton.tally y WHERE y.queue = d.id ORDER BY y.n DESC LIMIT 1) y), "                \
+	  "x AS (DELETE FROM baton.tally t WHERE t.ctid = ANY(ARRAY(SELECT o.at "                  \
+	  "FROM o))) INSERT INTO baton.tally(queue, n, ready, delayed, "                           \
+	  "retrying, claimed, dead, kept, done, failed, top, floor, tended) "                      \
+	  "SELECT d.id, "                                                                          \
+	  "coalesce(o.n, 0) + 1, coalesce(o.ready, 0) + d.ready, "                                 \
+	  "coalesce(o.delayed, 0) + d.delayed, "                                                   \
+	  "coalesce(o.retrying, 0) + d.retrying, "                                                 \
+	  "coalesce(o.claimed, 0) + d.claimed, coalesce(o.dead, 0) + d.dead, "                     \
+	  "coalesce(o.kept, 0) + d.kept, coalesce(o.done, 0) + d.done, "                           \
+	  "coalesce(o.failed, 0) + d.failed, d.top, d.floor, d.tended "                            \
+	  "FROM d LEFT JOIN o ON o.queue = d.id")                                                  \
 	X(BATCH_ADD, "INSERT INTO baton.batch(seq, queue, lane, shard, pool, head, line, state, "  \
 	             "rank, flags, put_at, due, grp, retry, attempts, fence, cancel, holds, "      \
 	             "blocks, error, payload, ended_at, until, rival) "                            \
