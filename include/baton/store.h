@@ -105,6 +105,10 @@ struct baton_store_wait {
 	struct baton_mono until; /* on the store's clock                                       */
 	const uint32_t *cancel;  /* NULL, or a word that ends the wait once it is not 0;
 	                             whoever sets it calls baton_store_poke()                   */
+	struct baton_store_time *told; /* NULL, or until when all that is due has been told, at
+	                                  first 0: who does not see to what is due at once, since
+	                                  he cannot take more, is told of it once and not again
+	                                  and again                                            */
 };
 
 /* Returns when there may be work that can be claimed: it never misses what was committed before the

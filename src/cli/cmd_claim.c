@@ -100,9 +100,11 @@ static enum baton_err owner_make(struct request *r)
 static enum baton_err claim(struct request *r, struct baton_work_claims **ret)
 {
 	const struct baton_clock *clock = baton_clock_awake();
+	struct baton_store_time told = {0};
 	const struct baton_store_wait wait = {
 		.queue = r->ask.queue,
 		.until = baton_mono_add(clock->now(clock), r->wait),
+		.told = &told,
 	};
 	uint64_t seen = 0;
 	for (;;) {

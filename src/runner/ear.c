@@ -21,9 +21,11 @@ static void rest(struct ear *ear)
 static void *work(void *arg)
 {
 	struct ear *ear = arg;
+	struct baton_store_time told = {0};
 	const struct baton_store_wait wait = {
 		.until = BATON_MONO_NEVER,
 		.cancel = (const uint32_t *)&ear->quit,
+		.told = &told,
 	};
 	uint64_t seen = 0;
 	while (atomic_load_explicit(&ear->quit, memory_order_acquire) == 0) {

@@ -188,14 +188,19 @@ static enum baton_err pause_until(struct baton_store *s, const struct baton_stor
                                   int64_t poll_ns, struct baton_mono *ret_until, bool *ret_due)
 {
 	struct baton_mono now = s->clock->now(s->clock);
-	struct baton_store_time due;
-	enum baton_err e = s->ops->next_due(s, w->queue, &due);
+	struct baton_store_time due, wall = baton_store_now(s), after = {INT64_MIN};
+	/* After the clock was set back all is told again. */
+	if (w->told && w->told->ms <= wall.ms)
+		after = *w->told;
+	enum baton_err e = s->ops->next_due(s, w->queue, after, &due);
 	if (e != BATON_OK && e != BATON_NOT_FOUND)
 		return e;
 	struct baton_duration left = BATON_DURATION_FOREVER;
 	if (e == BATON_OK)
-		left = baton_store_time_sub(due, baton_store_now(s));
+		left = baton_store_time_sub(due, wall);
 	*ret_due = left.ns <= 0;
+	if (*ret_due && w->told)
+		*w->told = wall;
 	left.ns = min64(left.ns, poll_ns);
 	ret_until->ns = min64(baton_mono_add(now, left).ns, w->until.ns);
 	return BATON_OK;

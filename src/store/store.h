@@ -135,8 +135,9 @@ struct store_ops {
 	                      struct baton_work_page **ret_page);
 	enum baton_err (*list)(struct baton_store *store, const struct baton_work_filter *filter,
 	                       struct baton_work_page **ret_page);
+	/* The first time after that moment at which something is due. */
 	enum baton_err (*next_due)(struct baton_store *store, struct baton_str queue,
-	                           struct baton_store_time *ret);
+	                           struct baton_store_time after, struct baton_store_time *ret);
 
 	/* Keeps the record, with its last and next. One that is there with the same expression and
 	 * zone keeps its own last and next. */

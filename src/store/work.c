@@ -200,5 +200,7 @@ enum baton_err baton_work_next_due(struct baton_store *store, struct baton_str q
 	enum baton_err e = store_enter(store);
 	if (e == BATON_OK && queue.len > 0)
 		e = batch_check_queue(queue);
-	return e == BATON_OK ? store->ops->next_due(store, queue, ret) : e;
+	return e == BATON_OK ? store->ops->next_due(store, queue,
+	                                            (struct baton_store_time){INT64_MIN}, ret)
+	                     : e;
 }

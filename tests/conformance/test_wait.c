@@ -24,14 +24,20 @@ static struct baton_mono in_ms(struct world *w, int64_t ms)
 	return baton_mono_add(w->clock.clock.now(&w->clock.clock), baton_duration_ms(ms));
 }
 
+/* Waits, and returns once it sleeps. */
+static void sleep_again(struct world *w, struct waiter *x)
+{
+	assert_int_equal(pthread_create(&x->thread, NULL, run, x), 0);
+	fake_clock_wait_blocked(&w->clock, 1);
+}
+
 /* Begins to wait for an hour at most, and returns once it sleeps. */
 static void start(struct world *w, struct waiter *x, const char *queue)
 {
 	*x = (struct waiter){.w = w,
 	                     .wait = {.queue = baton_str_z(queue), .until = in_ms(w, 3600000)}};
 	assert_int_equal(baton_store_wait(w->store, &x->wait, &x->seen), BATON_OK);
-	assert_int_equal(pthread_create(&x->thread, NULL, run, x), 0);
-	fake_clock_wait_blocked(&w->clock, 1);
+	sleep_again(w, x);
 }
 
 static enum baton_err finish(struct waiter *x)
@@ -67,6 +73,28 @@ static void what_was_put_before_the_wait_is_not_missed(void **state)
 	assert_int_equal(baton_store_wait(w->store, &wait, &seen), BATON_OK);
 	put(w, "q", "x");
 	assert_int_equal(baton_store_wait(w->store, &wait, &seen), BATON_OK);
+}
+
+/* Though nobody claims it: who waits does not turn round and round. */
+static void what_is_due_is_told_once(void **state)
+{
+	struct world *w = *state;
+	struct baton_store_time told = {0};
+	struct waiter x = {.w = w, .wait = {.until = in_ms(w, 3600000), .told = &told}};
+	struct baton_batch b = batch_of("q", "", NULL);
+	for (int64_t i = 1; i <= 2; i++) {
+		b.delay = baton_duration_ms(i * 1000);
+		put_batch(w, &b);
+	}
+	assert_int_equal(baton_store_wait(w->store, &x.wait, &x.seen), BATON_OK);
+	for (int i = 0; i < 2; i++) {
+		sleep_again(w, &x);
+		advance(w, 1000);
+		assert_int_equal(finish(&x), BATON_OK);
+	}
+	sleep_again(w, &x);
+	advance(w, 3600000);
+	assert_int_equal(finish(&x), BATON_TIMEOUT);
 }
 
 static void a_put_through_another_handle_is_noticed_in_time(void **state)
@@ -157,6 +185,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(the_first_look_is_always_worth_it),
 	WORLD_TEST(a_put_ends_the_wait),
 	WORLD_TEST(what_was_put_before_the_wait_is_not_missed),
+	WORLD_TEST(what_is_due_is_told_once),
 	WORLD_TEST(a_put_through_another_handle_is_noticed_in_time),
 	WORLD_TEST(the_wait_ends_when_something_is_due),
 	WORLD_TEST(the_wait_ends_when_a_claim_expires),

@@ -221,35 +221,42 @@ static bool counts(const struct queue *queue, struct baton_str name)
 	return !queue->is.policy.paused && (name.len == 0 || baton_str_equal(queue->name, name));
 }
 
+/* The next after a moment. */
+struct next {
+	struct baton_store_time after, at;
+	bool found;
+};
+
+static void next_is(struct next *n, struct baton_store_time at)
+{
+	if (at.ms <= n->after.ms)
+		return;
+	n->at = n->found && n->at.ms < at.ms ? n->at : at;
+	n->found = true;
+}
+
 enum baton_err memory_next_due(struct baton_store *store, struct baton_str queue,
-                               struct baton_store_time *ret)
+                               struct baton_store_time after, struct baton_store_time *ret)
 {
 	struct tx tx;
-	struct baton_store_time least = BATON_STORE_TIME_NEVER;
-	bool found = false;
+	struct next next = {.after = after};
 	memory_tx_begin(&tx, store);
 	for (struct row *row = tx.m->batches.oldest; row; row = row->newer) {
 		const struct batch *b = (struct batch *)row;
-		if (!waits(b) || !counts(b->lane->queue, queue))
-			continue;
-		found = true;
-		least = b->is.due.ms < least.ms ? b->is.due : least;
+		if (waits(b) && counts(b->lane->queue, queue))
+			next_is(&next, b->is.due);
 	}
 	for (struct row *row = tx.m->claims.oldest; row; row = row->newer) {
 		const struct claim *claim = (struct claim *)row;
-		if (claim->is.offered || !counts(claim->lane->queue, queue))
-			continue;
-		found = true;
-		least = claim->is.expires.ms < least.ms ? claim->is.expires : least;
+		if (!claim->is.offered && counts(claim->lane->queue, queue))
+			next_is(&next, claim->is.expires);
 	}
 	for (struct row *row = tx.m->rates.oldest; row; row = row->newer) {
 		const struct rate *rate = (struct rate *)row;
-		if (rate->is.until.ms == 0 || !counts(rate->queue, queue))
-			continue;
-		found = true;
-		least = rate->is.until.ms < least.ms ? rate->is.until : least;
+		if (rate->is.until.ms > 0 && counts(rate->queue, queue))
+			next_is(&next, rate->is.until);
 	}
-	if (found)
-		*ret = least;
-	return memory_tx_end(&tx, found ? BATON_OK : BATON_NOT_FOUND);
+	if (next.found)
+		*ret = next.at;
+	return memory_tx_end(&tx, next.found ? BATON_OK : BATON_NOT_FOUND);
 }

@@ -309,15 +309,16 @@ enum baton_err pg_list(struct baton_store *store, const struct baton_work_filter
 }
 
 enum baton_err pg_next_due(struct baton_store *store, struct baton_str queue,
-                           struct baton_store_time *ret)
+                           struct baton_store_time after, struct baton_store_time *ret)
 {
 	struct glance g;
 	struct args a;
 	bool found = false;
 	enum baton_err e = glance_begin(&g, store);
 	if (e == BATON_OK) {
-		args_init(&a, store->alloc, 1);
+		args_init(&a, store->alloc, 2);
 		arg_optional(&a, 0, queue);
+		arg_int(&a, 1, after.ms + 1);
 		int due = conn_send(g.c, SQL_NEXT_DUE, &a);
 		e = conn_round(g.c);
 		found = e == BATON_OK && PQntuples(conn_answer(g.c, due)) > 0;

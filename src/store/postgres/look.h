@@ -19,7 +19,7 @@ enum baton_err pg_get(struct baton_store *store, const struct baton_batch_id *id
 enum baton_err pg_list(struct baton_store *store, const struct baton_work_filter *filter,
                        struct baton_work_page **ret_page);
 enum baton_err pg_next_due(struct baton_store *store, struct baton_str queue,
-                           struct baton_store_time *ret);
+                           struct baton_store_time after, struct baton_store_time *ret);
 enum baton_err pg_schedule_list(struct baton_store *store, struct baton_str after,
                                 struct baton_str name, size_t max, struct schedules_parcel *page);
 enum baton_err pg_runner_mark(struct baton_store *store, const struct runner_mark *mark);

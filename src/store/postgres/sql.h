@@ -582,16 +582,17 @@
 	X(NEXT_DUE,                                                                                \
 	  "SELECT least(d.due, e.expires_at, f.expires_at, g.until) "                              \
 	  "FROM baton.queue q " PART_SINCE " "                                                     \
+	  "CROSS JOIN LATERAL (SELECT greatest(s.since, $2::bigint) AS since) t "                  \
 	  "LEFT JOIN LATERAL (SELECT b.due FROM baton.batch b WHERE b.queue = q.id "               \
-	  "AND b.state IN (2, 3) AND b.due >= s.since ORDER BY b.due LIMIT 1) d ON true "          \
+	  "AND b.state IN (2, 3) AND b.due >= t.since ORDER BY b.due LIMIT 1) d ON true "          \
 	  "LEFT JOIN LATERAL (SELECT c.expires_at FROM baton.claim c "                             \
-	  "WHERE c.queue = q.id AND NOT c.offered AND c.expires_at >= s.since "                    \
+	  "WHERE c.queue = q.id AND NOT c.offered AND c.expires_at >= t.since "                    \
 	  "ORDER BY c.expires_at LIMIT 1) e "                                                      \
 	  "ON true LEFT JOIN LATERAL (SELECT k.expires_at FROM baton.chunk k "                     \
 	  "WHERE k.queue = q.id AND k.expires_at < 9223372036854775807 "                           \
-	  "AND k.expires_at >= s.since ORDER BY k.expires_at LIMIT 1) f ON true "                  \
+	  "AND k.expires_at >= t.since ORDER BY k.expires_at LIMIT 1) f ON true "                  \
 	  "LEFT JOIN LATERAL (SELECT r.until FROM baton.rate r WHERE r.queue = q.id "              \
-	  "AND r.until >= s.since ORDER BY r.until LIMIT 1) g ON q.key_starts > 0 "                \
+	  "AND r.until >= t.since ORDER BY r.until LIMIT 1) g ON q.key_starts > 0 "                \
 	  "WHERE NOT q.paused AND ($1::text IS NULL OR q.name = $1::text) "                        \
 	  "AND coalesce(d.due, e.expires_at, f.expires_at, g.until) IS NOT NULL "                  \
 	  "ORDER BY 1 LIMIT 1")                                                                    \

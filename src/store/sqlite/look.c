@@ -482,8 +482,12 @@ enum baton_err sqlite_list(struct baton_store *store, const struct baton_work_fi
 	return e;
 }
 
-/* Of a queue; in ret nothing yet is INT64_MAX. */
-static enum baton_err due_of(struct sqlite_store *s, int64_t queue, int64_t *ret)
+/* The next after a moment; of nothing yet it is INT64_MAX. */
+struct next {
+	int64_t after, at;
+};
+
+static enum baton_err due_of(struct sqlite_store *s, int64_t queue, struct next *next)
 {
 	static const enum sql firsts[] = {SQL_LATER_FIRST, SQL_CLAIM_FIRST, SQL_CHUNK_FIRST,
 	                                  SQL_RATE_FIRST};
@@ -491,14 +495,15 @@ static enum baton_err due_of(struct sqlite_store *s, int64_t queue, int64_t *ret
 	for (size_t i = 0; i < sizeof firsts / sizeof firsts[0] && e == BATON_OK; i++) {
 		struct query q = query_begin(&s->read, firsts[i]);
 		query_int(&q, queue);
-		if (query_row(&q) && !column_is_null(&q, 0) && column_int(&q, 0) < *ret)
-			*ret = column_int(&q, 0);
+		query_int(&q, next->after);
+		if (query_row(&q) && !column_is_null(&q, 0) && column_int(&q, 0) < next->at)
+			next->at = column_int(&q, 0);
 		e = query_end(&q);
 	}
 	return e;
 }
 
-static enum baton_err due_of_all(struct sqlite_store *s, int64_t *ret)
+static enum baton_err due_of_all(struct sqlite_store *s, struct next *next)
 {
 	struct baton_str after = {NULL, 0};
 	struct queue_row row;
@@ -514,13 +519,13 @@ static enum baton_err due_of_all(struct sqlite_store *s, int64_t *ret)
 		if (!found || e != BATON_OK)
 			break;
 		if (!row.policy.paused)
-			e = due_of(s, row.id, ret);
+			e = due_of(s, row.id, next);
 		after = queue_row_name(&row);
 	}
 	return e;
 }
 
-static enum baton_err due_of_named(struct sqlite_store *s, struct baton_str name, int64_t *ret)
+static enum baton_err due_of_named(struct sqlite_store *s, struct baton_str name, struct next *next)
 {
 	struct query q = query_begin(&s->read, SQL_QUEUE_READ);
 	struct queue_row row = {.id = 0};
@@ -530,22 +535,22 @@ static enum baton_err due_of_named(struct sqlite_store *s, struct baton_str name
 	enum baton_err e = query_end(&q);
 	if (e != BATON_OK || row.id == 0 || row.policy.paused)
 		return e;
-	return due_of(s, row.id, ret);
+	return due_of(s, row.id, next);
 }
 
 enum baton_err sqlite_next_due(struct baton_store *store, struct baton_str queue,
-                               struct baton_store_time *ret)
+                               struct baton_store_time after, struct baton_store_time *ret)
 {
 	struct sqlite_store *s = (struct sqlite_store *)store;
-	int64_t due = INT64_MAX;
+	struct next next = {after.ms, INT64_MAX};
 	enum baton_err e = sqlite_read_begin(s);
 	if (e != BATON_OK)
 		return e;
-	e = queue.len > 0 ? due_of_named(s, queue, &due) : due_of_all(s, &due);
+	e = queue.len > 0 ? due_of_named(s, queue, &next) : due_of_all(s, &next);
 	sqlite_read_end(s);
-	if (e == BATON_OK && due == INT64_MAX)
+	if (e == BATON_OK && next.at == INT64_MAX)
 		return BATON_NOT_FOUND;
 	if (e == BATON_OK)
-		ret->ms = due;
+		ret->ms = next.at;
 	return e;
 }

@@ -114,7 +114,7 @@
 	              "AND until > ? ORDER BY until LIMIT ?")                                      \
 	X(RATE_NEXT, "SELECT id, name, starts FROM rate WHERE +queue = ? AND id > ? "              \
 	             "ORDER BY id LIMIT ?")                                                        \
-	X(RATE_FIRST, "SELECT min(until) FROM rate WHERE until > 0 AND queue = ?")                 \
+	X(RATE_FIRST, "SELECT min(until) FROM rate WHERE until > 0 AND queue = ? AND until > ?")   \
 	X(RATE_OLD, "SELECT id FROM rate WHERE until = 0 AND over <= ? ORDER BY over LIMIT ?")     \
 	X(LANE_COUNT, "UPDATE lane SET holds = holds + ? WHERE id = ? AND holds IS NOT NULL")      \
 	X(LANE_DROP, "DELETE FROM lane WHERE id = ?")                                              \
@@ -137,7 +137,7 @@
 	X(LATER_HAS, "SELECT retry FROM later WHERE queue = ? AND due = ? AND seq = ?")            \
 	X(LATER_DUE, "SELECT due, seq, retry FROM later WHERE queue = ? AND due <= ? "             \
 	             "ORDER BY due, seq LIMIT ?")                                                  \
-	X(LATER_FIRST, "SELECT min(due) FROM later WHERE queue = ?")                               \
+	X(LATER_FIRST, "SELECT min(due) FROM later WHERE queue = ? AND due > ?")                   \
 	X(TROUBLE_READ, "SELECT attempts, fence, error, due, cancel, rival FROM trouble "          \
 	                "WHERE seq = ?")                                                           \
 	X(TROUBLE_WRITE, "INSERT OR REPLACE INTO trouble(seq, attempts, fence, error, due, "       \
@@ -191,7 +191,8 @@
 	                 "JOIN owner ON owner.text = runner.owner JOIN claim "                     \
 	                 "ON claim.owner = owner.id AND expires_at = 9223372036854775807 "         \
 	                 "WHERE runner.number = ? AND claim.tried = 1")                            \
-	X(CLAIM_FIRST, "SELECT min(expires_at) FROM claim WHERE offered = 0 AND queue = ?")        \
+	X(CLAIM_FIRST, "SELECT min(expires_at) FROM claim WHERE offered = 0 AND queue = ? "        \
+	               "AND expires_at > ?")                                                       \
 	X(SOURCE_READ, "SELECT id, content, until FROM source WHERE hash = ?")                     \
 	X(SOURCE_WRITE, "INSERT OR REPLACE INTO source(hash, id, content, until, look) "           \
 	                "VALUES(?1, ?2, ?3, ?4, ?4)")                                              \
@@ -225,7 +226,7 @@
 	               "AND expires_at = 9223372036854775807 LIMIT 1")                             \
 	X(CHUNK_EXPIRED, "SELECT first FROM chunk WHERE queue = ? AND expires_at <= ? "            \
 	                 "ORDER BY expires_at, first LIMIT 1")                                     \
-	X(CHUNK_FIRST, "SELECT min(expires_at) FROM chunk WHERE queue = ?")                        \
+	X(CHUNK_FIRST, "SELECT min(expires_at) FROM chunk WHERE queue = ? AND expires_at > ?")     \
 	X(CHUNK_END_ALL, "UPDATE chunk SET salt = randomblob(16), "                                \
 	                 "expires_at = min(expires_at, ?)")                                        \
 	X(REPLY_ADD, "INSERT INTO reply(first, until, claims) VALUES(?, ?, ?)")                    \

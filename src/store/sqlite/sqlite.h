@@ -120,7 +120,7 @@ enum baton_err sqlite_get(struct baton_store *store, const struct baton_batch_id
 enum baton_err sqlite_list(struct baton_store *store, const struct baton_work_filter *filter,
                            struct baton_work_page **ret_page);
 enum baton_err sqlite_next_due(struct baton_store *store, struct baton_str queue,
-                               struct baton_store_time *ret);
+                               struct baton_store_time after, struct baton_store_time *ret);
 enum baton_err sqlite_schedule_set(struct baton_store *store,
                                    const struct baton_schedule *schedule);
 enum baton_err sqlite_schedule_remove(struct baton_store *store, struct baton_str name);
