@@ -55,7 +55,7 @@ int source_turn(struct baton_broker *b, struct source *source, int turn)
 {
 	bool busy = source->round + 1 == b->rounds;
 	source->round = b->rounds;
-	return busy ? turn : 1;
+	return busy || b->crowded ? turn : 1;
 }
 
 static void dead_free(struct baton_broker *b)
@@ -470,6 +470,7 @@ enum baton_err baton_broker_run(struct baton_broker *broker)
 		if (n < 0 && errno != EINTR)
 			return fail_errno(errno, "cannot wait for events");
 		b->rounds++;
+		b->crowded = n == EVENTS;
 		/* First what is too late, so that nothing late is taken for something in time. */
 		timers_run(b);
 		for (int i = 0; i < n && !b->lent; i++)

@@ -213,6 +213,7 @@ struct baton_broker {
 	int lock;
 	int epoll;
 	uint64_t rounds; /* of events */
+	bool crowded;    /* epoll may have left some out */
 	int reserve;     /* a descriptor for the time when there are none; -1: it is used up */
 	struct source stop;
 	struct source clients;
@@ -298,7 +299,8 @@ void source_ignore(struct baton_broker *b, struct source *source);
 void source_end(struct baton_broker *b, struct source *source);
 
 /* How much is taken from a source that epoll tells about: all there is, up to `turn`, if there was
- * something in the round before too; else one, as there is hardly more, and it would be told. */
+ * something in the round before too, or epoll had no room to tell about all in this one; else one,
+ * as there is hardly more, and it would be told. */
 int source_turn(struct baton_broker *b, struct source *source, int turn);
 
 /* doors.c: who comes in. */
