@@ -79,15 +79,18 @@ static struct worker *host_of(const struct streams *s)
 	return best;
 }
 
-/* Whether some worker that was started a moment ago has not said yet whether it takes any. */
-static bool is_awaited(const struct streams *s, struct baton_mono now)
+/* Whether some worker that was started a moment ago has not said yet whether it takes any; notes
+ * until when that is waited for. */
+static bool is_awaited(struct streams *s, struct baton_mono now)
 {
 	for (uint32_t i = 0; i < s->o.processes; i++) {
 		const struct worker *w = &s->workers[i];
 		struct baton_mono until =
 			baton_mono_add(w->started, baton_duration_ms(LODGING_WAIT_MS));
-		if (w->is == WORKER_ON && !w->heard && baton_mono_live(until, now))
+		if (w->is == WORKER_ON && !w->heard && baton_mono_live(until, now)) {
+			streams_note(s, until);
 			return true;
+		}
 	}
 	return false;
 }
