@@ -590,6 +590,9 @@ enum baton_err baton_backend_accept(struct baton_backend *backend, struct baton_
 	struct guest *guest = LINKS_OF(b->ready.next, struct guest, links);
 	links_remove(&guest->links);
 	b->guests--;
+	/* What was read already makes no descriptor readable; the timer does. */
+	if (!links_empty(&b->ready) && b->armed > 1)
+		timer_at(b, 0);
 	*ret = &guest->connection;
 	return BATON_OK;
 }

@@ -3,14 +3,16 @@
  *
  *	keeper SERVICE [generation=N] [repeatable] [reconnect] [endpoint=E] [owner=RUNNER]
  *		[choosy] [offer=SIGNAL] [first=SIGNAL] [put=NAME[,MS]] [take=NAME]
- *		[list] [drop]
+ *		[list] [drop] [single]
  *
  * choosy: wants no connection that is handed over. offer=SIGNAL: sends itself that signal when it
  * has an offer, before it answers; first=SIGNAL: when it has its first connection. Writes "ready
  * ENDPOINT", then a line for each connection.
  *
  * put: makes a listener and has the broker keep it. take: takes it again. Both write the name, its
- * port and what came of it, list the names. drop: ends after these, without it. */
+ * port and what came of it, list the names. drop: ends after these, without it.
+ *
+ * single: takes one connection each time that its descriptor can be read. */
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -28,6 +30,7 @@
 struct keeper {
 	bool choosy;
 	bool drop;
+	bool single;
 	int strike;
 	int strike_first;
 	const char *asks[64]; /* about what the broker keeps */
@@ -66,6 +69,8 @@ static void option_take(struct keeper *k, struct baton_backend_options *o, const
 		k->strike_first = atoi(value);
 	else if (strcmp(text, "drop") == 0)
 		k->drop = true;
+	else if (strcmp(text, "single") == 0)
+		k->single = true;
 	else if (k->asks_count < 64 &&
 	         (strncmp(text, "put=", 4) == 0 || strncmp(text, "take=", 5) == 0 ||
 	          strcmp(text, "list") == 0))
@@ -134,6 +139,8 @@ static void take_all(struct keeper *k, struct baton_backend *b)
 			close(fd);
 		else
 			k->fds[k->count++] = (struct pollfd){.fd = fd, .events = POLLIN};
+		if (k->single)
+			return;
 	}
 	if (e != BATON_TIMEOUT) {
 		printf("error %s\n", baton_err_detail());
@@ -179,7 +186,8 @@ int main(int argc, char **argv)
 		return 0;
 	k.fds[0] = (struct pollfd){.fd = baton_backend_fd(b), .events = POLLIN};
 	while (poll(k.fds, k.count, -1) >= 0) {
-		take_all(&k, b);
+		if (!k.single || k.fds[0].revents != 0)
+			take_all(&k, b);
 		echo_all(&k);
 	}
 	return 1;

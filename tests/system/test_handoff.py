@@ -335,35 +335,48 @@ def test_a_backend_that_gets_no_grant_has_read_nothing(place):
     assert place.count('granted') == 0
 
 
-def test_a_grant_behind_another_one_is_read_before_anybody_is_served(place):
+def granted_together(place, option, numbers):
+    """A backend and its broker, and clients whose Grants are all there when it goes on."""
     os.mkdir(place.folder, 0o700)
     broker = frames.Broker(place.folder)
     place.sockets.append(broker)
-    # A backend that stops as soon as it has the first connection.
-    keeper = place.start(KEEPER, 'echo', f'first={signal.SIGSTOP}')
+    keeper = place.start(KEEPER, 'echo', option)
     broker.register()
     assert keeper.stdout.readline().split()[0] == 'ready'
     clients = []
-    for number in (1, 2):
+    for number in numbers:
         client, passed = socket.socketpair(socket.AF_UNIX)
         place.sockets.append(client)
         client.settimeout(BOUND)
         client.sendall(b'mine\n')
-        broker.offer(number, passed, time.clock_gettime_ns(time.CLOCK_BOOTTIME) + BOUND * 10**9)
+        until = time.clock_gettime_ns(time.CLOCK_BOOTTIME) + 2 * BOUND * 10**9
+        broker.offer(number, passed, until)
         passed.close()
         clients.append(client)
-    assert {broker.acked(), broker.acked()} == {1, 2}
-    # Both Grants are there when it looks.
+    assert {broker.acked() for _ in numbers} == set(numbers)
     os.kill(keeper.pid, signal.SIGSTOP)
     os.waitid(os.P_PID, keeper.pid, os.WSTOPPED)
-    broker.grant(1)
-    broker.grant(2)
+    for number in numbers:
+        broker.grant(number)
     assert broker.unread() > 0
     os.kill(keeper.pid, signal.SIGCONT)
+    return broker, keeper, clients
+
+
+def test_a_grant_behind_another_one_is_read_before_anybody_is_served(place):
+    # A backend that stops as soon as it has the first connection.
+    broker, keeper, clients = granted_together(place, f'first={signal.SIGSTOP}', (1, 2))
     os.waitid(os.P_PID, keeper.pid, os.WSTOPPED)
     # Now it serves the first one, for as long as it likes: the second cannot be too late any more.
     assert broker.unread() == 0
     os.kill(keeper.pid, signal.SIGCONT)
+    for client in clients:
+        expected = b'%d\nmine\n' % keeper.pid
+        assert frames.read_exactly(client, len(expected)) == expected
+
+
+def test_who_takes_one_whenever_the_descriptor_can_be_read_takes_all(place):
+    _, keeper, clients = granted_together(place, 'single', range(1, 6))
     for client in clients:
         expected = b'%d\nmine\n' % keeper.pid
         assert frames.read_exactly(client, len(expected)) == expected
