@@ -224,8 +224,9 @@ struct baton_broker_status {
 /* Asks the broker of that folder (NULL: as above) about itself, for at most `wait`.
  *
  * BATON_OK: *ret is the caller's, ended by baton_broker_status_free().
- * BATON_NOT_FOUND: none runs there. BATON_TIMEOUT. BATON_INVALID: the folder, or who listens there,
- * is not this user's, or what it says makes no sense. BATON_SYSTEM, BATON_NO_MEMORY.
+ * BATON_NOT_FOUND: none runs there. BATON_TIMEOUT. BATON_BUSY: it answers no more clients now.
+ * BATON_INVALID: the folder, or who listens there, is not this user's, or it does not answer this
+ * user, or what it says makes no sense. BATON_SYSTEM, BATON_NO_MEMORY.
  * *ret is untouched unless BATON_OK. Any thread. */
 BATON_API enum baton_err baton_broker_look(const char *folder, struct baton_duration wait,
                                            struct baton_broker_status **ret);

@@ -11,6 +11,7 @@
 #include "handoff/talk.h"
 #include "wire/admin.h"
 #include "wire/handoff.h"
+#include "wire/hello.h"
 
 struct report {
 	struct baton_broker_status status; /* the first, so that one leads to the other */
@@ -48,6 +49,20 @@ static enum baton_err question_send(int fd, struct arena *arena, struct baton_mo
 	return e == BATON_OK ? talk_send(fd, buf_str(&frame), until) : e;
 }
 
+/* What it means that the broker answered as it answers a Hello: it does not want to be asked. */
+static enum baton_err refused(const struct wire_envelope *envelope, struct arena *arena)
+{
+	struct wire_reply reply = {.kind = WIRE_REFUSED};
+	enum baton_err e = wire_reply_decode(envelope->payload, arena, &reply);
+	if (e != BATON_OK)
+		return e;
+	if (reply.kind != WIRE_REFUSED)
+		return fail(BATON_INVALID, "the broker answered something else");
+	const struct wire_refused *r = &reply.refused;
+	return fail(r->retry_after_ms > 0 ? BATON_BUSY : BATON_INVALID, "the broker says: %.*s",
+	            (int)r->reason.len, r->reason.ptr);
+}
+
 static enum baton_err answer_receive(int fd, struct arena *arena, struct baton_mono until,
                                      struct wire_admin *ret)
 {
@@ -55,6 +70,8 @@ static enum baton_err answer_receive(int fd, struct arena *arena, struct baton_m
 	enum baton_err e = talk_receive(fd, WIRE_FRAME_MAX, until, arena, &envelope);
 	if (e == BATON_GONE)
 		return fail(BATON_NOT_FOUND, "the broker has ended");
+	if (e == BATON_OK && envelope.protocol == WIRE_HELLO)
+		return refused(&envelope, arena);
 	if (e == BATON_OK && envelope.protocol != WIRE_ADMIN)
 		return fail(BATON_INVALID, "the broker answered something else");
 	if (e == BATON_OK)
@@ -128,12 +145,13 @@ static enum baton_err look(const struct site *site, struct baton_mono until, str
 {
 	AUTO(fd_closep) int fd = -1;
 	char path[SITE_PATH_MAX + 1];
-	struct wire_admin answer;
+	struct wire_admin answer = {.kind = WIRE_ANSWER};
 	site_path(site, SITE_CLIENTS, path);
 	enum baton_err e = site_connect(path, SOCK_STREAM, talk_patience_ms(until), &fd);
 	if (e == BATON_OK)
 		e = question_send(fd, &r->arena, until);
-	if (e == BATON_OK)
+	/* Even if it did not take the question, it may have said why. */
+	if (e == BATON_OK || e == BATON_GONE)
 		e = answer_receive(fd, &r->arena, until, &answer);
 	return e == BATON_OK ? status_fill(r, &answer.answer) : e;
 }
