@@ -250,7 +250,7 @@ BEGIN
  UPDATE baton.rate r SET until = now_ms + span, over = now_ms + span,
   starts = ARRAY(SELECT least(s, now_ms) FROM unnest(r.starts) s ORDER BY s)
   WHERE r.queue = own.id AND r.lane IN (SELECT y.lane FROM baton.rate y WHERE y.queue = own.id
-   AND y.until > now_ms + span LIMIT 1000);
+   AND y.until > now_ms + span ORDER BY y.until LIMIT 1000);
  GET DIAGNOSTICS n = ROW_COUNT;
  IF n > 0 THEN
   PERFORM baton.untend(own.id, now_ms + span);

@@ -263,9 +263,11 @@
 	        "AND b.due >= s.since AND b.due <= t.now) OR "                                     \
 	        "EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = q.id AND NOT c.offered "      \
 	        "AND c.expires_at >= s.since AND c.expires_at <= t.now) OR "                       \
-	        "(q.key_starts > 0 AND EXISTS (SELECT 1 FROM baton.rate r WHERE r.queue = q.id "   \
-	        "AND ((r.until >= s.since AND r.until <= t.now) "                                  \
-	        "OR r.until > t.now + baton.window_ms(q)))) OR "                                   \
+	        "(q.key_starts > 0 AND ((SELECT r.until FROM baton.rate r WHERE r.queue = q.id "   \
+	        "AND r.until >= s.since AND r.until <= t.now ORDER BY r.until LIMIT 1) "           \
+	        "IS NOT NULL OR (SELECT r.until FROM baton.rate r WHERE r.queue = q.id "           \
+	        "AND r.until > t.now + baton.window_ms(q) ORDER BY r.until LIMIT 1) "              \
+	        "IS NOT NULL)) OR "                                                                \
 	        "EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = q.id AND c.offered "          \
 	        "AND c.expires_at > t.now) THEN baton.tend(q.id, t.now) ELSE true END "            \
 	        "FROM (SELECT coalesce($2::bigint, "                                               \

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <baton/queue.h>
 #include <baton/work.h>
 
 #include "served.h"
@@ -64,8 +65,8 @@ static struct baton_work_claims *claim_some(struct baton_store *store, uint32_t 
 
 static void end_some(struct baton_store *store, struct baton_work_claims *claims)
 {
-	struct baton_work_end ends[EACH];
-	struct baton_work_ended ended[EACH];
+	static struct baton_work_end ends[CALL];
+	static struct baton_work_ended ended[CALL];
 	for (size_t i = 0; i < claims->count; i++) {
 		assert_int_equal(claims->claims[i].batches[0].priority, BATON_PRIORITY_MAX);
 		ends[i] = (struct baton_work_end){.proof = claims->claims[i].proof,
@@ -273,6 +274,44 @@ static void a_key_that_many_wait_for_costs_others_and_itself_nothing(void **stat
 	b->store = open_as(b->where);
 }
 
+static void set_rate(struct bench *b, uint32_t key_limit)
+{
+	struct baton_queue_policy p = baton_queue_policy_default();
+	p.key_limit = key_limit;
+	p.key_rate = (struct baton_key_rate){1, baton_duration_s(3600)};
+	assert_int_equal(baton_queue_set(b->store, BATON_STR("q"), &p), BATON_OK);
+}
+
+/* Keys that were not there before start, and may not do so again for the rest of the test. Of their
+ * jobs nothing is left. */
+static void fill_windows(struct bench *b, unsigned calls)
+{
+	static unsigned keys = 1000000;
+	struct baton_store *store = open_as(b->where);
+	for (unsigned i = 0; i < calls; i++, keys += CALL) {
+		put_some(store, KEYS, BATON_PRIORITY_MAX, keys, CALL);
+		end_some(store, claim_some(store, CALL));
+	}
+	baton_store_close(store);
+	cluster_run(b->where, "VACUUM baton.batch, baton.claim");
+	cluster_run(b->where, "ANALYZE");
+}
+
+/* In a long run 100,000 keys wait for their window at last. */
+static void keys_that_wait_for_their_window_cost_others_nothing(void **state)
+{
+	struct bench *b = *state;
+	set_rate(b, 1);
+	begin(b);
+	fill_windows(b, 1);
+	live_many(b, NOWHERE, WARM / 3);
+	long long first = cost(b, NOWHERE, 0);
+	fill_windows(b, soak_scale(9, 199));
+	long long last = cost(b, NOWHERE, 0);
+	b->store = open_as(b->where);
+	assert_flat(first, last);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -280,6 +319,7 @@ int main(void)
 		SERVED_TEST(lives_in_lanes_cost_the_same_while_an_old_snapshot_is_held),
 		SERVED_TEST(lives_cost_the_same_however_much_waits),
 		SERVED_TEST(a_key_that_many_wait_for_costs_others_and_itself_nothing),
+		SERVED_TEST(keys_that_wait_for_their_window_cost_others_nothing),
 	};
 	return served_main("growth", tests, sizeof tests / sizeof tests[0]);
 }
