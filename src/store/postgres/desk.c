@@ -526,7 +526,7 @@ enum baton_err desk_waiting(struct desk *d, const PGresult *r)
 		uint64_t here = 0;
 		for (const struct batch *b = lane ? lane->first : NULL; b; b = b->next)
 			here += b->is.state == BATON_BATCH_READY;
-		if (lane)
+		if (lane && !cell_is_null(r, i, 2))
 			lane->unseen = (uint64_t)cell_int(r, i, 2) - here;
 		e = starts_load(d, &tx, r, i, 4, &s);
 	}

@@ -101,8 +101,8 @@ static int send_number(struct conn *c, enum sql sql, int64_t number)
 	return conn_send(c, sql, &a);
 }
 
-/* Whether something has a key that may become ready, or may wait. */
-static bool may_meet_rivals(const struct wants *w)
+/* Whether something may have a key, which others may wait for, or which may have to wait itself. */
+static bool may_have_keys(const struct wants *w)
 {
 	for (size_t i = 0; i < w->lanes.count; i++) {
 		if (line_is_keyed(w->lanes.list[i]))
@@ -126,7 +126,7 @@ static void send_around(struct conn *c, const struct wants *w, bool payload, str
 	strs_arg(&a, 3, ARG_TEXT, &w->lane_queues);
 	strs_arg(&a, 4, ARG_TEXT, &w->lanes);
 	l->claims = conn_send(c, SQL_CLAIMS, &a);
-	if (may_meet_rivals(w)) {
+	if (may_have_keys(w)) {
 		named_args(&a, c, 5, w);
 		strs_arg(&a, 3, ARG_TEXT, &w->lane_queues);
 		strs_arg(&a, 4, ARG_TEXT, &w->lanes);

@@ -314,11 +314,12 @@
 	          "ON c.queue = l.queue AND c.lane = l.lane UNION ALL "                            \
 	          "SELECT c.* FROM (" PART_NAMED_BATCHES ") b JOIN baton.claim c "                 \
 	          "ON c.head = b.seq AND c.lane IS NULL) c")                                       \
-	X(WAITING, "WITH " PART_LANES " SELECT l.queue, l.lane, (SELECT count(*) FROM (SELECT 1 "  \
+	X(WAITING, "WITH " PART_LANES " SELECT l.queue, l.lane, CASE WHEN q.on_conflict > 1 "      \
+	           "OR q.key_waiting_max > 0 THEN (SELECT count(*) FROM (SELECT 1 "                \
 	           "FROM baton.batch b WHERE b.queue = l.queue AND b.lane BETWEEN l.lane AND "     \
 	           "l.lane AND b.line AND b.state = 1 ORDER BY b.lane, b.seq LIMIT "               \
-	           "greatest(q.key_limit, q.key_waiting_max) + l.n + 2) x), r.until, r.starts "    \
-	           "FROM lanes l JOIN baton.queue q ON q.id = l.queue "                            \
+	           "greatest(q.key_limit, q.key_waiting_max) + l.n + 2) x) END, r.until, "         \
+	           "r.starts FROM lanes l JOIN baton.queue q ON q.id = l.queue "                   \
 	           "AND (q.on_conflict > 1 OR q.key_waiting_max > 0 OR q.key_starts > 0) "         \
 	           "LEFT JOIN baton.rate r ON r.queue = l.queue AND r.lane = l.lane "              \
 	           "AND r.until IS NOT NULL WHERE baton.is_key(l.lane)")                           \

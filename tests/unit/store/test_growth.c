@@ -297,6 +297,35 @@ static void fill_windows(struct bench *b, unsigned calls)
 	cluster_run(b->where, "ANALYZE");
 }
 
+/* Of a key that may not start now: they wait. */
+static long long cost_of_puts(struct bench *b)
+{
+	long long before = pages(b, 0);
+	struct baton_store *store = open_as(b->where);
+	for (unsigned i = 0; i < ROUNDS; i++)
+		put_some(store, HOT, 0, 0, 1);
+	baton_store_close(store);
+	return pages(b, 0) - before;
+}
+
+/* However many may hold the key at once. */
+static void who_waits_for_the_window_of_a_key_costs_those_who_come_nothing(void **state)
+{
+	struct bench *b = *state;
+	set_rate(b, BATON_QUEUE_KEY_LIMIT_MAX);
+	put_some(b->store, HOT, BATON_PRIORITY_MAX, 0, 1);
+	end_some(b->store, claim_some(b->store, 1));
+	crowd(b, b->store, 1);
+	begin(b);
+	long long first = cost_of_puts(b);
+	b->store = open_as(b->where);
+	crowd(b, b->store, 3);
+	baton_store_close(b->store);
+	long long last = cost_of_puts(b);
+	b->store = open_as(b->where);
+	assert_flat(first, last);
+}
+
 /* In a long run 100,000 keys wait for their window at last. */
 static void keys_that_wait_for_their_window_cost_others_nothing(void **state)
 {
@@ -320,6 +349,7 @@ int main(void)
 		SERVED_TEST(lives_cost_the_same_however_much_waits),
 		SERVED_TEST(a_key_that_many_wait_for_costs_others_and_itself_nothing),
 		SERVED_TEST(keys_that_wait_for_their_window_cost_others_nothing),
+		SERVED_TEST(who_waits_for_the_window_of_a_key_costs_those_who_come_nothing),
 	};
 	return served_main("growth", tests, sizeof tests / sizeof tests[0]);
 }
