@@ -341,10 +341,8 @@ static enum baton_err key_enter(struct sqlite_store *s, struct queue_row *q,
 		e = key_begin(s, q, b, &lane);
 	else if (q->policy.on_conflict != BATON_CONFLICT_WAIT)
 		e = rival_enter(s, q, b, lane, ret_stays);
-	if (e == BATON_OK)
+	if (e == BATON_OK && *ret_stays)
 		e = key_give_way(s, q, b, lane);
-	if (e == BATON_OK && !*ret_stays)
-		return lane_settle(s, q, lane);
 	return e == BATON_OK && *ret_stays ? line_enter(s, q, b, lane, tried, made) : e;
 }
 
