@@ -81,17 +81,6 @@ static void keys_take_turns(void **state)
 	assert_order(w, "abcabaa");
 }
 
-/* Its line has begun with one that was put just now, which needs no turn. */
-static void what_was_delayed_is_no_way_to_the_front_of_a_line_either(void **state)
-{
-	struct world *w = *state;
-	fair_is(w, BATON_KEY_FAIR_ON, 1);
-	put_key_later(w, "a", 1000);
-	put_keys(w, "ba");
-	advance(w, 1000);
-	assert_order(w, "baa");
-}
-
 static void within_a_key_the_order_stays(void **state)
 {
 	struct world *w = *state;
@@ -350,7 +339,6 @@ static void what_is_neither_on_nor_off_is_refused(void **state)
 static const struct CMUnitTest tests[] = {
 	WORLD_TEST(keys_come_in_the_order_of_arrival_when_nothing_is_said),
 	WORLD_TEST(keys_take_turns),
-	WORLD_TEST(what_was_delayed_is_no_way_to_the_front_of_a_line_either),
 	WORLD_TEST(within_a_key_the_order_stays),
 	WORLD_TEST(several_of_one_call_take_turns_too),
 	WORLD_TEST(work_without_a_key_comes_when_it_came),

@@ -42,12 +42,11 @@ enum baton_err memory_pace_reset(struct tx *tx, const struct queue *queue)
 enum baton_err memory_pace_enter(struct tx *tx, const struct batch *b)
 {
 	struct lane *lane = b->lane;
-	/* One that was just put needs none. */
-	uint64_t turn = takes_turns(lane) && b->is.seq < tx->m->seq ? tx->m->seq : 0;
-	bool begins = lane->is.turn > 0 && is_alone(b);
-	if (!line_is_keyed(lane->name) || (lane->is.turn > 0 && !begins))
+	if (!line_is_keyed(lane->name) || (lane->is.turn == 0 && !takes_turns(lane)) ||
+	    !is_alone(b))
 		return BATON_OK;
-	return set_turn(tx, lane, turn);
+	/* One that was just put needs none. */
+	return set_turn(tx, lane, takes_turns(lane) && b->is.seq < tx->m->seq ? tx->m->seq : 0);
 }
 
 enum baton_err memory_pace_claim(struct tx *tx, struct lane *lane)

@@ -308,22 +308,17 @@ enum baton_err lane_turn(struct sqlite_store *s, const struct queue_row *q, stru
 	return RUN(&s->db, SQL_LANE_TURN, s->books.seq, lane);
 }
 
+/* What was not put just now comes behind those that wait. */
 static enum baton_err key_begin(struct sqlite_store *s, const struct queue_row *q,
                                 const struct batch_row *b, int64_t *ret_lane)
 {
 	enum baton_err e = lane_make(s, b, ret_lane);
 	if (e == BATON_OK && line_is_rated(batch_row_line(b), &q->policy))
 		e = RUN(&s->db, SQL_LANE_WAIT, *ret_lane);
-	return e;
-}
-
-/* What was not put just now comes behind those that wait, unless its line has a turn. */
-static enum baton_err key_give_way(struct sqlite_store *s, const struct queue_row *q,
-                                   const struct batch_row *b, int64_t lane)
-{
-	if (b->seq == s->books.seq || !line_takes_turns(batch_row_line(b), &q->policy))
-		return BATON_OK;
-	return RUN(&s->db, SQL_LANE_TURN_FIRST, s->books.seq, lane);
+	if (e != BATON_OK || b->seq == s->books.seq ||
+	    !line_takes_turns(batch_row_line(b), &q->policy))
+		return e;
+	return RUN(&s->db, SQL_LANE_TURN, s->books.seq, *ret_lane);
 }
 
 static enum baton_err key_enter(struct sqlite_store *s, struct queue_row *q,
@@ -341,8 +336,6 @@ static enum baton_err key_enter(struct sqlite_store *s, struct queue_row *q,
 		e = key_begin(s, q, b, &lane);
 	else if (q->policy.on_conflict != BATON_CONFLICT_WAIT)
 		e = rival_enter(s, q, b, lane, ret_stays);
-	if (e == BATON_OK && *ret_stays)
-		e = key_give_way(s, q, b, lane);
 	return e == BATON_OK && *ret_stays ? line_enter(s, q, b, lane, tried, made) : e;
 }
 

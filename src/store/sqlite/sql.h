@@ -97,7 +97,6 @@
 	              "ORDER BY id LIMIT ?")                                                       \
 	X(LANE_ADD, "INSERT INTO lane(id, queue, name, shard, holds) VALUES(?, ?, ?, ?, ?)")       \
 	X(LANE_TURN, "UPDATE lane SET turn = ? WHERE id = ?")                                      \
-	X(LANE_TURN_FIRST, "UPDATE lane SET turn = ? WHERE id = ? AND turn = 0")                   \
 	X(LANE_NO_TURNS, "UPDATE lane SET turn = 0 WHERE queue = ? AND turn > 0")                  \
 	X(LANE_UNTIL, "UPDATE lane SET until = ? WHERE queue = ? AND name = ? AND until <> ?1 "    \
 	              "RETURNING id")                                                              \
