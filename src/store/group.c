@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,15 +21,13 @@ void group_done(struct group *g)
 	pthread_mutex_destroy(&g->mu);
 }
 
-/* Pairs with await(): what was written before is seen by those who wait. */
-static void announce(uint32_t *word, uint32_t value, int sleepers)
+static void wake(uint32_t *word, int sleepers)
 {
-	__atomic_store_n(word, value, __ATOMIC_RELEASE);
-	if (sleepers > 0)
-		syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, sleepers, NULL, NULL, 0);
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, sleepers, NULL, NULL, 0);
 }
 
-/* Until the word has that value or a later one. */
+/* Pairs with announce(): what was written before is seen by those who wait. Until the word has that
+ * value or a later one. */
 static void await(uint32_t *word, uint32_t value)
 {
 	for (;;) {
@@ -37,6 +36,12 @@ static void await(uint32_t *word, uint32_t value)
 			return;
 		syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
 	}
+}
+
+static uint32_t place_of_self(void)
+{
+	int cpu = sched_getcpu();
+	return cpu < 0 ? 0 : (uint32_t)cpu % GROUP_PLACES;
 }
 
 static void add_locked(struct group *g, struct request *r)
@@ -73,17 +78,61 @@ static void gather(struct group *g)
 	}
 }
 
-static struct request *take_all(struct group *g, uint32_t *ret_number)
+/* A batch whose time has come. */
+struct batch {
+	struct request *list;
+	uint32_t number;
+	uint32_t sleepers[GROUP_PLACES];
+};
+
+static struct berths *berths_of(struct group *g, uint32_t number)
+{
+	return &g->berths[number % GROUP_BATCHES];
+}
+
+static void take_all(struct group *g, struct batch *ret)
 {
 	pthread_mutex_lock(&g->mu);
-	struct request *list = g->head;
-	*ret_number = g->number++;
+	struct berths *b = berths_of(g, g->number);
+	ret->list = g->head;
+	ret->number = g->number++;
+	memcpy(ret->sleepers, b->sleepers, sizeof ret->sleepers);
+	memset(b->sleepers, 0, sizeof b->sleepers);
 	g->previous = g->size;
 	g->size = 0;
 	g->head = NULL;
 	g->tail = &g->head;
 	pthread_mutex_unlock(&g->mu);
-	return list;
+}
+
+/* To wake somebody on another processor costs several times as much as on one's own. So one is
+ * woken on each of them, who wakes the others there; here all are.
+ *
+ * That they may go is said before who has to be woken: whoever wakes them, though it be a late one
+ * of an earlier batch, wakes them for good. */
+static void announce(struct group *g, const struct batch *batch)
+{
+	struct berths *b = berths_of(g, batch->number);
+	uint32_t own = place_of_self();
+	for (uint32_t i = 0; i < GROUP_PLACES; i++)
+		__atomic_store_n(&b->done[i], batch->number, __ATOMIC_RELEASE);
+	for (uint32_t i = 0; i < GROUP_PLACES; i++) {
+		if (batch->sleepers[i] == 0 || i == own)
+			continue;
+		__atomic_store_n(&b->rest[i], batch->sleepers[i] - 1, __ATOMIC_RELEASE);
+		wake(&b->done[i], 1);
+	}
+	if (batch->sleepers[own] > 0)
+		wake(&b->done[own], INT_MAX);
+}
+
+static void sleep_until_done(struct group *g, uint32_t number, uint32_t place)
+{
+	struct berths *b = berths_of(g, number);
+	await(&b->done[place], number);
+	if (__atomic_load_n(&b->rest[place], __ATOMIC_RELAXED) > 0 &&
+	    __atomic_exchange_n(&b->rest[place], 0, __ATOMIC_ACQUIRE) > 0)
+		wake(&b->done[place], INT_MAX);
 }
 
 static void pass_on(struct group *g)
@@ -92,18 +141,19 @@ static void pass_on(struct group *g)
 	struct request *next = g->size > 0 ? g->leader : NULL;
 	g->leading = next != NULL;
 	pthread_mutex_unlock(&g->mu);
-	if (next)
-		announce(&next->leads, 1, 1);
+	if (!next)
+		return;
+	__atomic_store_n(&next->leads, 1, __ATOMIC_RELEASE);
+	wake(&next->leads, 1);
 }
 
 static void lead(struct group *g)
 {
-	uint32_t number;
+	struct batch batch;
 	gather(g);
-	struct request *list = take_all(g, &number);
-	bool alone = !list->next;
-	g->commit(g->store, list);
-	announce(&g->done[number % 2], number, alone ? 0 : INT_MAX);
+	take_all(g, &batch);
+	g->commit(g->store, batch.list);
+	announce(g, &batch);
 	pass_on(g);
 }
 
@@ -111,12 +161,15 @@ enum baton_err group_do(struct group *g, struct request *r)
 {
 	r->leads = 0;
 	r->detail[0] = '\0';
+	uint32_t place = place_of_self();
 	pthread_mutex_lock(&g->mu);
 	bool begins = g->size == 0;
+	uint32_t number = g->number;
 	if (begins)
 		g->leader = r;
+	else
+		berths_of(g, number)->sleepers[place]++;
 	add_locked(g, r);
-	uint32_t number = g->number;
 	bool now = !g->leading;
 	g->leading = true;
 	pthread_mutex_unlock(&g->mu);
@@ -125,7 +178,7 @@ enum baton_err group_do(struct group *g, struct request *r)
 	if (begins)
 		lead(g);
 	else
-		await(&g->done[number % 2], number);
+		sleep_until_done(g, number, place);
 	if (r->err != BATON_OK && r->detail[0])
 		fail_detail("%s", r->detail);
 	return r->err;

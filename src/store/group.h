@@ -33,6 +33,16 @@ struct request {
 	char detail[512]; /* of a failure, for the caller's thread */
 };
 
+#define GROUP_PLACES 16
+#define GROUP_BATCHES 2 /* one that gathers and one that is being done */
+
+/* Those of a batch who sleep, by the processor on which they came. */
+struct berths {
+	uint32_t done[GROUP_PLACES]; /* [atomic] futexes: the number of the last batch that was done */
+	uint32_t sleepers[GROUP_PLACES]; /* [mu] */
+	uint32_t rest[GROUP_PLACES]; /* [atomic] whom the first who is awake there has to wake */
+};
+
 struct group {
 	pthread_mutex_t mu;
 	struct request *head, **tail; /* [mu] the batch that gathers */
@@ -41,9 +51,7 @@ struct group {
 	uint32_t number;              /* [mu] of that batch */
 	uint32_t previous;            /* [mu] the size of the one before */
 	bool leading;                 /* [mu] somebody is at work */
-
-	/* [atomic] futexes: the numbers of the last even and the last odd batch that were done. */
-	uint32_t done[2];
+	struct berths berths[GROUP_BATCHES]; /* of the batches with such a number */
 
 	/* Does all of them in one transaction and sets their err and detail. [const] */
 	void (*commit)(void *store, struct request *list);
