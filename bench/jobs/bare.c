@@ -7,6 +7,7 @@
 
 #include "claims/arena.h"
 #include "jobs/jobs.h"
+#include "jobs/meeting.h"
 
 static const char tables[] =
 	"PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=FAST;"
@@ -58,6 +59,7 @@ struct bare {
 	sqlite3_stmt *stmts[STEPS];
 	sqlite3_int64 seq;
 	unsigned group;
+	struct meeting meeting;
 };
 
 static void check(const struct bare *b, int code, int expected)
@@ -104,29 +106,51 @@ static void commit(struct bare *b)
 	check(b, sqlite3_exec(b->db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
 }
 
+static void put(struct bare *b)
+{
+	run(b, PUT, ++b->seq);
+	run(b, PUT_READY, b->seq);
+}
+
+static void take(struct bare *b, sqlite3_int64 seq)
+{
+	run(b, TAKE, seq);
+	run(b, READ, seq);
+	run(b, CLAIM, seq);
+}
+
+static void complete(struct bare *b, sqlite3_int64 seq)
+{
+	run(b, PROVE, seq);
+	run(b, FREE, seq);
+	run(b, FORGET, seq);
+	run(b, FINISH, seq);
+}
+
 static void put_all(struct bare *b, unsigned count)
 {
 	begin(b);
-	for (unsigned i = 0; i < count; i++) {
-		run(b, PUT, ++b->seq);
-		run(b, PUT_READY, b->seq);
-	}
+	for (unsigned i = 0; i < count; i++)
+		put(b);
 	commit(b);
 }
 
-static unsigned claim_all(struct bare *b, unsigned count, sqlite3_int64 *seqs)
+static unsigned find(struct bare *b, unsigned count, sqlite3_int64 *seqs)
 {
 	unsigned found = 0;
-	begin(b);
 	sqlite3_bind_int64(b->stmts[FIND], 1, count);
 	while (sqlite3_step(b->stmts[FIND]) == SQLITE_ROW)
 		seqs[found++] = sqlite3_column_int64(b->stmts[FIND], 0);
 	sqlite3_reset(b->stmts[FIND]);
-	for (unsigned i = 0; i < found; i++) {
-		run(b, TAKE, seqs[i]);
-		run(b, READ, seqs[i]);
-		run(b, CLAIM, seqs[i]);
-	}
+	return found;
+}
+
+static unsigned claim_all(struct bare *b, unsigned count, sqlite3_int64 *seqs)
+{
+	begin(b);
+	unsigned found = find(b, count, seqs);
+	for (unsigned i = 0; i < found; i++)
+		take(b, seqs[i]);
 	commit(b);
 	return found;
 }
@@ -134,12 +158,8 @@ static unsigned claim_all(struct bare *b, unsigned count, sqlite3_int64 *seqs)
 static void complete_all(struct bare *b, unsigned count, const sqlite3_int64 *seqs)
 {
 	begin(b);
-	for (unsigned i = 0; i < count; i++) {
-		run(b, PROVE, seqs[i]);
-		run(b, FREE, seqs[i]);
-		run(b, FORGET, seqs[i]);
-		run(b, FINISH, seqs[i]);
-	}
+	for (unsigned i = 0; i < count; i++)
+		complete(b, seqs[i]);
 	commit(b);
 }
 
@@ -158,6 +178,52 @@ static uint64_t bare_lives(void *queue, unsigned thread, const struct lives *liv
 		left -= now;
 	}
 	return done;
+}
+
+/* What one of several callers asks for. */
+struct wish {
+	struct guest guest; /* first */
+	enum { WISH_PUT = 1, WISH_CLAIM, WISH_COMPLETE } what;
+	sqlite3_int64 seq;
+};
+
+static void grant(struct bare *b, struct wish *w)
+{
+	switch (w->what) {
+	case WISH_PUT:
+		put(b);
+		break;
+	case WISH_CLAIM:
+		if (find(b, 1, &w->seq) != 1)
+			errx(1, "there is nothing to claim");
+		take(b, w->seq);
+		break;
+	case WISH_COMPLETE:
+		complete(b, w->seq);
+		break;
+	}
+}
+
+static void grant_all(void *queue, struct guest *list)
+{
+	struct bare *b = queue;
+	begin(b);
+	for (; list; list = list->next)
+		grant(b, (struct wish *)list);
+	commit(b);
+}
+
+/* Each thread does its own work, one job a call, and shares the commits with the others. */
+static uint64_t shared_lives(void *queue, unsigned thread, const struct lives *lives)
+{
+	struct bare *b = queue;
+	(void)thread;
+	for (uint64_t i = 0; i < lives->count; i++) {
+		struct wish w = {.seq = 0};
+		for (w.what = WISH_PUT; w.what <= WISH_COMPLETE; w.what++)
+			meeting_come(&b->meeting, &w.guest, grant_all, b);
+	}
+	return lives->count;
 }
 
 static void bare_close(void *queue)
@@ -180,5 +246,11 @@ static void *open_single(void)
 	return bare_open(1);
 }
 
+static void *open_shared(void)
+{
+	return bare_open(0);
+}
+
+const struct queue_kind jobs_bare_shared = {open_shared, shared_lives, bare_close, false};
 const struct queue_kind jobs_bare_hundred = {open_hundred, bare_lives, bare_close, true};
 const struct queue_kind jobs_bare_single = {open_single, bare_lives, bare_close, false};

@@ -30,6 +30,7 @@ struct queue_kind {
 
 extern const struct queue_kind jobs_baton;
 extern const struct queue_kind jobs_bare_hundred;
+extern const struct queue_kind jobs_bare_shared;
 extern const struct queue_kind jobs_bare_single;
 extern const struct queue_kind jobs_beanstalkd;
 extern const struct queue_kind jobs_plainjob;
