@@ -183,7 +183,11 @@ static uint64_t bare_lives(void *queue, unsigned thread, const struct lives *liv
 /* What one of several callers asks for. */
 struct wish {
 	struct guest guest; /* first */
-	enum { WISH_PUT = 1, WISH_CLAIM, WISH_COMPLETE } what;
+	enum {
+		WISH_PUT = 1,
+		WISH_CLAIM,
+		WISH_COMPLETE
+	} what;
 	sqlite3_int64 seq;
 };
 

@@ -38,19 +38,22 @@ struct request {
 
 /* Those of a batch who sleep, by the processor on which they came. */
 struct berths {
-	uint32_t done[GROUP_PLACES]; /* [atomic] futexes: the number of the last batch that was done */
+	/* [atomic] futexes: the number of the last batch that was done. */
+	uint32_t done[GROUP_PLACES];
 	uint32_t sleepers[GROUP_PLACES]; /* [mu] */
-	uint32_t rest[GROUP_PLACES]; /* [atomic] whom the first who is awake there has to wake */
+
+	/* [atomic] How many the first who is awake there has to wake. */
+	uint32_t rest[GROUP_PLACES];
 };
 
 struct group {
 	pthread_mutex_t mu;
-	struct request *head, **tail; /* [mu] the batch that gathers */
-	struct request *leader;       /* [mu] its first, which will do it */
-	uint32_t size;                /* [mu] how many they are */
-	uint32_t number;              /* [mu] of that batch */
-	uint32_t previous;            /* [mu] the size of the one before */
-	bool leading;                 /* [mu] somebody is at work */
+	struct request *head, **tail;        /* [mu] the batch that gathers */
+	struct request *leader;              /* [mu] its first, which will do it */
+	uint32_t size;                       /* [mu] how many they are */
+	uint32_t number;                     /* [mu] of that batch */
+	uint32_t previous;                   /* [mu] the size of the one before */
+	bool leading;                        /* [mu] somebody is at work */
 	struct berths berths[GROUP_BATCHES]; /* of the batches with such a number */
 
 	/* Does all of them in one transaction and sets their err and detail. [const] */
