@@ -264,15 +264,15 @@ CREATE OR REPLACE FUNCTION baton.key_is_idle(of int, key text) RETURNS bool LANG
    AND b.lane BETWEEN key AND key AND b.line)
   AND NOT EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = of AND b.lane = key AND b.holds)
   AND NOT EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = of AND c.lane = key) $$;
--- A batch that was put before others is about to enter the line of a key that takes turns: if that
--- begins with it, it comes behind those that wait.
+-- A batch that was put before others is about to enter the line of a key that takes turns: what
+-- line_turn() says.
 CREATE OR REPLACE FUNCTION baton.pace_enter(of int, key text, number bigint) RETURNS void
  LANGUAGE plpgsql AS $$
 BEGIN
- IF baton.key_is_idle(of, key) THEN
-  INSERT INTO baton.pace(queue, lane, turn) SELECT of, key, s.last_value FROM baton.seq s
-   WHERE s.last_value > number ON CONFLICT (queue, lane) DO UPDATE SET turn = excluded.turn;
- END IF;
+ INSERT INTO baton.pace(queue, lane, turn) SELECT of, key, x.turn FROM (SELECT CASE
+   WHEN baton.key_is_idle(of, key) THEN (SELECT s.last_value FROM baton.seq s)
+   ELSE (SELECT k.seq FROM baton.key_state(of, key) k) END AS turn) x WHERE x.turn > number
+  ON CONFLICT (queue, lane) DO UPDATE SET turn = greatest(pace.turn, excluded.turn);
 END $$;
 -- Forgets the turns of keys that nobody has any more.
 CREATE OR REPLACE FUNCTION baton.pace_leave(of int, keys text[]) RETURNS void
