@@ -38,6 +38,8 @@ static void forget(struct row *row, const struct memory *m)
 		texts[0] = b->is.error;
 		texts[1] = b->is.result;
 	}
+	if (row->table == &m->rates)
+		memory_rate_forget(m, (struct rate *)row);
 	memory_row_drop(row);
 	for (int i = 0; i < 2; i++) {
 		if (texts[i] && --texts[i]->is.users == 0)
@@ -72,6 +74,15 @@ void memory_forget_some(struct memory *m, struct baton_store_time now)
 	}
 }
 
+/* Whose window is over may start again, in queues that nobody claims from, too. */
+static enum baton_err see_windows(struct baton_store *store)
+{
+	struct tx tx;
+	memory_tx_begin(&tx, store);
+	tx.spares = true;
+	return memory_tx_end_ring(&tx, memory_rate_see_all(&tx));
+}
+
 enum baton_err memory_tidy(struct baton_store *store, size_t max, size_t *ret_count)
 {
 	struct memory *m = (struct memory *)store;
@@ -83,5 +94,5 @@ enum baton_err memory_tidy(struct baton_store *store, size_t max, size_t *ret_co
 	count += forget_in(m, &m->rates, now, max - count);
 	pthread_mutex_unlock(&m->mu);
 	*ret_count = count;
-	return BATON_OK;
+	return see_windows(store);
 }

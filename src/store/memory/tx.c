@@ -139,7 +139,7 @@ enum baton_err memory_tx_end(struct tx *tx, enum baton_err e)
 	struct memory *m = tx->m;
 	if (e == BATON_OK) {
 		commit(tx);
-		if (!m->keeper.changed)
+		if (!m->keeper.changed && !tx->spares)
 			memory_forget_some(m, tx->now);
 	} else {
 		memory_tx_undo(tx, tx->start);
