@@ -158,6 +158,8 @@ static void what_has_left_the_window_is_forgotten_though_nobody_claims(void **st
 static void who_waits_for_a_window_that_is_forgotten_waits_no_more(void **state)
 {
 	struct world *w = *state;
+	const struct baton_store_wait wait = {.queue = BATON_STR("q"), .until = {0}};
+	uint64_t seen = 0;
 	size_t count = 0;
 	rate_is(w, 1, 1000);
 	put_key(w, "a");
@@ -165,8 +167,11 @@ static void who_waits_for_a_window_that_is_forgotten_waits_no_more(void **state)
 	put_key(w, "a");
 	complete(w, claim(w, "q", 1));
 	advance(w, 1000);
+	assert_int_equal(baton_store_wait(w->store, &wait, &seen), BATON_OK);
+	assert_int_equal(baton_store_wait(w->store, &wait, &seen), BATON_TIMEOUT);
 	assert_int_equal(baton_store_tidy(w->store, 100, &count), BATON_OK);
 	assert_int_equal(count, 1);
+	assert_int_equal(baton_store_wait(w->store, &wait, &seen), BATON_OK); /* it is told */
 	assert_int_equal(look(w, &second)->why, BATON_WHY_READY);
 	assert_sound(w);
 	assert_starts(w, "a");

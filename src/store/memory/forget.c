@@ -5,8 +5,6 @@
 #include "store/memory/batch.h"
 #include "store/memory/rate.h"
 
-#define SOME 2
-
 static bool source_is_over(const struct memory *m, const struct source *source,
                            struct baton_store_time now)
 {
@@ -38,8 +36,6 @@ static void forget(struct row *row, const struct memory *m)
 		texts[0] = b->is.error;
 		texts[1] = b->is.result;
 	}
-	if (row->table == &m->rates)
-		memory_rate_forget(m, (struct rate *)row);
 	memory_row_drop(row);
 	for (int i = 0; i < 2; i++) {
 		if (texts[i] && --texts[i]->is.users == 0)
@@ -65,7 +61,7 @@ void memory_forget_some(struct memory *m, struct baton_store_time now)
 {
 	struct table *const tables[] = {&m->batches, &m->sources, &m->answers, &m->rates};
 	for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
-		for (int n = 0; n < SOME && tables[i]->oldest; n++) {
+		for (int n = 0; n < MEMORY_SOME && tables[i]->oldest; n++) {
 			struct row *row = tables[i]->oldest;
 			memory_table_turn(tables[i]);
 			if (is_over(m, row, now))
@@ -87,6 +83,9 @@ enum baton_err memory_tidy(struct baton_store *store, size_t max, size_t *ret_co
 {
 	struct memory *m = (struct memory *)store;
 	struct baton_store_time now = baton_store_now(store);
+	enum baton_err e = see_windows(store);
+	if (e != BATON_OK)
+		return e;
 	pthread_mutex_lock(&m->mu);
 	size_t count = forget_in(m, &m->batches, now, max);
 	count += forget_in(m, &m->sources, now, max - count);
@@ -94,5 +93,5 @@ enum baton_err memory_tidy(struct baton_store *store, size_t max, size_t *ret_co
 	count += forget_in(m, &m->rates, now, max - count);
 	pthread_mutex_unlock(&m->mu);
 	*ret_count = count;
-	return see_windows(store);
+	return BATON_OK;
 }

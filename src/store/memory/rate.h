@@ -14,16 +14,16 @@ enum baton_err memory_rate_claim(struct tx *tx, struct lane *lane);
 /* What time does: keys may start again. */
 enum baton_err memory_rate_see(struct tx *tx, const struct queue *queue);
 
-/* The same in all queues in which a key may. */
+/* The same in all queues in which a key may; and for the oldest `max` of the keys alone. */
 enum baton_err memory_rate_see_all(struct tx *tx);
+enum baton_err memory_rate_see_some(struct tx *tx, size_t max);
 
 /* The rate of the queue has changed from `was`. */
 enum baton_err memory_rate_change(struct tx *tx, struct queue *queue,
                                   const struct baton_key_rate *was);
 
-/* Whether it need not be kept any longer; and what goes with it: its key may start again. */
+/* Whether it need not be kept any longer. */
 bool memory_rate_is_over(const struct rate *rate, struct baton_store_time now);
-void memory_rate_forget(const struct memory *m, const struct rate *rate);
 
 /* The starts of a line. */
 struct rate_starts {

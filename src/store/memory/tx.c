@@ -7,6 +7,7 @@
 #include "store/memory/forget.h"
 #include "store/memory/lane.h"
 #include "store/memory/news.h"
+#include "store/memory/rate.h"
 
 /* What a row was before the change after it, the newest first. */
 struct entry {
@@ -194,5 +195,7 @@ static enum baton_err gather_news(struct tx *tx)
 
 enum baton_err memory_tx_end_ring(struct tx *tx, enum baton_err e)
 {
+	if (e == BATON_OK && !tx->m->keeper.changed && !tx->spares)
+		e = memory_rate_see_some(tx, MEMORY_SOME);
 	return memory_tx_end(tx, e == BATON_OK ? gather_news(tx) : e);
 }

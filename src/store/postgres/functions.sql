@@ -521,6 +521,9 @@ BEGIN
   CONTINUE WHEN NOT pg_try_advisory_xact_lock(1650553967, own.stripe);
   SELECT * INTO own FROM baton.queue q WHERE q.id = own.id;
   PERFORM baton.rate_see(own, 0, now_ms);
+-- Nobody claims now who would see what is there.
+  PERFORM baton.touch(own.id);
+  PERFORM baton.ring('');
  END LOOP;
  DELETE FROM baton.rate r WHERE r.ctid = ANY(ARRAY(SELECT y.ctid FROM baton.rate y
   WHERE y.until IS NULL AND y.over <= now_ms ORDER BY y.over LIMIT most - total
