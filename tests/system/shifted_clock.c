@@ -21,9 +21,12 @@ static const int64_t *map_file(void)
 	long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
-	long place = syscall(SYS_mmap, NULL, sizeof(int64_t), PROT_READ, MAP_SHARED, fd, 0L);
+	const union {
+		long number; /* -1: it could not be mapped */
+		const int64_t *file;
+	} place = {syscall(SYS_mmap, NULL, sizeof(int64_t), PROT_READ, MAP_SHARED, fd, 0L)};
 	syscall(SYS_close, fd);
-	return place > 0 ? (const int64_t *)place : NULL;
+	return place.number > 0 ? place.file : NULL;
 }
 
 static int64_t ahead(void)
