@@ -174,6 +174,7 @@ static const struct load calls = {.hand = HAND_CALL}, streams = {.hand = HAND_ST
 			 commands = {.hand = HAND_COMMAND},
 			 served_calls = {.hand = HAND_CALL, .server = true},
 			 served_streams = {.hand = HAND_STREAM, .server = true},
+			 served_commands = {.hand = HAND_COMMAND, .server = true},
 			 to_call = {.wait = &waits[0]}, to_command = {.wait = &waits[1]},
 			 killed = {.wait = &waits[2]}, silent = {.wait = &waits[3]};
 
@@ -208,6 +209,12 @@ static const struct bench_case cases[] = {
          .threads = 1,
          .ops = 500,
          .load = &served_streams},
+	{.name = "jobs/postgres/command",
+         .group = "jobs in PostgreSQL",
+         .label = "command for each",
+         .threads = 1,
+         .ops = 200,
+         .load = &served_commands},
 	{.name = "start/call",
          .group = "latency",
          .label = "put to function",

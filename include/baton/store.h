@@ -155,7 +155,8 @@ BATON_API enum baton_err baton_store_check(struct baton_store *store,
  * Any thread. */
 BATON_API const char *baton_store_tables(int to);
 
-/* Forgets what is no longer needed: old source keys, answers and results. At most `max` of them.
+/* Forgets what is no longer needed: old source keys, answers, results and starts of keys. At most
+ * `max` of them. Keys whose window is over may start again, and who waits is told.
  * Calls that change something do a little of it themselves.
  *
  * BATON_OK: *ret_count (may be NULL) were forgotten. */

@@ -212,7 +212,7 @@ static bool assign_rate(struct baton_queue_policy *policy, const struct key *key
 		         key->name, show(value, shown), key->min, key->max);
 		return false;
 	}
-	if (!off && !span_parse(key->name, value + len + 1, &limits, &rate.window))
+	if (!off && !span_parse("the window of key-rate", value + len + 1, &limits, &rate.window))
 		return false;
 	memcpy(place(policy, key), &rate, sizeof rate);
 	return true;

@@ -46,6 +46,13 @@ uint64_t line_place(struct baton_str name, const struct baton_queue_policy *poli
 	return line_takes_turns(name, policy) && turn > seq ? turn * 2 + 1 : seq * 2;
 }
 
+uint64_t line_turn(const struct line_before *line, uint64_t seq, uint64_t last)
+{
+	if (line->idle)
+		return seq < last ? last : 0;
+	return seq < line->first && line->turn < line->first ? line->first : line->turn;
+}
+
 struct baton_duration line_hold(struct baton_str name, const struct baton_queue_policy *policy)
 {
 	return line_is_keyed(name) ? policy->key_ttl : (struct baton_duration){0};

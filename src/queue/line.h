@@ -28,12 +28,24 @@ bool key_has_room(const struct baton_queue_policy *policy, uint64_t holds);
 
 /* Where the first of a line stands among those of others: at its own number, or, if keys take
  * turns, behind the number that its line has got since (`turn`; 0: none): a new one whenever a
- * claim is taken from it, and the last that was given out when it begins with one that was not put
- * just now. Twice that number, and one more for those behind it; of two in the same place the one
- * with the lower number comes first. */
+ * claim is taken from it, and what line_turn() says when somebody enters it. Twice that number, and
+ * one more for those behind it; of two in the same place the one with the lower number comes
+ * first. */
 uint64_t line_place(struct baton_str name, const struct baton_queue_policy *policy, uint64_t seq,
                     uint64_t turn);
 bool line_takes_turns(struct baton_str name, const struct baton_queue_policy *policy);
+
+/* A line that takes turns, before a batch enters it. */
+struct line_before {
+	bool idle;      /* nobody is in it, or has its key        */
+	uint64_t first; /* of those that wait in it; 0: none does */
+	uint64_t turn;
+};
+
+/* Its turn when a batch with that number has entered it, if `last` was given out last. One that was
+ * not put just now is no way to the front: a line that begins with it does so behind all that
+ * wait, and one in which others wait stays where it is. */
+uint64_t line_turn(const struct line_before *line, uint64_t seq, uint64_t last);
 
 /* How long a claim of that line holds its key without renewal; 0: no limit, or there is none. */
 struct baton_duration line_hold(struct baton_str name, const struct baton_queue_policy *policy);

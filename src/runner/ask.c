@@ -89,7 +89,7 @@ static uint32_t slots_free(const struct core *c)
 	return free < BATON_CLAIMS_MAX ? free : BATON_CLAIMS_MAX;
 }
 
-/* The queue that has had least for its weight, of those that are not marked. */
+/* The queue whose share is the earliest to be due, of those that are not marked. */
 static struct served *least_served(struct core *c, const bool *marked)
 {
 	struct served *least = NULL;
@@ -110,7 +110,7 @@ static void add_queue(struct core *c, const struct served *s, uint32_t claims)
 	}
 }
 
-/* Where work is wanted from. Whoever had least for its weight comes first. */
+/* Where work is wanted from. Whoever had least for its weight lately comes first. */
 static void add_wanted(struct core *c, uint32_t claims)
 {
 	bool marked[CORE_QUEUES_MAX] = {false};

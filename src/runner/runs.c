@@ -133,7 +133,9 @@ static void run_add(struct core *c, const struct baton_work_claim *claim, uint32
 {
 	struct run *r = run_make(c, claim, block);
 	struct served *s = &c->served[r->queue];
-	s->pass += 1.0 / s->serve->weight;
+	/* Who had nothing to do meanwhile does not get for that what others had. */
+	c->pass = s->pass > c->pass ? s->pass : c->pass;
+	s->pass = c->pass + 1.0 / s->serve->weight;
 	s->turn = (claim->shard + 1) % s->count;
 	c->runs.running++;
 	c->counts.claimed++;

@@ -29,7 +29,7 @@ struct served {
 	struct shard *shards;
 	uint64_t *owners; /* of each shard, when it was looked at last; 0: nobody */
 	uint32_t turn;    /* the shard that comes first in the next tick */
-	double pass;      /* how much it has had, by its weight; the least comes first */
+	double pass;      /* up to when it has had its share; the earliest comes first */
 	struct baton_queue_metrics metrics; /* but for its name and its shards */
 };
 
@@ -101,6 +101,7 @@ struct sight {
 struct core {
 	struct core_options o;
 	struct served served[CORE_QUEUES_MAX];
+	double pass; /* how far they have come: that of the one that was served last */
 	struct runs runs;
 
 	struct sight *sights; /* in the order of their numbers */

@@ -188,6 +188,69 @@ static void work_that_becomes_due_does_not_pass_those_that_wait(void **state)
 	assert_order(w, "zaa");
 }
 
+/* Its line has begun with one that was put just now, and so has no turn. */
+static void what_was_delayed_takes_a_line_no_further_forward(void **state)
+{
+	struct world *w = *state;
+	fair_is(w, BATON_KEY_FAIR_ON, 1);
+	put_key_later(w, "a", 1000);
+	put_keys(w, "zza");
+	advance(w, 1000);
+	assert_order(w, "zaza");
+	struct baton_batch_id early = put_key_later(w, "a", 1000);
+	put_keys(w, "zza");
+	assert_int_equal(revive(w, &early), BATON_OK);
+	assert_order(w, "zaza");
+}
+
+static void what_was_delayed_does_not_hold_its_line_back(void **state)
+{
+	struct world *w = *state;
+	fair_is(w, BATON_KEY_FAIR_ON, 1);
+	put_key_later(w, "a", 1000);
+	put_keys(w, "az");
+	advance(w, 1000);
+	assert_order(w, "aza");
+	struct baton_batch_id early = put_key_later(w, "a", 1000);
+	put_keys(w, "az");
+	assert_int_equal(revive(w, &early), BATON_OK);
+	assert_order(w, "aza");
+}
+
+/* Its turn is a later number than that of the first that waits. */
+static void a_line_that_was_claimed_from_keeps_its_turn(void **state)
+{
+	struct world *w = *state;
+	fair_is(w, BATON_KEY_FAIR_ON, 1);
+	put_key_later(w, "a", 1000);
+	struct baton_batch_id early = put_key_later(w, "a", 2000);
+	put_keys(w, "aaabbz");
+	complete(w, claim(w, "q", 1));
+	advance(w, 1000);
+	complete(w, claim(w, "q", 1)); /* b */
+	assert_int_equal(revive(w, &early), BATON_OK);
+	assert_order(w, "zabaaa");
+}
+
+/* It has the place of the one that it replaces, or that is skipped for it. */
+static void who_comes_instead_of_another_one_stands_in_its_place(void **state)
+{
+	struct world *w = *state;
+	fair_is(w, BATON_KEY_FAIR_ON, 1);
+	struct baton_queue_policy p = policy(w, "q");
+	p.on_conflict = BATON_CONFLICT_REPLACE;
+	set_policy(w, "q", &p);
+	for (int round = 0; round < 2; round++) {
+		struct baton_batch_id early = put_key_later(w, "a", 1000);
+		put_keys(w, "yaz");
+		if (round == 0)
+			advance(w, 1000);
+		else
+			assert_int_equal(revive(w, &early), BATON_OK);
+		assert_order(w, "yaz");
+	}
+}
+
 static void work_that_is_given_back_does_not_give_its_turn_back(void **state)
 {
 	struct world *w = *state;
@@ -345,6 +408,10 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(a_higher_priority_comes_before_any_turn),
 	WORLD_TEST(a_long_line_delays_another_key_by_one_job),
 	WORLD_TEST(work_that_becomes_due_does_not_pass_those_that_wait),
+	WORLD_TEST(what_was_delayed_takes_a_line_no_further_forward),
+	WORLD_TEST(what_was_delayed_does_not_hold_its_line_back),
+	WORLD_TEST(a_line_that_was_claimed_from_keeps_its_turn),
+	WORLD_TEST(who_comes_instead_of_another_one_stands_in_its_place),
 	WORLD_TEST(work_that_is_given_back_does_not_give_its_turn_back),
 	WORLD_TEST(work_that_fails_has_had_its_turn),
 	WORLD_TEST(a_cancelled_head_takes_its_line_no_further_forward),

@@ -137,26 +137,46 @@ static void who_finishes_quickly_does_not_get_round_it(void **state)
 	assert_starts(w, "a");
 }
 
-static void what_has_left_the_window_is_forgotten(void **state)
+static void what_has_left_the_window_is_forgotten_though_nobody_claims(void **state)
 {
 	struct world *w = *state;
-	size_t count = 0;
+	size_t count = 1;
 	rate_is(w, 2, 1000);
 	put_keys(w, "aabccd");
 	assert_starts(w, "aabccd");
+	advance(w, 999);
 	assert_int_equal(baton_store_tidy(w->store, 100, &count), BATON_OK);
-	put_keys(w, "aabc");
-	assert_starts(w, "b");
-	advance(w, 1000000);
-	put(w, "q", "");
-	assert_starts(w, "aac-");
-	advance(w, 1000000);
-	put(w, "q", "");
-	assert_starts(w, "-");
-	count = 0;
+	assert_int_equal(count, 0);
+	advance(w, 1);
 	assert_int_equal(baton_store_tidy(w->store, 100, &count), BATON_OK);
-	assert_sound(w);
+	assert_int_equal(count, 4); /* those of "a" and "c", too, which were full */
 	assert_int_equal(next_due(w), -1);
+	put_keys(w, "aacd");
+	assert_starts(w, "aacd");
+}
+
+static void who_waits_for_a_window_that_is_forgotten_waits_no_more(void **state)
+{
+	struct world *w = *state;
+	const struct baton_store_wait wait = {.queue = BATON_STR("q"), .until = {0}};
+	uint64_t seen = 0;
+	size_t count = 0;
+	rate_is(w, 1, 1000);
+	put_key(w, "a");
+	struct baton_batch_id second = put_key(w, "a");
+	put_key(w, "a");
+	complete(w, claim(w, "q", 1));
+	advance(w, 1000);
+	assert_int_equal(baton_store_wait(w->store, &wait, &seen), BATON_OK);
+	assert_int_equal(baton_store_wait(w->store, &wait, &seen), BATON_TIMEOUT);
+	assert_int_equal(baton_store_tidy(w->store, 100, &count), BATON_OK);
+	assert_int_equal(count, 1);
+	assert_int_equal(baton_store_wait(w->store, &wait, &seen), BATON_OK); /* it is told */
+	assert_int_equal(look(w, &second)->why, BATON_WHY_READY);
+	assert_sound(w);
+	assert_starts(w, "a");
+	advance(w, 1000);
+	assert_starts(w, "a");
 }
 
 static void starts_that_count_no_more_are_tidied_away(void **state)
@@ -493,7 +513,8 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(the_window_slides),
 	WORLD_TEST(a_window_that_is_full_is_told_with_its_end),
 	WORLD_TEST(who_finishes_quickly_does_not_get_round_it),
-	WORLD_TEST(what_has_left_the_window_is_forgotten),
+	WORLD_TEST(what_has_left_the_window_is_forgotten_though_nobody_claims),
+	WORLD_TEST(who_waits_for_a_window_that_is_forgotten_waits_no_more),
 	WORLD_TEST(starts_that_count_no_more_are_tidied_away),
 	WORLD_TEST(a_claim_of_several_is_one_start),
 	WORLD_TEST(several_of_one_call_are_counted_too),

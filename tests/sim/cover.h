@@ -87,6 +87,7 @@
 	X(REFUSED, "end refused")                                            \
 	X(KEY, "held a key")                                                 \
 	X(KEY_SHARED, "shared a key")                                        \
+	X(KEY_TTL, "ended for having held a key for too long")               \
 	X(SKIPPED, "skipped for another of its key")                         \
 	X(RATED, "started a key that has a rate")                            \
 	X(PASSED, "claimed while another key waited")                        \

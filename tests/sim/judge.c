@@ -456,7 +456,9 @@ void judge_start(struct proc *p, const struct core_order *order)
 	struct world *w = p->w;
 	struct baton_mono deadline =
 		baton_mono_add(p->proved, (struct baton_duration){w->plan->ttl - w->plan->margin});
-	(void)order;
+	const struct grant *g = &w->grants[judge_grant(w, order->claim->proof.id)];
+	if (order->claim->hold.ns != (g->key > 0 ? sim_key_ttl(w, g->queue).ns : 0))
+		wrong(w, "a handler is not told how long it may have its key");
 	if (baton_detach_state(&p->detach) != BATON_ATTACHED)
 		wrong(w, "%s starts a handler, but is not attached", p->name);
 	if (p->manual)

@@ -1,4 +1,5 @@
-/* Whether keys take turns where they should, and start no more often than they may. */
+/* Whether keys take turns where they should, and start no more often than they may; and how long
+ * they may be had. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -52,6 +53,11 @@ void judge_turns(struct world *w, uint32_t first)
 				judge_pass(w, g, n);
 		}
 	}
+}
+
+struct baton_duration sim_key_ttl(const struct world *w, uint32_t queue)
+{
+	return (struct baton_duration){(w->plan->seed / 7 + queue) % 3 == 0 ? 2 * SIM_S : 0};
 }
 
 struct baton_key_rate sim_rate(const struct world *w, uint32_t queue)

@@ -403,6 +403,8 @@ static bool outside_event(struct proc *p, const struct event *e)
 		ward_handler(p, e->arg);
 	else if (e->kind == EV_KILL)
 		ward_kill(p, e->arg);
+	else if (e->kind == EV_HOLD)
+		ward_hold(p, e->arg);
 	else if (e->kind == EV_EXEC)
 		link_exec(p, e->arg);
 	else if (e->kind == EV_BEAT_EXEC)

@@ -47,6 +47,7 @@ enum event_kind {
 	EV_BURY,       /* the guardian has noticed that its runner is dead */
 	EV_HANDLER,    /* a handler ends by itself */
 	EV_KILL,       /* a handler is dead */
+	EV_HOLD,       /* a handler has had its key for as long as it may */
 	EV_EXEC,       /* a request reaches the store */
 	EV_BEAT_EXEC,  /* a beat reaches the store */
 	EV_OF_PROCESS, /* from here on */
@@ -106,6 +107,7 @@ struct handler {
 	uint64_t serial;
 	uint64_t run;
 	uint32_t grant; /* its place in the ledger */
+	int64_t hold;   /* for so long it may have its key; 0: there is no limit */
 	enum baton_work_how how;
 	bool deaf; /* it does not stop when it is told to */
 	bool told;
@@ -282,6 +284,7 @@ void ward_guard(struct proc *p);
 void ward_bury(struct proc *p);
 void ward_handler(struct proc *p, uint64_t serial);
 void ward_kill(struct proc *p, uint64_t serial);
+void ward_hold(struct proc *p, uint64_t serial);
 void ward_ended(struct proc *p, uint64_t serial);
 void ward_kill_all(struct proc *p, enum covered why);
 void ward_deadline(struct proc *p, struct baton_mono at);
@@ -305,6 +308,9 @@ void judge_whys(struct world *w);
 /* Of the grants from `first` on, which one tick gave. */
 void judge_turns(struct world *w, uint32_t first);
 bool sim_is_fair(const struct world *w, uint32_t queue);
+
+/* How long a run may have a key of the queue; 0: there is no limit. */
+struct baton_duration sim_key_ttl(const struct world *w, uint32_t queue);
 
 /* How often a key of the queue may start; never more than SIM_STARTS times in a window. */
 struct baton_key_rate sim_rate(const struct world *w, uint32_t queue);

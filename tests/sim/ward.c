@@ -5,6 +5,8 @@
 #include "base/check.h"
 #include "sim/sim.h"
 
+#define GRACE (5 * SIM_S)
+
 static struct handler *by_serial(struct proc *p, uint64_t serial)
 {
 	for (size_t i = 0; i < SIM_HANDLERS_MAX; i++) {
@@ -72,6 +74,7 @@ void ward_start(struct proc *p, const struct core_order *order)
 		.serial = ++w->serial,
 		.run = order->run,
 		.grant = judge_grant(w, order->claim->proof.id),
+		.hold = order->claim->hold.ns,
 	};
 	draw_end(w, h);
 	event_add(w, w->now + between(&p->rng, SIM_MS / 20, 3 * SIM_MS), EV_START, p->id,
@@ -110,6 +113,8 @@ void ward_started(struct proc *p, uint64_t serial)
 	judge_running(p, h);
 	int64_t length = length_of(p, &w->grants[h->grant]);
 	event_add(w, w->now + length, EV_HANDLER, p->id, serial);
+	if (h->hold > 0)
+		event_add(w, w->now + h->hold, EV_HOLD, p->id, serial);
 	h->hasty = chance(&p->rng, 30);
 	int64_t before = h->hasty && length > 3 * SIM_MS ? 3 * SIM_MS : length;
 	if (chance(&p->rng, 50))
@@ -170,7 +175,7 @@ void ward_stop(struct proc *p, uint64_t run)
 	if (!p->stopping && p->seen != BATON_DETACHED)
 		count(w, COVER_DRAIN);
 	if (h->deaf) {
-		event_add(w, w->now + 5 * SIM_S, EV_KILL, p->id, h->serial);
+		event_add(w, w->now + GRACE, EV_KILL, p->id, h->serial);
 		return;
 	}
 	if (chance(&p->rng, 80))
@@ -204,6 +209,23 @@ void ward_kill(struct proc *p, uint64_t serial)
 		count(p->w, COVER_KILL_GRACE);
 	say(p->w, p, "handler of job %" PRIu32 " is dead", p->w->grants[h->grant].jobs[0]);
 	end(p, h, h->told ? BATON_ABANDON : BATON_FAIL);
+}
+
+/* The guardian ends it as at a timeout, whatever its runner does. */
+void ward_hold(struct proc *p, uint64_t serial)
+{
+	struct world *w = p->w;
+	struct handler *h = by_serial(p, serial);
+	if (!h || !h->on || h->dying || h->told)
+		return;
+	count(w, COVER_KEY_TTL);
+	say(w, p, "handler of job %" PRIu32 " has had its key for too long",
+	    w->grants[h->grant].jobs[0]);
+	h->how = BATON_FAIL;
+	if (!h->deaf)
+		event_add(w, w->now + between(&p->rng, SIM_MS, 300 * SIM_MS), EV_HANDLER, p->id,
+		          serial);
+	event_add(w, w->now + GRACE, EV_KILL, p->id, serial);
 }
 
 void ward_kill_all(struct proc *p, enum covered why)

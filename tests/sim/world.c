@@ -156,6 +156,7 @@ static void open_store(struct world *w)
 		policy.key_fair = fair ? BATON_KEY_FAIR_ON : BATON_KEY_FAIR_OFF;
 		if (w->plan->variant != VARIANT_UNRATED)
 			policy.key_rate = sim_rate(w, (uint32_t)i);
+		policy.key_ttl = sim_key_ttl(w, (uint32_t)i);
 		policy.hold_on_retry = i == 0 ? BATON_HOLD_GIVE_UP : BATON_HOLD_KEEP;
 		policy.on_conflict = (enum baton_on_conflict)(1 + (w->plan->seed + i) % 5);
 		policy.on_retry = i == 0 ? BATON_ON_RETRY_PASS : BATON_ON_RETRY_BLOCK;

@@ -95,6 +95,25 @@ def test_helpers_that_were_stopped_keep_nobody_from_ending(shop, pipe, stopped):
     assert shop.object('show', '1')['state'] == 'ready'
 
 
+def test_the_hook_is_told_that_a_runner_detaches_and_attaches_and_is_not_waited_for(shop, pipe):
+    gate = Pipe(shop.folder / 'gate')
+    shop.put('q', 'x')
+    runner = shop.start('work', 'q', '--name', 'one', '--beat', '100ms', '--hook',
+                        f'echo "$BATON_RUNNER, $BATON_STATE, $BATON_REASON" > {pipe.path}; '
+                        f'read x < {gate.path}; echo "the end" > {pipe.path}', '--', 'true')
+    deadline = time.monotonic() + PATIENCE
+    while not shop.objects('runner'):
+        assert time.monotonic() < deadline
+    shop.ok('runner', 'detach', 'one')
+    assert pipe.line() == 'one, detached, manual detachment'
+    shop.ok('runner', 'attach', 'one')
+    assert pipe.line() == 'one, attached, '
+    runner.send_signal(signal.SIGTERM)
+    assert runner.wait(PATIENCE) == OK
+    gate.file.write(b'go\ngo\n')
+    assert [pipe.line(), pipe.line()] == ['the end'] * 2
+
+
 def test_a_job_that_kills_the_guardian_each_time_ends_in_the_dead_letters(shop):
     shop.ok('queue', 'set', 'q', 'attempts=3', 'backoff=none')
     shop.put('q', 'x')

@@ -63,6 +63,15 @@ def test_a_bad_policy_of_keys_is_refused(shop, change):
     shop.refused(USAGE, 'queue', 'set', 'mail', change)
 
 
+@pytest.mark.parametrize('change, words', [
+    ('key-rate=1/366d', 'the window of key-rate is 366d: 1ms to 365d are allowed'),
+    ('key-rate=1/0', 'the window of key-rate is 0: 1ms to 365d are allowed'),
+    ('key-rate=1001/1s', "key-rate is '1001/1s': off, or N/SPAN with N from 1 to 1000"),
+])
+def test_what_is_bad_about_a_rate_is_named(shop, change, words):
+    assert words in shop.refused(USAGE, 'queue', 'set', 'mail', change)
+
+
 def test_the_policy_of_keys_is_kept(shop):
     shop.put('mail', 'x')
     policy = shop.object('queue', 'show', 'mail')['policy']

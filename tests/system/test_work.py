@@ -1,6 +1,9 @@
 """baton work: a command for each job, by runners that share queues and are killed."""
 import json
+import os
+import select
 import signal
+import time
 
 import pytest
 
@@ -189,6 +192,39 @@ def test_two_share_the_lanes_and_none_is_in_both(shop, pipe):
         lanes.setdefault(lane, []).append(int(number))
     assert sum(len(numbers) for numbers in lanes.values()) == 200
     assert all(numbers == sorted(numbers) for numbers in lanes.values())
+
+
+def until_shards(shop, **expected):
+    """How many each has, by name."""
+    deadline, found = time.monotonic() + PATIENCE, None
+    while found != expected:
+        assert time.monotonic() < deadline, found
+        found = {r['runner']: sum(s['count'] for s in r['shards']) for r in shop.objects('runner')}
+
+
+def test_a_runner_that_is_drained_ends_what_it_has_and_others_take_its_shards(shop, pipe):
+    shop.ok('queue', 'set', 'mail', 'shards=8', 'keep=1h')
+    gate = Pipe(shop.folder / 'gate')
+    script = f'echo $$ > {pipe.path}; read x < {gate.path}'
+    shop.put('mail', '--lane', 'a', 'x')
+    one = shop.start('work', 'mail', '--name', 'one', '--beat', '100ms', '--drain', '1h', '--',
+                     'sh', '-c', script, stderr=None)
+    handle = os.pidfd_open(int(pipe.line()))
+    shop.ok('runner', 'drain', 'one')
+    two = shop.start('work', 'mail', '--name', 'two', '--beat', '100ms', '--', 'true', stderr=None)
+    until_shards(shop, one=1, two=7)
+    assert shop.object('where', 'mail', 'a')['runner'] == 'one'
+    assert not select.select([handle], [], [], 0)[0]
+    gate.file.write(b'go\n')
+    until_shards(shop, one=0, two=8)
+    os.close(handle)
+    job = shop.object('show', '1')
+    assert (job['state'], job['attempt']) == ('done', 1)
+    shop.ok('runner', 'attach', 'one')
+    until_shards(shop, one=4, two=4)
+    for runner in (one, two):
+        runner.send_signal(signal.SIGTERM)
+        assert runner.wait(PATIENCE) == OK
 
 
 @pytest.mark.parametrize('arguments, line', [

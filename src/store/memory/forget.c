@@ -5,8 +5,6 @@
 #include "store/memory/batch.h"
 #include "store/memory/rate.h"
 
-#define SOME 2
-
 static bool source_is_over(const struct memory *m, const struct source *source,
                            struct baton_store_time now)
 {
@@ -63,7 +61,7 @@ void memory_forget_some(struct memory *m, struct baton_store_time now)
 {
 	struct table *const tables[] = {&m->batches, &m->sources, &m->answers, &m->rates};
 	for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
-		for (int n = 0; n < SOME && tables[i]->oldest; n++) {
+		for (int n = 0; n < MEMORY_SOME && tables[i]->oldest; n++) {
 			struct row *row = tables[i]->oldest;
 			memory_table_turn(tables[i]);
 			if (is_over(m, row, now))
@@ -72,10 +70,22 @@ void memory_forget_some(struct memory *m, struct baton_store_time now)
 	}
 }
 
+/* Whose window is over may start again, in queues that nobody claims from, too. */
+static enum baton_err see_windows(struct baton_store *store)
+{
+	struct tx tx;
+	memory_tx_begin(&tx, store);
+	tx.spares = true;
+	return memory_tx_end_ring(&tx, memory_rate_see_all(&tx));
+}
+
 enum baton_err memory_tidy(struct baton_store *store, size_t max, size_t *ret_count)
 {
 	struct memory *m = (struct memory *)store;
 	struct baton_store_time now = baton_store_now(store);
+	enum baton_err e = see_windows(store);
+	if (e != BATON_OK)
+		return e;
 	pthread_mutex_lock(&m->mu);
 	size_t count = forget_in(m, &m->batches, now, max);
 	count += forget_in(m, &m->sources, now, max - count);

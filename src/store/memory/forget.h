@@ -4,6 +4,8 @@
 
 #include "store/memory/memory.h"
 
+#define MEMORY_SOME 2 /* rows of each table that are looked at along the way */
+
 /* Looks at a few rows, others each time. The caller has the lock, and no transaction. */
 void memory_forget_some(struct memory *m, struct baton_store_time now);
 

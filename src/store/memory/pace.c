@@ -2,17 +2,20 @@
 #include "store/memory/pace.h"
 
 #include "queue/line.h"
+#include "store/memory/rival.h"
 
-/* Whether nobody else is in the line of its key, or holds that. */
-static bool is_alone(const struct batch *b)
+/* The line of its key as it is without it. */
+static struct line_before line_without(const struct batch *b, struct baton_store_time now)
 {
-	for (const struct batch *other = b->lane->first; other; other = other->next) {
-		bool counts = other->is.state == BATON_BATCH_READY || other->is.claim != NULL ||
-		              other->is.holds;
-		if (other != b && counts)
-			return false;
+	struct line_before line = {.idle = true, .turn = b->lane->is.turn};
+	for (const struct batch *o = b->lane->first; o && line.first == 0; o = o->next) {
+		if (o == b)
+			continue;
+		if (memory_rival_waits(o, now))
+			line.first = o->is.seq;
+		line.idle = line.idle && line.first == 0 && !o->is.claim && !o->is.holds;
 	}
-	return true;
+	return line;
 }
 
 static bool takes_turns(const struct lane *lane)
@@ -41,12 +44,10 @@ enum baton_err memory_pace_reset(struct tx *tx, const struct queue *queue)
 
 enum baton_err memory_pace_enter(struct tx *tx, const struct batch *b)
 {
-	struct lane *lane = b->lane;
-	if (!line_is_keyed(lane->name) || (lane->is.turn == 0 && !takes_turns(lane)) ||
-	    !is_alone(b))
+	if (!takes_turns(b->lane))
 		return BATON_OK;
-	/* One that was just put needs none. */
-	return set_turn(tx, lane, takes_turns(lane) && b->is.seq < tx->m->seq ? tx->m->seq : 0);
+	const struct line_before line = line_without(b, tx->now);
+	return set_turn(tx, b->lane, line_turn(&line, b->is.seq, tx->m->seq));
 }
 
 enum baton_err memory_pace_claim(struct tx *tx, struct lane *lane)

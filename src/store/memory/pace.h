@@ -7,8 +7,8 @@
 /* The keys of the queue begin, or cease, to take turns. */
 enum baton_err memory_pace_reset(struct tx *tx, const struct queue *queue);
 
-/* A batch has become ready, and is no rival of any other one yet: if it is the only one of its key
- * its line begins. */
+/* A batch has become ready, and is no rival of any other one yet: its line gets the turn that it
+ * has with it. */
 enum baton_err memory_pace_enter(struct tx *tx, const struct batch *b);
 
 /* A claim is taken from the line of a key. */

@@ -134,6 +134,35 @@ enum baton_err memory_rate_see(struct tx *tx, const struct queue *queue)
 	return e;
 }
 
+static bool is_due(const struct rate *rate, struct baton_store_time now)
+{
+	return !rate->row.gone && rate->is.until.ms > 0 &&
+	       baton_store_time_ready(rate->is.until, now);
+}
+
+enum baton_err memory_rate_see_some(struct tx *tx, size_t max)
+{
+	enum baton_err e = BATON_OK;
+	for (struct row *row = tx->m->rates.oldest; row && max > 0 && e == BATON_OK; max--) {
+		struct rate *rate = (struct rate *)row;
+		row = row->newer;
+		if (is_due(rate, tx->now))
+			e = may_start(tx, rate);
+	}
+	return e;
+}
+
+enum baton_err memory_rate_see_all(struct tx *tx)
+{
+	enum baton_err e = BATON_OK;
+	for (struct row *row = tx->m->rates.oldest; row && e == BATON_OK; row = row->newer) {
+		const struct rate *rate = (struct rate *)row;
+		if (is_due(rate, tx->now))
+			e = memory_rate_see(tx, rate->queue);
+	}
+	return e;
+}
+
 enum baton_err memory_rate_change(struct tx *tx, struct queue *queue,
                                   const struct baton_key_rate *was)
 {

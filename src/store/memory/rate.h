@@ -14,6 +14,10 @@ enum baton_err memory_rate_claim(struct tx *tx, struct lane *lane);
 /* What time does: keys may start again. */
 enum baton_err memory_rate_see(struct tx *tx, const struct queue *queue);
 
+/* The same in all queues in which a key may; and for the oldest `max` of the keys alone. */
+enum baton_err memory_rate_see_all(struct tx *tx);
+enum baton_err memory_rate_see_some(struct tx *tx, size_t max);
+
 /* The rate of the queue has changed from `was`. */
 enum baton_err memory_rate_change(struct tx *tx, struct queue *queue,
                                   const struct baton_key_rate *was);

@@ -7,7 +7,7 @@
 #include "store/memory/batch.h"
 #include "store/memory/lane.h"
 
-static bool waits(const struct batch *b, struct baton_store_time now)
+bool memory_rival_waits(const struct batch *b, struct baton_store_time now)
 {
 	return b->is.state == BATON_BATCH_READY ||
 	       (b->is.claim && memory_claim_is_offered(b->is.claim, now));
@@ -30,7 +30,7 @@ struct rivals memory_rivals(const struct lane *lane, const struct batch *but,
 		if (b == but)
 			continue;
 		bool stopping = b->is.claim && memory_claim_is_stopping(b->is.claim);
-		bool waiting = waits(b, now);
+		bool waiting = memory_rival_waits(b, now);
 		if (!stopping && !r.oldest && (waiting || b->is.holds || b->is.claim))
 			r.oldest = b;
 		if (waiting) {

@@ -4,7 +4,10 @@
 
 #include "store/memory/tx.h"
 
-/* The line of a key. `waits`: ready, or to be taken because its claim has expired. */
+/* Whether it is ready, or can be taken because its claim has expired. */
+bool memory_rival_waits(const struct batch *b, struct baton_store_time now);
+
+/* The line of a key. */
 struct rivals {
 	uint64_t holds, waiting;
 	struct batch *holder; /* the first that holds it, or NULL */

@@ -7,6 +7,7 @@
 #include "store/memory/forget.h"
 #include "store/memory/lane.h"
 #include "store/memory/news.h"
+#include "store/memory/rate.h"
 
 /* What a row was before the change after it, the newest first. */
 struct entry {
@@ -139,7 +140,7 @@ enum baton_err memory_tx_end(struct tx *tx, enum baton_err e)
 	struct memory *m = tx->m;
 	if (e == BATON_OK) {
 		commit(tx);
-		if (!m->keeper.changed)
+		if (!m->keeper.changed && !tx->spares)
 			memory_forget_some(m, tx->now);
 	} else {
 		memory_tx_undo(tx, tx->start);
@@ -194,5 +195,7 @@ static enum baton_err gather_news(struct tx *tx)
 
 enum baton_err memory_tx_end_ring(struct tx *tx, enum baton_err e)
 {
+	if (e == BATON_OK && !tx->m->keeper.changed && !tx->spares)
+		e = memory_rate_see_some(tx, MEMORY_SOME);
 	return memory_tx_end(tx, e == BATON_OK ? gather_news(tx) : e);
 }

@@ -25,6 +25,7 @@ struct tx {
 	struct arena arena; /* for what the transaction needs to remember */
 	struct baton_store_news *news;
 	size_t news_count;
+	bool spares; /* what is old is not forgotten along the way */
 };
 
 /* Reads the clock and takes the store's lock. */

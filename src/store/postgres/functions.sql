@@ -228,6 +228,20 @@ BEGIN
  END IF;
  PERFORM baton.settle_limit(of);
 END $$;
+-- Those who wait look whether a queue's last row of counts is another one.
+CREATE OR REPLACE FUNCTION baton.touch(of int) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE was baton.tally;
+BEGIN
+ SELECT * INTO was FROM baton.tally t WHERE t.queue = of ORDER BY t.n DESC LIMIT 1;
+ IF FOUND THEN
+  DELETE FROM baton.tally t WHERE t.queue = of AND t.n = was.n;
+  was.n := was.n + 1;
+ ELSE
+  SELECT of, 1, 0, 0, 0, 0, 0, 0, 0, 0, q.top, q.floor, 0 INTO was FROM baton.queue q
+   WHERE q.id = of;
+ END IF;
+ INSERT INTO baton.tally SELECT was.*;
+END $$;
 -- Keys that may start again, the first thousand; and those that would wait for longer than a
 -- window, since the clock was set back, do so no more. False: there may be more.
 CREATE OR REPLACE FUNCTION baton.rate_see(own baton.queue, since bigint, now_ms bigint)
@@ -243,7 +257,7 @@ BEGIN
   PERFORM baton.settle(own.id, touched, 0);
 -- Whoever has their shards may be somebody else, and sleep.
   IF own.mode = 4 THEN
-   UPDATE baton.state SET rung = rung + 1;
+   PERFORM baton.touch(own.id);
    PERFORM baton.ring('');
   END IF;
  END IF;
@@ -264,15 +278,15 @@ CREATE OR REPLACE FUNCTION baton.key_is_idle(of int, key text) RETURNS bool LANG
    AND b.lane BETWEEN key AND key AND b.line)
   AND NOT EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = of AND b.lane = key AND b.holds)
   AND NOT EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = of AND c.lane = key) $$;
--- A batch that was put before others is about to enter the line of a key that takes turns: if that
--- begins with it, it comes behind those that wait.
+-- A batch that was put before others is about to enter the line of a key that takes turns: what
+-- line_turn() says.
 CREATE OR REPLACE FUNCTION baton.pace_enter(of int, key text, number bigint) RETURNS void
  LANGUAGE plpgsql AS $$
 BEGIN
- IF baton.key_is_idle(of, key) THEN
-  INSERT INTO baton.pace(queue, lane, turn) SELECT of, key, s.last_value FROM baton.seq s
-   WHERE s.last_value > number ON CONFLICT (queue, lane) DO UPDATE SET turn = excluded.turn;
- END IF;
+ INSERT INTO baton.pace(queue, lane, turn) SELECT of, key, x.turn FROM (SELECT CASE
+   WHEN baton.key_is_idle(of, key) THEN (SELECT s.last_value FROM baton.seq s)
+   ELSE (SELECT k.seq FROM baton.key_state(of, key) k) END AS turn) x WHERE x.turn > number
+  ON CONFLICT (queue, lane) DO UPDATE SET turn = greatest(pace.turn, excluded.turn);
 END $$;
 -- Forgets the turns of keys that nobody has any more.
 CREATE OR REPLACE FUNCTION baton.pace_leave(of int, keys text[]) RETURNS void
@@ -461,7 +475,7 @@ END $$;
 -- Forgets what is no longer needed, at most so many.
 CREATE OR REPLACE FUNCTION baton.tidy(now_ms bigint, most bigint) RETURNS bigint
  LANGUAGE plpgsql AS $$
-DECLARE n bigint; total bigint := 0; was baton.sweep; now_at baton.sweep;
+DECLARE n bigint; total bigint := 0; was baton.sweep; now_at baton.sweep; own baton.queue;
 BEGIN
  SELECT * INTO was FROM baton.sweep s ORDER BY s.n DESC LIMIT 1;
  IF NOT FOUND THEN was := (0, 0, 0); END IF;
@@ -501,6 +515,16 @@ BEGIN
   INSERT INTO baton.sweep SELECT now_at.* ON CONFLICT DO NOTHING;
  END IF;
  total := total + n;
+-- Whose window is over may start again, in queues that nobody claims from, too.
+ FOR own IN SELECT q.* FROM baton.queue q WHERE q.key_starts > 0 AND EXISTS (SELECT 1
+   FROM baton.rate r WHERE r.queue = q.id AND r.until <= now_ms) LIMIT most LOOP
+  CONTINUE WHEN NOT pg_try_advisory_xact_lock(1650553967, own.stripe);
+  SELECT * INTO own FROM baton.queue q WHERE q.id = own.id;
+  PERFORM baton.rate_see(own, 0, now_ms);
+-- Nobody claims now who would see what is there.
+  PERFORM baton.touch(own.id);
+  PERFORM baton.ring('');
+ END LOOP;
  DELETE FROM baton.rate r WHERE r.ctid = ANY(ARRAY(SELECT y.ctid FROM baton.rate y
   WHERE y.until IS NULL AND y.over <= now_ms ORDER BY y.over LIMIT most - total
   FOR UPDATE SKIP LOCKED));

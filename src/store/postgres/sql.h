@@ -520,7 +520,7 @@
 	X(PACE_SET, "INSERT INTO baton.pace(queue, lane, turn) SELECT q.id, u.lane, u.turn FROM "  \
 	            "unnest($1::text[], $2::text[], $3::bigint[]) u(name, lane, turn) "            \
 	            "JOIN baton.queue q ON q.name = u.name ON CONFLICT (queue, lane) "             \
-	            "DO UPDATE SET turn = excluded.turn")                                          \
+	            "DO UPDATE SET turn = greatest(pace.turn, excluded.turn)")                     \
 	X(RATE_SET, "INSERT INTO baton.rate(queue, lane, until, over, starts) SELECT q.id, "       \
 	            "u.lane, u.until, u.over, u.starts::bigint[] FROM unnest($1::text[], "         \
 	            "$2::text[], $3::bigint[], $4::bigint[], $5::text[]) u(name, lane, until, "    \

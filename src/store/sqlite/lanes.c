@@ -308,17 +308,33 @@ enum baton_err lane_turn(struct sqlite_store *s, const struct queue_row *q, stru
 	return RUN(&s->db, SQL_LANE_TURN, s->books.seq, lane);
 }
 
-/* What was not put just now comes behind those that wait. */
 static enum baton_err key_begin(struct sqlite_store *s, const struct queue_row *q,
                                 const struct batch_row *b, int64_t *ret_lane)
 {
 	enum baton_err e = lane_make(s, b, ret_lane);
 	if (e == BATON_OK && line_is_rated(batch_row_line(b), &q->policy))
 		e = RUN(&s->db, SQL_LANE_WAIT, *ret_lane);
-	if (e != BATON_OK || b->seq == s->books.seq ||
-	    !line_takes_turns(batch_row_line(b), &q->policy))
+	return e;
+}
+
+/* A batch is about to enter the line of its key, which `begins` with it. */
+static enum baton_err key_turn(struct sqlite_store *s, const struct queue_row *q,
+                               const struct batch_row *b, int64_t lane, bool begins)
+{
+	struct lane_row row;
+	int64_t first = 0;
+	bool tried;
+	/* One that was put just now changes nothing, and there may be many of those. */
+	if (b->seq == s->books.seq || !line_takes_turns(batch_row_line(b), &q->policy))
+		return BATON_OK;
+	enum baton_err e = lane_read(&s->db, lane, &row);
+	if (e == BATON_OK)
+		e = lane_first(s, lane, &first, &tried);
+	if (e != BATON_OK)
 		return e;
-	return RUN(&s->db, SQL_LANE_TURN, s->books.seq, *ret_lane);
+	const struct line_before line = {begins, (uint64_t)first, (uint64_t)row.turn};
+	int64_t turn = (int64_t)line_turn(&line, (uint64_t)b->seq, (uint64_t)s->books.seq);
+	return turn != row.turn ? RUN(&s->db, SQL_LANE_TURN, turn, lane) : BATON_OK;
 }
 
 static enum baton_err key_enter(struct sqlite_store *s, struct queue_row *q,
@@ -334,7 +350,9 @@ static enum baton_err key_enter(struct sqlite_store *s, struct queue_row *q,
 	bool made = lane == 0;
 	if (made)
 		e = key_begin(s, q, b, &lane);
-	else if (q->policy.on_conflict != BATON_CONFLICT_WAIT)
+	if (e == BATON_OK)
+		e = key_turn(s, q, b, lane, made);
+	if (e == BATON_OK && !made && q->policy.on_conflict != BATON_CONFLICT_WAIT)
 		e = rival_enter(s, q, b, lane, ret_stays);
 	return e == BATON_OK && *ret_stays ? line_enter(s, q, b, lane, tried, made) : e;
 }

@@ -107,7 +107,7 @@ enum baton_err rates_start(struct sqlite_store *s, const struct queue_row *q, st
 
 static_assert(sizeof(struct baton_store_time) == sizeof(uint64_t), "a start has eight bytes");
 
-/* Rows that a query finds for two numbers, at most `max`. */
+/* Rows of a queue that a query finds, at most `max`. */
 struct rows {
 	struct arena *a;
 	struct rate_row *list;
@@ -115,29 +115,46 @@ struct rows {
 	bool whole; /* with their starts */
 };
 
-static enum baton_err rows_list(struct sqlite_store *s, enum sql sql, int64_t first, int64_t second,
-                                struct rows *ret)
+/* Of a query whose own arguments are set. */
+static enum baton_err rows_read(struct query *q, struct rows *ret)
 {
-	struct query q = query_begin(&s->db, sql);
 	bool memory = true;
 	ret->list = NULL;
 	ret->count = 0;
-	query_int(&q, first);
-	query_int(&q, second);
-	query_int(&q, (int64_t)ret->max);
-	while (memory && ret->count < ret->max && query_row(&q)) {
+	query_int(q, (int64_t)ret->max);
+	while (memory && ret->count < ret->max && query_row(q)) {
 		if (!ret->list)
 			ret->list = arena_take(ret->a, ret->max, sizeof *ret->list);
 		memory = ret->list != NULL;
 		if (!memory)
 			break;
 		struct rate_row *r = &ret->list[ret->count++];
-		*r = (struct rate_row){.id = column_int(&q, 0)};
-		memory = arena_copy(ret->a, column_str(&q, 1), &r->name) &&
-		         (!ret->whole || starts_read(ret->a, column_str(&q, 2), r));
+		*r = (struct rate_row){.id = column_int(q, 0)};
+		memory = arena_copy(ret->a, column_str(q, 1), &r->name) &&
+		         (!ret->whole || starts_read(ret->a, column_str(q, 2), r));
 	}
-	enum baton_err e = query_end(&q);
+	enum baton_err e = query_end(q);
 	return e == BATON_OK && !memory ? no_memory() : e;
+}
+
+/* For those up to, or after, a moment. */
+static enum baton_err rows_by_time(struct sqlite_store *s, enum sql sql,
+                                   const struct queue_row *row, struct baton_store_time at,
+                                   struct rows *ret)
+{
+	struct query q = query_begin(&s->db, sql);
+	query_int(&q, row->id);
+	query_int(&q, at.ms);
+	return rows_read(&q, ret);
+}
+
+static enum baton_err rows_after(struct sqlite_store *s, const struct queue_row *row,
+                                 struct baton_str name, struct rows *ret)
+{
+	struct query q = query_begin(&s->db, SQL_RATE_NEXT);
+	query_int(&q, row->id);
+	query_text(&q, name);
+	return rows_read(&q, ret);
 }
 
 static enum baton_err line_settle(struct sqlite_store *s, struct queue_row *q,
@@ -181,12 +198,12 @@ enum baton_err rates_see(struct sqlite_store *s, struct queue_row *q, bool *ret_
 	const struct baton_key_rate *rate = &q->policy.key_rate;
 	struct rows due = {.a = &s->scratch, .max = FREE_MAX};
 	struct rows ahead = {.a = &s->scratch, .max = PAGE, .whole = true};
-	enum baton_err e = rows_list(s, SQL_RATE_DUE, q->id, s->now.ms, &due);
+	enum baton_err e = rows_by_time(s, SQL_RATE_DUE, q, s->now, &due);
 	for (size_t i = 0; i < due.count && e == BATON_OK; i++)
 		e = may_start(s, q, &due.list[i]);
 	if (e == BATON_OK)
-		e = rows_list(s, SQL_RATE_AHEAD, q->id,
-		              baton_store_time_add(s->now, rate->window).ms, &ahead);
+		e = rows_by_time(s, SQL_RATE_AHEAD, q, baton_store_time_add(s->now, rate->window),
+		                 &ahead);
 	*ret_all = due.count < due.max && ahead.count < ahead.max;
 	return e == BATON_OK ? look_at_all(s, q, &ahead, rate) : e;
 }
@@ -197,14 +214,17 @@ enum baton_err rates_change(struct sqlite_store *s, struct queue_row *q,
 	struct arena arena;
 	struct rows rows = {.a = &arena, .max = PAGE, .whole = true};
 	enum baton_err e = BATON_OK;
-	int64_t after = 0;
+	char text[LINE_NAME_MAX];
+	struct baton_str after = {text, 0};
 	arena_init(&arena, s->base.alloc);
 	do {
 		arena_reset(&arena);
-		e = rows_list(s, SQL_RATE_NEXT, q->id, after, &rows);
+		e = rows_after(s, q, after, &rows);
 		if (e == BATON_OK)
 			e = look_at_all(s, q, &rows, was);
-		after = rows.count > 0 ? rows.list[rows.count - 1].id : after;
+		after.len = rows.count > 0 ? rows.list[rows.count - 1].name.len : 0;
+		if (after.len > 0)
+			memcpy(text, rows.list[rows.count - 1].name.ptr, after.len);
 	} while (e == BATON_OK && rows.count == rows.max);
 	arena_done(&arena);
 	return e;

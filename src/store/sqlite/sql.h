@@ -111,9 +111,14 @@
 	            "AND until <= ? ORDER BY until LIMIT ?")                                       \
 	X(RATE_AHEAD, "SELECT id, name, starts FROM rate WHERE until > 0 AND queue = ? "           \
 	              "AND until > ? ORDER BY until LIMIT ?")                                      \
-	X(RATE_NEXT, "SELECT id, name, starts FROM rate WHERE +queue = ? AND id > ? "              \
-	             "ORDER BY id LIMIT ?")                                                        \
+	X(RATE_NEXT, "SELECT id, name, starts FROM rate WHERE queue = ? AND name > ? "             \
+	             "ORDER BY name LIMIT ?")                                                      \
 	X(RATE_FIRST, "SELECT min(until) FROM rate WHERE until > 0 AND queue = ? AND until > ?")   \
+	X(RATE_QUEUES,                                                                             \
+	  "WITH RECURSIVE q(queue) AS (SELECT min(queue) FROM rate WHERE until > 0 UNION ALL "     \
+	  "SELECT (SELECT min(queue) FROM rate WHERE until > 0 AND queue > q.queue) FROM q "       \
+	  "WHERE queue IS NOT NULL) SELECT queue FROM q WHERE queue IS NOT NULL AND (SELECT "      \
+	  "min(until) FROM rate WHERE until > 0 AND rate.queue = q.queue) <= ? LIMIT ?")           \
 	X(RATE_OLD, "SELECT id FROM rate WHERE until = 0 AND over <= ? ORDER BY over LIMIT ?")     \
 	X(LANE_COUNT, "UPDATE lane SET holds = holds + ? WHERE id = ? AND holds IS NOT NULL")      \
 	X(LANE_DROP, "DELETE FROM lane WHERE id = ?")                                              \

@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "store/sqlite/batches.h"
+#include "store/sqlite/rates.h"
 
 #define OWNER_KEPT_MS INT64_C(3600000)
 #define LITTLE 100
@@ -142,11 +143,29 @@ static enum baton_err tidy_replies(struct sqlite_store *s, struct tidy_args *a)
 	return e;
 }
 
+/* Whose window is over may start again, in queues that nobody claims from, too. */
+static enum baton_err see_windows(struct sqlite_store *s, size_t max)
+{
+	int64_t *ids;
+	size_t count = 0;
+	enum baton_err e = numbers(s, SQL_RATE_QUEUES, s->now.ms, max, &ids, &count);
+	for (size_t i = 0; i < count && e == BATON_OK; i++) {
+		struct queue_row *q = NULL;
+		bool all;
+		e = books_queue_by_id(&s->books, &s->db, ids[i], &q);
+		if (e == BATON_OK && q)
+			e = rates_see(s, q, &all);
+	}
+	return e;
+}
+
 static enum baton_err tidy_rates(struct sqlite_store *s, struct tidy_args *a)
 {
 	int64_t *ids;
 	size_t count = 0;
-	enum baton_err e = numbers(s, SQL_RATE_OLD, s->now.ms, a->max - a->count, &ids, &count);
+	enum baton_err e = see_windows(s, a->max - a->count);
+	if (e == BATON_OK)
+		e = numbers(s, SQL_RATE_OLD, s->now.ms, a->max - a->count, &ids, &count);
 	for (size_t i = 0; i < count && e == BATON_OK; i++, a->count++)
 		e = RUN(&s->db, SQL_RATE_DROP, ids[i]);
 	return e;

@@ -151,6 +151,28 @@ static void only_lanes_are_held_by_the_dead_and_have_a_retry_policy_of_their_own
 	assert_ptr_equal(line_retry_policy(NONE, &p), &p.retry);
 }
 
+static void who_enters_a_line_takes_it_neither_forward_nor_back(void **state)
+{
+	(void)state;
+	static const struct {
+		struct line_before line;
+		uint64_t seq, last, turn;
+	} cases[] = {
+		{{true, 0, 0}, 9, 9, 0},  /* put just now                             */
+		{{true, 0, 0}, 3, 9, 9},  /* it begins behind all that wait           */
+		{{false, 5, 0}, 9, 9, 0}, /* others were before it                    */
+		{{false, 5, 0}, 8, 9, 0},
+		{{false, 5, 0}, 3, 9, 5}, /* its line stays where it was              */
+		{{false, 5, 7}, 3, 9, 7},
+		{{false, 8, 7}, 3, 9, 8},
+		{{false, 0, 7}, 3, 9, 7}, /* nobody waits, but somebody has the key   */
+		{{false, 0, 0}, 3, 9, 0},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		assert_int_equal(line_turn(&cases[i].line, cases[i].seq, cases[i].last),
+		                 cases[i].turn);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +181,7 @@ int main(void)
 		cmocka_unit_test(a_key_has_the_place_that_a_lane_of_its_name_has),
 		cmocka_unit_test(a_key_has_room_below_its_limit),
 		cmocka_unit_test(who_gives_way_is_what_the_policy_says),
+		cmocka_unit_test(who_enters_a_line_takes_it_neither_forward_nor_back),
 		cmocka_unit_test(a_retry_waits_where_its_queue_says),
 		cmocka_unit_test(
 			only_lanes_are_held_by_the_dead_and_have_a_retry_policy_of_their_own),

@@ -14,7 +14,9 @@ int world_setup(void **state)
 	memset(&w, 0, sizeof w);
 	fake_clock_init(&w.clock, (struct baton_mono){1000000000000});
 	w.queue = BATON_STR("q");
-	w.serve = (struct core_serve){w.queue, 1, 1};
+	w.queues[0] = w.queue;
+	w.serves[0] = (struct core_serve){w.queue, 1, 1};
+	w.serve_count = 1;
 	const struct baton_store_options options = {
 		.where = BATON_STR("memory:"),
 		.clock = &w.clock.clock,
@@ -48,8 +50,8 @@ void actor_init(struct world *w, struct actor *a, const char *name, uint32_t slo
 	const struct core_options core = {
 		.alloc = baton_alloc_libc(),
 		.detach = &a->detach,
-		.serves = &w->serve,
-		.serve_count = 1,
+		.serves = w->serves,
+		.serve_count = w->serve_count,
 		.slots = slots,
 		.weight = 1,
 		.ttl = baton_duration_s(TTL_S),
@@ -64,10 +66,10 @@ void actor_init(struct world *w, struct actor *a, const char *name, uint32_t slo
 		.ask = {.name = baton_str_z(name),
 	                .weight = 1,
 	                .ttl = baton_duration_s(TTL_S),
-	                .queues = &w->queue,
-	                .queue_count = 1},
-		.serves = &w->serve,
-		.serve_count = 1,
+	                .queues = w->queues,
+	                .queue_count = w->serve_count},
+		.serves = w->serves,
+		.serve_count = w->serve_count,
 		.fate = fate,
 		.arg = a,
 	};

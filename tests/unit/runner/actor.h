@@ -28,8 +28,9 @@ struct actor {
 struct world {
 	struct fake_clock clock;
 	struct baton_store *store;
-	struct core_serve serve;
-	struct baton_str queue;
+	struct core_serve serves[2];
+	size_t serve_count; /* 1, unless a test says otherwise */
+	struct baton_str queue, queues[2];
 };
 
 struct baton_mono world_now(struct world *w);

@@ -43,6 +43,69 @@ static void no_more_is_claimed_than_there_are_slots(void **state)
 	actor_done(&a);
 }
 
+static void put_into(struct world *w, struct baton_str queue, int count)
+{
+	w->queue = queue;
+	world_put(w, "", count);
+	w->queue = w->queues[0];
+}
+
+/* Which queues the next `count` runs are of, one after the other: "q" or "r". */
+static void assert_served(struct world *w, struct actor *a, unsigned count, const char *queues)
+{
+	char were[64] = "";
+	for (unsigned i = 0; i < count; i++) {
+		const unsigned before = a->starts;
+		actor_settle(w, a);
+		assert_int_equal(a->starts, before + 1);
+		were[i] = a->last.claim->queue.ptr[0];
+		actor_end(w, a, a->starts - 1, BATON_COMPLETE);
+	}
+	assert_string_equal(were, queues);
+}
+
+/* Queue "r" has a weight of 2. */
+static void serve_two(struct world *w)
+{
+	const struct baton_queue_policy policy = baton_queue_policy_default();
+	w->queues[1] = BATON_STR("r");
+	w->serves[1] = (struct core_serve){w->queues[1], 2, 1};
+	w->serve_count = 2;
+	assert_int_equal(baton_queue_set(w->store, w->queues[1], &policy), BATON_OK);
+}
+
+static void queues_get_their_share_by_weight(void **state)
+{
+	struct world *w = *state;
+	struct actor a;
+	serve_two(w);
+	actor_init(w, &a, "a", 1);
+	put_into(w, w->queues[0], 10);
+	put_into(w, w->queues[1], 10);
+	assert_served(w, &a, 12, "qrrqrrqrrqrr");
+	actor_settle(w, &a);
+	actor_end(w, &a, a.starts - 1, BATON_COMPLETE);
+	actor_settle(w, &a);
+	actor_done(&a);
+}
+
+/* Who had nothing to do for long is not served alone for as long. */
+static void a_queue_that_was_idle_gets_no_more_than_its_share(void **state)
+{
+	struct world *w = *state;
+	struct actor a;
+	serve_two(w);
+	actor_init(w, &a, "a", 1);
+	put_into(w, w->queues[0], 23);
+	assert_served(w, &a, 20, "qqqqqqqqqqqqqqqqqqqq");
+	put_into(w, w->queues[1], 10);
+	assert_served(w, &a, 6, "rrqrrq");
+	actor_settle(w, &a);
+	actor_end(w, &a, a.starts - 1, BATON_COMPLETE);
+	actor_settle(w, &a);
+	actor_done(&a);
+}
+
 static void a_second_runner_gets_half_of_the_shards(void **state)
 {
 	struct world *w = *state;
@@ -481,6 +544,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(one_runner_takes_all_shards_and_starts_what_is_there),
 		TEST(no_more_is_claimed_than_there_are_slots),
+		TEST(queues_get_their_share_by_weight),
+		TEST(a_queue_that_was_idle_gets_no_more_than_its_share),
 		TEST(a_second_runner_gets_half_of_the_shards),
 		TEST(at_its_deadline_it_starts_nothing_and_stops_what_runs),
 		TEST(after_a_detachment_it_registers_anew_and_goes_on),

@@ -291,6 +291,53 @@ static void a_key_that_one_job_alone_has_costs_little(void **state)
 	assert_true(with.written <= without.written + 2);
 }
 
+static void start_keys(struct baton_store *store, const char *queue, unsigned count)
+{
+	static const struct baton_str payload = {"x", 1};
+	struct baton_put put;
+	for (unsigned i = 0; i < count; i++) {
+		char key[16];
+		snprintf(key, sizeof key, "%u", i);
+		const struct baton_batch b = {.queue = baton_str_z(queue),
+		                              .key = baton_str_z(key),
+		                              .payloads = &payload,
+		                              .count = 1};
+		assert_ok(baton_work_put(store, &b, 1, &put));
+	}
+	baton_work_claims_free(claim_many(store, queue, count));
+}
+
+/* What it costs to change how often the keys of a queue may start, of which three have, when so
+ * many of another queue have. */
+static struct cost change_of_rate(struct world *w, unsigned others)
+{
+	struct baton_queue_policy p = baton_queue_policy_default();
+	p.mode = BATON_QUEUE_PULL;
+	p.key_rate = (struct baton_key_rate){1, baton_duration_s(60)};
+	world_open(w);
+	assert_ok(baton_queue_set(w->store, BATON_STR("q"), &p));
+	assert_ok(baton_queue_set(w->store, BATON_STR("r"), &p));
+	start_keys(w->store, "q", 3);
+	start_keys(w->store, "r", others);
+	p.key_rate.starts = 2;
+	spent(w->store);
+	assert_ok(baton_queue_set(w->store, BATON_STR("q"), &p));
+	struct cost c = spent(w->store);
+	world_close(w);
+	world_remove(w->path);
+	return c;
+}
+
+static void a_change_of_rate_costs_nothing_for_other_queues(void **state)
+{
+	struct world *w = *state;
+	w->sync = BATON_STORE_RELAXED;
+	struct cost few = change_of_rate(w, 3), many = change_of_rate(w, 900);
+	print_message("# %d steps with 3 keys of another queue, %d with 900\n", (int)few.steps,
+	              (int)many.steps);
+	assert_true(many.steps * 10 <= few.steps * 11);
+}
+
 #define SHARDS 1000
 
 /* What a tick of so many shards costs, of which so many have something, one batch each. */
@@ -358,6 +405,7 @@ int main(void)
 		WORLD_TEST(the_cost_of_a_life_does_not_grow),
 		WORLD_TEST(a_hot_key_costs_others_nothing),
 		WORLD_TEST(a_key_that_one_job_alone_has_costs_little),
+		WORLD_TEST(a_change_of_rate_costs_nothing_for_other_queues),
 		WORLD_TEST(a_shard_that_has_nothing_costs_a_tick_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,11 @@
  */
 #include <stdio.h>
 
+#include <baton/shard.h>
+
+#include "queue/place.h"
 #include "served.h"
+#include "store/store.h"
 #include "world.h"
 
 #define HOUR_MS INT64_C(3600000)
@@ -334,6 +338,81 @@ static void heads_that_come_before_others_after_all_are_found(void **state)
 	}
 }
 
+static struct baton_work_claims *tick(struct baton_runner *r, uint32_t shard,
+                                      const struct baton_work_end *end)
+{
+	struct baton_shard s = {BATON_STR("q"), shard, 1, 1};
+	struct baton_shard_answer answer;
+	struct baton_work_ended ended;
+	struct baton_work_claims *claims = NULL;
+	const struct baton_tick t = {.shards = &s,
+	                             .shard_count = 1,
+	                             .owned = &answer,
+	                             .ends = end,
+	                             .ended = &ended,
+	                             .end_count = end ? 1 : 0};
+	assert_ok(baton_runner_tick(r, &t, &claims));
+	return claims;
+}
+
+static uint64_t version(const struct timed *t)
+{
+	uint64_t version = 0;
+	assert_ok(t->store->ops->version(t->store, &version));
+	return version;
+}
+
+static long long state_row(const struct timed *t)
+{
+	return cluster_number(t->b->where, "SELECT xmin::text::bigint FROM baton.state");
+}
+
+/* Its owner may be another process, and sleep. All transactions read baton.state, so it is not
+ * written for that. */
+static void who_sees_that_a_window_is_over_says_so_in_its_queue_alone(void **state)
+{
+	struct timed t;
+	const struct baton_runner_ask ask = {.name = BATON_STR("r"),
+	                                     .weight = 1,
+	                                     .ttl = baton_duration_s(1000)};
+	const struct baton_str payload = BATON_STR("x");
+	const struct baton_batch keyed = {.queue = BATON_STR("q"),
+	                                  .key = BATON_STR("k"),
+	                                  .payloads = &payload,
+	                                  .count = 1};
+	const struct baton_batch two[] = {keyed, keyed};
+	const uint32_t its = place_of_lane(keyed.queue, keyed.key, 2);
+	const struct baton_shard shards[] = {{keyed.queue, 0, 1, 1}, {keyed.queue, 1, 1, 1}};
+	struct baton_shard_answer answers[2];
+	struct baton_queue_policy p = baton_queue_policy_default();
+	struct baton_runner *r = NULL;
+	timed_open(&t, *state);
+	p.mode = BATON_QUEUE_RUNNER;
+	p.shards = 2;
+	p.key_rate = (struct baton_key_rate){1, baton_duration_s(1)};
+	assert_ok(baton_queue_set(t.store, keyed.queue, &p));
+	assert_ok(baton_runner_register(t.store, &ask, &r, NULL));
+	assert_ok(baton_shard_take(r, shards, 2, answers));
+	assert_ok(baton_work_put(t.store, two, 2, NULL));
+	struct baton_work_claims *first = tick(r, its, NULL);
+	assert_non_null(first);
+	const struct baton_work_end end = {.proof = first->claims[0].proof, .how = BATON_COMPLETE};
+	assert_null(tick(r, its, &end));
+	baton_work_claims_free(first);
+	set_wall(&t, wall_ms(&t) + 1000);
+	const uint64_t before = version(&t);
+	const long long row = state_row(&t);
+	assert_null(tick(r, 1 - its, NULL));
+	assert_int_equal(state_row(&t), row);
+	assert_true(version(&t) != before);
+	assert_fits(&t);
+	struct baton_work_claims *second = tick(r, its, NULL);
+	assert_non_null(second);
+	baton_work_claims_free(second);
+	baton_runner_leave(r);
+	timed_close(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -342,6 +421,7 @@ int main(void)
 		SERVED_TEST(what_expires_for_the_second_time_is_found),
 		SERVED_TEST(what_a_user_puts_for_a_time_that_has_passed_before_is_found),
 		SERVED_TEST(heads_that_come_before_others_after_all_are_found),
+		SERVED_TEST(who_sees_that_a_window_is_over_says_so_in_its_queue_alone),
 	};
 	return served_main("tended", tests, sizeof tests / sizeof tests[0]);
 }
