@@ -24,6 +24,8 @@ struct baton_client_ask {
 	struct baton_str auth_token; /* for the backend, which may look at it; may be empty */
 	struct baton_str first;      /* up to BATON_CLIENT_FIRST_MAX bytes for the backend, sent at
 	                                once and not only when it is connected; may be empty */
+	bool answered;               /* the backend answers `first` at once: its answer, and no
+	                                message before it, tells that the connection is there */
 	struct baton_duration wait;  /* for all of it; 0: BATON_CLIENT_WAIT_MS. A broker gives a
 	                                backend less than that */
 	bool no_handoff;             /* always reconnect to the backend's own endpoint */
@@ -38,7 +40,8 @@ struct baton_client_way {
 
 /* Connects to the backend of a service. The broker is asked, and either hands the connection over
  * or says where to reconnect; whatever goes wrong on the way, as long as there is time it is tried
- * again. Nothing of `first` was served by anybody else when it succeeds.
+ * again. Nothing of `first` was served by anybody else when it succeeds; with `answered`, somebody
+ * may have read it who has ended without a byte of an answer.
  *
  * BATON_OK:        *ret_fd is a connected stream, blocking, the caller's; *ret_way (may be NULL).
  *                  The next byte from it is the backend's first.

@@ -63,6 +63,12 @@ static enum baton_err ask_check(const struct baton_client_ask *ask)
 	return BATON_OK;
 }
 
+/* Whether the backend's first byte is that of an answer. */
+static bool is_answered(const struct baton_client_ask *ask)
+{
+	return ask->answered && ask->first.len > 0;
+}
+
 static enum baton_err hello_make(struct client *c)
 {
 	AUTO(buf_done) struct buf payload;
@@ -72,7 +78,8 @@ static enum baton_err hello_make(struct client *c)
 		.service = c->ask->service,
 		.client_version = baton_str_z(BATON_VERSION),
 		.capabilities =
-			(c->ask->no_handoff ? 0u : WIRE_ACCEPTS_HANDOFF) | WIRE_WANTS_WELCOME,
+			(c->ask->no_handoff ? 0u : WIRE_ACCEPTS_HANDOFF) |
+			(is_answered(c->ask) ? 0u : WIRE_WANTS_WELCOME),
 		.auth_token = c->ask->auth_token,
 		.connection_id = c->way.connection,
 		.pid = (uint32_t)getpid(),
@@ -95,11 +102,14 @@ static enum baton_err hello_make(struct client *c)
 	return BATON_OK;
 }
 
-/* Waits for the backend's first frame: from then on the connection is with it. */
+/* Waits for the backend's first frame, or the first byte of its answer: from then on the connection
+ * is with it. */
 static enum baton_err welcome_await(struct client *c, int fd, struct baton_mono until)
 {
 	struct wire_envelope envelope;
 	struct wire_handoff m;
+	if (is_answered(c->ask))
+		return talk_await(fd, until);
 	enum baton_err e = talk_receive(fd, WIRE_HELLO_MAX, until, &c->arena, &envelope);
 	if (e == BATON_OK && envelope.protocol != WIRE_HANDOFF)
 		e = fail(BATON_INVALID, "a backend did not begin with a Welcome");

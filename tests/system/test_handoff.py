@@ -308,6 +308,66 @@ def test_a_backend_that_does_not_answer_loses_the_connection(place):
     assert place.count('ack_timeout') == 1
 
 
+# A request that is sent with the question.
+
+@pytest.mark.parametrize('arguments, way', [
+    ([], 'handed 1'), (['answered'], 'handed 1'),
+    (['reconnect'], 'reconnected 1'), (['reconnect', 'answered'], 'reconnected 1'),
+], ids=['welcome', 'answered', 'reconnect', 'reconnect-answered'])
+def test_a_request_with_the_question_is_answered(place, arguments, way):
+    place.serve()
+    keeper = place.keeper()
+    assert place.called('echo', 'request\n', *arguments) == (way, f'{keeper.pid}\nrequest\n')
+
+
+def granted_to(raw):
+    """The connection that a backend has been granted, and its Hello."""
+    offer = raw.offer()
+    raw.ack(offer)
+    assert raw.granted(offer)
+    return offer['connection'], frames.fields(offer[11])
+
+
+def test_an_answer_takes_the_place_of_the_welcome(place):
+    place.serve()
+    raw = place.backend()
+    caller = place.call('raw', 'request', 'answered')
+    connection, hello = granted_to(raw)
+    assert not hello[6] & frames.WANTS_WELCOME
+    assert frames.read_exactly(connection, 7) == b'request'
+    connection.sendall(b'an answer')
+    connection.close()
+    assert caller.communicate(timeout=BOUND)[0] == 'handed 1\nan answer'
+
+
+def test_who_ends_without_an_answer_is_asked_again_elsewhere(place):
+    place.serve()
+    keeper = place.keeper()
+    raw = place.backend('echo', generation=1 << 62, endpoint=keeper.endpoint)
+    caller = place.call('echo', 'request\n', 'answered')
+    connection, _ = granted_to(raw)
+    assert frames.read_exactly(connection, 8) == b'request\n'
+    connection.close()
+    assert caller.communicate(timeout=BOUND)[0] == f'reconnected 1\n{keeper.pid}\nrequest\n'
+
+
+def test_a_request_that_was_welcomed_is_not_sent_again(place):
+    place.serve()
+    keeper = place.keeper()
+    raw = place.backend('echo', generation=1 << 62, endpoint=keeper.endpoint)
+    caller = place.call('echo', 'request\n')
+    connection, hello = granted_to(raw)
+    assert hello[6] & frames.WANTS_WELCOME
+    connection.sendall(frames.frame(frames.envelope(frames.EVENT, frames.HANDOFF,
+                                                    frames.field(6, frames.field(1, 1)))))
+    assert frames.read_exactly(connection, 8) == b'request\n'
+    connection.close()
+    assert caller.communicate(timeout=BOUND)[0] == 'handed 1\n'
+    # The other backend has never heard of it.
+    assert place.way('echo', '--no-handoff') == 'reconnecting'
+    assert keeper.stdout.readline().split()[0] == 'reconnected'
+
+
 # A backend that dies, is stopped, or wakes too late, at each step.
 
 def test_a_backend_that_wakes_after_the_revocation_has_read_nothing(place):
