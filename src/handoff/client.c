@@ -77,9 +77,8 @@ static enum baton_err hello_make(struct client *c)
 		.max_protocol = WIRE_VERSION,
 		.service = c->ask->service,
 		.client_version = baton_str_z(BATON_VERSION),
-		.capabilities =
-			(c->ask->no_handoff ? 0u : WIRE_ACCEPTS_HANDOFF) |
-			(is_answered(c->ask) ? 0u : WIRE_WANTS_WELCOME),
+		.capabilities = (c->ask->no_handoff ? 0u : WIRE_ACCEPTS_HANDOFF) |
+	                        (is_answered(c->ask) ? 0u : WIRE_WANTS_WELCOME),
 		.auth_token = c->ask->auth_token,
 		.connection_id = c->way.connection,
 		.pid = (uint32_t)getpid(),

@@ -395,6 +395,7 @@ enum baton_err peers_adopt(struct baton_broker *b, const struct wire_item *item,
 	if (!peer)
 		return fail_memory(sizeof *peer, "a client");
 	b->counts[COUNT_CLIENTS]--;
+	peer->counted = again;
 	links_append(again ? &b->again : &b->waiting, &peer->source.links);
 	enum baton_err e = peer_fill(b, peer, item);
 	if (e != BATON_OK)

@@ -231,10 +231,44 @@ static bool offer_plain(struct baton_broker *b, struct peer *peer)
 	return offered;
 }
 
+/* Whether there is room for one client more in the time that the limits are about; else it is told
+ * when there is. It counts once, also if it has to wait for its service. */
+static bool is_in_time(struct baton_broker *b, struct peer *peer, struct service *service)
+{
+	const struct definition *d = service ? service->definition : NULL;
+	bool limited = b->rate.count > 0 && !peer->listener;
+	struct baton_mono now = broker_now(b);
+	struct baton_duration wait = {0}, other = {0};
+	if (peer->counted || (!limited && !d))
+		return true;
+	struct quota_use *user = limited ? quota_user(&b->users, peer->who.uid, now) : NULL;
+	if (limited)
+		wait = user ? quota_wait(&b->rate, user, now) : b->rate.window;
+	if (d)
+		other = quota_wait(&d->rate, &service->use, now);
+	wait = other.ns > wait.ns ? other : wait;
+	if (wait.ns > 0) {
+		b->counts[COUNT_LIMITED]++;
+		peers_refuse(b, peer, WIRE_RATE_LIMITED,
+		             other.ns == wait.ns ? "too many clients want the service"
+		                                 : "too many clients of this user",
+		             (struct baton_duration){wait.ns + 999999});
+		return false;
+	}
+	if (user)
+		quota_take(&b->rate, user, now);
+	if (d)
+		quota_take(&d->rate, &service->use, now);
+	peer->counted = true;
+	return true;
+}
+
 void routes_plain(struct baton_broker *b, struct peer *peer)
 {
 	struct service *service = peer->service;
 	struct baton_duration retry_after;
+	if (!is_in_time(b, peer, service))
+		return;
 	service->used = broker_now(b);
 	if (services_current(service)) {
 		if (offer_plain(b, peer))
@@ -327,7 +361,7 @@ void routes_take(struct baton_broker *b, struct peer *peer, const struct wire_he
 		return;
 	}
 	struct service *service = hello->service.len > 0 ? services_find(b, hello->service) : NULL;
-	if (!is_let_in(b, peer, hello, service))
+	if (!is_let_in(b, peer, hello, service) || !is_in_time(b, peer, service))
 		return;
 	if (hello->lane.len > 0) {
 		seek_lane(b, peer, hello);

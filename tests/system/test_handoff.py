@@ -239,6 +239,53 @@ def test_when_too_many_wait_for_an_answer_the_others_come_again(place):
     assert place.count('refused') >= 5
 
 
+# How often clients may come.
+
+def test_who_comes_too_often_is_told_when_to_come_again(place):
+    place.serve('--rate', '2/1h')
+    place.keeper()
+    for _ in range(2):
+        assert frames.read_reply(place.client(frames.hello('echo')))[0] == 'negotiated'
+    kind, reply = frames.read_reply(place.client(frames.hello('echo')))
+    assert (kind, reply[4]) == ('refused', 4)
+    # Half an hour after the first there is room for one more.
+    assert 1700 * 1000 < reply[6] <= 1800 * 1000
+    # Who asks about the broker is no such client.
+    counts = place.counts()
+    assert (counts['rate_limited'], counts['refused'], counts['offered']) == (1, 1, 2)
+
+
+def test_the_library_waits_until_it_may_come(place):
+    place.serve('--rate', '1/4s')
+    keeper = place.keeper()
+    assert frames.read_reply(place.client(frames.hello('echo')))[0] == 'negotiated'
+    assert place.called('echo', 'request\n', 'wait=60000') == (
+        'handed 2', f'{keeper.pid}\nrequest\n')
+    assert place.count('rate_limited') == 1
+
+
+def test_who_waits_for_a_backend_counts_once(place):
+    place.serve('--rate', '1/1h', '--park', '60s')
+    keeper = place.keeper()
+    keeper.kill()
+    keeper.wait()
+    client = place.client(frames.hello('echo'))
+    # The broker answers this one after that.
+    assert frames.read_reply(place.client(frames.hello('echo')))[1][4] == 4
+    place.keeper()
+    assert frames.read_reply(client)[0] == 'negotiated'
+
+
+@pytest.mark.parametrize('text, said', [
+    ('5', "--rate is NUMBER/DURATION, such as 100/1s, not '5'"),
+    ('0/1s', 'rate'), ('1000001/1s', 'rate'), ('1/2d', '--rate'), ('x/1s', 'rate'),
+])
+def test_what_is_no_rate_is_told(place, text, said):
+    result = subprocess.run([BATON, 'serve', '--rate', text], env=place.env, check=False, text=True,
+                            timeout=BOUND, stderr=subprocess.PIPE)
+    assert result.returncode == USAGE and said in result.stderr, result
+
+
 def test_the_client_knows_where_to_reconnect_before_a_backend_is_asked(place):
     place.serve()
     raw = place.backend(endpoint='/nowhere')

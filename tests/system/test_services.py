@@ -477,6 +477,18 @@ def test_another_version_is_not_served(place):
     assert ask('2.1')[0] == ask('')[0] == 'negotiated'
 
 
+def test_a_service_may_be_wanted_only_so_often(place):
+    place.define('cat', 'command = cat', 'takes = stdio', 'rate = 2/1h')
+    place.define('other', 'command = cat', 'takes = stdio')
+    place.serve_defined()
+    for _ in range(2):
+        assert frames.read_reply(place.client(frames.hello('cat')))[0] == 'negotiated'
+    kind, reply = frames.read_reply(place.client(frames.hello('cat')))
+    assert (kind, reply[4]) == ('refused', 4) and 1700 * 1000 < reply[6] <= 1800 * 1000
+    assert frames.read_reply(place.client(frames.hello('other')))[0] == 'negotiated'
+    assert place.count('rate_limited') == 1
+
+
 def test_another_user_is_served_where_a_definition_says_so(place, as_other):
     if not as_other:
         pytest.skip('needs root, to be two users')
