@@ -14,6 +14,7 @@ BATON_BEGIN
 
 #define BATON_CLIENT_WAIT_MS 15000
 #define BATON_CLIENT_FIRST_MAX 65536
+#define BATON_TRACE_MAX 512
 
 struct baton_client_ask {
 	const char *folder;       /* of the broker; NULL: as <baton/broker.h> says */
@@ -29,6 +30,10 @@ struct baton_client_ask {
 	struct baton_duration wait;  /* for all of it; 0: BATON_CLIENT_WAIT_MS. A broker gives a
 	                                backend less than that */
 	bool no_handoff;             /* always reconnect to the backend's own endpoint */
+	/* For the backend, as W3C Trace Context has them: up to BATON_TRACE_MAX printable
+	 * characters each; may be empty. */
+	struct baton_str traceparent;
+	struct baton_str tracestate;
 };
 
 /* How a client came to its connection, for those who want to know. */
@@ -47,7 +52,7 @@ struct baton_client_way {
  *                  The next byte from it is the backend's first.
  * BATON_NOT_FOUND: no broker runs there, or it knows no such service or queue.
  * BATON_TIMEOUT:   there was no time for another try; the detail says how the last one ended.
- * BATON_INVALID:   the service's name or `first`, or the broker's folder, or the broker speaks
+ * BATON_INVALID:   the service's name, `first` or a trace, or the broker's folder, or the broker speaks
  *                  another protocol or serves another user.
  * BATON_SYSTEM, BATON_NO_MEMORY. Unless BATON_OK nothing is open. Any thread. */
 BATON_API enum baton_err baton_client_connect(const struct baton_client_ask *ask, int *ret_fd,

@@ -115,12 +115,27 @@ static void hand_over(struct baton_broker *b, struct peer *peer, const struct wi
 	peers_end(b, peer);
 }
 
+/* Until when the client waits for an answer. */
+static struct baton_mono deadline_of(const struct peer *peer)
+{
+	uint64_t ns = peer->trace.deadline;
+	return ns > 0 && ns < INT64_MAX ? (struct baton_mono){(int64_t)ns} : BATON_MONO_NEVER;
+}
+
 /* Keeps a client until there is a backend of its service again, or its lane is found. */
 static void keep(struct baton_broker *b, struct peer *peer, struct links *list)
 {
-	links_remove(&peer->source.links);
-	links_append(list, &peer->source.links);
+	struct baton_mono deadline = deadline_of(peer);
+	struct links *next = list;
 	peer->until = baton_mono_add(broker_now(b), b->park);
+	if (deadline.ns < peer->until.ns)
+		peer->until = deadline;
+	/* The list is in the order in which they are to go. */
+	while (next->prev != list &&
+	       LINKS_OF(next->prev, struct peer, source.links)->until.ns > peer->until.ns)
+		next = next->prev;
+	links_remove(&peer->source.links);
+	links_append(next, &peer->source.links);
 	/* One that could not be offered is no longer there. */
 	if (!source_change(b, &peer->source, 0))
 		peers_end(b, peer);
@@ -358,6 +373,12 @@ void routes_take(struct baton_broker *b, struct peer *peer, const struct wire_he
 	if (b->stopping) {
 		peers_refuse(b, peer, WIRE_SHUTTING_DOWN, "the broker ends",
 		             baton_duration_ms(1000));
+		return;
+	}
+	if (!baton_mono_live(deadline_of(peer), broker_now(b))) {
+		b->counts[COUNT_TOO_LATE]++;
+		peers_refuse(b, peer, WIRE_INTERNAL, "the time for an answer is over",
+		             (struct baton_duration){0});
 		return;
 	}
 	struct service *service = hello->service.len > 0 ? services_find(b, hello->service) : NULL;

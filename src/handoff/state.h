@@ -90,6 +90,7 @@ struct peer {
 	const struct listener *listener; /* where it came; NULL: it speaks the protocol */
 	struct service *service;         /* which it wants, once that is known          */
 	bool counted;                    /* by the limits of how many may come          */
+	struct wire_trace trace;         /* of its question, while that is looked at */
 	struct buf out; /* what a question was answered, and how much of it is sent */
 	size_t out_sent;
 };
@@ -188,6 +189,7 @@ enum count {
 	COUNT_COMMANDS,     /* that were run for a connection each           */
 	COUNT_HUNG,         /* services that were replaced                   */
 	COUNT_LIMITED,      /* of those that were refused: came too often    */
+	COUNT_TOO_LATE,     /* of these, too: their time was over            */
 	COUNTS
 };
 

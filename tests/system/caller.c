@@ -1,7 +1,7 @@
 /* A client for tests: connects with a first request, says how, and shows all that comes until the
  * end of the connection.
  *
- *	caller SERVICE FIRST [answered] [reconnect] [wait=MS]
+ *	caller SERVICE FIRST [answered] [reconnect] [wait=MS] [parent=TRACEPARENT] [state=STATE]
  *
  * Writes "handed ROUNDS" or "reconnected ROUNDS", then what comes; or "error NAME: SENTENCE". */
 #include <stdio.h>
@@ -20,6 +20,10 @@ static void option_take(struct baton_client_ask *ask, const char *text)
 		ask->answered = true;
 	else if (strcmp(text, "reconnect") == 0)
 		ask->no_handoff = true;
+	else if (strncmp(text, "parent=", 7) == 0)
+		ask->traceparent = baton_str_z(value);
+	else if (strncmp(text, "state=", 6) == 0)
+		ask->tracestate = baton_str_z(value);
 	else if (strncmp(text, "wait=", 5) == 0)
 		ask->wait = baton_duration_ms(atoi(value));
 	else

@@ -415,6 +415,92 @@ def test_a_request_that_was_welcomed_is_not_sent_again(place):
     assert keeper.stdout.readline().split()[0] == 'reconnected'
 
 
+# What goes along with a question.
+
+PARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+
+
+def test_a_trace_and_a_deadline_go_along_to_the_backend(place):
+    place.serve()
+    raw = place.backend()
+    before = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    caller = place.call('raw', 'request', 'answered', f'parent={PARENT}', 'state=a=1,b=2',
+                        'wait=50000')
+    offer = raw.offer()
+    assert (raw.around[8], raw.around[9]) == (PARENT.encode(), b'a=1,b=2')
+    assert 0 < raw.around[7] - before - 50 * 10**9 < BOUND * 10**9
+    raw.ack(offer)
+    assert raw.granted(offer)
+    offer['connection'].sendall(b'x')
+    offer['connection'].close()
+    assert caller.communicate(timeout=BOUND)[0] == 'handed 1\nx'
+
+
+@pytest.mark.parametrize('way', [[], ['--no-handoff']], ids=['handoff', 'reconnecting'])
+def test_a_command_of_a_backend_has_the_trace(place, way):
+    place.serve()
+    # Those of the backend itself are nobody's.
+    backend = place.start(BATON, 'backend', 'trace', '--', 'sh', '-c',
+                          'echo $TRACEPARENT; echo $TRACESTATE; echo .',
+                          env={**place.env, 'TRACESTATE': 'of the backend'})
+    env = {**place.env, 'TRACEPARENT': PARENT, 'TRACESTATE': ''}
+    end = time.monotonic() + BOUND
+    while not place.services():
+        assert backend.poll() is None and time.monotonic() < end
+    result = subprocess.run([BATON, 'connect', 'trace', *way], env=env, check=True, timeout=BOUND,
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    assert result.stdout == f'{PARENT}\n\n.\n'
+
+
+def test_who_has_no_time_left_is_refused(place):
+    place.serve()
+    raw = place.backend()
+    now = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    kind, reply = frames.read_reply(place.client(frames.hello('raw', deadline=now)))
+    assert (kind, reply[1]) == ('refused', b'the time for an answer is over')
+    assert place.count('too_late') == 1
+    later = frames.hello('raw', deadline=now + BOUND * 10**9)
+    assert frames.read_reply(place.client(later))[0] == 'negotiated'
+    assert raw.offer()[3] == b'raw'
+
+
+def test_nobody_waits_for_a_backend_beyond_his_time(place):
+    place.serve('--park', '60s')
+    raw = place.backend()
+    raw.close()
+    patient = place.client(frames.hello('raw'))
+    now = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    # It came later, and has to go first.
+    hasty = place.client(frames.hello('raw', deadline=now + 10**8))
+    kind, reply = frames.read_reply(hasty)
+    assert (kind, reply[4]) in [('refused', 2), ('refused', 7)]
+    raw = place.backend()
+    assert frames.read_reply(patient)[0] == 'negotiated'
+    assert time.clock_gettime_ns(time.CLOCK_BOOTTIME) >= now + 10**8
+
+
+def test_who_reconnects_without_time_left_is_not_served(place):
+    place.serve()
+    keeper = place.keeper()
+    for deadline, ended in ((1, True), (0, False)):
+        client = socket.socket(socket.AF_UNIX)
+        place.sockets.append(client)
+        client.settimeout(BOUND)
+        client.connect(keeper.endpoint)
+        client.sendall(frames.hello('echo', deadline=deadline))
+        assert frames.is_ended(client) == ended
+
+
+def test_what_is_no_trace_ends_the_connection(place):
+    place.serve()
+    raw = place.backend()
+    assert frames.is_ended(place.client(frames.hello('raw', parent='a\nb')))
+    assert frames.is_ended(place.client(frames.hello('raw', state='x' * 513)))
+    assert place.count('nonsense') == 2
+    assert frames.read_reply(place.client(frames.hello('raw', state='x' * 512)))[0] == 'negotiated'
+    assert raw.offer()[3] == b'raw' and raw.around[9] == b'x' * 512
+
+
 # A backend that dies, is stopped, or wakes too late, at each step.
 
 def test_a_backend_that_wakes_after_the_revocation_has_read_nothing(place):

@@ -398,6 +398,15 @@ def test_a_command_has_the_connection_as_its_input_and_output(place):
     assert (place.count('commands'), row(place, 'upper')['way']) == (2, 'stdio')
 
 
+def test_a_command_has_the_trace_of_its_client(place):
+    place.define('trace', "command = sh -c 'echo $TRACEPARENT; echo $TRACESTATE'", 'takes = stdio')
+    place.serve_defined(env={**place.env, 'TRACEPARENT': 'of the broker'})
+    result = subprocess.run([BATON, 'connect', 'trace'], check=True, timeout=BOUND,
+                            env={**place.env, 'TRACESTATE': 'a=1'}, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, text=True)
+    assert result.stdout == '\na=1\n'
+
+
 def test_a_command_may_have_it_as_descriptor_3_and_nothing_else(place):
     place.define('three', "command = sh -c 'echo $LISTEN_FDS $((LISTEN_PID == $$)) $BATON_SERVICE"
                  " $BATON_CLIENT_UID $COLOUR $PWD >&3; for i in $(seq 4 60); do"
