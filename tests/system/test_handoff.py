@@ -600,22 +600,98 @@ def test_who_takes_one_whenever_the_descriptor_can_be_read_takes_all(place):
         assert frames.read_exactly(client, len(expected)) == expected
 
 
-def test_a_backend_killed_with_an_offer_leaves_nothing_behind(place):
+def stop(process):
+    os.kill(process.pid, signal.SIGSTOP)
+    await_stop(process)
+
+
+def await_stop(process):
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+
+
+def go_on(process):
+    os.kill(process.pid, signal.SIGCONT)
+
+
+# What a backend is told to do to itself, and what is done to it, until it is killed at that step
+# with a connection in flight. Each gets the broker, the backend, and how many were offered and
+# granted before.
+
+def strike_unread(place, _, keeper, offered, __):
+    """The offer lies in its channel."""
+    place.await_count('offered', offered + 1)
+    keeper.kill()
+
+
+def strike_offer(*_):
+    """It has the offer, and has not answered."""
+
+
+def strike_acked(_, broker, keeper, *__):
+    """It has answered, and nobody has read that."""
+    await_stop(keeper)
+    stop(broker)
+    go_on(keeper)
+    keeper.wait(BOUND)
+    go_on(broker)
+
+
+def strike_granted(place, broker, keeper, _, granted):
+    """The Grant lies in its channel."""
+    await_stop(keeper)
+    stop(broker)
+    go_on(keeper)
+    await_stop(keeper)
+    go_on(broker)
+    place.await_count('granted', granted + 1)
+    keeper.kill()
+
+
+def strike_first(*_):
+    """It has the connection, and has not read from it."""
+
+
+KILL, STOP = int(signal.SIGKILL), int(signal.SIGSTOP)
+STEPS = [
+    # The step, what the backend is told, and whether the connection is granted.
+    (strike_unread, [], False),
+    (strike_offer, [f'offer={KILL}'], False),
+    (strike_acked, [f'offer={STOP}', f'acked={KILL}'], False),
+    (strike_granted, [f'offer={STOP}', f'acked={STOP}'], True),
+    (strike_first, [f'first={KILL}'], True),
+]
+
+
+def kill_at(place, broker, step, numbers):
+    """One backend, killed at that step; its client sees the end of the connection, and no byte."""
+    strike, told, _ = step
+    keeper = place.keeper('echo', *told)
+    if strike is strike_unread:
+        stop(keeper)
+    client = place.client(frames.hello('echo') + b'request\n')
+    assert frames.read_reply(client)[0] == 'negotiated'
+    strike(place, broker, keeper, *numbers)
+    assert frames.is_ended(client), strike.__doc__
+    client.close()
+    assert keeper.wait(BOUND) == -signal.SIGKILL
+    place.started.remove(keeper)
+    keeper.stdout.close()
+    place.sockets.clear()
+
+
+def test_a_backend_killed_at_each_step_in_turn_leaves_nothing_behind(place):
     broker = place.serve()
     before = fds(broker)
+    granted = 0
     for number in range(10000 if SOAK else 20):
-        keeper = place.keeper('echo', f'offer={signal.SIGKILL}')
-        client = place.client(frames.hello('echo') + b'request\n')
-        assert frames.read_reply(client)[0] == 'negotiated'
-        assert frames.is_ended(client)
-        client.close()
-        assert keeper.wait(BOUND) == -signal.SIGKILL
-        place.started.remove(keeper)
-        keeper.stdout.close()
-        place.sockets.clear()
+        step = STEPS[number % len(STEPS)]
+        kill_at(place, broker, step, (number, granted))
+        granted += step[2]
     await_fds(broker, before)
     counts = place.counts()
-    assert (counts['granted'], counts['ack_timeout'], counts['pending']) == (0, number + 1, 0)
+    # None was granted that had not been acknowledged, and all others were taken back.
+    assert (counts['offered'], counts['granted']) == (number + 1, granted)
+    assert (counts['ack_timeout'], counts['pending']) == (number + 1 - granted, 0)
     # The next backend finds no sockets of those before it.
     assert len(os.listdir(place.folder)) <= 3 + 1
     place.keeper()
