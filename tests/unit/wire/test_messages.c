@@ -215,7 +215,8 @@ static void an_offer_with_or_without_its_handle(void **state)
 	                     9,
 	                     small_hello,
 	                     {12, 1000, 100},
-	                     5000000000},
+	                     5000000000,
+	                     {0, {NULL, 0}, {NULL, 0}}},
 	};
 	static const char *const forms[] = {"0a35" OFFER_REST, "0a370800" OFFER_REST};
 	wire_handoff_encode(&m, &w->out);
