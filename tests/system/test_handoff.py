@@ -698,6 +698,56 @@ def test_a_backend_killed_at_each_step_in_turn_leaves_nothing_behind(place):
     assert len(os.listdir(place.folder)) == 3 + 1
 
 
+def stopped_unread(place, _, keeper):
+    """The offer lies in its channel until it is too late."""
+    stop(keeper)
+    client = place.client(frames.hello('echo') + b'request\n')
+    assert frames.read_reply(client)[0] == 'negotiated'
+    place.await_count('ack_timeout', 1)
+    return client
+
+
+def stopped_offer(place, _, keeper):
+    """It has the offer, and answers when it is too late."""
+    client = place.client(frames.hello('echo') + b'request\n')
+    await_stop(keeper)
+    place.await_count('ack_timeout', 1)
+    return client
+
+
+def stopped_granted(place, broker, keeper):
+    """The Grant was sent in time, and is read when it is too late."""
+    client = place.client(frames.hello('echo') + b'request\n')
+    await_stop(keeper)
+    end = time.clock_gettime(time.CLOCK_BOOTTIME) + 1
+    stop(broker)
+    go_on(keeper)
+    await_stop(keeper)
+    go_on(broker)
+    place.await_count('granted', 1)
+    while time.clock_gettime(time.CLOCK_BOOTTIME) < end:
+        pass
+    return client
+
+
+@pytest.mark.parametrize('strike, told', [
+    (stopped_unread, []),
+    (stopped_offer, [f'offer={STOP}']),
+    (stopped_granted, [f'offer={STOP}', f'acked={STOP}']),
+])
+def test_a_backend_stopped_at_each_step_has_read_nothing_when_it_wakes(place, strike, told):
+    broker = place.serve('--ack-timeout', '1s')
+    keeper = place.keeper('echo', *told)
+    client = strike(place, broker, keeper)
+    go_on(keeper)
+    if strike is not stopped_unread:
+        assert frames.read_reply(client)[0] == 'negotiated'
+    assert frames.is_ended(client)
+    # Whatever it has to say comes before what it says now.
+    assert place.way('echo', '--no-handoff') == 'reconnecting'
+    assert keeper.stdout.readline().split()[0] == 'reconnected'
+
+
 def test_a_backend_that_dies_after_its_ack_has_no_grant(place):
     place.serve()
     raw = place.backend()
