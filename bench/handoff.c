@@ -303,9 +303,9 @@ static const char about[] =
 	"*connect to first reply*: the time of a new connection until its first request is\n"
 	"answered. *connections*: the time of one that is closed then, by one client or several\n"
 	"at once. *echo of 1 KiB*: the time of a request on a connection that is there.\n"
-	"The goals beyond a direct connection are 25 us, and 15 us without Grant, in the middle of\n"
-	"five blocks; with all processes on one core nobody has to be woken on an idle one, which\n"
-	"takes a multiple of what there is to do. A page that the broker touches by chance is 4\n"
+	"The goals beyond a direct connection are 25 us, and 15 us without Grant, in the middle\n"
+	"of five blocks; with all processes on one core nobody has to be woken on an idle one,\n"
+	"which takes a multiple of what there is to do. A page that the broker touches by chance is 4\n"
 	"bytes for each of 1,000 connections.\n";
 
 int main(int argc, char **argv)

@@ -54,8 +54,8 @@ enum baton_err wire_frame_encode(const struct wire_envelope *envelope, struct bu
 
 /* Reads one. What *ret points to is in the arena, here and in all decoders of this module.
  *
- * BATON_INVALID: it is none, or of a version, kind, protocol or encoding that is not known, or has a
- * trace that is none; *ret is untouched. BATON_NO_MEMORY. */
+ * BATON_INVALID: it is none, or of a version, kind, protocol or encoding that is not known, or has
+ * a trace that is none; *ret is untouched. BATON_NO_MEMORY. */
 enum baton_err wire_envelope_decode(struct baton_str bytes, struct arena *arena,
                                     struct wire_envelope *ret);
 
