@@ -305,8 +305,8 @@ static const char about[] =
 	"at once. *echo of 1 KiB*: the time of a request on a connection that is there.\n"
 	"The goals beyond a direct connection are 25 us, and 15 us without Grant, in the middle\n"
 	"of five blocks; with all processes on one core nobody has to be woken on an idle one,\n"
-	"which takes a multiple of what there is to do. A page that the broker touches by chance is 4\n"
-	"bytes for each of 1,000 connections.\n";
+	"which takes a multiple of what there is to do. A page that the broker touches by\n"
+	"chance is 4 bytes for each of 1,000 connections.\n";
 
 int main(int argc, char **argv)
 {
