@@ -127,6 +127,7 @@ static void keep(struct baton_broker *b, struct peer *peer, struct links *list)
 {
 	struct baton_mono deadline = deadline_of(peer);
 	struct links *next = list;
+	links_remove(&peer->source.links);
 	peer->until = baton_mono_add(broker_now(b), b->park);
 	if (deadline.ns < peer->until.ns)
 		peer->until = deadline;
@@ -134,7 +135,6 @@ static void keep(struct baton_broker *b, struct peer *peer, struct links *list)
 	while (next->prev != list &&
 	       LINKS_OF(next->prev, struct peer, source.links)->until.ns > peer->until.ns)
 		next = next->prev;
-	links_remove(&peer->source.links);
 	links_append(next, &peer->source.links);
 	/* One that could not be offered is no longer there. */
 	if (!source_change(b, &peer->source, 0))

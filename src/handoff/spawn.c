@@ -17,12 +17,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/fail.h"
 #include "base/process.h"
 
 #define PASSED_FD 3
 #define OUT_OF_THE_WAY 10
-#define OWN_VARIABLES 8
+#define OWN_VARIABLES 10 /* and the end of the list */
 #define PID_TEXT 32
 
 /* All that the child needs: between fork() and exec there may be no allocation. */
@@ -140,6 +141,7 @@ static enum baton_err environment_make(struct plan *p, struct arena *arena)
 	for (size_t i = 0; i < count; i++)
 		if (!is_left_out(environ[i]))
 			*end++ = environ[i];
+	CHECK((size_t)(end - p->environment) < room);
 	return BATON_OK;
 }
 

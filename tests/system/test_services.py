@@ -407,6 +407,24 @@ def test_a_command_has_the_trace_of_its_client(place):
     assert result.stdout == '\na=1\n'
 
 
+def test_a_command_has_all_variables_there_are(place):
+    # More than there are in the environment of the broker, none of which is left out.
+    place.define('all', "command = sh -c 'env >&3'", 'takes = fd3')
+    folder = place.env.pop('BATON_BROKER')
+    place.serve_defined('--broker', folder, env={'PATH': os.environ['PATH'], 'LAST': 'one'})
+    place.env['BATON_BROKER'] = folder
+    result = subprocess.run([BATON, 'connect', 'all'], check=True, timeout=BOUND, text=True,
+                            env={**place.env, 'TRACEPARENT': 'p' * 512, 'TRACESTATE': 's' * 512},
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    found = dict(line.split('=', 1) for line in result.stdout.splitlines())
+    assert {name: found.get(name) for name in (
+        'BATON_BROKER', 'BATON_SERVICE', 'BATON_CLIENT_UID', 'LISTEN_FDS', 'LAST', 'TRACEPARENT',
+        'TRACESTATE')} == {
+            'BATON_BROKER': folder, 'BATON_SERVICE': 'all', 'BATON_CLIENT_UID': str(os.getuid()),
+            'LISTEN_FDS': '1', 'LAST': 'one', 'TRACEPARENT': 'p' * 512, 'TRACESTATE': 's' * 512}
+    assert {'BATON_CONNECTION', 'BATON_CLIENT_PID', 'LISTEN_PID', 'PATH'} <= set(found)
+
+
 def test_a_command_may_have_it_as_descriptor_3_and_nothing_else(place):
     place.define('three', "command = sh -c 'echo $LISTEN_FDS $((LISTEN_PID == $$)) $BATON_SERVICE"
                  " $BATON_CLIENT_UID $COLOUR $PWD >&3; for i in $(seq 4 60); do"
