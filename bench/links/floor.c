@@ -10,7 +10,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "claims/peer.h"
 #include "links/links.h"
 
 /* As long as those of Baton in this bench, about. */
@@ -124,7 +123,7 @@ static void server_run_floor(void *arg)
 	}
 }
 
-void floor_start(const char *folder)
+struct floor_peers floor_start(const char *folder)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int ends[2];
@@ -135,11 +134,12 @@ void floor_start(const char *folder)
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
 		err(1, "%s", address.sun_path);
 	struct floor_side broker = {listener, ends[0]}, server = {-1, ends[1]};
-	(void)peer_start(broker_run, &broker);
-	(void)peer_start(server_run_floor, &server);
+	struct floor_peers peers = {peer_start(broker_run, &broker),
+	                            peer_start(server_run_floor, &server)};
 	close(listener);
 	close(ends[0]);
 	close(ends[1]);
+	return peers;
 }
 
 void floor_ask(int fd, char what, struct baton_str request)

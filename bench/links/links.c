@@ -4,6 +4,7 @@
 #include <err.h>
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -23,6 +24,7 @@
 static struct {
 	char folder[PATH_MAX];
 	struct peer broker, server;
+	struct floor_peers bare;
 	bool proxies[LINK_NGINX + 1], tried[LINK_NGINX + 1];
 } site;
 
@@ -81,7 +83,7 @@ static void begin(void)
 	path_to("direct", path);
 	if (!links_await(path))
 		errx(1, "the server does not start");
-	floor_start(site.folder);
+	site.bare = floor_start(site.folder);
 }
 
 bool links_ready(enum link_way way)
@@ -99,6 +101,21 @@ bool links_ready(enum link_way way)
 pid_t links_broker(void)
 {
 	return site.broker.pid;
+}
+
+void links_gather(bool together)
+{
+	static cpu_set_t all;
+	const pid_t everybody[] = {0, site.broker.pid, site.server.pid, site.bare.broker.pid,
+	                           site.bare.server.pid};
+	cpu_set_t one;
+	if (CPU_COUNT(&all) == 0)
+		sched_getaffinity(0, sizeof all, &all);
+	CPU_ZERO(&one);
+	CPU_SET((size_t)sched_getcpu(), &one);
+	for (size_t i = 0; i < sizeof everybody / sizeof *everybody; i++)
+		if (sched_setaffinity(everybody[i], sizeof one, together ? &one : &all) != 0)
+			err(1, "sched_setaffinity");
 }
 
 int links_silent(void)
@@ -134,11 +151,21 @@ void links_echo(int fd)
 	answer_await(fd);
 }
 
+void links_close(int fd)
+{
+	char room[64];
+	shutdown(fd, SHUT_WR);
+	while (recv(fd, room, sizeof room, 0) > 0)
+		;
+	close(fd);
+}
+
 static int broker_connect(enum link_way way)
 {
 	struct baton_client_ask ask = {
 		.folder = site.folder,
 		.service = way == LINK_REPEATABLE ? BATON_STR("again") : BATON_STR("echo"),
+		.answered = way != LINK_WELCOMED,
 		.no_handoff = way == LINK_RECONNECT,
 	};
 	int fd;
@@ -183,6 +210,7 @@ int links_connect(enum link_way way)
 		break;
 	case LINK_HANDOFF:
 	case LINK_PIPELINED:
+	case LINK_WELCOMED:
 	case LINK_REPEATABLE:
 	case LINK_RECONNECT:
 		return broker_connect(way);

@@ -9,12 +9,15 @@
 
 #include <baton/str.h>
 
+#include "claims/peer.h"
+
 #define LINKS_REQUEST 1024 /* bytes, which are echoed */
 
 enum link_way {
 	LINK_DIRECT = 1,
 	LINK_HANDOFF,    /* the request comes after the connection                  */
-	LINK_PIPELINED,  /* it comes with the Hello                                 */
+	LINK_PIPELINED,  /* it comes with the Hello, and its answer is waited for   */
+	LINK_WELCOMED,   /* it comes with the Hello, and a Welcome is waited for    */
 	LINK_REPEATABLE, /* so it does, and the backend does not wait for the Grant */
 	LINK_RECONNECT,  /* the broker says where to connect                        */
 	LINK_HAPROXY,
@@ -29,6 +32,14 @@ bool links_ready(enum link_way way);
 
 /* A new connection, with the first request answered. */
 int links_connect(enum link_way way);
+
+/* Ends it, and waits until the server has done so: what it does about one connection is not counted
+ * for the next. */
+void links_close(int fd);
+
+/* Has this process, the brokers and the servers run on one core, or where the kernel thinks best:
+ * on one, nobody has to be woken on another that is idle. */
+void links_gather(bool together);
 
 /* A connection to the broker that says nothing. */
 int links_silent(void);
@@ -51,7 +62,10 @@ bool proxy_start(const char *folder, enum link_way way);
  * asks it for the server, with the request, whose answer comes next. */
 #define FLOOR_GRANTED 'g'
 #define FLOOR_REPEATABLE 'r'
-void floor_start(const char *folder);
+struct floor_peers {
+	struct peer broker, server;
+};
+struct floor_peers floor_start(const char *folder);
 void floor_ask(int fd, char what, struct baton_str request);
 
 /* Waits until somebody listens there; false: nobody does for 10 seconds. */

@@ -26,8 +26,12 @@ struct baton_connection {
 	struct baton_str auth_token; /* what the client sent as such; may be empty */
 	struct baton_str queue;      /* and lane: what the client asked for; may be empty */
 	struct baton_str lane;
-	struct baton_str version; /* of the client */
-	int32_t pid;              /* as the kernel says; 0 and UINT32_MAX: it came by TCP */
+	struct baton_str version;     /* of the client */
+	struct baton_str traceparent; /* what the client sent as such, and its tracestate: printable
+	                                 characters; may be empty */
+	struct baton_str tracestate;
+	struct baton_mono deadline; /* until when the client wants to be connected, if it said */
+	int32_t pid;                /* as the kernel says; 0 and UINT32_MAX: it came by TCP */
 	uint32_t uid;
 	uint32_t gid;
 };

@@ -61,6 +61,14 @@ struct baton_broker_safe {
 
 #define BATON_BROKER_WILL_MAX 4096
 
+/* How many clients are answered in a time: so many may come at once, and there is room for others
+ * one by one, evenly over the window. Beyond that they are refused, and told when to come again. */
+#define BATON_BROKER_RATE_MAX 1000000
+struct baton_broker_rate {
+	uint32_t count;               /* up to BATON_BROKER_RATE_MAX; 0: there is no limit */
+	struct baton_duration window; /* 1 ms to a day */
+};
+
 /* All zeros is a broker as most want it. */
 struct baton_broker_options {
 	const char *folder;          /* where its sockets are; NULL: that of $BATON_BROKER, else the
@@ -75,11 +83,13 @@ struct baton_broker_options {
 	bool upgrade; /* take the place of the broker that runs in the folder, if one does, with all
 	                 that it has; the sockets of above are not used then */
 	const struct baton_broker_listener *listeners;
-	size_t listeners_count; /* 0: there are none */
-	uint32_t pending_max;   /* connections on their way at once; beyond that clients
+	size_t listeners_count;        /* 0: there are none */
+	uint32_t pending_max;          /* connections on their way at once; beyond that clients
 	                               reconnect; 0: BATON_BROKER_PENDING_MAX */
-	uint32_t clients_max;   /* clients that have not been answered; beyond that they are
+	uint32_t clients_max;          /* clients that have not been answered; beyond that they are
 	                               refused; 0: BATON_BROKER_CLIENTS_MAX */
+	struct baton_broker_rate rate; /* of the clients of each user, which those of `listeners`
+	                                  are not */
 
 	/* Says where a lane is, for clients that ask for one instead of a service. Called by a
 	 * thread of the broker's own, one at a time; it may take as long as it wants, but clients

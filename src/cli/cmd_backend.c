@@ -74,6 +74,17 @@ static void variable_set(const char *name, uint64_t value)
 	setenv(name, text, 1);
 }
 
+/* What the client sent, or nothing: that of this process is another one's. */
+static void trace_set(const char *name, struct baton_str text)
+{
+	char value[BATON_TRACE_MAX + 1];
+	snprintf(value, sizeof value, "%.*s", (int)text.len, text.ptr);
+	if (text.len > 0)
+		setenv(name, value, 1);
+	else
+		unsetenv(name);
+}
+
 /* Puts the connection where the command looks for it. */
 static bool connection_place(const struct request *r, int fd)
 {
@@ -98,6 +109,8 @@ _Noreturn static void command_exec(const struct request *r, const struct baton_c
 	variable_set("BATON_CONNECTION", c->id);
 	variable_set("BATON_CLIENT_PID", (uint64_t)c->pid);
 	variable_set("BATON_CLIENT_UID", c->uid);
+	trace_set("TRACEPARENT", c->traceparent);
+	trace_set("TRACESTATE", c->tracestate);
 	if (connection_place(r, c->fd))
 		execvp(r->command[0], r->command);
 	complain("'%s' cannot be run: %s", r->command[0], strerror(errno));

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sysexits.h>
@@ -106,11 +107,24 @@ static int carry_both(int fd)
 	}
 }
 
+/* What is no trace is none: it is not worth a connection. */
+static struct baton_str trace_of(const char *name)
+{
+	const char *value = getenv(name);
+	size_t len = value ? strlen(value) : 0;
+	for (size_t i = 0; i < len; i++)
+		if (value[i] < ' ' || value[i] > '~')
+			len = 0;
+	return (struct baton_str){value, len <= BATON_TRACE_MAX ? len : 0};
+}
+
 static int run(struct request *r)
 {
 	struct baton_client_way way;
 	int fd;
 	signal(SIGPIPE, SIG_IGN);
+	r->ask.traceparent = trace_of("TRACEPARENT");
+	r->ask.tracestate = trace_of("TRACESTATE");
 	enum baton_err e = baton_client_connect(&r->ask, &fd, &way);
 	if (e != BATON_OK)
 		return broker_fail(e);

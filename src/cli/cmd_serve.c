@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -27,6 +28,7 @@ enum {
 	OPTION_LISTEN,
 	OPTION_PARK,
 	OPTION_PENDING,
+	OPTION_RATE,
 	OPTION_SERVICES,
 	OPTION_STORE,
 	OPTION_UPGRADE
@@ -44,6 +46,7 @@ static const struct option options[] = {
 	{"listen", required_argument, NULL, OPTION_LISTEN},
 	{"park", required_argument, NULL, OPTION_PARK},
 	{"pending", required_argument, NULL, OPTION_PENDING},
+	{"rate", required_argument, NULL, OPTION_RATE},
 	{"services", required_argument, NULL, OPTION_SERVICES},
 	{"store", required_argument, NULL, OPTION_STORE},
 	{"upgrade", no_argument, NULL, OPTION_UPGRADE},
@@ -63,6 +66,21 @@ struct request {
 	bool detach;
 	int ready; /* with that: who waits until it is ready reads from the other end; or -1 */
 };
+
+/* NUMBER/DURATION */
+static bool rate_parse(const char *text, struct baton_broker_rate *ret)
+{
+	const struct span_limits any = {{1000000}, baton_duration_s(86400)};
+	const char *slash = strchr(text, '/');
+	char count[24];
+	if (!slash || slash - text >= (ptrdiff_t)sizeof count) {
+		complain("--rate is NUMBER/DURATION, such as 100/1s, not '%s'", text);
+		return false;
+	}
+	snprintf(count, sizeof count, "%.*s", (int)(slash - text), text);
+	return number_parse("rate", count, BATON_BROKER_RATE_MAX, &ret->count) &&
+	       span_parse("--rate", slash + 1, &any, &ret->window);
+}
 
 static bool take(void *arg, int option, const char *value)
 {
@@ -87,6 +105,8 @@ static bool take(void *arg, int option, const char *value)
 		return span_parse("--park", value, &any, &r->options.park);
 	case OPTION_PENDING:
 		return number_parse("pending", value, PENDING_MAX, &r->options.pending_max);
+	case OPTION_RATE:
+		return rate_parse(value, &r->options.rate);
 	case OPTION_SERVICES:
 		r->options.services = value;
 		return true;

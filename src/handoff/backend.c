@@ -142,8 +142,13 @@ static bool offer_answer(struct baton_backend *b, struct guest *guest,
 static void offer_take(struct baton_backend *b, const struct packet *packet)
 {
 	const struct wire_offer *offer = &packet->message.is.offer;
-	const struct site_peer who = {(int32_t)offer->credentials.pid, offer->credentials.uid,
-	                              offer->credentials.gid};
+	const struct guest_news news = {
+		.hello = &offer->hello,
+		.service = offer->service,
+		.who = {(int32_t)offer->credentials.pid, offer->credentials.uid,
+	                offer->credentials.gid},
+		.trace = &offer->trace,
+	};
 	struct guest *guest;
 	if (guest_new(b->alloc, packet->fd, &guest) != BATON_OK) {
 		ack_send(b, offer, false);
@@ -156,7 +161,7 @@ static void offer_take(struct baton_backend *b, const struct packet *packet)
 	guest->until.ns = offer->deadline < INT64_MAX ? (int64_t)offer->deadline : INT64_MAX;
 	guest->connection.handed = true;
 	bool known = token_parse(offer->token, &guest->token) == TOKEN_GOOD &&
-	             guest_know(guest, &offer->hello, offer->service, &who) == BATON_OK;
+	             guest_know(guest, &news) == BATON_OK;
 	guest->connection.id = offer->correlation;
 	if (!known || !offer_answer(b, guest, offer))
 		turn_away(b, guest);
@@ -473,7 +478,9 @@ static void caller_read(struct baton_backend *b, struct guest *guest)
 	if (e == BATON_TIMEOUT)
 		return;
 	unwatch(b, guest->connection.fd);
-	if (e == BATON_OK && is_wanted(b, guest))
+	/* Who has given up is not served. */
+	if (e == BATON_OK && baton_mono_live(guest->connection.deadline, now_of(b)) &&
+	    is_wanted(b, guest))
 		guest_is_ready(b, guest);
 	else
 		turn_away(b, guest);

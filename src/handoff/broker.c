@@ -144,6 +144,7 @@ static void settings_take(struct baton_broker *b, const struct baton_broker_opti
 	b->may_succeed = o->may_succeed;
 	b->succeeded = o->succeeded;
 	b->keep_safe = o->keep_safe;
+	b->rate = o->rate;
 	b->clients_max = o->clients_max > 0 ? o->clients_max : BATON_BROKER_CLIENTS_MAX;
 }
 
@@ -216,6 +217,18 @@ static enum baton_err legacy_take(struct baton_broker *b, const struct baton_bro
 	return BATON_OK;
 }
 
+static enum baton_err rate_check(const struct baton_broker_rate *rate)
+{
+	if (rate->count > BATON_BROKER_RATE_MAX)
+		return fail(BATON_INVALID, "a rate of %u clients; %d are allowed",
+		            (unsigned)rate->count, BATON_BROKER_RATE_MAX);
+	if (rate->count > 0 &&
+	    (rate->window.ns < 1000000 || rate->window.ns > baton_duration_s(86400).ns))
+		return fail(BATON_INVALID, "a rate in %lld ns; 1ms to 1d are allowed",
+		            (long long)rate->window.ns);
+	return BATON_OK;
+}
+
 static void broker_closep(struct baton_broker **broker)
 {
 	baton_broker_close(*broker);
@@ -230,6 +243,9 @@ enum baton_err baton_broker_open(const struct baton_broker_options *options,
 	if (pending > (1u << 20))
 		return fail(BATON_INVALID, "%u connections at once; %u are allowed",
 		            (unsigned)pending, 1u << 20);
+	enum baton_err e = rate_check(&options->rate);
+	if (e != BATON_OK)
+		return e;
 	AUTO(broker_closep) struct baton_broker *b = mem_new(alloc, 1, sizeof *b);
 	if (!b)
 		return fail_memory(sizeof *b, "a broker");
@@ -238,7 +254,7 @@ enum baton_err baton_broker_open(const struct baton_broker_options *options,
 	settings_take(b, options);
 	int64_t ack_ms =
 		options->ack.ns > 0 ? (options->ack.ns + 999999) / 1000000 : BATON_BROKER_ACK_MS;
-	enum baton_err e = legacy_take(b, options);
+	e = legacy_take(b, options);
 	if (e == BATON_OK)
 		e = site_find(options->folder, &b->site);
 	if (e == BATON_OK)

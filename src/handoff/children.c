@@ -177,6 +177,7 @@ enum baton_err children_run(struct baton_broker *b, struct service *service,
 		.first = first,
 		.connection = peer->connection,
 		.who = peer->who,
+		.trace = peer->trace,
 	};
 	struct child *c;
 	enum baton_err e = child_start(b, &order, &c);

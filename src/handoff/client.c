@@ -1,6 +1,7 @@
 /* The client's side: asks the broker, and comes to a connection in one way or the other. */
 #include <baton/client.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -16,12 +17,15 @@
 #include "base/fail.h"
 #include "handoff/site.h"
 #include "handoff/talk.h"
+#include "wire/envelope.h"
 #include "wire/handoff.h"
 #include "wire/hello.h"
 
 #define PAUSE_MIN_MS 5
 #define PAUSE_MAX_MS 500
 #define WELCOME_MS 5000 /* for a backend to take a client that has reconnected */
+
+static_assert(BATON_TRACE_MAX == WIRE_TRACE_MAX, "what a client may send");
 
 struct client {
 	const struct baton_client_ask *ask;
@@ -60,10 +64,20 @@ static enum baton_err ask_check(const struct baton_client_ask *ask)
 	if (ask->auth_token.len > WIRE_SECRET_MAX)
 		return fail(BATON_INVALID, "an auth token of %zu bytes; %d are allowed",
 		            ask->auth_token.len, WIRE_SECRET_MAX);
+	if (!wire_is_trace(ask->traceparent) || !wire_is_trace(ask->tracestate))
+		return fail(BATON_INVALID, "a trace is of up to %d printable characters of ASCII",
+		            BATON_TRACE_MAX);
 	return BATON_OK;
 }
 
-static enum baton_err hello_make(struct client *c)
+/* Whether the backend's first byte is that of an answer. */
+static bool is_answered(const struct baton_client_ask *ask)
+{
+	return ask->answered && ask->first.len > 0;
+}
+
+/* `here`: on this host, where the clock is the same. */
+static enum baton_err hello_make(struct client *c, bool here)
 {
 	AUTO(buf_done) struct buf payload;
 	const struct wire_hello hello = {
@@ -71,8 +85,8 @@ static enum baton_err hello_make(struct client *c)
 		.max_protocol = WIRE_VERSION,
 		.service = c->ask->service,
 		.client_version = baton_str_z(BATON_VERSION),
-		.capabilities =
-			(c->ask->no_handoff ? 0u : WIRE_ACCEPTS_HANDOFF) | WIRE_WANTS_WELCOME,
+		.capabilities = (c->ask->no_handoff ? 0u : WIRE_ACCEPTS_HANDOFF) |
+	                        (is_answered(c->ask) ? 0u : WIRE_WANTS_WELCOME),
 		.auth_token = c->ask->auth_token,
 		.connection_id = c->way.connection,
 		.pid = (uint32_t)getpid(),
@@ -85,7 +99,9 @@ static enum baton_err hello_make(struct client *c)
 	wire_hello_encode(&hello, &payload);
 	const struct wire_envelope envelope = {.kind = WIRE_REQUEST,
 	                                       .protocol = WIRE_HELLO,
-	                                       .payload = buf_str(&payload)};
+	                                       .payload = buf_str(&payload),
+	                                       .trace = {here ? (uint64_t)c->until.ns : 0,
+	                                                 c->ask->traceparent, c->ask->tracestate}};
 	buf_reset(&c->hello);
 	wire_frame_encode(&envelope, &c->hello);
 	buf_append_str(&c->hello, c->ask->first);
@@ -95,11 +111,14 @@ static enum baton_err hello_make(struct client *c)
 	return BATON_OK;
 }
 
-/* Waits for the backend's first frame: from then on the connection is with it. */
+/* Waits for the backend's first frame, or the first byte of its answer: from then on the connection
+ * is with it. */
 static enum baton_err welcome_await(struct client *c, int fd, struct baton_mono until)
 {
 	struct wire_envelope envelope;
 	struct wire_handoff m;
+	if (is_answered(c->ask))
+		return talk_await(fd, until);
 	enum baton_err e = talk_receive(fd, WIRE_HELLO_MAX, until, &c->arena, &envelope);
 	if (e == BATON_OK && envelope.protocol != WIRE_HANDOFF)
 		e = fail(BATON_INVALID, "a backend did not begin with a Welcome");
@@ -134,7 +153,7 @@ static enum baton_err reconnect(struct client *c, int *ret_fd)
 		e = talk_send(fd, c->ask->first, c->until);
 	} else if (e == BATON_OK) {
 		c->way.connection = n->connection_id;
-		e = hello_make(c);
+		e = hello_make(c, n->backend_pipe.ptr[0] == '/');
 		if (e == BATON_OK)
 			e = talk_send(fd, buf_str(&c->hello), c->until);
 		if (e == BATON_OK)
@@ -183,7 +202,7 @@ static enum baton_err broker_ask(struct client *c, int *ret_fd)
 	c->way.connection = 0;
 	/* What can be done before or after is not done between these calls: a Hello that is there
 	 * when the broker accepts is read at once. */
-	enum baton_err e = hello_make(c);
+	enum baton_err e = hello_make(c, true);
 	if (e == BATON_OK)
 		e = site_reach(path, SOCK_STREAM, talk_patience_ms(c->until), &fd);
 	if (e != BATON_OK)

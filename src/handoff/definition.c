@@ -218,6 +218,26 @@ static enum baton_err span_take(struct baton_str value, bool forever, struct bat
 	return BATON_OK;
 }
 
+static enum baton_err rate_take(struct reading *r, struct baton_str value)
+{
+	const char *slash = memchr(value.ptr, '/', value.len);
+	struct baton_duration window;
+	char text[QUOTE_TEXT];
+	uint64_t count;
+	if (!slash)
+		return fail(BATON_INVALID, "%s is not of the form NUMBER/DURATION, such as 100/1s",
+		            quote(value, text));
+	size_t len = (size_t)(slash - value.ptr);
+	enum baton_err e = number_take(trim((struct baton_str){value.ptr, len}), 1,
+	                               BATON_BROKER_RATE_MAX, &count);
+	if (e == BATON_OK)
+		e = span_take(trim((struct baton_str){slash + 1, value.len - len - 1}), false,
+		              &window);
+	if (e == BATON_OK)
+		r->d->rate = (struct baton_broker_rate){(uint32_t)count, window};
+	return e;
+}
+
 static enum baton_err start_take(struct reading *r, struct baton_str value)
 {
 	return span_take(value, false, &r->d->start);
@@ -257,6 +277,7 @@ static const struct key {
 	{"stop-timeout", stop_take, false},
 	{"idle", idle_take, false},
 	{"probe", probe_take, false},
+	{"rate", rate_take, false},
 };
 
 /* A line that is neither empty nor a comment. */

@@ -41,9 +41,10 @@ struct definition {
 	char *environment[DEFINITION_VARIABLES_MAX];
 	size_t environment_count;
 	bool no_new_privileges;
-	uint64_t open_files; /* 0: as many as the broker */
-	uint64_t memory;     /* bytes; 0: as the broker  */
-	uint32_t max;        /* processes at once, unless TAKES_HANDOFF */
+	uint64_t open_files;           /* 0: as many as the broker */
+	uint64_t memory;               /* bytes; 0: as the broker  */
+	uint32_t max;                  /* processes at once, unless TAKES_HANDOFF */
+	struct baton_broker_rate rate; /* of clients; a count of 0: there is no limit */
 	struct baton_duration start;
 	struct baton_duration stop;
 	struct baton_duration idle;  /* BATON_DURATION_FOREVER: it is not stopped */

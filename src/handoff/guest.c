@@ -60,20 +60,24 @@ int baton_connection_take(struct baton_connection *connection)
 	return fd;
 }
 
-enum baton_err guest_know(struct guest *guest, const struct wire_hello *hello,
-                          struct baton_str service, const struct site_peer *who)
+enum baton_err guest_know(struct guest *guest, const struct guest_news *news)
 {
 	struct baton_connection *c = &guest->connection;
+	const struct wire_hello *hello = news->hello;
 	struct arena *a = &guest->arena;
-	if (!arena_copy(a, service, &c->service) ||
+	uint64_t deadline = news->trace->deadline;
+	if (!arena_copy(a, news->service, &c->service) ||
 	    !arena_copy(a, hello->auth_token, &c->auth_token) ||
 	    !arena_copy(a, hello->queue, &c->queue) || !arena_copy(a, hello->lane, &c->lane) ||
-	    !arena_copy(a, hello->client_version, &c->version))
-		return fail_memory(service.len + hello->auth_token.len, "a connection");
+	    !arena_copy(a, hello->client_version, &c->version) ||
+	    !arena_copy(a, news->trace->traceparent, &c->traceparent) ||
+	    !arena_copy(a, news->trace->tracestate, &c->tracestate))
+		return fail_memory(news->service.len + hello->auth_token.len, "a connection");
 	c->id = hello->connection_id;
-	c->pid = who->pid;
-	c->uid = who->uid;
-	c->gid = who->gid;
+	c->pid = news->who.pid;
+	c->uid = news->who.uid;
+	c->gid = news->who.gid;
+	c->deadline.ns = deadline > 0 && deadline < INT64_MAX ? (int64_t)deadline : INT64_MAX;
 	guest->wants_welcome = (hello->capabilities & WIRE_WANTS_WELCOME) != 0;
 	return BATON_OK;
 }
@@ -82,7 +86,7 @@ static enum baton_err hello_take(struct guest *guest, struct arena *arena)
 {
 	struct wire_envelope envelope;
 	struct wire_hello hello;
-	struct site_peer who;
+	struct site_peer who = {.pid = 0};
 	enum baton_err e = wire_envelope_decode(wire_reader_body(&guest->reader), arena, &envelope);
 	if (e == BATON_OK && (envelope.protocol != WIRE_HELLO || envelope.kind != WIRE_REQUEST))
 		e = fail(BATON_INVALID, "a client that does not begin with a Hello");
@@ -90,7 +94,8 @@ static enum baton_err hello_take(struct guest *guest, struct arena *arena)
 		e = wire_hello_decode(envelope.payload, arena, &hello);
 	if (e == BATON_OK)
 		e = site_peer(guest->connection.fd, &who);
-	return e == BATON_OK ? guest_know(guest, &hello, hello.service, &who) : e;
+	const struct guest_news news = {&hello, hello.service, who, &envelope.trace};
+	return e == BATON_OK ? guest_know(guest, &news) : e;
 }
 
 enum baton_err guest_read(struct guest *guest, struct arena *arena)

@@ -38,8 +38,13 @@ void guest_free(struct guest *guest);
 void guest_turn_away(struct guest *guest);
 
 /* Keeps what the client said. BATON_NO_MEMORY. */
-enum baton_err guest_know(struct guest *guest, const struct wire_hello *hello,
-                          struct baton_str service, const struct site_peer *who);
+struct guest_news {
+	const struct wire_hello *hello;
+	struct baton_str service;
+	struct site_peer who;
+	const struct wire_trace *trace;
+};
+enum baton_err guest_know(struct guest *guest, const struct guest_news *news);
 
 /* Reads what there is of the client's Hello, and never a byte more.
  *

@@ -120,6 +120,8 @@ enum packet_got packet_send_many(int channel, const struct wire_handoff *message
 		.payload = buf_str(&payload),
 		.request_id = correlation_of(message),
 	};
+	if (message->kind == WIRE_OFFER)
+		envelope.trace = message->is.offer.trace;
 	if (wire_envelope_encode(&envelope, &packet) != BATON_OK)
 		return PACKET_FAILED;
 	enum packet_got got = send_bytes(channel, buf_str(&packet), fds, count);
@@ -180,6 +182,8 @@ static bool decode(struct baton_str bytes, struct arena *arena, struct packet *r
 	if (envelope.protocol != WIRE_HANDOFF ||
 	    wire_handoff_decode(envelope.payload, arena, &ret->message) != BATON_OK)
 		return false;
+	if (ret->message.kind == WIRE_OFFER)
+		ret->message.is.offer.trace = envelope.trace;
 	return envelope.kind == kind_of(ret->message.kind) &&
 	       envelope.request_id == correlation_of(&ret->message);
 }

@@ -206,6 +206,7 @@ bool passings_offer(struct baton_broker *b, struct peer *peer, struct channel *c
 				.hello = *hello,
 				.credentials = {(uint32_t)who.pid, who.uid, who.gid},
 				.deadline = (uint64_t)deadline.ns,
+				.trace = peer->trace,
 			},
 	};
 	enum packet_got got =

@@ -193,6 +193,7 @@ static void frame_take(struct baton_broker *b, struct peer *peer)
 		             (struct baton_duration){0});
 		return;
 	}
+	peer->trace = envelope.trace;
 	switch (envelope.protocol) {
 	case WIRE_HELLO:
 		if (wire_hello_decode(envelope.payload, &b->arena, &hello) == BATON_OK)
@@ -302,13 +303,14 @@ void peers_event(struct baton_broker *b, struct peer *peer, uint32_t events)
 }
 
 /* What a peer said whose first frame is whole. */
-static bool hello_again(struct baton_broker *b, const struct peer *peer, struct wire_hello *ret)
+static bool hello_again(struct baton_broker *b, struct peer *peer, struct wire_hello *ret)
 {
 	struct wire_envelope envelope;
 	arena_reset(&b->arena);
-	return wire_envelope_decode(wire_reader_body(&peer->reader), &b->arena, &envelope) ==
-	               BATON_OK &&
-	       wire_hello_decode(envelope.payload, &b->arena, ret) == BATON_OK;
+	if (wire_envelope_decode(wire_reader_body(&peer->reader), &b->arena, &envelope) != BATON_OK)
+		return false;
+	peer->trace = envelope.trace;
+	return wire_hello_decode(envelope.payload, &b->arena, ret) == BATON_OK;
 }
 
 static struct peer *parked_find(const struct baton_broker *b, const struct service *service)
@@ -395,6 +397,7 @@ enum baton_err peers_adopt(struct baton_broker *b, const struct wire_item *item,
 	if (!peer)
 		return fail_memory(sizeof *peer, "a client");
 	b->counts[COUNT_CLIENTS]--;
+	peer->counted = again;
 	links_append(again ? &b->again : &b->waiting, &peer->source.links);
 	enum baton_err e = peer_fill(b, peer, item);
 	if (e != BATON_OK)

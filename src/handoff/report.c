@@ -142,6 +142,8 @@ const char *report_count_name(enum count count)
 		[COUNT_FAILED] = "failed starts",
 		[COUNT_COMMANDS] = "commands",
 		[COUNT_HUNG] = "hung",
+		[COUNT_LIMITED] = "rate limited",
+		[COUNT_TOO_LATE] = "too late",
 	};
 	return names[count];
 }

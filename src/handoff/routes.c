@@ -115,12 +115,27 @@ static void hand_over(struct baton_broker *b, struct peer *peer, const struct wi
 	peers_end(b, peer);
 }
 
+/* Until when the client waits for an answer. */
+static struct baton_mono deadline_of(const struct peer *peer)
+{
+	uint64_t ns = peer->trace.deadline;
+	return ns > 0 && ns < INT64_MAX ? (struct baton_mono){(int64_t)ns} : BATON_MONO_NEVER;
+}
+
 /* Keeps a client until there is a backend of its service again, or its lane is found. */
 static void keep(struct baton_broker *b, struct peer *peer, struct links *list)
 {
+	struct baton_mono deadline = deadline_of(peer);
+	struct links *next = list;
 	links_remove(&peer->source.links);
-	links_append(list, &peer->source.links);
 	peer->until = baton_mono_add(broker_now(b), b->park);
+	if (deadline.ns < peer->until.ns)
+		peer->until = deadline;
+	/* The list is in the order in which they are to go. */
+	while (next->prev != list &&
+	       LINKS_OF(next->prev, struct peer, source.links)->until.ns > peer->until.ns)
+		next = next->prev;
+	links_append(next, &peer->source.links);
 	/* One that could not be offered is no longer there. */
 	if (!source_change(b, &peer->source, 0))
 		peers_end(b, peer);
@@ -231,10 +246,44 @@ static bool offer_plain(struct baton_broker *b, struct peer *peer)
 	return offered;
 }
 
+/* Whether there is room for one client more in the time that the limits are about; else it is told
+ * when there is. It counts once, also if it has to wait for its service. */
+static bool is_in_time(struct baton_broker *b, struct peer *peer, struct service *service)
+{
+	const struct definition *d = service ? service->definition : NULL;
+	bool limited = b->rate.count > 0 && !peer->listener;
+	struct baton_mono now = broker_now(b);
+	struct baton_duration wait = {0}, other = {0};
+	if (peer->counted || (!limited && !d))
+		return true;
+	struct quota_use *user = limited ? quota_user(&b->users, peer->who.uid, now) : NULL;
+	if (limited)
+		wait = user ? quota_wait(&b->rate, user, now) : b->rate.window;
+	if (d)
+		other = quota_wait(&d->rate, &service->use, now);
+	wait = other.ns > wait.ns ? other : wait;
+	if (wait.ns > 0) {
+		b->counts[COUNT_LIMITED]++;
+		peers_refuse(b, peer, WIRE_RATE_LIMITED,
+		             other.ns == wait.ns ? "too many clients want the service"
+		                                 : "too many clients of this user",
+		             (struct baton_duration){wait.ns + 999999});
+		return false;
+	}
+	if (user)
+		quota_take(&b->rate, user, now);
+	if (d)
+		quota_take(&d->rate, &service->use, now);
+	peer->counted = true;
+	return true;
+}
+
 void routes_plain(struct baton_broker *b, struct peer *peer)
 {
 	struct service *service = peer->service;
 	struct baton_duration retry_after;
+	if (!is_in_time(b, peer, service))
+		return;
 	service->used = broker_now(b);
 	if (services_current(service)) {
 		if (offer_plain(b, peer))
@@ -326,8 +375,14 @@ void routes_take(struct baton_broker *b, struct peer *peer, const struct wire_he
 		             baton_duration_ms(1000));
 		return;
 	}
+	if (!baton_mono_live(deadline_of(peer), broker_now(b))) {
+		b->counts[COUNT_TOO_LATE]++;
+		peers_refuse(b, peer, WIRE_INTERNAL, "the time for an answer is over",
+		             (struct baton_duration){0});
+		return;
+	}
 	struct service *service = hello->service.len > 0 ? services_find(b, hello->service) : NULL;
-	if (!is_let_in(b, peer, hello, service))
+	if (!is_let_in(b, peer, hello, service) || !is_in_time(b, peer, service))
 		return;
 	if (hello->lane.len > 0) {
 		seek_lane(b, peer, hello);

@@ -17,12 +17,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/fail.h"
 #include "base/process.h"
 
 #define PASSED_FD 3
 #define OUT_OF_THE_WAY 10
-#define OWN_VARIABLES 8
+#define OWN_VARIABLES 10 /* and the end of the list */
 #define PID_TEXT 32
 
 /* All that the child needs: between fork() and exec there may be no allocation. */
@@ -71,7 +72,8 @@ static bool is_left_out(const char *variable)
 	static const char *const names[] = {
 		"LISTEN_FDS=",       "LISTEN_PID=",       "LISTEN_FDNAMES=",   "NOTIFY_SOCKET=",
 		"WATCHDOG_USEC=",    "WATCHDOG_PID=",     "BATON_BROKER=",     "BATON_SERVICE=",
-		"BATON_CONNECTION=", "BATON_CLIENT_PID=", "BATON_CLIENT_UID=",
+		"BATON_CONNECTION=", "BATON_CLIENT_PID=", "BATON_CLIENT_UID=", "TRACEPARENT=",
+		"TRACESTATE=",
 	};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (strncmp(variable, names[i], strlen(names[i])) == 0)
@@ -85,7 +87,7 @@ __attribute__((format(printf, 3, 4))) static bool variable_add(char ***end, stru
 
 static bool variable_add(char ***end, struct arena *arena, const char *format, ...)
 {
-	char text[512];
+	char text[WIRE_TRACE_MAX + 64];
 	struct baton_str copy;
 	va_list values;
 	va_start(values, format);
@@ -107,6 +109,12 @@ static bool own_variables(const struct spawn_order *o, struct arena *arena, char
 	if (good && o->fd >= 0 && o->who.uid != UINT32_MAX)
 		good = variable_add(end, arena, "BATON_CLIENT_PID=%" PRId32, o->who.pid) &&
 		       variable_add(end, arena, "BATON_CLIENT_UID=%" PRIu32, o->who.uid);
+	if (good && o->trace.traceparent.len > 0)
+		good = variable_add(end, arena, "TRACEPARENT=%.*s", (int)o->trace.traceparent.len,
+		                    o->trace.traceparent.ptr);
+	if (good && o->trace.tracestate.len > 0)
+		good = variable_add(end, arena, "TRACESTATE=%.*s", (int)o->trace.tracestate.len,
+		                    o->trace.tracestate.ptr);
 	if (good && o->definition->takes == TAKES_FD3)
 		good = variable_add(end, arena, "LISTEN_FDS=1");
 	return good;
@@ -133,6 +141,7 @@ static enum baton_err environment_make(struct plan *p, struct arena *arena)
 	for (size_t i = 0; i < count; i++)
 		if (!is_left_out(environ[i]))
 			*end++ = environ[i];
+	CHECK((size_t)(end - p->environment) < room);
 	return BATON_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "handoff/definition.h"
 #include "handoff/site.h"
+#include "wire/envelope.h"
 
 struct spawn_order {
 	const struct definition *definition;
@@ -18,6 +19,7 @@ struct spawn_order {
 	struct baton_str first; /* is written to the connection before */
 	uint64_t connection;
 	struct site_peer who; /* at the connection */
+	struct wire_trace trace;
 };
 
 /* Starts it in a session of its own, with the broker's standard error, and nothing else of the

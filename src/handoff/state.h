@@ -20,6 +20,7 @@
 #include "handoff/links.h"
 #include "handoff/locator.h"
 #include "handoff/pressure.h"
+#include "handoff/quota.h"
 #include "handoff/site.h"
 #include "handoff/starts.h"
 #include "handoff/tokens.h"
@@ -88,6 +89,8 @@ struct peer {
 	uint64_t connection;
 	const struct listener *listener; /* where it came; NULL: it speaks the protocol */
 	struct service *service;         /* which it wants, once that is known          */
+	bool counted;                    /* by the limits of how many may come          */
+	struct wire_trace trace;         /* of its question, while that is looked at */
 	struct buf out; /* what a question was answered, and how much of it is sent */
 	size_t out_sent;
 };
@@ -102,6 +105,7 @@ struct service {
 	struct starts starts;
 	struct baton_mono used; /* when it was last wanted */
 	uint32_t stored;        /* descriptors that are kept for it */
+	struct quota_use use;   /* of the rate of its definition     */
 };
 
 /* A descriptor that is kept for the backends of a service. */
@@ -184,6 +188,8 @@ enum count {
 	COUNT_STORED_ENDED, /* descriptors that were kept for too long       */
 	COUNT_COMMANDS,     /* that were run for a connection each           */
 	COUNT_HUNG,         /* services that were replaced                   */
+	COUNT_LIMITED,      /* of those that were refused: came too often    */
+	COUNT_TOO_LATE,     /* of these, too: their time was over            */
 	COUNTS
 };
 
@@ -210,6 +216,8 @@ struct baton_broker {
 	size_t safe_count;
 
 	uint32_t clients_max;
+	struct baton_broker_rate rate;
+	struct quota_users users;
 	int lock;
 	int epoll;
 	uint64_t rounds; /* of events */

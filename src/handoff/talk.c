@@ -100,6 +100,21 @@ enum baton_err talk_receive(int fd, uint32_t max, struct baton_mono until, struc
 	return e == BATON_OK ? wire_envelope_decode(wire_reader_body(&reader), arena, ret) : e;
 }
 
+enum baton_err talk_await(int fd, struct baton_mono until)
+{
+	char byte;
+	for (;;) {
+		enum baton_err e = await(fd, POLLIN, until);
+		if (e != BATON_OK)
+			return e;
+		ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+		if (n > 0)
+			return BATON_OK;
+		if (n == 0 || (errno != EAGAIN && errno != EINTR))
+			return stream_failed(n == 0 ? EPIPE : errno);
+	}
+}
+
 /* Takes tcp:HOST:PORT apart. */
 static bool tcp_parse(struct baton_str endpoint, char host[HOST_MAX + 1], char port[PORT_MAX + 1])
 {

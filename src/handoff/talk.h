@@ -26,6 +26,10 @@ enum baton_err talk_send(int fd, struct baton_str bytes, struct baton_mono until
 enum baton_err talk_receive(int fd, uint32_t max, struct baton_mono until, struct arena *arena,
                             struct wire_envelope *ret);
 
+/* Waits until there is a byte, and leaves it there. BATON_TIMEOUT. BATON_GONE: the other side has
+ * closed before. BATON_SYSTEM. */
+enum baton_err talk_await(int fd, struct baton_mono until);
+
 /* Connects to an endpoint: the path of a socket of this user's or root's, or tcp:HOST:PORT.
  *
  * BATON_NOT_FOUND: nobody is there. BATON_INVALID: it is no endpoint, or somebody else's.

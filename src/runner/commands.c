@@ -8,6 +8,7 @@
 #include <sysexits.h>
 
 #include <baton/backend.h>
+#include <baton/client.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -17,8 +18,8 @@
 
 #define GRACE_MS 5000
 #define VARIABLES 9
-#define VISIT_VARIABLES 6 /* of what serves a connection */
-#define VARIABLE_MAX (BATON_NAME_MAX + 64)
+#define VISIT_VARIABLES 8 /* of what serves a connection, at most */
+#define VARIABLE_MAX (BATON_TRACE_MAX + 64)
 #define LINES_MAX (UINT64_C(1) << 30)
 
 enum baton_err commands_init(struct commands *c, const struct commands_options *options)
@@ -122,9 +123,16 @@ static void visit_environment(struct environment *e, const struct baton_connecti
 	snprintf(e->texts[3], VARIABLE_MAX, "BATON_CONNECTION=%" PRIu64, c->id);
 	snprintf(e->texts[4], VARIABLE_MAX, "BATON_CLIENT_PID=%" PRId32, c->pid);
 	snprintf(e->texts[5], VARIABLE_MAX, "BATON_CLIENT_UID=%" PRIu32, c->uid);
-	for (size_t i = 0; i < VISIT_VARIABLES; i++)
+	size_t count = VISIT_VARIABLES - 2;
+	if (c->traceparent.len > 0)
+		snprintf(e->texts[count++], VARIABLE_MAX, "TRACEPARENT=%.*s",
+		         (int)c->traceparent.len, c->traceparent.ptr);
+	if (c->tracestate.len > 0)
+		snprintf(e->texts[count++], VARIABLE_MAX, "TRACESTATE=%.*s", (int)c->tracestate.len,
+		         c->tracestate.ptr);
+	for (size_t i = 0; i < count; i++)
 		e->env[i] = e->texts[i];
-	e->env[VISIT_VARIABLES] = NULL;
+	e->env[count] = NULL;
 }
 
 enum baton_err commands_serve(struct commands *c, uint64_t visit,

@@ -14,9 +14,9 @@ static Baton__Wire__Envelope envelope_of(const struct wire_envelope *e)
 	pb.protocol = e->protocol;
 	pb.payload = pack_data(e->payload);
 	pb.request_id = e->request_id;
-	pb.deadline = e->deadline;
-	pb.traceparent = pack_data(e->traceparent);
-	pb.tracestate = pack_data(e->tracestate);
+	pb.deadline = e->trace.deadline;
+	pb.traceparent = pack_data(e->trace.traceparent);
+	pb.tracestate = pack_data(e->trace.tracestate);
 	return pb;
 }
 
@@ -62,6 +62,24 @@ static enum baton_err envelope_check(const Baton__Wire__Envelope *pb)
 	return BATON_OK;
 }
 
+bool wire_is_trace(struct baton_str text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (text.ptr[i] < ' ' || text.ptr[i] > '~')
+			return false;
+	return text.len <= WIRE_TRACE_MAX;
+}
+
+static enum baton_err trace_in(const Baton__Wire__Envelope *pb, struct wire_trace *ret)
+{
+	*ret = (struct wire_trace){pb->deadline, pack_view(pb->traceparent),
+	                           pack_view(pb->tracestate)};
+	if (wire_is_trace(ret->traceparent) && wire_is_trace(ret->tracestate))
+		return BATON_OK;
+	return fail(BATON_INVALID, "a trace that is not of up to %d printable characters",
+	            WIRE_TRACE_MAX);
+}
+
 enum baton_err wire_envelope_decode(struct baton_str bytes, struct arena *arena,
                                     struct wire_envelope *ret)
 {
@@ -74,13 +92,10 @@ enum baton_err wire_envelope_decode(struct baton_str bytes, struct arena *arena,
 	struct wire_envelope got = {
 		.payload = pack_view(pb->payload),
 		.request_id = pb->request_id,
-		.deadline = pb->deadline,
 	};
 	e = envelope_check(pb);
 	if (e == BATON_OK)
-		e = pack_bytes("traceparent", pb->traceparent, WIRE_TRACE_MAX, &got.traceparent);
-	if (e == BATON_OK)
-		e = pack_bytes("tracestate", pb->tracestate, WIRE_TRACE_MAX, &got.tracestate);
+		e = trace_in(pb, &got.trace);
 	if (e != BATON_OK)
 		return e;
 	got.kind = (enum wire_kind)pb->kind;

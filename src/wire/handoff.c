@@ -53,19 +53,11 @@ static enum baton_err register_encode(const struct wire_register *r, struct buf 
 {
 	Baton__Wire__Handoff pb = BATON__WIRE__HANDOFF__INIT;
 	Baton__Wire__Register registration = BATON__WIRE__REGISTER__INIT;
-	ProtobufCBinaryData queues[WIRE_QUEUES_MAX];
-	if (r->queues_count > WIRE_QUEUES_MAX)
-		return fail(BATON_FULL, "a backend for %zu queues; %d are allowed", r->queues_count,
-		            WIRE_QUEUES_MAX);
-	for (size_t i = 0; i < r->queues_count; i++)
-		queues[i] = pack_data(r->queues[i]);
 	registration.service = pack_data(r->service);
 	registration.generation = r->generation;
 	registration.endpoint = pack_data(r->endpoint);
 	registration.owner = pack_data(r->owner);
 	registration.capabilities = r->capabilities;
-	registration.n_queues = r->queues_count;
-	registration.queues = queues;
 	pb.is_case = BATON__WIRE__HANDOFF__IS_REGISTER;
 	pb.register_ = &registration;
 	return pack(&pb.base, out);
@@ -185,27 +177,7 @@ static enum baton_err grant_in(const Baton__Wire__Grant *pb, struct wire_grant *
 	return pack_bytes("a token", pb->token, WIRE_SECRET_MAX, &ret->token);
 }
 
-static enum baton_err queues_in(const Baton__Wire__Register *pb, struct arena *arena,
-                                struct wire_register *ret)
-{
-	if (pb->n_queues > WIRE_QUEUES_MAX)
-		return fail(BATON_INVALID, "a backend for %zu queues; %d are allowed", pb->n_queues,
-		            WIRE_QUEUES_MAX);
-	struct baton_str *queues = arena_take(arena, pb->n_queues + 1, sizeof *queues);
-	if (!queues)
-		return fail_memory((pb->n_queues + 1) * sizeof *queues, "the queues of a backend");
-	for (size_t i = 0; i < pb->n_queues; i++) {
-		enum baton_err e = pack_text("queue", pb->queues[i], BATON_NAME_MAX, &queues[i]);
-		if (e != BATON_OK)
-			return e;
-	}
-	ret->queues = queues;
-	ret->queues_count = pb->n_queues;
-	return BATON_OK;
-}
-
-static enum baton_err register_in(const Baton__Wire__Register *pb, struct arena *arena,
-                                  struct wire_register *ret)
+static enum baton_err register_in(const Baton__Wire__Register *pb, struct wire_register *ret)
 {
 	ret->generation = pb->generation;
 	ret->capabilities = pb->capabilities;
@@ -215,9 +187,7 @@ static enum baton_err register_in(const Baton__Wire__Register *pb, struct arena 
 		            "a backend for a service whose name is not of 1 to %d of [a-z0-9-]",
 		            WIRE_SERVICE_MAX);
 	enum baton_err e = pack_text("endpoint", pb->endpoint, WIRE_ENDPOINT_MAX, &ret->endpoint);
-	if (e == BATON_OK)
-		e = pack_text("owner", pb->owner, BATON_NAME_MAX, &ret->owner);
-	return e == BATON_OK ? queues_in(pb, arena, ret) : e;
+	return e == BATON_OK ? pack_text("owner", pb->owner, BATON_NAME_MAX, &ret->owner) : e;
 }
 
 static enum baton_err registered_in(const Baton__Wire__Registered *pb, struct wire_registered *ret)
@@ -272,7 +242,7 @@ static enum baton_err handoff_in(const Baton__Wire__Handoff *pb, struct arena *a
 		return grant_in(pb->grant, &ret->is.grant);
 	case BATON__WIRE__HANDOFF__IS_REGISTER:
 		ret->kind = WIRE_REGISTER;
-		return register_in(pb->register_, arena, &ret->is.registration);
+		return register_in(pb->register_, &ret->is.registration);
 	case BATON__WIRE__HANDOFF__IS_REGISTERED:
 		ret->kind = WIRE_REGISTERED;
 		return registered_in(pb->registered, &ret->is.registered);

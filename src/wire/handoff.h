@@ -11,12 +11,11 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "wire/envelope.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 #include "wire/move.h"
 #include "wire/stored.h"
-
-#define WIRE_QUEUES_MAX 64
 
 /* The longest packet of a channel: an offer with the longest Hello, and what is around it. */
 #define WIRE_PACKET_MAX (WIRE_HELLO_MAX + (16u << 10))
@@ -34,7 +33,8 @@ struct wire_offer {
 	uint64_t correlation;
 	struct wire_hello hello;
 	struct wire_credentials credentials;
-	uint64_t deadline; /* nanoseconds on the clock since boot */
+	uint64_t deadline;       /* nanoseconds on the clock since boot */
+	struct wire_trace trace; /* of the client; in the envelope of the offer */
 };
 
 struct wire_ack {
@@ -66,8 +66,6 @@ struct wire_register {
 	struct baton_str endpoint; /* empty: clients cannot reconnect */
 	struct baton_str owner;
 	uint64_t capabilities;
-	const struct baton_str *queues;
-	size_t queues_count;
 };
 
 struct wire_registered {

@@ -14,6 +14,7 @@ import pytest
 from frames import BOUND, Backend
 
 BATON, KEEPER = os.environ['BATON_BIN'], os.environ['BATON_KEEPER']
+CALLER = os.environ['BATON_CALLER']
 
 
 class Place:
@@ -67,6 +68,16 @@ class Place:
         pid, echo = result.stdout.splitlines()
         assert echo == 'hi' and int(pid) > 0
         return 'handoff' if 'connected by handoff' in result.stderr else 'reconnecting'
+
+    def call(self, service, first, *arguments):
+        """A client of the library that sends a request with its question."""
+        return self.start(CALLER, service, first, *arguments)
+
+    def called(self, service, first, *arguments):
+        """How such a client came to its connection, and what came by it."""
+        out, _ = self.call(service, first, *arguments).communicate(timeout=BOUND)
+        way, _, rest = out.partition('\n')
+        return way, rest
 
     def client(self, first=b'', timeout=BOUND):
         """A connection to the broker of which nothing is known."""

@@ -56,19 +56,19 @@ def fields(data):
     return found
 
 
-def envelope(kind, protocol, payload, request=0):
+def envelope(kind, protocol, payload, request=0, deadline=0, parent='', state=''):
     return (field(1, 1) + field(2, kind) + field(3, protocol) + field(4, payload)
-            + field(5, request))
+            + field(5, request) + field(7, deadline) + field(8, parent) + field(9, state))
 
 
 def frame(body, version=1):
     return struct.pack('<BI', version, len(body)) + body
 
 
-def hello(service, capabilities=ACCEPTS, low=1, high=1, auth=''):
+def hello(service, capabilities=ACCEPTS, low=1, high=1, auth='', **around):
     body = (field(1, low) + field(2, high) + field(3, service) + field(6, capabilities)
             + field(7, auth))
-    return frame(envelope(REQUEST, HELLO, body))
+    return frame(envelope(REQUEST, HELLO, body, **around))
 
 
 def read_exactly(connection, size):
@@ -178,7 +178,7 @@ class Backend:
 
     def receive(self):
         """The number and the fields of the next message; (None, None) when the broker has hung
-        up. The descriptor of an offer is in `fd`."""
+        up. The descriptor of an offer is in `fd`, the envelope in `around`."""
         try:
             data, fds, _, _ = socket.recv_fds(self.channel, 1 << 17, 8)
         except ConnectionResetError:
@@ -186,7 +186,7 @@ class Backend:
         if not data:
             return None, None
         self.fd = fds[0] if fds else None
-        message = fields(data)
+        message = self.around = fields(data)
         (kind, body), = fields(message[4]).items()
         return kind, fields(body)
 

@@ -2,12 +2,13 @@
  * echoes, and can be struck at a named step.
  *
  *	keeper SERVICE [generation=N] [repeatable] [reconnect] [endpoint=E] [owner=RUNNER]
- *		[choosy] [offer=SIGNAL] [first=SIGNAL] [put=NAME[,MS]] [take=NAME]
+ *		[choosy] [offer=SIGNAL] [acked=SIGNAL] [first=SIGNAL] [put=NAME[,MS]] [take=NAME]
  *		[list] [drop] [single]
  *
  * choosy: wants no connection that is handed over. offer=SIGNAL: sends itself that signal when it
- * has an offer, before it answers; first=SIGNAL: when it has its first connection. Writes "ready
- * ENDPOINT", then a line for each connection.
+ * has an offer, before it answers; acked=SIGNAL: when it has answered one, and has no Grant;
+ * first=SIGNAL: when it has its first connection. Writes "ready ENDPOINT", then a line for each
+ * connection.
  *
  * put: makes a listener and has the broker keep it. take: takes it again. Both write the name, its
  * port and what came of it, list the names. drop: ends after these, without it.
@@ -32,6 +33,8 @@ struct keeper {
 	bool drop;
 	bool single;
 	int strike;
+	int strike_acked;
+	bool answered; /* an offer, since it was last struck */
 	int strike_first;
 	const char *asks[64]; /* about what the broker keeps */
 	size_t asks_count;
@@ -41,9 +44,10 @@ struct keeper {
 
 static bool wants(const struct baton_connection *c, void *arg)
 {
-	const struct keeper *k = arg;
+	struct keeper *k = arg;
 	if (c->handed && k->strike != 0)
 		raise(k->strike);
+	k->answered |= c->handed;
 	return !(k->choosy && c->handed);
 }
 
@@ -65,6 +69,8 @@ static void option_take(struct keeper *k, struct baton_backend_options *o, const
 		o->owner = baton_str_z(value);
 	else if (strncmp(text, "offer=", 6) == 0)
 		k->strike = atoi(value);
+	else if (strncmp(text, "acked=", 6) == 0)
+		k->strike_acked = atoi(value);
 	else if (strncmp(text, "first=", 6) == 0)
 		k->strike_first = atoi(value);
 	else if (strcmp(text, "drop") == 0)
@@ -146,6 +152,9 @@ static void take_all(struct keeper *k, struct baton_backend *b)
 		printf("error %s\n", baton_err_detail());
 		exit(1);
 	}
+	if (k->answered && k->strike_acked != 0)
+		raise(k->strike_acked);
+	k->answered = false;
 }
 
 static void echo_all(struct keeper *k)

@@ -239,6 +239,53 @@ def test_when_too_many_wait_for_an_answer_the_others_come_again(place):
     assert place.count('refused') >= 5
 
 
+# How often clients may come.
+
+def test_who_comes_too_often_is_told_when_to_come_again(place):
+    place.serve('--rate', '2/1h')
+    place.keeper()
+    for _ in range(2):
+        assert frames.read_reply(place.client(frames.hello('echo')))[0] == 'negotiated'
+    kind, reply = frames.read_reply(place.client(frames.hello('echo')))
+    assert (kind, reply[4]) == ('refused', 4)
+    # Half an hour after the first there is room for one more.
+    assert 1700 * 1000 < reply[6] <= 1800 * 1000
+    # Who asks about the broker is no such client.
+    counts = place.counts()
+    assert (counts['rate_limited'], counts['refused'], counts['offered']) == (1, 1, 2)
+
+
+def test_the_library_waits_until_it_may_come(place):
+    place.serve('--rate', '1/4s')
+    keeper = place.keeper()
+    assert frames.read_reply(place.client(frames.hello('echo')))[0] == 'negotiated'
+    assert place.called('echo', 'request\n', 'wait=60000') == (
+        'handed 2', f'{keeper.pid}\nrequest\n')
+    assert place.count('rate_limited') == 1
+
+
+def test_who_waits_for_a_backend_counts_once(place):
+    place.serve('--rate', '1/1h', '--park', '60s')
+    keeper = place.keeper()
+    keeper.kill()
+    keeper.wait()
+    client = place.client(frames.hello('echo'))
+    # The broker answers this one after that.
+    assert frames.read_reply(place.client(frames.hello('echo')))[1][4] == 4
+    place.keeper()
+    assert frames.read_reply(client)[0] == 'negotiated'
+
+
+@pytest.mark.parametrize('text, said', [
+    ('5', "--rate is NUMBER/DURATION, such as 100/1s, not '5'"),
+    ('0/1s', 'rate'), ('1000001/1s', 'rate'), ('1/2d', '--rate'), ('x/1s', 'rate'),
+])
+def test_what_is_no_rate_is_told(place, text, said):
+    result = subprocess.run([BATON, 'serve', '--rate', text], env=place.env, check=False, text=True,
+                            timeout=BOUND, stderr=subprocess.PIPE)
+    assert result.returncode == USAGE and said in result.stderr, result
+
+
 def test_the_client_knows_where_to_reconnect_before_a_backend_is_asked(place):
     place.serve()
     raw = place.backend(endpoint='/nowhere')
@@ -306,6 +353,152 @@ def test_a_backend_that_does_not_answer_loses_the_connection(place):
     assert place.way() == 'reconnecting'
     assert raw.offer()[3] == b'echo'
     assert place.count('ack_timeout') == 1
+
+
+# A request that is sent with the question.
+
+@pytest.mark.parametrize('arguments, way', [
+    ([], 'handed 1'), (['answered'], 'handed 1'),
+    (['reconnect'], 'reconnected 1'), (['reconnect', 'answered'], 'reconnected 1'),
+], ids=['welcome', 'answered', 'reconnect', 'reconnect-answered'])
+def test_a_request_with_the_question_is_answered(place, arguments, way):
+    place.serve()
+    keeper = place.keeper()
+    assert place.called('echo', 'request\n', *arguments) == (way, f'{keeper.pid}\nrequest\n')
+
+
+def granted_to(raw):
+    """The connection that a backend has been granted, and its Hello."""
+    offer = raw.offer()
+    raw.ack(offer)
+    assert raw.granted(offer)
+    return offer['connection'], frames.fields(offer[11])
+
+
+def test_an_answer_takes_the_place_of_the_welcome(place):
+    place.serve()
+    raw = place.backend()
+    caller = place.call('raw', 'request', 'answered')
+    connection, hello = granted_to(raw)
+    assert not hello[6] & frames.WANTS_WELCOME
+    assert frames.read_exactly(connection, 7) == b'request'
+    connection.sendall(b'an answer')
+    connection.close()
+    assert caller.communicate(timeout=BOUND)[0] == 'handed 1\nan answer'
+
+
+def test_who_ends_without_an_answer_is_asked_again_elsewhere(place):
+    place.serve()
+    keeper = place.keeper()
+    raw = place.backend('echo', generation=1 << 62, endpoint=keeper.endpoint)
+    caller = place.call('echo', 'request\n', 'answered')
+    connection, _ = granted_to(raw)
+    assert frames.read_exactly(connection, 8) == b'request\n'
+    connection.close()
+    assert caller.communicate(timeout=BOUND)[0] == f'reconnected 1\n{keeper.pid}\nrequest\n'
+
+
+def test_a_request_that_was_welcomed_is_not_sent_again(place):
+    place.serve()
+    keeper = place.keeper()
+    raw = place.backend('echo', generation=1 << 62, endpoint=keeper.endpoint)
+    caller = place.call('echo', 'request\n')
+    connection, hello = granted_to(raw)
+    assert hello[6] & frames.WANTS_WELCOME
+    connection.sendall(frames.frame(frames.envelope(frames.EVENT, frames.HANDOFF,
+                                                    frames.field(6, frames.field(1, 1)))))
+    assert frames.read_exactly(connection, 8) == b'request\n'
+    connection.close()
+    assert caller.communicate(timeout=BOUND)[0] == 'handed 1\n'
+    # The other backend has never heard of it.
+    assert place.way('echo', '--no-handoff') == 'reconnecting'
+    assert keeper.stdout.readline().split()[0] == 'reconnected'
+
+
+# What goes along with a question.
+
+PARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+
+
+def test_a_trace_and_a_deadline_go_along_to_the_backend(place):
+    place.serve()
+    raw = place.backend()
+    before = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    caller = place.call('raw', 'request', 'answered', f'parent={PARENT}', 'state=a=1,b=2',
+                        'wait=50000')
+    offer = raw.offer()
+    assert (raw.around[8], raw.around[9]) == (PARENT.encode(), b'a=1,b=2')
+    assert 0 < raw.around[7] - before - 50 * 10**9 < BOUND * 10**9
+    raw.ack(offer)
+    assert raw.granted(offer)
+    offer['connection'].sendall(b'x')
+    offer['connection'].close()
+    assert caller.communicate(timeout=BOUND)[0] == 'handed 1\nx'
+
+
+@pytest.mark.parametrize('way', [[], ['--no-handoff']], ids=['handoff', 'reconnecting'])
+def test_a_command_of_a_backend_has_the_trace(place, way):
+    place.serve()
+    # Those of the backend itself are nobody's.
+    backend = place.start(BATON, 'backend', 'trace', '--', 'sh', '-c',
+                          'echo $TRACEPARENT; echo $TRACESTATE; echo .',
+                          env={**place.env, 'TRACESTATE': 'of the backend'})
+    env = {**place.env, 'TRACEPARENT': PARENT, 'TRACESTATE': ''}
+    end = time.monotonic() + BOUND
+    while not place.services():
+        assert backend.poll() is None and time.monotonic() < end
+    result = subprocess.run([BATON, 'connect', 'trace', *way], env=env, check=True, timeout=BOUND,
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    assert result.stdout == f'{PARENT}\n\n.\n'
+
+
+def test_who_has_no_time_left_is_refused(place):
+    place.serve()
+    raw = place.backend()
+    now = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    kind, reply = frames.read_reply(place.client(frames.hello('raw', deadline=now)))
+    assert (kind, reply[1]) == ('refused', b'the time for an answer is over')
+    assert place.count('too_late') == 1
+    later = frames.hello('raw', deadline=now + BOUND * 10**9)
+    assert frames.read_reply(place.client(later))[0] == 'negotiated'
+    assert raw.offer()[3] == b'raw'
+
+
+def test_nobody_waits_for_a_backend_beyond_his_time(place):
+    place.serve('--park', '60s')
+    raw = place.backend()
+    raw.close()
+    patient = place.client(frames.hello('raw'))
+    now = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    # It came later, and has to go first.
+    hasty = place.client(frames.hello('raw', deadline=now + 10**8))
+    kind, reply = frames.read_reply(hasty)
+    assert (kind, reply[4]) in [('refused', 2), ('refused', 7)]
+    raw = place.backend()
+    assert frames.read_reply(patient)[0] == 'negotiated'
+    assert time.clock_gettime_ns(time.CLOCK_BOOTTIME) >= now + 10**8
+
+
+def test_who_reconnects_without_time_left_is_not_served(place):
+    place.serve()
+    keeper = place.keeper()
+    for deadline, ended in ((1, True), (0, False)):
+        client = socket.socket(socket.AF_UNIX)
+        place.sockets.append(client)
+        client.settimeout(BOUND)
+        client.connect(keeper.endpoint)
+        client.sendall(frames.hello('echo', deadline=deadline))
+        assert frames.is_ended(client) == ended
+
+
+def test_what_is_no_trace_ends_the_connection(place):
+    place.serve()
+    raw = place.backend()
+    assert frames.is_ended(place.client(frames.hello('raw', parent='a\nb')))
+    assert frames.is_ended(place.client(frames.hello('raw', state='x' * 513)))
+    assert place.count('nonsense') == 2
+    assert frames.read_reply(place.client(frames.hello('raw', state='x' * 512)))[0] == 'negotiated'
+    assert raw.offer()[3] == b'raw' and raw.around[9] == b'x' * 512
 
 
 # A backend that dies, is stopped, or wakes too late, at each step.
@@ -407,26 +600,153 @@ def test_who_takes_one_whenever_the_descriptor_can_be_read_takes_all(place):
         assert frames.read_exactly(client, len(expected)) == expected
 
 
-def test_a_backend_killed_with_an_offer_leaves_nothing_behind(place):
+def stop(process):
+    os.kill(process.pid, signal.SIGSTOP)
+    await_stop(process)
+
+
+def await_stop(process):
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+
+
+def go_on(process):
+    os.kill(process.pid, signal.SIGCONT)
+
+
+# What a backend is told to do to itself, and what is done to it, until it is killed at that step
+# with a connection in flight. Each gets the broker, the backend, and how many were offered and
+# granted before.
+
+def strike_unread(place, _, keeper, offered, __):
+    """The offer lies in its channel."""
+    place.await_count('offered', offered + 1)
+    keeper.kill()
+
+
+def strike_offer(*_):
+    """It has the offer, and has not answered."""
+
+
+def strike_acked(_, broker, keeper, *__):
+    """It has answered, and nobody has read that."""
+    await_stop(keeper)
+    stop(broker)
+    go_on(keeper)
+    keeper.wait(BOUND)
+    go_on(broker)
+
+
+def strike_granted(place, broker, keeper, _, granted):
+    """The Grant lies in its channel."""
+    await_stop(keeper)
+    stop(broker)
+    go_on(keeper)
+    await_stop(keeper)
+    go_on(broker)
+    place.await_count('granted', granted + 1)
+    keeper.kill()
+
+
+def strike_first(*_):
+    """It has the connection, and has not read from it."""
+
+
+KILL, STOP = int(signal.SIGKILL), int(signal.SIGSTOP)
+STEPS = [
+    # The step, what the backend is told, and whether the connection is granted.
+    (strike_unread, [], False),
+    (strike_offer, [f'offer={KILL}'], False),
+    (strike_acked, [f'offer={STOP}', f'acked={KILL}'], False),
+    (strike_granted, [f'offer={STOP}', f'acked={STOP}'], True),
+    (strike_first, [f'first={KILL}'], True),
+]
+
+
+def kill_at(place, broker, step, numbers):
+    """One backend, killed at that step; its client sees the end of the connection, and no byte."""
+    strike, told, _ = step
+    keeper = place.keeper('echo', *told)
+    if strike is strike_unread:
+        stop(keeper)
+    client = place.client(frames.hello('echo') + b'request\n')
+    assert frames.read_reply(client)[0] == 'negotiated'
+    strike(place, broker, keeper, *numbers)
+    assert frames.is_ended(client), strike.__doc__
+    client.close()
+    assert keeper.wait(BOUND) == -signal.SIGKILL
+    place.started.remove(keeper)
+    keeper.stdout.close()
+    place.sockets.clear()
+
+
+def test_a_backend_killed_at_each_step_in_turn_leaves_nothing_behind(place):
     broker = place.serve()
     before = fds(broker)
+    granted = 0
     for number in range(10000 if SOAK else 20):
-        keeper = place.keeper('echo', f'offer={signal.SIGKILL}')
-        client = place.client(frames.hello('echo') + b'request\n')
-        assert frames.read_reply(client)[0] == 'negotiated'
-        assert frames.is_ended(client)
-        client.close()
-        assert keeper.wait(BOUND) == -signal.SIGKILL
-        place.started.remove(keeper)
-        keeper.stdout.close()
-        place.sockets.clear()
+        step = STEPS[number % len(STEPS)]
+        kill_at(place, broker, step, (number, granted))
+        granted += step[2]
     await_fds(broker, before)
     counts = place.counts()
-    assert (counts['granted'], counts['ack_timeout'], counts['pending']) == (0, number + 1, 0)
+    # None was granted that had not been acknowledged, and all others were taken back.
+    assert (counts['offered'], counts['granted']) == (number + 1, granted)
+    assert (counts['ack_timeout'], counts['pending']) == (number + 1 - granted, 0)
     # The next backend finds no sockets of those before it.
     assert len(os.listdir(place.folder)) <= 3 + 1
     place.keeper()
     assert len(os.listdir(place.folder)) == 3 + 1
+
+
+def stopped_unread(place, _, keeper):
+    """The offer lies in its channel until it is too late."""
+    stop(keeper)
+    client = place.client(frames.hello('echo') + b'request\n')
+    place.await_count('ack_timeout', 1)
+    return client
+
+
+def stopped_offer(place, _, keeper):
+    """It has the offer, and answers when it is too late."""
+    client = place.client(frames.hello('echo') + b'request\n')
+    await_stop(keeper)
+    place.await_count('ack_timeout', 1)
+    return client
+
+
+def stopped_granted(place, broker, keeper):
+    """The Grant was sent in time, and is read when it is too late."""
+    client = place.client(frames.hello('echo') + b'request\n')
+    await_stop(keeper)
+    end = time.clock_gettime(time.CLOCK_BOOTTIME) + 1
+    stop(broker)
+    go_on(keeper)
+    await_stop(keeper)
+    go_on(broker)
+    place.await_count('granted', 1)
+    while time.clock_gettime(time.CLOCK_BOOTTIME) < end:
+        pass
+    return client
+
+
+@pytest.mark.parametrize('strike, told', [
+    (stopped_unread, []),
+    (stopped_offer, [f'offer={STOP}']),
+    (stopped_granted, [f'offer={STOP}', f'acked={STOP}']),
+])
+def test_a_backend_stopped_at_each_step_has_read_nothing_when_it_wakes(place, strike, told):
+    broker = place.serve('--ack-timeout', '1s')
+    keeper = place.keeper('echo', *told)
+    client = strike(place, broker, keeper)
+    assert frames.read_reply(client)[0] == 'negotiated'
+    # What is not granted the broker takes back, whether the backend wakes or not.
+    if strike is stopped_granted:
+        go_on(keeper)
+    assert frames.is_ended(client)
+    go_on(keeper)
+    # Whatever it has to say comes before what it says now.
+    assert place.way('echo', '--no-handoff') == 'reconnecting'
+    assert keeper.stdout.readline().split()[0] == 'reconnected'
 
 
 def test_a_backend_that_dies_after_its_ack_has_no_grant(place):

@@ -104,6 +104,14 @@ def test_a_command_has_a_connection_of_tcp_too(place):
     assert frames.read_exactly(client, 13) == b'nobody\nhello\n'
 
 
+def test_who_comes_too_often_is_closed(place):
+    place.define('cat', 'command = cat', 'takes = stdio', 'rate = 1/1h')
+    listen(place, 'cat', services=True)
+    assert frames.read_exactly(connect(place, b'first'), 5) == b'first'
+    assert frames.is_ended(connect(place, b'second'))
+    assert place.count('rate_limited') == 1
+
+
 def test_a_service_that_does_not_start_is_a_close(place):
     place.define('bad', 'command = false')
     listen(place, 'bad', services=True)

@@ -398,6 +398,33 @@ def test_a_command_has_the_connection_as_its_input_and_output(place):
     assert (place.count('commands'), row(place, 'upper')['way']) == (2, 'stdio')
 
 
+def test_a_command_has_the_trace_of_its_client(place):
+    place.define('trace', "command = sh -c 'echo $TRACEPARENT; echo $TRACESTATE'", 'takes = stdio')
+    place.serve_defined(env={**place.env, 'TRACEPARENT': 'of the broker'})
+    result = subprocess.run([BATON, 'connect', 'trace'], check=True, timeout=BOUND,
+                            env={**place.env, 'TRACESTATE': 'a=1'}, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, text=True)
+    assert result.stdout == '\na=1\n'
+
+
+def test_a_command_has_all_variables_there_are(place):
+    # More than there are in the environment of the broker, none of which is left out.
+    place.define('all', "command = sh -c 'env >&3'", 'takes = fd3')
+    folder = place.env.pop('BATON_BROKER')
+    place.serve_defined('--broker', folder, env={'PATH': os.environ['PATH'], 'LAST': 'one'})
+    place.env['BATON_BROKER'] = folder
+    result = subprocess.run([BATON, 'connect', 'all'], check=True, timeout=BOUND, text=True,
+                            env={**place.env, 'TRACEPARENT': 'p' * 512, 'TRACESTATE': 's' * 512},
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    found = dict(line.split('=', 1) for line in result.stdout.splitlines())
+    assert {name: found.get(name) for name in (
+        'BATON_BROKER', 'BATON_SERVICE', 'BATON_CLIENT_UID', 'LISTEN_FDS', 'LAST', 'TRACEPARENT',
+        'TRACESTATE')} == {
+            'BATON_BROKER': folder, 'BATON_SERVICE': 'all', 'BATON_CLIENT_UID': str(os.getuid()),
+            'LISTEN_FDS': '1', 'LAST': 'one', 'TRACEPARENT': 'p' * 512, 'TRACESTATE': 's' * 512}
+    assert {'BATON_CONNECTION', 'BATON_CLIENT_PID', 'LISTEN_PID', 'PATH'} <= set(found)
+
+
 def test_a_command_may_have_it_as_descriptor_3_and_nothing_else(place):
     place.define('three', "command = sh -c 'echo $LISTEN_FDS $((LISTEN_PID == $$)) $BATON_SERVICE"
                  " $BATON_CLIENT_UID $COLOUR $PWD >&3; for i in $(seq 4 60); do"
@@ -475,6 +502,18 @@ def test_another_version_is_not_served(place):
     kind, reply = ask('2.0')
     assert (kind, reply[4]) == ('refused', 8)
     assert ask('2.1')[0] == ask('')[0] == 'negotiated'
+
+
+def test_a_service_may_be_wanted_only_so_often(place):
+    place.define('cat', 'command = cat', 'takes = stdio', 'rate = 2/1h')
+    place.define('other', 'command = cat', 'takes = stdio')
+    place.serve_defined()
+    for _ in range(2):
+        assert frames.read_reply(place.client(frames.hello('cat')))[0] == 'negotiated'
+    kind, reply = frames.read_reply(place.client(frames.hello('cat')))
+    assert (kind, reply[4]) == ('refused', 4) and 1700 * 1000 < reply[6] <= 1800 * 1000
+    assert frames.read_reply(place.client(frames.hello('other')))[0] == 'negotiated'
+    assert place.count('rate_limited') == 1
 
 
 def test_another_user_is_served_where_a_definition_says_so(place, as_other):

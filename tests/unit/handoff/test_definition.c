@@ -73,6 +73,7 @@ static void only_the_command_has_to_be_there(void **state)
 	assert_int_equal(w->d.stop.ns, baton_duration_s(60).ns);
 	assert_int_equal(w->d.idle.ns, INT64_MAX);
 	assert_int_equal(w->d.probe.ns, INT64_MAX);
+	assert_int_equal(w->d.rate.count, 0);
 	assert_null(w->d.folder);
 	assert_false(definition_allows(&w->d, 33));
 }
@@ -87,7 +88,7 @@ static void everything_can_be_said(void **state)
 		"takes = fd3\nversion = 2.1 beta\nallow = www-data 5\nallow = 0\nfolder = /srv\n"
 		"environment = A=b c\nenvironment = D=\nno-new-privileges = yes\n"
 		"open-files = 64\nmemory-mib = 2\nmax = 65536\nstart-timeout = 1ms\n"
-		"stop-timeout = 1d\nidle = 1h 30min\nprobe = 5s");
+		"stop-timeout = 1d\nidle = 1h 30min\nprobe = 5s\nrate = 20 / 1min");
 	assert_int_equal(e, BATON_OK);
 	static const char *const words[] = {"/bin/x", "a b", "c \" d", "e f", ""};
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -109,6 +110,8 @@ static void everything_can_be_said(void **state)
 	assert_int_equal(w->d.stop.ns, baton_duration_s(86400).ns);
 	assert_int_equal(w->d.idle.ns, baton_duration_s(5400).ns);
 	assert_int_equal(w->d.probe.ns, baton_duration_s(5).ns);
+	assert_int_equal(w->d.rate.count, 20);
+	assert_int_equal(w->d.rate.window.ns, baton_duration_s(60).ns);
 }
 
 static void what_is_wrong_is_said_with_its_line(void **state)
@@ -133,6 +136,10 @@ static void what_is_wrong_is_said_with_its_line(void **state)
 	         "x.conf:2: \"7\" is no number from 8 to 1073741824\n"},
 		{"command = a\nidle = 2d\n",
 	         "x.conf:2: \"2d\" is not from 1ms to 1d or infinity\n"},
+		{"command = a\nrate = 5\n",
+	         "x.conf:2: \"5\" is not of the form NUMBER/DURATION, such as 100/1s\n"},
+		{"command = a\nrate = 0/1s\n", "x.conf:2: \"0\" is no number from 1 to 1000000\n"},
+		{"command = a\nrate = 1/2d\n", "x.conf:2: \"2d\" is not from 1ms to 1d\n"},
 		{"command = a\nprobe = 0s\n",
 	         "x.conf:2: \"0s\" is not from 1ms to 1d or infinity\n"},
 		{"command = a\nstop-timeout = infinity\n",
