@@ -52,30 +52,15 @@ static bool tell(const struct victim *v, const struct told *t)
 static enum baton_err claim_all(struct baton_store *store, const struct life *life,
                                 struct baton_work_claims **ret)
 {
-	const struct baton_work_ask ask = {
-		.queue = BATON_STR("q"),
-		.ttl = baton_duration_ms(1000),
-		.claims = life->claims,
-		.max = 2,
-	};
-	return baton_work_claim(store, &ask, ret);
+	return life->claims == 1 ? claim_some(store, "q", 2, ret)
+	                         : claim_each(store, "q", life->claims, ret);
 }
 
-/* Of all claims in one call. */
-static bool complete_all(struct baton_store *store, const struct life *life,
-                         const struct baton_work_claims *claims)
+static enum baton_err complete_all(struct baton_store *store, const struct life *life,
+                                   const struct baton_work_claims *claims)
 {
-	struct baton_work_end ends[JOBS];
-	struct baton_work_ended answers[JOBS];
-	if (life->next)
-		return complete(store, &claims->claims[0], life->next) == BATON_OK;
-	for (size_t i = 0; i < claims->count; i++)
-		ends[i] = (struct baton_work_end){.proof = claims->claims[i].proof,
-		                                  .how = BATON_COMPLETE};
-	bool done = baton_work_end(store, ends, claims->count, answers) == BATON_OK;
-	for (size_t i = 0; i < claims->count; i++)
-		done = done && answers[i].err == BATON_OK;
-	return done;
+	return life->next ? complete(store, &claims->claims[0], life->next)
+	                  : complete_each(store, claims, claims->count);
 }
 
 static bool live_steps(const struct victim *v, struct baton_store *store)
@@ -92,7 +77,7 @@ static bool live_steps(const struct victim *v, struct baton_store *store)
 		return false;
 	t.steps++;
 	t.claim = claims->claims[claims->count - 1].fence.v;
-	if (!tell(v, &t) || !complete_all(store, life, claims))
+	if (!tell(v, &t) || complete_all(store, life, claims) != BATON_OK)
 		return false;
 	t.steps++;
 	if (!tell(v, &t) || lease(store, "subject", &l) != BATON_OK)

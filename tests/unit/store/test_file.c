@@ -245,6 +245,17 @@ static void a_schedule_that_cannot_be_keeps_nobody(void **state)
 	}
 }
 
+/* Rows of jobs, of claims and of answers. */
+static void make_together(struct world *w)
+{
+	struct baton_work_claims *claims = NULL;
+	for (int i = 0; i < 3; i++)
+		assert_ok(put_some(w->store, "together", "", 20));
+	assert_ok(claim_each(w->store, "together", 30, &claims));
+	assert_ok(complete_each(w->store, claims, 15));
+	baton_work_claims_free(claims);
+}
+
 /* A store with something of everything, closed. */
 static void make_full(struct world *w)
 {
@@ -263,6 +274,7 @@ static void make_full(struct world *w)
 			assert_ok(end_as(w->store, &claims->claims[0], hows[i % 4]));
 		baton_work_claims_free(claims);
 	}
+	make_together(w);
 	world_close(w);
 }
 
@@ -271,6 +283,28 @@ static bool is_known(enum baton_err e)
 	return e == BATON_OK || e == BATON_STORAGE || e == BATON_INVALID || e == BATON_NOT_HELD ||
 	       e == BATON_NOT_FOUND || e == BATON_YIELD || e == BATON_FULL || e == BATON_BUSY ||
 	       e == BATON_CONFLICT || e == BATON_NO_MEMORY;
+}
+
+/* Among those that share rows: what is done to one of them makes ordinary rows of all. */
+static void use_together(struct baton_store *store)
+{
+	struct baton_work_claims *claims = NULL;
+	struct baton_work_renewal renewal;
+	struct baton_batch_id id;
+	enum baton_cancelled cancelled;
+	assert_true(is_known(put_some(store, "together", "", 5)));
+	assert_true(is_known(claim_each(store, "together", 20, &claims)));
+	if (claims && claims->count > 1) {
+		assert_true(is_known(complete_each(store, claims, claims->count / 2)));
+		assert_true(is_known(baton_work_renew(
+			store, &claims->claims[claims->count - 1].proof, 1,
+			baton_duration_ms(5000), &renewal)));
+	}
+	baton_work_claims_free(claims);
+	for (int i = 100; i < 240; i += 10) {
+		snprintf(id.text, sizeof id.text, "%d", i);
+		assert_true(is_known(baton_work_cancel(store, &id, 1, &cancelled)));
+	}
 }
 
 /* Works with a store that may be damaged; nothing has to succeed. */
@@ -289,6 +323,7 @@ static void use(struct baton_store *store)
 	assert_true(is_known(baton_store_tidy(store, 100, NULL)));
 	baton_work_page_free(page);
 	baton_work_claims_free(claims);
+	use_together(store);
 }
 
 /* Whether the damage is noticed when the store is opened or checked. Uses it, too. */
