@@ -293,8 +293,8 @@ static void many_claims(struct world *w)
 	const struct baton_work_ask ask = {.queue = BATON_STR("q"), .claims = 5, .max = 1};
 	const struct baton_work_claims *c = claim_many(w, &ask);
 	for (int i = 0; i < 3; i++)
-		to_end[i] = (struct baton_work_end){.proof = c->claims[i].proof,
-		                                    .how = BATON_COMPLETE};
+		to_end[i] =
+			(struct baton_work_end){.proof = c->claims[i].proof, .how = BATON_COMPLETE};
 }
 
 /* The same, with one that fails. */

@@ -296,9 +296,9 @@ static void use_together(struct baton_store *store)
 	assert_true(is_known(claim_each(store, "together", 20, &claims)));
 	if (claims && claims->count > 1) {
 		assert_true(is_known(complete_each(store, claims, claims->count / 2)));
-		assert_true(is_known(baton_work_renew(
-			store, &claims->claims[claims->count - 1].proof, 1,
-			baton_duration_ms(5000), &renewal)));
+		assert_true(
+			is_known(baton_work_renew(store, &claims->claims[claims->count - 1].proof,
+		                                  1, baton_duration_ms(5000), &renewal)));
 	}
 	baton_work_claims_free(claims);
 	for (int i = 100; i < 240; i += 10) {

@@ -11,7 +11,6 @@
 
 #include "support/soak.h"
 
-
 static const char *const beside[] = {"", "-wal", "-shm", "-turn", "-journal"};
 
 int world_setup(void **state)
