@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -65,9 +66,10 @@ static enum baton_err fail_readonly(const struct db *db, const char *doing)
 /* Names the one that has it locked, if that can be told. */
 static enum baton_err fail_locked(const struct db *db)
 {
-	char path[PATH_MAX], who[64] = "another process", more[96] = "";
+	char real[PATH_MAX], path[PATH_MAX + sizeof DB_LOCK_FILE];
+	char who[64] = "another process", more[96] = "";
 	int32_t pid;
-	snprintf(path, sizeof path, "%s" DB_LOCK_FILE, db->path);
+	snprintf(path, sizeof path, "%s" DB_LOCK_FILE, realpath(db->path, real) ? real : db->path);
 	if (process_of_lock(path, DB_LOCK_AT, &pid) && pid != getpid()) {
 		snprintf(who, sizeof who, "process %d", (int)pid);
 		if (process_is_stopped(pid))

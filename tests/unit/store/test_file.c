@@ -125,6 +125,33 @@ static void a_name_that_means_something_to_sqlite_is_one_of_a_file(void **state)
 	close(back);
 }
 
+static bool is_there(const struct world *w, const char *name)
+{
+	char path[WORLD_PATH];
+	world_file(w, name, path);
+	return access(path, F_OK) == 0;
+}
+
+/* Who writes waits for its turn among all, by whatever name they know the file. */
+static void a_link_to_a_store_is_the_store(void **state)
+{
+	struct world *w = *state;
+	struct baton_store *other = NULL;
+	char link[WORLD_PATH];
+	world_file(w, "link", link);
+	assert_int_equal(symlink(w->path, link), 0);
+	assert_ok(world_try_open(w, link, &w->store));
+	assert_ok(put_some(w->store, "q", "", 1));
+	assert_ok(world_try_open(w, w->path, &other));
+	assert_ok(put_some(other, "q", "", 1));
+	assert_int_equal(counts(w->store, "q").ready, 2);
+	baton_store_close(other);
+	assert_true(is_there(w, "store-turn"));
+	assert_false(is_there(w, "link-turn"));
+	world_close(w);
+	unlink(link);
+}
+
 static void a_folder_that_is_not_there_is_named(void **state)
 {
 	struct world *w = *state;
@@ -479,6 +506,7 @@ int main(void)
 		WORLD_TEST(a_database_of_another_program_is_no_store),
 		WORLD_TEST(a_store_of_a_newer_version_is_refused),
 		WORLD_TEST(a_folder_is_no_store),
+		WORLD_TEST(a_link_to_a_store_is_the_store),
 		WORLD_TEST(a_folder_that_is_not_there_is_named),
 		WORLD_TEST(a_name_that_means_something_to_sqlite_is_one_of_a_file),
 		WORLD_TEST(a_file_that_was_deleted_is_noticed),
