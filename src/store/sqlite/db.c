@@ -146,8 +146,8 @@ static enum baton_err check_log(struct db *db)
 	struct stat st;
 	sqlite3_file *file = NULL;
 	unsigned char header[HEADER_SIZE];
-	char log[NAME_SIZE];
-	snprintf(log, sizeof log, "%s-wal", db->path);
+	/* Beside the file itself, should this be the name of a link. */
+	const char *log = sqlite3_filename_wal(sqlite3_db_filename(db->handle, "main"));
 	if (stat(log, &st) != 0 || st.st_size == 0)
 		return BATON_OK;
 	sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_FILE_POINTER, &file);
