@@ -53,11 +53,22 @@ static bool is_readonly(const struct db *db, int code)
 	        sqlite3_db_readonly(db->handle, "main") == 1);
 }
 
+/* Why no file can be made beside that one; 0: it can. */
+static int folder_errno(const char *path)
+{
+	char folder[NAME_SIZE] = ".";
+	const char *slash = strrchr(path, '/');
+	if (slash)
+		snprintf(folder, sizeof folder, "%.*s", (int)(slash - path) + 1, path);
+	return access(folder, W_OK | X_OK) == 0 ? 0 : errno;
+}
+
 static enum baton_err fail_readonly(const struct db *db, const char *doing)
 {
 	char why[256] = "";
-	if (access(db->path, W_OK) != 0)
-		snprintf(why, sizeof why, " (%s)", strerror(errno));
+	int errnum = access(db->path, W_OK) == 0 ? folder_errno(db->path) : errno;
+	if (errnum != 0)
+		snprintf(why, sizeof why, " (%s)", strerror(errnum));
 	return fail(BATON_STORAGE,
 	            "cannot %s store %s: its file and its folder have to be writable%s", doing,
 	            db->path, why);
@@ -103,6 +114,9 @@ enum baton_err db_fail(struct db *db, int code, const char *doing)
 		            "changed",
 		            doing, db->path);
 	case SQLITE_CANTOPEN:
+		/* Who may not make it then looks for one to read, and says that there is none. */
+		if (errnum == ENOENT && folder_errno(db->path) != 0)
+			errnum = folder_errno(db->path);
 		return fail(BATON_STORAGE, "cannot open store %s: %s", db->path,
 		            errnum != 0 ? strerror(errnum) : text);
 	case SQLITE_CORRUPT:
