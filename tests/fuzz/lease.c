@@ -13,6 +13,7 @@ struct world {
 	bool known; /* the store has a row */
 	struct baton_store_time now;
 	struct lease_claimed had[OWNERS]; /* the last that each was given; fence 0: none */
+	struct lease_claimed old[OWNERS]; /* the one before that                         */
 	uint64_t fence;                   /* the last that anybody was given             */
 };
 
@@ -30,6 +31,7 @@ static void give(struct world *w, uint8_t who, const struct lease_request *r, ui
 	w->row.fence = ++w->fence;
 	w->row.expires_at = baton_store_time_add(w->now, baton_duration_ms(ttl));
 	w->known = true;
+	w->old[who] = w->had[who];
 	w->had[who] = (struct lease_claimed){r->incarnation, w->row.token, w->row.fence};
 }
 
@@ -76,9 +78,11 @@ static void renew(struct world *w, uint8_t who, uint8_t ttl, bool shorten)
 /* Only the last who was given it can prove it, and only while it is held. */
 static void check(const struct world *w)
 {
-	for (int i = 0; i < OWNERS && w->known; i++)
+	for (int i = 0; i < OWNERS && w->known; i++) {
 		CHECK(lease_is_proved(&w->row, &w->had[i]) ==
 		      (w->row.held && w->had[i].fence == w->fence));
+		CHECK(!lease_is_proved(&w->row, &w->old[i]));
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
