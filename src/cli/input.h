@@ -35,8 +35,8 @@ void input_close(struct input *in);
 #define INPUT_ERROR 256
 
 /* Reads the next line of at most `max` bytes; its line feed is not part of it. EX_OK: *ret is valid
- * until the next call; ret->ptr is NULL at the end. Else another status, and `error` is the sentence
- * that says why, for the caller to write. */
+ * until the next call; ret->ptr is NULL at the end. Else another status, and `error` is the
+ * sentence that says why, for the caller to write. */
 int input_line(struct input *in, size_t max, struct baton_str *ret, char error[INPUT_ERROR]);
 
 #endif

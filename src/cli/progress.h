@@ -1,5 +1,5 @@
-/* How far long work is, on standard error: a bar on a terminal that can clear its lines, and no wider
- * than that is; a line now and then elsewhere. */
+/* How far long work is, on standard error: a bar on a terminal that can clear its lines, and no
+ * wider than that is; a line now and then elsewhere. */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 

@@ -125,6 +125,30 @@ static void a_name_that_means_something_to_sqlite_is_one_of_a_file(void **state)
 	close(back);
 }
 
+/* All who use a file are on one host, so what was before its last start is over. */
+static void who_held_it_before_the_host_was_restarted_is_in_nobodys_way(void **state)
+{
+	struct world *w = *state;
+	struct baton_lease_answer answer;
+	struct baton_lease l = {.fence = {0}};
+	world_open(w);
+	struct baton_owner before = *baton_store_owner(w->store);
+	before.boot.bytes[0] ^= 1;
+	before.incarnation.bytes[0] ^= 1;
+	const struct baton_lease_ask ask = {.subject = BATON_STR("s"), .owner = &before};
+	assert_ok(baton_lease_claim(w->store, &ask, 1, &answer));
+	assert_ok(answer.err);
+	assert_ok(lease(w->store, "s", &l));
+	assert_true(l.fence.v > answer.lease.fence.v);
+	/* Not if it is this start, and the process lives. */
+	before.boot.bytes[0] ^= 1;
+	assert_ok(baton_lease_claim(w->store,
+	                            &(const struct baton_lease_ask){.subject = BATON_STR("t"),
+	                                                            .owner = &before},
+	                            1, &answer));
+	assert_int_equal(lease(w->store, "t", &l), BATON_YIELD);
+}
+
 static bool is_there(const struct world *w, const char *name)
 {
 	char path[WORLD_PATH];
@@ -389,6 +413,50 @@ static void a_page_of_garbage_is_noticed(void **state)
 	}
 }
 
+/* Of rows that several jobs share: whatever is done then, it ends, and nobody crashes. */
+static void numbers_that_cannot_be_crash_nobody(void **state)
+{
+	static const char *const damages[] = {
+		"UPDATE bulk SET queue = -62",
+		"UPDATE bulk SET queue = 9223372036854775807",
+		"UPDATE bulk SET count = -1",
+		"UPDATE bulk SET count = 0",
+		"UPDATE bulk SET count = 9223372036854775807",
+		"UPDATE bulk SET flags = -1",
+		"UPDATE bulk SET first = first + 9223372036854775000",
+		"UPDATE bulk SET first = -first",
+		"UPDATE chunk SET queue = -62",
+		"UPDATE chunk SET bulk = 9223372036854775807",
+		"UPDATE chunk SET first = first + 9223372036854775000",
+		"UPDATE chunk SET expires_at = -9223372036854775807",
+		"UPDATE chunk SET claims = zeroblob(31)",
+		"UPDATE chunk SET claims = zeroblob(32 * 65)",
+		"UPDATE chunk SET claims = zeroblob(32 * 64)",
+		"UPDATE chunk SET owner = -9223372036854775807",
+		"UPDATE reply SET claims = zeroblob(33)",
+		"UPDATE reply SET first = -9223372036854775807",
+		"UPDATE bulk SET jobs = zeroblob(100)",
+		"UPDATE bulk SET jobs = randomblob(4000)",
+		"UPDATE head SET seq = 9223372036854775807 WHERE tried = 2",
+		"UPDATE head SET seq = -seq WHERE tried = 2",
+		"UPDATE state SET seq = 9223372036854775807",
+		"UPDATE state SET seq = -1, lane = -9",
+		"UPDATE state SET lane = 9223372036854775807",
+	};
+	struct world *w = *state;
+	char original[WORLD_PATH];
+	world_file(w, "original", original);
+	make_full(w);
+	world_copy(w->path, original);
+	for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
+		world_copy(original, w->path);
+		run_sql(w->path, damages[i]);
+		is_noticed(w);
+		world_advance(w, 2000); /* once more, when what is claimed has expired */
+		is_noticed(w);
+	}
+}
+
 /* Whatever they do, and whether they are noticed or not: nobody crashes. */
 static void flipped_bytes_crash_nobody(void **state)
 {
@@ -507,12 +575,14 @@ int main(void)
 		WORLD_TEST(a_store_of_a_newer_version_is_refused),
 		WORLD_TEST(a_folder_is_no_store),
 		WORLD_TEST(a_link_to_a_store_is_the_store),
+		WORLD_TEST(who_held_it_before_the_host_was_restarted_is_in_nobodys_way),
 		WORLD_TEST(a_folder_that_is_not_there_is_named),
 		WORLD_TEST(a_name_that_means_something_to_sqlite_is_one_of_a_file),
 		WORLD_TEST(a_file_that_was_deleted_is_noticed),
 		WORLD_TEST(a_file_that_was_replaced_is_noticed_and_goes_on_when_it_is_back),
 		WORLD_TEST(a_schedule_that_cannot_be_keeps_nobody),
 		WORLD_TEST(a_page_of_garbage_is_noticed),
+		WORLD_TEST(numbers_that_cannot_be_crash_nobody),
 		WORLD_TEST(flipped_bytes_crash_nobody),
 		WORLD_TEST(a_file_that_was_cut_is_noticed),
 		WORLD_TEST(what_may_not_be_written_or_read_is_told),

@@ -54,8 +54,7 @@ enum baton_err put_some(struct baton_store *store, const char *queue, const char
 enum baton_err claim_some(struct baton_store *store, const char *queue, uint32_t max,
                           struct baton_work_claims **ret);
 
-/* At most `claims` claims of one batch each, for 1,000 ms. Of those that stand in one row, more than
- * three are claimed in one row too. */
+/* At most `claims` claims of one batch each, for 1,000 ms. */
 enum baton_err claim_each(struct baton_store *store, const char *queue, uint32_t claims,
                           struct baton_work_claims **ret);
 
