@@ -215,6 +215,16 @@ static bool space_is(struct baton_str space, const char *name)
 	return baton_str_equal(space, baton_str_z(name));
 }
 
+/* Each by itself: what is wrong is told by its place in what was typed. */
+static bool is_name(const char *what, struct baton_str part)
+{
+	struct baton_str name;
+	if (baton_str_name(what, part.ptr, part.len, BATON_LEASE_SUBJECT_MAX, &name) == BATON_OK)
+		return true;
+	complain("%s", baton_err_detail());
+	return false;
+}
+
 bool cluster_subject(const struct baton_subject *subject, char text[BATON_LEASE_SUBJECT_MAX + 1])
 {
 	size_t space = subject->space.len, label = subject->label.len;
@@ -229,11 +239,7 @@ bool cluster_subject(const struct baton_subject *subject, char text[BATON_LEASE_
 	text[space] = '/';
 	memcpy(text + space + 1, subject->label.ptr, label);
 	text[space + 1 + label] = '\0';
-	struct baton_str name;
-	if (baton_str_name("name", text, space + 1 + label, (size_t)max, &name) == BATON_OK)
-		return true;
-	complain("%s", baton_err_detail());
-	return false;
+	return is_name("namespace", subject->space) && is_name("label", subject->label);
 }
 
 static bool is_reserved(struct baton_str space)

@@ -59,7 +59,7 @@ static int backup(struct out *out, struct request *r)
 		return status;
 	r->progress = progress_begin("pages");
 	enum baton_err e = baton_store_backup(r->store.handle, r->path, &progress);
-	progress_end(&r->progress);
+	progress_clear(&r->progress);
 	if (e != BATON_OK) {
 		complain("%s", baton_err_detail());
 		return e == BATON_INVALID ? EX_CANTCREAT : status_of(e);

@@ -146,18 +146,17 @@ static int take_option(struct lock *lock, int option)
  * argv[0] included; 0: help is wanted. */
 static int take_options(struct lock *lock, int argc, char **argv, int *ret_used)
 {
+	static char command[] = "lock";
+	int status = EX_OK, option = OPTION_END;
+	char *before = argv[0];
+	argv[0] = command; /* that is what the options are of */
 	optind = 0;
-	for (int option; (option = option_next(argc, argv, options)) != OPTION_END;) {
-		if (option == 'h') {
-			*ret_used = 0;
-			return EX_OK;
-		}
-		int status = take_option(lock, option);
-		if (status != EX_OK)
-			return status;
-	}
-	*ret_used = optind;
-	return EX_OK;
+	while (status == EX_OK && option != 'h' &&
+	       (option = option_next(argc, argv, options)) != OPTION_END)
+		status = option == 'h' ? EX_OK : take_option(lock, option);
+	argv[0] = before;
+	*ret_used = option == 'h' ? 0 : optind;
+	return status;
 }
 
 static int take_name(struct lock *lock, const char *name)

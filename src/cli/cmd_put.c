@@ -155,6 +155,8 @@ static int put_one(struct out *out, struct request *r, struct baton_str payload)
 	if (e != BATON_OK)
 		return store_fail(&r->store, e);
 	tell(out, r, &put);
+	if (out->errnum != 0)
+		complain("job %s is stored, though that cannot be told", put.id.text);
 	return EX_OK;
 }
 
@@ -184,8 +186,7 @@ static int put_file(struct out *out, struct request *r)
 		.json = r->store.json,
 		.atomic = r->atomic,
 	};
-	int status = store_open(&r->store, STORE_MADE);
-	return status == EX_OK ? load_file(&load, r->file) : status;
+	return load_file(&load, r->file);
 }
 
 int cmd_put(struct out *out, int argc, char **argv)

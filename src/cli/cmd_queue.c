@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "line.h"
+#include "lookup.h"
 #include "name.h"
 #include "policy.h"
 #include "queues.h"
@@ -54,14 +55,6 @@ static int queue_list(void *request)
 	return status;
 }
 
-static int no_queue(const struct request *r)
-{
-	char shown[SHOWN_MAX];
-	complain("there is no queue '%s'; 'baton queue list' has those there are",
-	         show(r->queue.ptr, shown));
-	return EXIT_FAILURE;
-}
-
 static int queue_show(void *request)
 {
 	struct request *r = request;
@@ -69,7 +62,7 @@ static int queue_show(void *request)
 	struct baton_queue_info info;
 	enum baton_err e = baton_queue_get(r->store.handle, r->queue, &info);
 	if (e == BATON_NOT_FOUND)
-		return no_queue(r);
+		return lookup_no_queue(r->queue);
 	if (e != BATON_OK)
 		return store_fail(&r->store, e);
 	if (r->store.json) {
@@ -94,7 +87,7 @@ static int pause_or_resume(struct request *r, bool paused)
 {
 	enum baton_err e = baton_queue_pause(r->store.handle, r->queue, paused);
 	if (e == BATON_NOT_FOUND)
-		return no_queue(r);
+		return lookup_no_queue(r->queue);
 	return e == BATON_OK ? EX_OK : store_fail(&r->store, e);
 }
 

@@ -188,14 +188,16 @@ static int schedule_run(void *request)
 		return no_schedule(r);
 	if (e != BATON_OK)
 		return store_fail(&r->store, e);
-	if (!r->store.json) {
+	if (r->store.json) {
+		json_open(&json, NULL);
+		json_text(&json, "id", put.id.text);
+		json_close(&json);
+		json_end(&json);
+	} else {
 		out_print(r->out, "%s\n", put.id.text);
-		return EX_OK;
 	}
-	json_open(&json, NULL);
-	json_text(&json, "id", put.id.text);
-	json_close(&json);
-	json_end(&json);
+	if (r->out->errnum != 0)
+		complain("job %s is stored, though that cannot be told", put.id.text);
 	return EX_OK;
 }
 

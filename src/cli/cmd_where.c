@@ -6,6 +6,7 @@
 #include "command.h"
 #include "holds.h"
 #include "json.h"
+#include "lookup.h"
 #include "name.h"
 #include "store.h"
 #include "text.h"
@@ -58,16 +59,12 @@ static void print(struct out *out, const struct baton_where *w)
 
 static int run(struct out *out, struct request *r)
 {
-	char shown[SHOWN_MAX];
 	int status = store_open(&r->store, STORE_EXISTING);
 	if (status != EX_OK)
 		return status;
 	enum baton_err e = baton_lane_where(r->store.handle, r->queue, r->lane, &r->where);
-	if (e == BATON_NOT_FOUND) {
-		complain("there is no queue '%s'; 'baton queue list' has those there are",
-		         show(r->queue.ptr, shown));
-		return EXIT_FAILURE;
-	}
+	if (e == BATON_NOT_FOUND)
+		return lookup_no_queue(r->queue);
 	if (e != BATON_OK)
 		return store_fail(&r->store, e);
 	if (r->store.json)

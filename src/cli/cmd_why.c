@@ -183,13 +183,9 @@ static int why_queue(struct out *out, const struct request *r)
 {
 	struct baton_queue_info queue;
 	struct reason why = {.page = NULL};
-	char shown[SHOWN_MAX];
 	enum baton_err e = baton_queue_get(r->store.handle, r->queue, &queue);
-	if (e == BATON_NOT_FOUND) {
-		complain("there is no queue '%s'; 'baton queue list' has those there are",
-		         show(r->queue.ptr, shown));
-		return EXIT_FAILURE;
-	}
+	if (e == BATON_NOT_FOUND)
+		return lookup_no_queue(r->queue);
 	if (e == BATON_OK)
 		e = find_first(r, &why);
 	if (e == BATON_OK && r->store.json)

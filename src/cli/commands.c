@@ -242,7 +242,7 @@ const struct command commands[] = {
 		.text = "In the order in which they were put.\n"
 			"\n"
 			"      --state S     only those that are ready, delayed, retry,\n"
-			"                    claimed, dead or done\n"
+			"                    claimed, dead, done or skipped\n"
 			"      --limit N     at most N of them; 100 unless it is said\n"
 			"      --after SEQ   those behind the one with that seq\n"
 			"      --by-error    count the dead ones by their error instead\n"

@@ -83,7 +83,12 @@ int input_open(struct input *in, const char *path)
 	}
 	if (!in->file)
 		return cannot_read(in->name);
-	if (fstat(fileno(in->file), &st) == 0 && S_ISREG(st.st_mode))
+	bool known = fstat(fileno(in->file), &st) == 0;
+	if (known && S_ISDIR(st.st_mode)) {
+		errno = EISDIR;
+		return cannot_read(in->name);
+	}
+	if (known && S_ISREG(st.st_mode))
 		in->size = (uint64_t)st.st_size;
 	return EX_OK;
 }
@@ -96,7 +101,18 @@ void input_close(struct input *in)
 	*in = (struct input){.name = ""};
 }
 
-int input_line(struct input *in, size_t max, struct baton_str *ret)
+static int line_fails(const struct input *in, int status, char error[INPUT_ERROR])
+{
+	if (status == EX_OSERR)
+		snprintf(error, INPUT_ERROR, "no memory for line %ju of %s", (uintmax_t)in->line,
+		         in->name);
+	else
+		snprintf(error, INPUT_ERROR, "cannot read line %ju of %s: %s", (uintmax_t)in->line,
+		         in->name, strerror(errno));
+	return status;
+}
+
+int input_line(struct input *in, size_t max, struct baton_str *ret, char error[INPUT_ERROR])
 {
 	size_t used = 0;
 	int c;
@@ -104,22 +120,23 @@ int input_line(struct input *in, size_t max, struct baton_str *ret)
 	in->line++;
 	while ((c = getc_unlocked(in->file)) != EOF && c != '\n') {
 		if (used == max) {
-			complain("line %ju of %s has more than %zu bytes, which is the most that "
+			snprintf(error, INPUT_ERROR,
+			         "line %ju of %s has more than %zu bytes, which is the most that "
 			         "is allowed",
 			         (uintmax_t)in->line, in->name, max);
 			return EX_DATAERR;
 		}
 		if (!has_room(&in->bytes, &in->room, used))
-			return no_memory("a line");
+			return line_fails(in, EX_OSERR, error);
 		in->bytes[used++] = (char)c;
 	}
 	if (ferror(in->file))
-		return cannot_read(in->name);
+		return line_fails(in, EX_NOINPUT, error);
 	in->read += used + (c == '\n');
 	bool over = c == EOF && used == 0;
 	in->line -= over;
 	if (!over && !has_room(&in->bytes, &in->room, 0))
-		return no_memory("a line");
+		return line_fails(in, EX_OSERR, error);
 	*ret = (struct baton_str){over ? NULL : in->bytes, used};
 	return EX_OK;
 }

@@ -26,13 +26,17 @@ struct input {
 	uint64_t size; /* of the file; 0: not known */
 };
 
-/* Opens it; "-" is standard input. Returns EX_OK, and input_close() ends it; or another status
- * after one line on standard error. */
+/* Opens it; "-" is standard input. Returns EX_OK, or another status after one line on standard
+ * error; input_close() ends it either way. */
 int input_open(struct input *in, const char *path);
 void input_close(struct input *in);
 
+/* Why a line could not be read. */
+#define INPUT_ERROR 256
+
 /* Reads the next line of at most `max` bytes; its line feed is not part of it. EX_OK: *ret is valid
- * until the next call; ret->ptr is NULL at the end. Else: as above. */
-int input_line(struct input *in, size_t max, struct baton_str *ret);
+ * until the next call; ret->ptr is NULL at the end. Else another status, and `error` is the
+ * sentence that says why, for the caller to write. */
+int input_line(struct input *in, size_t max, struct baton_str *ret, char error[INPUT_ERROR]);
 
 #endif

@@ -1,5 +1,6 @@
 /* A line of JSON that says what to put. */
 #include <assert.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,9 +71,23 @@ static bool word(struct baton_str value, char text[WORD_MAX])
 	return true;
 }
 
-static bool bad_value(struct reader *r)
+/* `value` as the line has it, or what it is. */
+static bool bad_value(struct reader *r, struct baton_str value)
 {
-	return wrong(r, "'%s' takes %s", r->field->name, r->field->takes);
+	char text[SHOWN_MAX + 1] = "", shown[SHOWN_MAX];
+	size_t len = value.len < sizeof text - 1 ? value.len : sizeof text - 1;
+	if (len > 0)
+		memcpy(text, value.ptr, len);
+	return wrong(r, "'%s' takes %s, not %s", r->field->name, r->field->takes,
+	             show(text, shown));
+}
+
+static bool bad_string(struct reader *r, struct baton_str value)
+{
+	char text[SHOWN_MAX + 3];
+	int len = snprintf(text, sizeof text, "\"%.*s\"", (int)(value.len & INT_MAX), value.ptr);
+	return bad_value(r, (struct baton_str){text, (size_t)len < sizeof text ? (size_t)len
+	                                                                       : sizeof text - 1});
 }
 
 static bool on_payload(struct reader *r, struct baton_str value)
@@ -88,9 +103,9 @@ static bool on_base64(struct reader *r, struct baton_str value)
 	size_t before = r->used;
 	if (!on_payload(r, value))
 		return false;
-	if (!base64_decode(r->job.text + before, &r->job.payload.len))
-		return bad_value(r);
-	return true;
+	/* A payload is shown to nobody who did not ask for it. */
+	return base64_decode(r->job.text + before, &r->job.payload.len) ||
+	       wrong(r, "'%s' takes %s", r->field->name, r->field->takes);
 }
 
 static bool on_lane(struct reader *r, struct baton_str value)
@@ -108,42 +123,51 @@ static bool on_key(struct reader *r, struct baton_str value)
 	return keep(r, value, &r->job.batch.source);
 }
 
-static bool on_delay_number(struct reader *r, const char *value)
+static bool read_delay(struct reader *r, struct baton_str value)
 {
 	struct baton_duration delay;
-	if (baton_duration_parse(baton_str_z(value), &delay) != BATON_OK)
-		return bad_value(r);
+	if (baton_duration_parse(value, &delay) != BATON_OK)
+		return false;
 	r->job.batch.delay = delay;
 	r->job.batch.at = (struct baton_store_time){0};
 	return true;
 }
 
+static bool on_delay_number(struct reader *r, const char *value)
+{
+	return read_delay(r, baton_str_z(value)) || bad_value(r, baton_str_z(value));
+}
+
 static bool on_delay(struct reader *r, struct baton_str value)
 {
-	char text[WORD_MAX];
-	return word(value, text) ? on_delay_number(r, text) : bad_value(r);
+	return (value.len < WORD_MAX && read_delay(r, value)) || bad_string(r, value);
+}
+
+static bool read_at(struct reader *r, struct baton_str value)
+{
+	if (baton_store_time_parse(value, &r->job.batch.at) != BATON_OK)
+		return false;
+	r->job.batch.delay = (struct baton_duration){0};
+	return true;
 }
 
 static bool on_at(struct reader *r, struct baton_str value)
 {
-	if (baton_store_time_parse(value, &r->job.batch.at) != BATON_OK)
-		return bad_value(r);
-	r->job.batch.delay = (struct baton_duration){0};
-	return true;
+	return read_at(r, value) || bad_string(r, value);
 }
 
 static bool on_at_number(struct reader *r, const char *value)
 {
 	char text[WORD_MAX + 1];
 	snprintf(text, sizeof text, "@%s", value);
-	return on_at(r, baton_str_z(text));
+	return read_at(r, baton_str_z(text)) || bad_value(r, baton_str_z(value));
 }
 
 static bool on_priority(struct reader *r, const char *value)
 {
 	uint64_t number;
 	if (!number_read(value, 0, BATON_PRIORITY_MAX, &number))
-		return bad_value(r);
+		return bad_value(r, baton_str_z(value));
 	r->job.batch.priority = (uint32_t)number;
 	return true;
 }
@@ -152,7 +176,7 @@ static bool on_attempts(struct reader *r, const char *value)
 {
 	uint64_t number;
 	if (!number_read(value, 1, BATON_QUEUE_ATTEMPTS_MAX, &number))
-		return bad_value(r);
+		return bad_value(r, baton_str_z(value));
 	r->attempts = (uint32_t)number;
 	return true;
 }
@@ -207,15 +231,15 @@ static bool is_payload(const struct reader *r)
 	return r->field == &fields[0];
 }
 
-/* Begins the copy of a payload that is no string. */
-static bool copy_begin(struct reader *r)
+/* Begins the copy of a payload that is no string. `value`: as it is shown if it is no payload. */
+static bool copy_begin(struct reader *r, struct baton_str value)
 {
 	if (r->copy)
 		return true;
 	if (r->depth != 1)
-		return wrong(r, "it is no object");
+		return wrong(r, "it is no object such as {\"payload\": \"text\"}");
 	if (!is_payload(r))
-		return bad_value(r);
+		return bad_value(r, value);
 	r->copy = yajl_gen_alloc(NULL);
 	return r->copy || wrong(r, "there is no memory for it");
 }
@@ -247,7 +271,7 @@ static int on_null(void *arg)
 	/* A field that is null is one that is not there; but a payload may be just that. */
 	if (r->depth == 1 && !is_payload(r))
 		return true;
-	return copy_begin(r) && copied(r, yajl_gen_null(r->copy)) && copy_end(r);
+	return copy_begin(r, BATON_STR("null")) && copied(r, yajl_gen_null(r->copy)) && copy_end(r);
 }
 
 static int on_boolean(void *arg, int value)
@@ -255,32 +279,39 @@ static int on_boolean(void *arg, int value)
 	struct reader *r = arg;
 	if (r->depth == 1 && r->field->boolean)
 		return r->field->boolean(r, value != 0);
-	return copy_begin(r) && copied(r, yajl_gen_bool(r->copy, value)) && copy_end(r);
+	return copy_begin(r, baton_str_z(value ? "true" : "false")) &&
+	       copied(r, yajl_gen_bool(r->copy, value)) && copy_end(r);
 }
 
 static int on_number(void *arg, const char *value, size_t len)
 {
 	struct reader *r = arg;
+	const struct baton_str number = {value, len};
 	char text[WORD_MAX];
 	if (r->depth == 1 && r->field->number)
-		return word((struct baton_str){value, len}, text) ? r->field->number(r, text)
-		                                                  : bad_value(r);
-	return copy_begin(r) && copied(r, yajl_gen_number(r->copy, value, len)) && copy_end(r);
+		return word(number, text) ? r->field->number(r, text) : bad_value(r, number);
+	return copy_begin(r, number) && copied(r, yajl_gen_number(r->copy, value, len)) &&
+	       copy_end(r);
 }
 
 static int on_string(void *arg, const unsigned char *value, size_t len)
 {
 	struct reader *r = arg;
+	const struct baton_str string = {(const char *)value, len};
 	if (r->depth == 1 && r->field->string)
-		return r->field->string(r, (struct baton_str){(const char *)value, len});
-	return copy_begin(r) && copied(r, yajl_gen_string(r->copy, value, len)) && copy_end(r);
+		return r->field->string(r, string);
+	if (r->depth == 1 && !is_payload(r))
+		return bad_string(r, string);
+	return copy_begin(r, string) && copied(r, yajl_gen_string(r->copy, value, len)) &&
+	       copy_end(r);
 }
 
 /* The first one is the line itself. */
 static int on_open_map(void *arg)
 {
 	struct reader *r = arg;
-	bool good = r->depth == 0 || (copy_begin(r) && copied(r, yajl_gen_map_open(r->copy)));
+	bool good = r->depth == 0 || (copy_begin(r, BATON_STR("an object")) &&
+	                              copied(r, yajl_gen_map_open(r->copy)));
 	r->depth++;
 	return good;
 }
@@ -295,7 +326,7 @@ static int on_close_map(void *arg)
 static int on_open_list(void *arg)
 {
 	struct reader *r = arg;
-	bool good = copy_begin(r) && copied(r, yajl_gen_array_open(r->copy));
+	bool good = copy_begin(r, BATON_STR("a list")) && copied(r, yajl_gen_array_open(r->copy));
 	r->depth++;
 	return good;
 }
@@ -377,12 +408,12 @@ static bool has_half_character(struct baton_str line)
 	return false;
 }
 
-/* What the parser says, without its line feed. */
+/* What the parser says, without its full stop and line feed. */
 static bool not_json(struct reader *r, yajl_handle parser)
 {
 	unsigned char *text = yajl_get_error(parser, 0, NULL, 0);
 	const char *why = text ? (const char *)text : "";
-	wrong(r, "it is no JSON: %.*s", (int)strcspn(why, "\n"), why);
+	wrong(r, "it is no JSON: %.*s", (int)strcspn(why, ".\n"), why);
 	if (text)
 		yajl_free_error(parser, text);
 	return false;

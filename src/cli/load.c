@@ -17,6 +17,9 @@
 /* The largest payload as base64, and what else a line may have. */
 #define LINE_BYTES (((size_t)BATON_QUEUE_PAYLOAD_LIMIT / 3 + 1) * 4 + (1u << 20))
 
+/* What is said about one. */
+#define LINE_ERROR (JOBLINE_ERROR + INPUT_ERROR)
+
 /* What has been read and is not stored yet. */
 struct cargo {
 	const struct load *load;
@@ -28,6 +31,7 @@ struct cargo {
 	size_t count, max;
 	uint64_t bytes;
 	uint64_t stored, existing; /* jobs so far */
+	uint64_t last;             /* the line of the last of them */
 };
 
 static bool cargo_init(struct cargo *c, const struct load *load)
@@ -66,6 +70,7 @@ static void tell_stored(struct cargo *c, size_t first, size_t count)
 	struct json json = {.line = {.out = c->load->out}};
 	for (size_t i = first; i < first + count; i++) {
 		c->stored++;
+		c->last = c->jobs[i].line;
 		c->existing += c->puts[i].existing;
 		if (!c->load->json)
 			continue;
@@ -79,14 +84,32 @@ static void tell_stored(struct cargo *c, size_t first, size_t count)
 	}
 }
 
-/* What holds for the lines before a bad one. */
+/* The sentence about a line, and what holds for those before it. */
+static void complain_stop(const struct cargo *c, const char *why)
+{
+	progress_clear(&c->progress);
+	if (c->stored == 0)
+		complain("%s; nothing is stored", why);
+	else if (c->stored == 1)
+		complain("%s; the job before it is stored", why);
+	else
+		complain("%s; the %" PRIu64 " jobs before it are stored", why, c->stored);
+}
+
 static void complain_line(const struct cargo *c, uint64_t line, const char *why)
 {
-	if (c->load->atomic)
-		complain("line %" PRIu64 " of %s: %s; nothing is stored", line, c->in.name, why);
-	else
-		complain("line %" PRIu64 " of %s: %s; the %" PRIu64 " jobs before it are stored",
-		         line, c->in.name, why, c->stored);
+	char text[LINE_ERROR];
+	snprintf(text, sizeof text, "line %" PRIu64 " of %s: %s", line, c->in.name, why);
+	complain_stop(c, text);
+}
+
+/* For failures that are about no line: what has been stored all the same. */
+static void complain_rest(const struct cargo *c)
+{
+	progress_clear(&c->progress);
+	if (c->stored > 0)
+		complain("%s is stored up to line %" PRIu64 " (jobs: %" PRIu64 ")", c->in.name,
+		         c->last, c->stored);
 }
 
 /* The line that the failure of a whole put is about, if it says so; else the first one. */
@@ -107,8 +130,12 @@ static uint64_t line_of_failure(const struct cargo *c, const char **why)
 static int put_failed(const struct cargo *c, size_t first, enum baton_err e)
 {
 	const char *why = baton_err_detail();
-	if (e != BATON_INVALID && e != BATON_CONFLICT && e != BATON_FULL)
-		return store_fail(c->load->store, e);
+	if (e != BATON_INVALID && e != BATON_CONFLICT && e != BATON_FULL) {
+		progress_clear(&c->progress);
+		int status = store_fail(c->load->store, e);
+		complain_rest(c);
+		return status;
+	}
 	uint64_t line = c->load->atomic ? line_of_failure(c, &why) : c->jobs[first].line;
 	complain_line(c, line, why);
 	return status_of(e);
@@ -160,6 +187,7 @@ static int cargo_add(struct cargo *c, struct baton_str line)
 	char error[JOBLINE_ERROR];
 	int status = EX_OK;
 	if (c->load->atomic && c->count == c->max) {
+		progress_clear(&c->progress);
 		complain("%s has more than %d jobs, and --atomic can store no more in one "
 		         "transaction; nothing is stored",
 		         c->in.name, BATON_PUT_MAX);
@@ -180,21 +208,29 @@ static int cargo_add(struct cargo *c, struct baton_str line)
 	return status;
 }
 
+/* A line that cannot be read is no reason to forget those before it. */
+static int stop_reading(struct cargo *c, int why, const char *error)
+{
+	int status = c->load->atomic ? EX_OK : cargo_store(c);
+	if (status != EX_OK)
+		return status;
+	complain_stop(c, error);
+	return why;
+}
+
 static int read_lines(struct cargo *c)
 {
 	int status = EX_OK;
 	while (status == EX_OK && c->load->out->errnum == 0) {
 		struct baton_str line;
-		status = input_line(&c->in, LINE_BYTES, &line);
-		if (status != EX_OK || !line.ptr)
-			break;
+		char error[INPUT_ERROR];
+		status = input_line(&c->in, LINE_BYTES, &line, error);
+		if (status != EX_OK)
+			return stop_reading(c, status, error);
+		if (!line.ptr)
+			return cargo_store(c);
 		if (!is_blank(line))
 			status = cargo_add(c, line);
-	}
-	/* A line that cannot be read is no reason to forget those before it. */
-	if (c->load->out->errnum == 0 && (status == EX_OK || !c->load->atomic)) {
-		int last = cargo_store(c);
-		status = status == EX_OK ? last : status;
 	}
 	return status;
 }
@@ -203,9 +239,11 @@ static void tell_all(const struct cargo *c)
 {
 	if (c->load->json)
 		return;
-	out_print(c->load->out, "%" PRIu64 " jobs put", c->stored - c->existing);
+	uint64_t put = c->stored - c->existing;
+	out_print(c->load->out, "%" PRIu64 " %s put", put, put == 1 ? "job" : "jobs");
 	if (c->existing > 0)
-		out_print(c->load->out, ", %" PRIu64 " were there already", c->existing);
+		out_print(c->load->out, ", %" PRIu64 " %s there already", c->existing,
+		          c->existing == 1 ? "was" : "were");
 	out_print(c->load->out, "\n");
 }
 
@@ -218,10 +256,14 @@ int load_file(const struct load *load, const char *path)
 	else
 		complain("no memory for the lines of a file");
 	if (status == EX_OK)
+		status = store_open(load->store, STORE_MADE);
+	if (status == EX_OK)
 		status = read_lines(&c);
-	progress_end(&c.progress);
+	progress_clear(&c.progress);
 	if (status == EX_OK)
 		tell_all(&c);
+	if (load->out->errnum != 0)
+		complain_rest(&c);
 	cargo_done(&c);
 	return status;
 }

@@ -10,7 +10,7 @@
 #include "store.h"
 
 struct load {
-	struct store *store;
+	struct store *store; /* opened if the file can be, for the caller to close */
 	struct out *out;
 	struct baton_batch template; /* what holds for every line that says nothing else */
 	bool json;                   /* write an object per job */
@@ -18,7 +18,7 @@ struct load {
 };
 
 /* Puts a job for each line of the file, "-" being standard input. Returns EX_OK, or another status
- * after one line on standard error that says which line is wrong. */
+ * after one line on standard error that says which line is wrong, and what is stored of them. */
 int load_file(const struct load *load, const char *path);
 
 #endif

@@ -33,3 +33,11 @@ bool lookup_stalled(const struct store *store, const struct baton_work_info *inf
 	return (info->why == BATON_WHY_READY || due) &&
 	       baton_stall_look(store->handle, info, ret) == BATON_OK;
 }
+
+int lookup_no_queue(struct baton_str queue)
+{
+	char shown[SHOWN_MAX];
+	complain("there is no queue '%s'; 'baton queue list' has those there are",
+	         show(queue.ptr, shown));
+	return EXIT_FAILURE;
+}

@@ -21,4 +21,7 @@ struct baton_work_page *lookup_ahead(const struct store *store, const struct bat
 bool lookup_stalled(const struct store *store, const struct baton_work_info *info,
                     struct baton_stalled *ret);
 
+/* Says that there is no queue of that name, which ends with a NUL. Returns the exit status. */
+int lookup_no_queue(struct baton_str queue);
+
 #endif

@@ -25,6 +25,8 @@ static int run(struct out *out, int argc, char **argv)
 		{"version", no_argument, NULL, 'V'},
 		{0},
 	};
+	static char program[] = PROGRAM;
+	argv[0] = program; /* however it was called */
 	optind = 0;
 	switch (option_next(argc, argv, options)) {
 	case 'h':

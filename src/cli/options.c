@@ -25,7 +25,15 @@ static void list_letters(const struct option *options, char letters[LETTERS_MAX]
 	letters[n] = '\0';
 }
 
-static void complain_unknown_long(const char *typed, const struct option *options)
+/* Where all options are explained: `of` is a command, or the program itself. */
+static void complain_unknown(const char *shown, const char *of)
+{
+	bool program = strcmp(of, PROGRAM) == 0;
+	complain("unknown option '%s'; 'baton %s%s--help' says more", shown, program ? "" : of,
+	         program ? "" : " ");
+}
+
+static void complain_unknown_long(const char *typed, const char *of, const struct option *options)
 {
 	char shown[SHOWN_MAX];
 	show(typed, shown);
@@ -38,22 +46,23 @@ static void complain_unknown_long(const char *typed, const struct option *option
 	if (meant.nearest)
 		complain("unknown option '%s'; did you mean '--%s'?", shown, meant.nearest);
 	else
-		complain("unknown option '%s'; 'baton --help' says more", shown);
+		complain_unknown(shown, of);
 }
 
-static void complain_option(const char *typed, int result, const struct option *options)
+static void complain_option(const char *typed, int result, const char *of,
+                            const struct option *options)
 {
 	char shown[SHOWN_MAX];
+	char letter[] = {'-', isprint((unsigned char)optopt) ? (char)optopt : '?', '\0'};
 	show(typed, shown);
 	if (result == ':')
 		complain("option '%s' needs a value", shown);
 	else if (strncmp(typed, "--", 2) != 0)
-		complain("unknown option '-%c'; 'baton --help' says more",
-		         isprint((unsigned char)optopt) ? optopt : '?');
+		complain_unknown(letter, of);
 	else if (optopt != 0)
 		complain("option '%.*s' takes no value", (int)strcspn(shown, "="), shown);
 	else
-		complain_unknown_long(typed, options);
+		complain_unknown_long(typed, of, options);
 }
 
 int option_next(int argc, char **argv, const struct option *options)
@@ -66,7 +75,7 @@ int option_next(int argc, char **argv, const struct option *options)
 	int result = getopt_long(argc, argv, letters, options, NULL);
 	if (result != '?' && result != ':')
 		return result;
-	complain_option(argv[before], result, options);
+	complain_option(argv[before], result, argv[0], options);
 	return OPTION_BAD;
 }
 

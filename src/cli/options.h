@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* What argv[0] is where no command has been read yet; else it is the command. */
+#define PROGRAM "baton"
+
 #define OPTION_END (-1)
 #define OPTION_BAD '?'
 

@@ -22,11 +22,15 @@ static const char *environment(const char *name)
 	return value ? value : "";
 }
 
-static bool wants_colour(int fd)
+bool out_is_screen(int fd)
 {
 	const char *terminal = environment("TERM");
-	return isatty(fd) && environment("NO_COLOR")[0] == '\0' && terminal[0] != '\0' &&
-	       strcmp(terminal, "dumb") != 0;
+	return isatty(fd) && terminal[0] != '\0' && strcmp(terminal, "dumb") != 0;
+}
+
+static bool wants_colour(int fd)
+{
+	return out_is_screen(fd) && environment("NO_COLOR")[0] == '\0';
 }
 
 struct out out_stdout(void)

@@ -15,6 +15,9 @@ struct out {
 /* Standard output, as it is found. */
 struct out out_stdout(void);
 
+/* Whether it is a terminal that obeys more than line feeds. */
+bool out_is_screen(int fd);
+
 /* Writes as printf() does, and hands it on at once, so that it is seen when it happens. */
 __attribute__((format(printf, 2, 3))) void out_print(struct out *out, const char *format, ...);
 

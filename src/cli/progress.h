@@ -1,4 +1,5 @@
-/* How far long work is, on standard error: a bar on a terminal, a line now and then elsewhere. */
+/* How far long work is, on standard error: a bar on a terminal that can clear its lines, and no
+ * wider than that is; a line now and then elsewhere. */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
@@ -17,7 +18,7 @@ struct progress progress_begin(const char *unit);
  * measured. */
 void progress_step(struct progress *p, uint64_t count, uint64_t done, uint64_t all);
 
-/* Clears the bar. */
-void progress_end(const struct progress *p);
+/* Clears the bar: at the end, and before anything else is written. */
+void progress_clear(const struct progress *p);
 
 #endif

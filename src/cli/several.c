@@ -7,6 +7,7 @@
 #include "command.h"
 #include "job.h"
 #include "json.h"
+#include "lookup.h"
 #include "name.h"
 #include "reading.h"
 #include "several.h"
@@ -110,6 +111,11 @@ static int select_page(struct several *s)
 /* All are looked for before any is changed: what is changed may come again. */
 static int select_all(struct several *s)
 {
+	struct baton_queue_info info;
+	enum baton_err e = baton_queue_get(s->store.handle, s->filter.queue, &info);
+	if (e != BATON_OK)
+		return e == BATON_NOT_FOUND ? lookup_no_queue(s->filter.queue)
+		                            : store_fail(&s->store, e);
 	s->filter.max = BATON_LIST_MAX;
 	int status = grow(s) ? EX_OK : EX_OSERR;
 	do {

@@ -226,10 +226,18 @@ void store_close(struct store *s)
 	s->handle = NULL;
 }
 
+/* A file of SQLite's own is beside it, or has to be made there. */
+static bool may_not_use(const char *path)
+{
+	char beside[BATON_STORE_PATH_MAX + 8];
+	snprintf(beside, sizeof beside, "%s-shm", path);
+	return denied(path) || denied(beside);
+}
+
 int store_fail(const struct store *s, enum baton_err e)
 {
 	const char *detail = baton_err_detail();
-	bool lacks = e == BATON_STORAGE && store_is_file(s) && denied(store_path(s));
+	bool lacks = e == BATON_STORAGE && store_is_file(s) && may_not_use(store_path(s));
 	complain("%s%s", detail[0] != '\0' ? detail : baton_strerror(e),
 	         lacks ? "; this user may not use it" : "");
 	return lacks ? EX_NOPERM : status_of(e);

@@ -160,6 +160,65 @@ static void what_is_renewed_lasts_and_what_has_expired_is_given_again(void **sta
 	assert_sound(w);
 }
 
+static void at_exactly_their_expiry_they_can_be_taken(void **state)
+{
+	struct world *w = *state;
+	static struct many m;
+	put_all(w, &m, 0);
+	const struct baton_work_claim *c = take(w, 5);
+	advance(w, 999);
+	assert_next(w, &m, 5);
+	advance(w, 1);
+	assert_job(take(w, 5), &m, 0);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(end(w, &c[i], BATON_COMPLETE).err, BATON_NOT_HELD);
+	assert_int_equal(counts(w, "q").failed, 5);
+}
+
+static void late_completions_are_accepted_if_nobody_took_the_work(void **state)
+{
+	struct world *w = *state;
+	static struct many m;
+	put_all(w, &m, 0);
+	const struct baton_work_claim *c = take(w, 5);
+	advance(w, 100000);
+	assert_int_equal(renew(w, &c[0], 1000).err, BATON_OK);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(complete(w, &c[i]), BATON_BATCH_GONE);
+	assert_int_equal(counts(w, "q").failed, 0);
+	assert_sound(w);
+}
+
+static void completions_are_remembered_exactly_as_long_as_the_queue_says(void **state)
+{
+	struct world *w = *state;
+	static struct many m;
+	put_all(w, &m, 0);
+	const struct baton_work_claim *c = take(w, 5);
+	for (int i = 0; i < 5; i++)
+		complete(w, &c[i]);
+	advance(w, 86400000 - 1);
+	assert_int_equal(end(w, &c[4], BATON_COMPLETE).err, BATON_OK);
+	advance(w, 1);
+	assert_int_equal(end(w, &c[4], BATON_COMPLETE).err, BATON_NOT_HELD);
+	assert_int_equal(counts(w, "q").done, 5);
+}
+
+static void a_clock_that_goes_back_takes_none_of_them(void **state)
+{
+	struct world *w = *state;
+	static struct many m;
+	put_all(w, &m, 0);
+	const struct baton_work_claim *c = take(w, 5);
+	step_clock(w, -100000000);
+	const struct baton_work_claim *next = take(w, 5);
+	assert_job(next, &m, 5);
+	assert_true(next[0].fence.v > c[4].fence.v);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(complete(w, &c[i]), BATON_BATCH_GONE);
+	assert_sound(w);
+}
+
 static void several_owners_share_them(void **state)
 {
 	struct world *w = *state;
@@ -307,6 +366,10 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(what_fails_is_tried_again_and_the_others_are_not),
 	WORLD_TEST(what_is_cancelled_is_gone_or_its_holder_is_told),
 	WORLD_TEST(what_is_renewed_lasts_and_what_has_expired_is_given_again),
+	WORLD_TEST(at_exactly_their_expiry_they_can_be_taken),
+	WORLD_TEST(late_completions_are_accepted_if_nobody_took_the_work),
+	WORLD_TEST(completions_are_remembered_exactly_as_long_as_the_queue_says),
+	WORLD_TEST(a_clock_that_goes_back_takes_none_of_them),
 	WORLD_TEST(several_owners_share_them),
 	WORLD_TEST(all_of_them_are_seen),
 	WORLD_TEST(results_that_are_kept_from_now_on_are_kept),

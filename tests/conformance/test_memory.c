@@ -269,6 +269,106 @@ static void an_end_is_whole_or_nothing(void **state)
 	fail_each(claims, end_some);
 }
 
+/* Many in one call, with nothing unusual about them: a store may keep them together. */
+#define MANY 8
+
+static enum baton_err put_many(struct world *w)
+{
+	struct baton_batch b[MANY];
+	struct baton_put puts[MANY];
+	for (int i = 0; i < MANY; i++)
+		b[i] = batch_of("q", "", NULL);
+	return baton_work_put(w->store, b, MANY, puts);
+}
+
+static void many(struct world *w)
+{
+	assert_int_equal(put_many(w), BATON_OK);
+}
+
+/* Some of them are claimed, in one call; the ends of three are in to_end, all completions. */
+static void many_claims(struct world *w)
+{
+	many(w);
+	const struct baton_work_ask ask = {.queue = BATON_STR("q"), .claims = 5, .max = 1};
+	const struct baton_work_claims *c = claim_many(w, &ask);
+	for (int i = 0; i < 3; i++)
+		to_end[i] =
+			(struct baton_work_end){.proof = c->claims[i].proof, .how = BATON_COMPLETE};
+}
+
+/* The same, with one that fails. */
+static void many_claims_and_a_failure(struct world *w)
+{
+	many_claims(w);
+	to_end[1].how = BATON_FAIL;
+}
+
+static void many_lost_claims(struct world *w)
+{
+	many_claims(w);
+	advance(w, 30000);
+}
+
+static enum baton_err cancel_some(struct world *w)
+{
+	const struct baton_batch_id ids[] = {{"1"}, {"7"}};
+	enum baton_cancelled answers[2];
+	return baton_work_cancel(w->store, ids, 2, answers);
+}
+
+static void a_dead_one(struct world *w)
+{
+	many(w);
+	end(w, claim(w, "q", 1), BATON_REJECT);
+}
+
+static enum baton_err revive_some(struct world *w)
+{
+	const struct baton_batch_id id = {"1"};
+	enum baton_err answer = BATON_OK;
+	enum baton_err e = baton_work_revive(w->store, &id, 1, &answer);
+	return e == BATON_OK ? answer : e;
+}
+
+static void a_put_of_many_is_whole_or_nothing(void **state)
+{
+	(void)state;
+	fail_each(nothing, put_many);
+}
+
+static void a_claim_of_many_is_whole_or_nothing(void **state)
+{
+	(void)state;
+	fail_each(many, claim_some);
+}
+
+static void an_end_of_many_is_whole_or_nothing(void **state)
+{
+	(void)state;
+	fail_each(many_claims, end_some);
+	fail_each(many_claims_and_a_failure, end_some);
+}
+
+static void a_claim_of_many_that_were_lost_is_whole_or_nothing(void **state)
+{
+	(void)state;
+	fail_each(many_lost_claims, claim_some);
+}
+
+static void a_cancellation_is_whole_or_nothing(void **state)
+{
+	(void)state;
+	fail_each(many, cancel_some);
+	fail_each(many_claims, cancel_some);
+}
+
+static void a_revival_is_whole_or_nothing(void **state)
+{
+	(void)state;
+	fail_each(a_dead_one, revive_some);
+}
+
 static struct baton_runner *runner;
 static struct baton_more_ask more_ask;
 
@@ -325,6 +425,12 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(a_claim_of_what_was_lost_is_whole_or_nothing),
 	cmocka_unit_test(a_claim_of_a_lane_is_whole_or_nothing),
 	cmocka_unit_test(an_end_is_whole_or_nothing),
+	cmocka_unit_test(a_put_of_many_is_whole_or_nothing),
+	cmocka_unit_test(a_claim_of_many_is_whole_or_nothing),
+	cmocka_unit_test(an_end_of_many_is_whole_or_nothing),
+	cmocka_unit_test(a_claim_of_many_that_were_lost_is_whole_or_nothing),
+	cmocka_unit_test(a_cancellation_is_whole_or_nothing),
+	cmocka_unit_test(a_revival_is_whole_or_nothing),
 	cmocka_unit_test(an_end_that_gives_up_a_key_is_whole_or_nothing),
 	cmocka_unit_test(a_change_of_the_limit_of_keys_is_whole_or_nothing),
 	cmocka_unit_test(a_put_for_which_another_is_skipped_is_whole_or_nothing),

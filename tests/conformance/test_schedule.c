@@ -1,4 +1,6 @@
 /* Schedules. */
+#include <unistd.h>
+
 #include "store/store.h"
 #include "world.h"
 
@@ -401,6 +403,9 @@ static void a_schedule_has_its_limits(void **state)
 	s = schedule_of("s", "@daily");
 	s.zone = BATON_STR("Nowhere/Land");
 	refuse(w, &s, "Nowhere/Land");
+	s.zone = BATON_STR("zone.tab"); /* it is where the zones are, but none of them */
+	if (access("/usr/share/zoneinfo/zone.tab", R_OK) == 0)
+		refuse(w, &s, "time zone \"zone.tab\": this is no time zone file");
 	s = schedule_of("s", "@daily");
 	s.queue = BATON_STR("a/b");
 	refuse(w, &s, "the queue's name");

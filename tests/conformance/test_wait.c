@@ -6,6 +6,7 @@
 /* A thread that waits once. */
 struct waiter {
 	struct world *w;
+	struct baton_store *store;
 	struct baton_store_wait wait;
 	uint64_t seen;
 	enum baton_err err;
@@ -15,7 +16,7 @@ struct waiter {
 static void *run(void *arg)
 {
 	struct waiter *x = arg;
-	x->err = baton_store_wait(x->w->store, &x->wait, &x->seen);
+	x->err = baton_store_wait(x->store, &x->wait, &x->seen);
 	return NULL;
 }
 
@@ -31,13 +32,20 @@ static void sleep_again(struct world *w, struct waiter *x)
 	fake_clock_wait_blocked(&w->clock, 1);
 }
 
-/* Begins to wait for an hour at most, and returns once it sleeps. */
-static void start(struct world *w, struct waiter *x, const char *queue)
+/* Begins to wait through that handle for an hour at most, and returns once it sleeps. */
+static void start_at(struct world *w, struct baton_store *store, struct waiter *x,
+                     const char *queue)
 {
 	*x = (struct waiter){.w = w,
+	                     .store = store,
 	                     .wait = {.queue = baton_str_z(queue), .until = in_ms(w, 3600000)}};
-	assert_int_equal(baton_store_wait(w->store, &x->wait, &x->seen), BATON_OK);
+	assert_int_equal(baton_store_wait(store, &x->wait, &x->seen), BATON_OK);
 	sleep_again(w, x);
+}
+
+static void start(struct world *w, struct waiter *x, const char *queue)
+{
+	start_at(w, w->store, x, queue);
 }
 
 static enum baton_err finish(struct waiter *x)
@@ -80,7 +88,9 @@ static void what_is_due_is_told_once(void **state)
 {
 	struct world *w = *state;
 	struct baton_store_time told = {0};
-	struct waiter x = {.w = w, .wait = {.until = in_ms(w, 3600000), .told = &told}};
+	struct waiter x = {.w = w,
+	                   .store = w->store,
+	                   .wait = {.until = in_ms(w, 3600000), .told = &told}};
 	struct baton_batch b = batch_of("q", "", NULL);
 	for (int64_t i = 1; i <= 2; i++) {
 		b.delay = baton_duration_ms(i * 1000);
@@ -108,6 +118,162 @@ static void a_put_through_another_handle_is_noticed_in_time(void **state)
 	assert_int_equal(baton_work_put(twin, &b, 1, &answer), BATON_OK);
 	advance(w, 1000);
 	assert_int_equal(finish(&x), BATON_OK);
+}
+
+/* Something that makes work of queue "q" ready, and what has to be before it. */
+struct change {
+	void (*before)(struct world *w);
+	void (*make)(struct world *w);
+};
+
+static const struct baton_work_claim *had; /* of those that have something claimed before */
+
+static void nothing(struct world *w)
+{
+	(void)w;
+}
+
+static void put_one(struct world *w)
+{
+	put(w, "q", "x");
+}
+
+static void have_one(struct world *w)
+{
+	put(w, "q", "x");
+	had = claim(w, "q", 1);
+}
+
+static void have_one_of_two(struct world *w)
+{
+	have_one(w);
+	put(w, "q", "x");
+}
+
+static void have_one_of_a_key(struct world *w)
+{
+	struct baton_batch b = batch_of("q", "", NULL);
+	b.key = BATON_STR("k");
+	put_batch(w, &b);
+	put_batch(w, &b);
+	had = claim(w, "q", 1);
+}
+
+static void have_a_dead_one(struct world *w)
+{
+	have_one(w);
+	end(w, had, BATON_REJECT);
+}
+
+static void have_a_retry_before_another(struct world *w)
+{
+	have_one_of_two(w);
+	const struct baton_work_end e = {.proof = had->proof,
+	                                 .how = BATON_FAIL,
+	                                 .delay = baton_duration_s(7200)};
+	assert_int_equal(end_with(w, &e).err, BATON_OK);
+}
+
+static void be_paused(struct world *w)
+{
+	put(w, "q", "x");
+	assert_int_equal(baton_queue_pause(w->store, BATON_STR("q"), true), BATON_OK);
+}
+
+static void be_held_by_another(struct world *w)
+{
+	const struct baton_lease_ask ask = {.subject = BATON_STR("pull/q"),
+	                                    .owner = &w->other,
+	                                    .ttl = baton_duration_s(7200)};
+	struct baton_lease_answer answer;
+	put(w, "q", "x");
+	assert_int_equal(baton_lease_claim(w->store, &ask, 1, &answer), BATON_OK);
+	assert_int_equal(try_claim(w, "q"), BATON_BUSY);
+}
+
+static void have_a_schedule(struct world *w)
+{
+	const struct baton_schedule schedule = {.name = BATON_STR("s"),
+	                                        .cron = BATON_STR("@yearly"),
+	                                        .queue = BATON_STR("q")};
+	assert_int_equal(baton_schedule_set(w->store, &schedule), BATON_OK);
+}
+
+static void complete_it(struct world *w)
+{
+	complete(w, had);
+}
+
+static void abandon_it(struct world *w)
+{
+	end(w, had, BATON_ABANDON);
+}
+
+static void cancel_the_first(struct world *w)
+{
+	const struct baton_batch_id id = {"1"};
+	assert_int_equal(cancel(w, &id), BATON_CANCEL_REMOVED);
+}
+
+static void revive_the_first(struct world *w)
+{
+	const struct baton_batch_id id = {"1"};
+	assert_int_equal(revive(w, &id), BATON_OK);
+}
+
+static void resume(struct world *w)
+{
+	assert_int_equal(baton_queue_pause(w->store, BATON_STR("q"), false), BATON_OK);
+}
+
+static void take_it_away(struct world *w)
+{
+	const struct baton_str subject = BATON_STR("pull/q");
+	struct baton_lease_answer answer;
+	assert_int_equal(baton_lease_force(w->store, &subject, 1, &answer), BATON_OK);
+}
+
+static void raise_the_limit(struct world *w)
+{
+	const struct baton_queue_policy p = {.key_limit = 2};
+	assert_int_equal(baton_queue_change(w->store, BATON_STR("q"), &p, BATON_POLICY_KEY_LIMIT),
+	                 BATON_OK);
+}
+
+static void run_the_schedule(struct world *w)
+{
+	struct baton_put answer;
+	assert_int_equal(baton_schedule_run(w->store, BATON_STR("s"), &answer), BATON_OK);
+}
+
+static const struct change changes[] = {
+	{nothing, put_one},
+	{have_one_of_two, complete_it},
+	{have_one, abandon_it},
+	{have_one_of_a_key, complete_it},
+	{have_one_of_a_key, raise_the_limit},
+	{have_a_retry_before_another, cancel_the_first},
+	{have_a_dead_one, revive_the_first},
+	{be_paused, resume},
+	{be_held_by_another, take_it_away},
+	{have_a_schedule, run_the_schedule},
+};
+
+/* Without any of the calls that wake those who wait: nothing rings at another handle. */
+static void whatever_makes_work_ready_is_noticed_in_time_though_nobody_rings(void **state)
+{
+	for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+		struct waiter x;
+		world_teardown(state);
+		world_setup(state);
+		struct world *w = *state;
+		changes[i].before(w);
+		start_at(w, world_twin(w), &x, "q");
+		changes[i].make(w);
+		advance(w, 1000);
+		assert_int_equal(finish(&x), BATON_OK);
+		assert_non_null(claim(w, "q", 1));
+	}
 }
 
 static void the_wait_ends_when_something_is_due(void **state)
@@ -171,7 +337,9 @@ static void a_word_that_is_set_cancels_the_wait(void **state)
 {
 	struct world *w = *state;
 	uint32_t word = 0;
-	struct waiter x = {.w = w, .wait = {.until = in_ms(w, 1000), .cancel = &word}};
+	struct waiter x = {.w = w,
+	                   .store = w->store,
+	                   .wait = {.until = in_ms(w, 1000), .cancel = &word}};
 	assert_int_equal(baton_store_wait(w->store, &x.wait, &x.seen), BATON_OK);
 	assert_int_equal(pthread_create(&x.thread, NULL, run, &x), 0);
 	fake_clock_wait_blocked(&w->clock, 1);
@@ -187,6 +355,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(what_was_put_before_the_wait_is_not_missed),
 	WORLD_TEST(what_is_due_is_told_once),
 	WORLD_TEST(a_put_through_another_handle_is_noticed_in_time),
+	WORLD_TEST(whatever_makes_work_ready_is_noticed_in_time_though_nobody_rings),
 	WORLD_TEST(the_wait_ends_when_something_is_due),
 	WORLD_TEST(the_wait_ends_when_a_claim_expires),
 	WORLD_TEST(what_is_due_in_another_queue_does_not_end_it),

@@ -1,8 +1,12 @@
 """What the tests of the real program share."""
+import fcntl
 import json
 import os
+import pty
 import re
+import struct
 import subprocess
+import termios
 
 import pytest
 
@@ -50,6 +54,20 @@ class Shop:
         self.started.append(subprocess.Popen([os.environ['BATON_BIN'], *arguments],
                                              env={**self.env, **(env or {})}, **options))
         return self.started[-1]
+
+    def at_terminal(self, *arguments, columns=80, term='xterm', **options):
+        """To its end, with a terminal of that kind as its standard error; and what that shows."""
+        mine, its = pty.openpty()
+        fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
+        result = self.run(*arguments, stderr=its, env={'TERM': term}, **options)
+        os.close(its)
+        shown = b''
+        while True:
+            try:
+                shown += os.read(mine, 65536)
+            except OSError:     # nobody has the other end any more
+                os.close(mine)
+                return result, shown
 
     def ok(self, *arguments, **options):
         """What it wrote, as it should."""

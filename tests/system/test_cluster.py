@@ -441,8 +441,9 @@ def test_a_wrong_call_gets_one_clear_line(cluster, store, arguments, line):
 
 @pytest.mark.parametrize('name, words', [
     ('x' * 300, 'in a store, namespace and label have 304 bytes together: at most 254 are allowed'),
-    ('a\nb', 'the name has the control character U+000A at byte 6'),
-    (b'\xff', 'the name is not valid UTF-8 at byte 5'),
+    ('a\nb', 'the label has the control character U+000A at byte 1'),
+    (b'\xff', 'the label is not valid UTF-8 at byte 0'),
+    (b'a\xff/b', 'the namespace is not valid UTF-8 at byte 1'),
 ])
 def test_a_name_that_no_lease_can_have_is_refused_before_the_store_is_opened(
         baton, store, name, words):

@@ -551,7 +551,7 @@ def test_a_fleet_that_is_removed_ends_the_command(baton, lock, own_fleet):
     (['-s', 'x', 'true'], '-s: a name is never shared; it has one holder'),
     (['--shared', 'x', 'true'], '-s: a name is never shared; it has one holder'),
     (['-u', 'x'], '-u: a name is free when its command has ended'),
-    (['x', '-o', 'true'], "unknown option '-o'; 'baton --help' says more"),
+    (['x', '-o', 'true'], "unknown option '-o'; 'baton lock --help' says more"),
     (['x', '--noblock', 'true'], "unknown option '--noblock'; did you mean '--nonblock'?"),
 ])
 def test_a_wrong_call_gets_one_clear_line(baton, own_fleet, arguments, line):

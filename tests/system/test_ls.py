@@ -94,7 +94,7 @@ def test_a_reader_who_leaves_ends_the_list(shop):
      f"'{2 ** 53}' is no id of a job: it is a number, as 'baton put' prints it"),
     (['show', '1', '--payload', '--json'], '--payload and --json cannot be together'),
     (['why'], "'why' needs the id of a job, or --queue"),
-    (['why', '-1'], "unknown option '-1'; 'baton --help' says more"),
+    (['why', '-1'], "unknown option '-1'; 'baton why --help' says more"),
     (['cancel'], "'cancel' needs the id of a job"),
     (['cancel', '1', 'x'], "'x' is no id of a job: it is a number, as 'baton put' prints it"),
     (['retry'], "'retry' needs the id of a job"),
@@ -234,6 +234,14 @@ def test_all_jobs_of_a_queue_are_cancelled_or_those_that_are_as_it_is_said(shop)
 def test_which_jobs_are_meant_has_to_be_clear(shop):
     assert shop.refused(64, 'cancel', '--lane', 'l') == '--lane, --state and --error need --queue'
     assert shop.refused(64, 'retry', '--queue', 'q', '17') == "--queue takes no id, and got '17'"
+
+
+@pytest.mark.parametrize('command', ['cancel', 'retry'])
+def test_jobs_of_a_queue_that_is_not_there_are_no(shop, command):
+    shop.put('mail', 'x')
+    assert shop.refused(NO, command, '--queue', 'mial') == (
+        "there is no queue 'mial'; 'baton queue list' has those there are")
+    assert shop.states() == {'1': 'ready'}
 
 
 def kill_one(shop, queue, error):

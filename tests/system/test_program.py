@@ -81,10 +81,10 @@ def test_the_version_is_that_of_the_project(baton, option):
     (['--help=x'], "option '--help' takes no value"),
     (['-x'], "unknown option '-x'; 'baton --help' says more"),
     (['-xh'], "unknown option '-x'; 'baton --help' says more"),
-    (['demo', '--fast'], "unknown option '--fast'; 'baton --help' says more"),
-    (['demo', '-x'], "unknown option '-x'; 'baton --help' says more"),
+    (['demo', '--fast'], "unknown option '--fast'; 'baton demo --help' says more"),
+    (['demo', '-x'], "unknown option '-x'; 'baton demo --help' says more"),
     (['demo', 'now'], "'demo' takes no argument, but got 'now'"),
-    (['help', '--fast'], "unknown option '--fast'; 'baton --help' says more"),
+    (['help', '--fast'], "unknown option '--fast'; 'baton help --help' says more"),
 ])
 def test_a_wrong_call_gets_one_clear_line(baton, arguments, line):
     result = baton(*arguments)

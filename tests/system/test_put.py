@@ -2,8 +2,7 @@
 import base64
 import json
 import os
-import pty
-import select
+import resource
 import signal
 
 import pytest
@@ -174,7 +173,9 @@ def test_an_output_that_cannot_be_written_is_no_success(shop):
     with open('/dev/full', 'wb') as full:
         result = shop.run('put', 'mail', 'x', stdout=full)
     assert result.returncode == IO_ERROR
-    assert result.stderr == b'baton: cannot write to standard output: No space left on device\n'
+    assert result.stderr == (b'baton: job 1 is stored, though that cannot be told\n'
+                             b'baton: cannot write to standard output: No space left on device\n')
+    assert payloads(shop, 'mail') == [b'x']
 
 
 def test_with_a_closed_output_nothing_is_put(shop):
@@ -229,7 +230,7 @@ def test_each_job_of_a_file_is_acknowledged(shop):
         {'line': 3, 'id': '1', 'state': 'ready', 'existing': True},
         {'line': 4, 'id': '2', 'state': 'delayed', 'existing': False}]
     assert shop.ok('put', 'mail', '--file', '-', input=given.splitlines()[0]) == (
-        '0 jobs put, 1 were there already\n')
+        '0 jobs put, 1 was there already\n')
 
 
 BAD_LINES = [
@@ -244,26 +245,30 @@ BAD_LINES = [
     (b'{"payload_base64": "AP9="}', "'payload_base64' takes a string of base64 with its padding"),
     (b'{"payload_base64": "A P8"}', "'payload_base64' takes a string of base64 with its padding"),
     (b'{"payload_base64": "A==="}', "'payload_base64' takes a string of base64 with its padding"),
-    (b'{"payload_base64": 7}', "'payload_base64' takes a string of base64 with its padding"),
-    (b'{"payload": 1, "lane": 7}', "'lane' takes a string"),
-    (b'{"payload": 1, "lane": ["l"]}', "'lane' takes a string"),
-    (b'{"payload": 1, "lane": {}}', "'lane' takes a string"),
-    (b'{"payload": 1, "priority": 10}', "'priority' takes a number from 0 to 9"),
-    (b'{"payload": 1, "priority": -1}', "'priority' takes a number from 0 to 9"),
-    (b'{"payload": 1, "priority": 1.5}', "'priority' takes a number from 0 to 9"),
-    (b'{"payload": 1, "priority": "1"}', "'priority' takes a number from 0 to 9"),
-    (b'{"payload": 1, "attempts": 0}', "'attempts' takes a number from 1 to 1000000"),
-    (b'{"payload": 1, "delay": "soon"}', '\'delay\' takes seconds, or a string such as "5min"'),
-    (b'{"payload": 1, "delay": -1}', '\'delay\' takes seconds, or a string such as "5min"'),
-    (b'{"payload": 1, "delay": true}', '\'delay\' takes seconds, or a string such as "5min"'),
+    (b'{"payload_base64": 7}',
+     "'payload_base64' takes a string of base64 with its padding, not 7"),
+    (b'{"payload": 1, "lane": 7}', "'lane' takes a string, not 7"),
+    (b'{"payload": 1, "lane": ["l"]}', "'lane' takes a string, not a list"),
+    (b'{"payload": 1, "lane": {}}', "'lane' takes a string, not an object"),
+    (b'{"payload": 1, "priority": 10}', "'priority' takes a number from 0 to 9, not 10"),
+    (b'{"payload": 1, "priority": -1}', "'priority' takes a number from 0 to 9, not -1"),
+    (b'{"payload": 1, "priority": 1.5}', "'priority' takes a number from 0 to 9, not 1.5"),
+    (b'{"payload": 1, "priority": "1"}', "'priority' takes a number from 0 to 9, not \"1\""),
+    (b'{"payload": 1, "attempts": 0}', "'attempts' takes a number from 1 to 1000000, not 0"),
+    (b'{"payload": 1, "delay": "so\\u001bn"}',
+     '\'delay\' takes seconds, or a string such as "5min", not "so?n"'),
+    (b'{"payload": 1, "delay": -1}',
+     '\'delay\' takes seconds, or a string such as "5min", not -1'),
+    (b'{"payload": 1, "delay": true}',
+     '\'delay\' takes seconds, or a string such as "5min", not true'),
     (b'{"payload": 1, "at": "noon"}',
-     '\'at\' takes a string such as "2026-02-28T09:05:00Z", or seconds since 1970'),
-    (b'{"payload": 1, "join": 1}', "'join' takes true, false, or a string"),
-    (b'{"payload": 1, "command": "yes"}', "'command' takes true or false"),
-    (b'{"payload": 1, "after_commit": 1}', "'after_commit' takes true or false"),
-    (b'"text"', 'it is no object'),
-    (b'[1]', 'it is no object'),
-    (b'null', 'it is no object'),
+     '\'at\' takes a string such as "2026-02-28T09:05:00Z", or seconds since 1970, not "noon"'),
+    (b'{"payload": 1, "join": 1}', "'join' takes true, false, or a string, not 1"),
+    (b'{"payload": 1, "command": "yes"}', "'command' takes true or false, not \"yes\""),
+    (b'{"payload": 1, "after_commit": 1}', "'after_commit' takes true or false, not 1"),
+    (b'"text"', 'it is no object such as {"payload": "text"}'),
+    (b'[1]', 'it is no object such as {"payload": "text"}'),
+    (b'null', 'it is no object such as {"payload": "text"}'),
     (b'{"payload": ' + b'[' * 200 + b']' * 200 + b'}',
      'its payload is nested deeper than 128 levels'),
     (b'{"payload": "\\ud800"}', 'it has an escape that is half a character'),
@@ -301,7 +306,7 @@ def test_what_is_no_json_is_named(shop, bad):
     path.write_bytes(lines({'payload': 1}) + bad)
     line = shop.refused(DATA, 'put', 'mail', '--file', str(path))
     assert line.startswith(f"line 2 of '{path}': it is no JSON: "), line
-    assert line.endswith('; the 1 jobs before it are stored')
+    assert line.endswith('; the job before it is stored') and '.;' not in line
 
 
 def test_a_character_of_two_escapes_is_whole(shop):
@@ -315,7 +320,8 @@ def test_a_bad_line_anywhere_in_a_transaction_is_found(shop, bad):
     given[bad]['lane'] = 'l' * 256
     line = shop.refused(DATA, 'put', 'mail', '--file', '-', input=lines(*given))
     assert line.startswith(f'line {bad + 1} of standard input: ')
-    assert line.endswith(f'; the {bad} jobs before it are stored')
+    before = {0: 'nothing', 1: 'the job before it'}.get(bad, f'the {bad} jobs before it')
+    assert line.endswith(f'; {before} is stored' if bad < 2 else f'; {before} are stored')
     assert len(shop.states('mail', '--limit', '9999')) == bad
 
 
@@ -350,7 +356,8 @@ def test_a_line_has_a_bound(shop):
     limit = ((64 * MIB) // 3 + 1) * 4 + MIB    # the largest payload fits
     given = lines({'payload': 'a'}) + b' ' * (limit + 1)
     assert shop.refused(DATA, 'put', 'mail', '--file', '-', input=given) == (
-        f'line 2 of standard input has more than {limit} bytes, which is the most that is allowed')
+        f'line 2 of standard input has more than {limit} bytes, which is the most that is allowed; '
+        'the job before it is stored')
     assert payloads(shop, 'mail') == [b'a']
 
 
@@ -367,6 +374,7 @@ def test_a_file_that_cannot_be_read_is_named(shop):
         "cannot read '/nonexistent/jobs': No such file or directory")
     assert shop.refused(NO_INPUT, 'put', 'mail', '--file', str(shop.folder)) == (
         f"cannot read '{shop.folder}': Is a directory")
+    assert not os.path.exists(shop.path)
 
 
 def test_progress_is_lines_where_there_is_no_terminal(shop):
@@ -382,18 +390,44 @@ def test_progress_is_lines_where_there_is_no_terminal(shop):
     assert piped.stderr == b'baton: 100000 lines\n'
 
 
-def test_progress_is_a_bar_on_a_terminal(shop):
+def told_on_a_terminal(shop, given, columns=80, term='xterm'):
+    """What putting those lines writes to a terminal, and its status."""
     path = shop.folder / 'jobs.jsonl'
-    path.write_bytes(lines(*({'payload': i} for i in range(2000))))
-    mine, its = pty.openpty()
-    result = shop.run('put', 'mail', '--file', str(path), stderr=its)
-    os.close(its)
-    assert result.stdout == b'2000 jobs put\n'
-    assert select.select([mine], [], [], 0)[0]
-    told = os.read(mine, 65536)
-    os.close(mine)
+    path.write_bytes(given)
+    result, told = shop.at_terminal('put', 'mail', '--file', str(path), columns=columns, term=term)
+    return told, result.returncode
+
+
+TWO_THOUSAND = lines(*({'payload': i} for i in range(2000)))
+
+
+def test_progress_is_a_bar_on_a_terminal(shop):
+    told, status = told_on_a_terminal(shop, TWO_THOUSAND)
     assert b'[' + b'#' * 40 + b'] 100 %  2000 lines' in told
-    assert told.endswith(b'\r\x1b[K')
+    assert told.endswith(b'\r\x1b[K') and status == 0
+
+
+@pytest.mark.parametrize('columns', [1, 18, 19, 25, 26, 64])
+def test_the_bar_is_no_wider_than_the_terminal(shop, columns):
+    told, _ = told_on_a_terminal(shop, TWO_THOUSAND, columns)
+    drawn = told.split(b'\r\x1b[K')
+    assert len(drawn) > 3
+    assert all(len(line) < columns for line in drawn)
+    assert columns < 19 or b'100 %  2000 lines' in told
+    assert (b'#' in told) == (columns >= 26)
+
+
+def test_a_dumb_terminal_gets_lines(shop):
+    told, _ = told_on_a_terminal(shop, TWO_THOUSAND, term='dumb')
+    assert told == b'baton: 1000 lines, 48 %\r\n'
+
+
+def test_what_went_wrong_stands_where_the_bar_was(shop):
+    told, status = told_on_a_terminal(shop, TWO_THOUSAND + b'bad\n')
+    *_, bar, error, rest = told.split(b'\r\x1b[K')
+    assert b'2001 lines' in bar and rest == b'' and status == DATA
+    assert error.startswith(b'baton: line 2001 of ')
+    assert error.endswith(b'; the 2000 jobs before it are stored\r\n')
 
 
 def test_a_reader_who_leaves_stops_a_file(shop):
@@ -401,7 +435,23 @@ def test_a_reader_who_leaves_stops_a_file(shop):
         result = shop.run('put', 'mail', '--json', '--file', '-', stdout=full,
                           input=lines(*({'payload': i} for i in range(5000))))
     assert result.returncode == IO_ERROR
+    assert result.stderr == (b'baton: standard input is stored up to line 1000 (jobs: 1000)\n'
+                             b'baton: cannot write to standard output: No space left on device\n')
     assert shop.object('queue', 'show', 'mail')['ready'] == 1000
+
+
+def test_a_store_that_fails_stops_a_file_which_says_how_far_it_came(shop):
+    shop.ok('put', 'mail', 'first')
+    given = lines(*({'payload': 'x' * 1000} for _ in range(5000)))
+    bound = 2 * MIB
+    result = shop.run('put', 'mail', '--file', '-', input=given, preexec_fn=lambda:
+                      resource.setrlimit(resource.RLIMIT_FSIZE, (bound, bound)))
+    assert (result.returncode, result.stdout) == (IO_ERROR, b'')
+    why, rest = result.stderr.decode().splitlines()
+    assert shop.path in why
+    stored = shop.object('queue', 'show', 'mail')['ready'] - 1
+    assert 0 < stored < 5000
+    assert rest == f'baton: standard input is stored up to line {stored} (jobs: {stored})'
 
 
 @pytest.mark.parametrize('acknowledged', [1, 1000, 1001, 2000])

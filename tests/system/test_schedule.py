@@ -189,6 +189,11 @@ def test_one_can_be_run_now(shop):
     with open('/dev/null', 'rb') as unwritable:
         assert shop.run('schedule', 'run', 's', stdout=unwritable).returncode == 74
     assert len(shop.states('q')) == 2
+    with open('/dev/full', 'wb') as full:
+        result = shop.run('schedule', 'run', 's', stdout=full)
+    assert (result.returncode, result.stderr.decode().splitlines()[0]) == (
+        74, 'baton: job 3 is stored, though that cannot be told')
+    assert len(shop.states('q')) == 3
 
 
 def test_the_next_moments_are_shown_as_the_clocks_of_the_zone_show_them(shop):

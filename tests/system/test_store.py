@@ -200,9 +200,18 @@ def test_a_folder_that_may_not_be_written_is_named(shop, public, as_other):
     assert shop.refused(PERMISSION, 'put', 'q', 'x', env=env, **as_other) == (
         f"cannot make the folder '{public}/baton' for the store: Permission denied")
     where = f'sqlite:{public}/store.db'
-    line = shop.refused(PERMISSION, 'put', 'q', 'x', '--store', where, **as_other)
-    assert line.startswith(f'cannot open store {public}/store.db: ')
-    assert line.endswith('; this user may not use it')
+    assert shop.refused(PERMISSION, 'put', 'q', 'x', '--store', where, **as_other) == (
+        f'cannot open store {public}/store.db: Permission denied; this user may not use it')
+
+
+@pytest.mark.parametrize('command', ALL, ids=names(ALL))
+def test_a_store_whose_folder_may_not_be_written_is_no_use(shop, public, as_other, command):
+    where = f'sqlite:{public}/store.db'
+    shop.ok('put', 'q', 'x', '--store', where)
+    os.chmod(f'{public}/store.db', 0o666)
+    line = shop.refused(PERMISSION, *command, '--store', where, **as_other)
+    assert line.endswith(f'store {public}/store.db: its file and its folder have to be writable '
+                         '(Permission denied); this user may not use it'), line
 
 
 def test_a_store_that_is_locked_for_long_is_busy(shop):

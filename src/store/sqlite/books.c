@@ -7,6 +7,7 @@
 #include "base/mem.h"
 
 #define KEPT_MAX 256
+#define NUMBER_MAX (INT64_C(1) << 53)
 
 void books_init(struct books *b, const struct baton_alloc *alloc)
 {
@@ -39,6 +40,12 @@ void books_done(struct books *b)
 	b->cap = 0;
 }
 
+/* One that more can follow, since nobody can have given out so many. */
+static bool is_number(int64_t number)
+{
+	return number >= 0 && number <= NUMBER_MAX;
+}
+
 static enum baton_err load(struct books *b, struct db *db)
 {
 	struct query q = query_begin(db, SQL_STATE_READ);
@@ -54,6 +61,11 @@ static enum baton_err load(struct books *b, struct db *db)
 	enum baton_err e = query_end(&q);
 	if (e == BATON_OK && !found)
 		e = fail(BATON_STORAGE, "store %s is damaged: its counters are gone", db->path);
+	else if (e == BATON_OK && (!is_number(b->seq) || !is_number(b->lane)))
+		e = fail(BATON_STORAGE,
+		         "store %s is damaged: the numbers of its last job and lane are %lld and "
+		         "%lld, where 0 to %lld can be",
+		         db->path, (long long)b->seq, (long long)b->lane, (long long)NUMBER_MAX);
 	b->loaded = e == BATON_OK;
 	return e;
 }

@@ -66,8 +66,8 @@ static void row_read(const struct query *q, struct bulk_row *ret)
 
 static bool is_in(const struct bulk_row *row, int64_t seq)
 {
-	return row->count <= BULK_MAX && seq >= row->first &&
-	       seq < row->first + (int64_t)row->count;
+	return row->first > 0 && row->first < INT64_MAX - BULK_MAX && row->count <= BULK_MAX &&
+	       seq >= row->first && seq < row->first + (int64_t)row->count;
 }
 
 enum baton_err bulk_find(struct db *db, int64_t seq, struct bulk_row *ret, bool *ret_found)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,11 +53,22 @@ static bool is_readonly(const struct db *db, int code)
 	        sqlite3_db_readonly(db->handle, "main") == 1);
 }
 
+/* Why no file can be made beside that one; 0: it can. */
+static int folder_errno(const char *path)
+{
+	char folder[NAME_SIZE] = ".";
+	const char *slash = strrchr(path, '/');
+	if (slash)
+		snprintf(folder, sizeof folder, "%.*s", (int)(slash - path) + 1, path);
+	return access(folder, W_OK | X_OK) == 0 ? 0 : errno;
+}
+
 static enum baton_err fail_readonly(const struct db *db, const char *doing)
 {
 	char why[256] = "";
-	if (access(db->path, W_OK) != 0)
-		snprintf(why, sizeof why, " (%s)", strerror(errno));
+	int errnum = access(db->path, W_OK) == 0 ? folder_errno(db->path) : errno;
+	if (errnum != 0)
+		snprintf(why, sizeof why, " (%s)", strerror(errnum));
 	return fail(BATON_STORAGE,
 	            "cannot %s store %s: its file and its folder have to be writable%s", doing,
 	            db->path, why);
@@ -65,9 +77,10 @@ static enum baton_err fail_readonly(const struct db *db, const char *doing)
 /* Names the one that has it locked, if that can be told. */
 static enum baton_err fail_locked(const struct db *db)
 {
-	char path[PATH_MAX], who[64] = "another process", more[96] = "";
+	char real[PATH_MAX], path[PATH_MAX + sizeof DB_LOCK_FILE];
+	char who[64] = "another process", more[96] = "";
 	int32_t pid;
-	snprintf(path, sizeof path, "%s" DB_LOCK_FILE, db->path);
+	snprintf(path, sizeof path, "%s" DB_LOCK_FILE, realpath(db->path, real) ? real : db->path);
 	if (process_of_lock(path, DB_LOCK_AT, &pid) && pid != getpid()) {
 		snprintf(who, sizeof who, "process %d", (int)pid);
 		if (process_is_stopped(pid))
@@ -101,6 +114,9 @@ enum baton_err db_fail(struct db *db, int code, const char *doing)
 		            "changed",
 		            doing, db->path);
 	case SQLITE_CANTOPEN:
+		/* Who may not make it then looks for one to read, and says that there is none. */
+		if (errnum == ENOENT && folder_errno(db->path) != 0)
+			errnum = folder_errno(db->path);
 		return fail(BATON_STORAGE, "cannot open store %s: %s", db->path,
 		            errnum != 0 ? strerror(errnum) : text);
 	case SQLITE_CORRUPT:
@@ -144,8 +160,8 @@ static enum baton_err check_log(struct db *db)
 	struct stat st;
 	sqlite3_file *file = NULL;
 	unsigned char header[HEADER_SIZE];
-	char log[NAME_SIZE];
-	snprintf(log, sizeof log, "%s-wal", db->path);
+	/* Beside the file itself, should this be the name of a link. */
+	const char *log = sqlite3_filename_wal(sqlite3_db_filename(db->handle, "main"));
 	if (stat(log, &st) != 0 || st.st_size == 0)
 		return BATON_OK;
 	sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_FILE_POINTER, &file);

@@ -75,16 +75,17 @@ enum baton_err head_add(struct sqlite_store *s, const struct queue_row *q,
 enum baton_err head_drop(struct sqlite_store *s, const struct queue_row *q, uint32_t shard,
                          int64_t rank, int64_t seq);
 
-/* Where a head stands among those of its rank, unless it is that of a key which takes turns. */
+/* Where a head stands among those of its rank, unless it is that of a key which takes turns. In a
+ * damaged file the numbers of jobs and queues may be anything, here and below. */
 static inline int64_t place_of(int64_t seq)
 {
-	return seq * 2;
+	return (int64_t)((uint64_t)seq * 2);
 }
 
 /* Where the heads are that everybody may claim from, and those of one shard. */
 static inline int64_t pool_of_queue(int64_t queue)
 {
-	return queue << 13;
+	return (int64_t)((uint64_t)queue << 13);
 }
 
 static inline int64_t pool_open(const struct queue_row *q)
@@ -94,7 +95,7 @@ static inline int64_t pool_open(const struct queue_row *q)
 
 static inline int64_t pool_of(int64_t queue, uint32_t shard)
 {
-	return queue << 13 | (shard + 1);
+	return pool_of_queue(queue) | (shard + 1);
 }
 
 static inline int64_t pool_shard(const struct queue_row *q, uint32_t shard)

@@ -387,8 +387,8 @@ static enum baton_err read_name(struct sqlite_store *s)
 	return query_end(&q);
 }
 
-/* Beside the file, wherever that is. */
-static enum baton_err beats_place(struct sqlite_store *s)
+/* What is beside the file, wherever that is: by whatever name it was opened, all share it. */
+static enum baton_err open_beside(struct sqlite_store *s)
 {
 	char real[PATH_MAX];
 	if (!realpath(s->path, real))
@@ -398,6 +398,7 @@ static enum baton_err beats_place(struct sqlite_store *s)
 		memcpy(s->base.lock_path, real, strlen(real));
 		memcpy(s->base.lock_path + strlen(real), DB_LOCK_FILE, sizeof DB_LOCK_FILE);
 		s->base.lock_at = DB_LOCK_AT;
+		turn_open(&s->turn, real);
 		return BATON_OK;
 	}
 	return fail(BATON_INVALID, "the path of the store has %zu bytes: at most %d are allowed",
@@ -425,9 +426,7 @@ static enum baton_err open_both(struct sqlite_store *s, bool existing)
 	if (e == BATON_OK)
 		e = read_name(s);
 	if (e == BATON_OK)
-		e = beats_place(s);
-	if (e == BATON_OK)
-		turn_open(&s->turn, s->path);
+		e = open_beside(s);
 	return e == BATON_OK ? db_open(&s->read, s->path, true, &patience) : e;
 }
 

@@ -35,11 +35,11 @@ static const struct harm harms[] = {
 	{"UPDATE head SET rank = rank + 1 WHERE lane IS NOT NULL",
          "1 lanes cannot be claimed from, though they should"},
 	{"UPDATE lane SET head = NULL", "1 heads are not those of their lanes"},
-	{"UPDATE queue SET dead = dead + 1",
+	{"UPDATE queue SET dead = dead + 1 WHERE name = 'q'",
          "1 queues have another number of dead ones than they count"},
-	{"UPDATE queue SET delayed = delayed + 1",
+	{"UPDATE queue SET delayed = delayed + 1 WHERE name = 'q'",
          "1 queues have another number of delayed ones than they count"},
-	{"UPDATE queue SET ready = ready + 1",
+	{"UPDATE queue SET ready = ready + 1 WHERE name = 'q'",
          "1 queues have another number of batches than they count"},
 	{"UPDATE state SET seq = seq - 1", "1 batches have a number that was not given out"},
 	{"UPDATE owner SET claims = claims + 1",
@@ -56,6 +56,30 @@ static const struct harm harms[] = {
 	{"UPDATE lane SET holds = 1", "1 keys have another number of holders than they count"},
 	{"UPDATE lane SET holds = 0, head = NULL",
          "1 keys can be claimed, or cannot, though it should be otherwise"},
+	{"UPDATE lane SET place = place + 2; UPDATE head SET place = place + 2 WHERE lane > 0",
+         "1 lanes are not in their place among others"},
+	{"UPDATE lane SET head = head + 1, place = place + 2;"
+         " UPDATE head SET seq = seq + 1, place = place + 2 WHERE lane > 0",
+         "1 lanes are claimed from elsewhere than at their beginning"},
+	{"UPDATE lane SET until = 5", "1 keys wait for another time than their starts say"},
+	{"INSERT INTO rate VALUES(1, 1, 'k', 0, 5, zeroblob(8))",
+         "1 keys have another number of starts than they may"},
+	{"UPDATE head SET seq = 99, place = 198 WHERE tried = 2", "1 heads have no row of jobs"},
+	{"UPDATE bulk SET queue = 99", "1 rows of jobs have no queue"},
+	{"DELETE FROM head WHERE tried = 2; DELETE FROM chunk", "1 rows of jobs are in no state"},
+	{"UPDATE head SET pool = 1 << 13 WHERE tried = 2; DELETE FROM chunk",
+         "1 rows of jobs are in no state"},
+	{"DELETE FROM bulk", "1 rows of claims have no jobs"},
+	{"UPDATE chunk SET bulk = 99", "1 rows of claims have no jobs"},
+	{"UPDATE chunk SET owner = 99", "1 rows of claims have no owner"},
+	{"UPDATE state SET seq = 1", "1 rows of jobs have a number that was not given out"},
+	{"UPDATE bulk SET count = 60", "1 rows of jobs have a number that was not given out"},
+	{"DELETE FROM head WHERE tried = 2",
+         "1 queues have another number of batches than they count"},
+	{"DELETE FROM chunk", "1 queues have another number of batches than they count"},
+	{"DELETE FROM chunk", "1 owners have another number of claims than they count"},
+	{"UPDATE chunk SET claims = substr(claims, 33)",
+         "1 owners have another number of claims than they count"},
 	{"UPDATE shard SET queue = 99", "1 shards have no queue"},
 	{"DELETE FROM runner", "1 shards have an owner that is not registered"},
 	{"UPDATE state SET runner = 0", "1 runners have a number that was not given out"},
@@ -73,7 +97,8 @@ static void harm(const char *path, const char *sql)
 	sqlite3_close(db);
 }
 
-/* A batch in each state, two in a lane, and a runner with a shard. */
+/* A batch in each state, two in a lane, a row of jobs with some claimed, and a runner with a
+ * shard. */
 static void make_all(struct world *w)
 {
 	struct baton_work_claims *claims = NULL;
@@ -87,6 +112,9 @@ static void make_all(struct world *w)
 	assert_ok(put_some(w->store, "q", "", 1));
 	assert_ok(claim_some(w->store, "q", 1, &claims));
 	assert_ok(end_as(w->store, &claims->claims[0], BATON_REJECT));
+	baton_work_claims_free(claims);
+	assert_ok(put_some(w->store, "together", "", 8));
+	assert_ok(claim_each(w->store, "together", 4, &claims));
 	baton_work_claims_free(claims);
 	assert_ok(put_some(w->store, "q", "", 1));
 	assert_ok(claim_some(w->store, "q", 1, &claims));

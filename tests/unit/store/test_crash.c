@@ -19,6 +19,19 @@
 
 #define STEPS 4 /* put, claim, complete, lease */
 
+#define JOBS 6 /* so many stand in one row, if they have no lane */
+
+/* What the process that is killed does. */
+struct life {
+	const char *lane;
+	size_t count;    /* batches   */
+	uint32_t claims; /* for these */
+	const char *next;
+};
+
+static const struct life in_a_lane = {"lane", 2, 1, "next"};
+static const struct life together = {"", JOBS, JOBS, NULL};
+
 /* What the process that is killed was told. */
 struct told {
 	unsigned steps;
@@ -27,6 +40,7 @@ struct told {
 
 struct victim {
 	struct world *w;
+	const struct life *life;
 	int told; /* where it writes a struct told after each step */
 };
 
@@ -35,19 +49,35 @@ static bool tell(const struct victim *v, const struct told *t)
 	return write(v->told, t, sizeof *t) == (ssize_t)sizeof *t;
 }
 
+static enum baton_err claim_all(struct baton_store *store, const struct life *life,
+                                struct baton_work_claims **ret)
+{
+	return life->claims == 1 ? claim_some(store, "q", 2, ret)
+	                         : claim_each(store, "q", life->claims, ret);
+}
+
+static enum baton_err complete_all(struct baton_store *store, const struct life *life,
+                                   const struct baton_work_claims *claims)
+{
+	return life->next ? complete(store, &claims->claims[0], life->next)
+	                  : complete_each(store, claims, claims->count);
+}
+
 static bool live_steps(const struct victim *v, struct baton_store *store)
 {
+	const struct life *life = v->life;
 	struct told t = {.steps = 0};
 	struct baton_work_claims *claims = NULL;
 	struct baton_lease l;
-	if (put_some(store, "q", "lane", 2) != BATON_OK)
+	if (put_some(store, "q", life->lane, life->count) != BATON_OK)
 		return false;
 	t.steps++;
-	if (!tell(v, &t) || claim_some(store, "q", 2, &claims) != BATON_OK || !claims)
+	if (!tell(v, &t) || claim_all(store, life, &claims) != BATON_OK || !claims ||
+	    claims->count != life->claims)
 		return false;
 	t.steps++;
-	t.claim = claims->claims[0].fence.v;
-	if (!tell(v, &t) || complete(store, &claims->claims[0], "next") != BATON_OK)
+	t.claim = claims->claims[claims->count - 1].fence.v;
+	if (!tell(v, &t) || complete_all(store, life, claims) != BATON_OK)
 		return false;
 	t.steps++;
 	if (!tell(v, &t) || lease(store, "subject", &l) != BATON_OK)
@@ -69,15 +99,16 @@ static int live(void *arg)
 }
 
 /* How many steps can be seen to be done; fails if one is half done. */
-static unsigned steps_done(struct baton_store *store)
+static unsigned steps_done(struct baton_store *store, const struct life *life)
 {
+	const uint64_t n = life->count;
 	struct baton_queue_counts q = counts(store, "q");
 	struct baton_lease_holder holder;
 	bool leased = baton_lease_inspect(store, BATON_STR("subject"), &holder) == BATON_OK;
 	uint64_t next = counts(store, "next").ready;
 	const struct {
 		uint64_t ready, running, done, next;
-	} rows[] = {{0, 0, 0, 0}, {2, 0, 0, 0}, {0, 2, 0, 0}, {0, 0, 2, 1}};
+	} rows[] = {{0, 0, 0, 0}, {n, 0, 0, 0}, {0, n, 0, 0}, {0, 0, n, life->next ? 1 : 0}};
 	for (unsigned i = 0; i < 4; i++) {
 		if (q.ready == rows[i].ready && q.running == rows[i].running &&
 		    q.done == rows[i].done && next == rows[i].next && (i == 3 || !leased))
@@ -92,10 +123,12 @@ static void fences_go_on(struct world *w, const struct told *t)
 {
 	struct baton_work_filter claimed = {.queue = BATON_STR("q"),
 	                                    .state = BATON_BATCH_CLAIMED,
-	                                    .max = 2};
+	                                    .max = JOBS};
 	struct baton_work_page *page = NULL;
 	assert_ok(baton_work_list(w->store, &claimed, &page));
-	uint64_t seen = page->count > 0 ? page->infos[0].fence.v : 0;
+	uint64_t seen = 0;
+	for (size_t i = 0; i < page->count; i++)
+		seen = page->infos[i].fence.v > seen ? page->infos[i].fence.v : seen;
 	baton_work_page_free(page);
 	world_advance(w, 2000);
 	uint64_t fence = next_claim_fence(w->store, "q");
@@ -105,12 +138,12 @@ static void fences_go_on(struct world *w, const struct told *t)
 }
 
 /* Returns false when the victim has lived to its end. */
-static bool kill_at(struct world *w, unsigned moment)
+static bool kill_at(struct world *w, const struct life *life, unsigned moment)
 {
 	int ends[2];
 	struct told t = {.steps = 0}, next;
 	assert_int_equal(pipe(ends), 0);
-	struct victim v = {w, ends[1]};
+	struct victim v = {w, life, ends[1]};
 	int code = strike_kill(moment, live, &v);
 	close(ends[1]);
 	while (read(ends[0], &next, sizeof next) == (ssize_t)sizeof next)
@@ -120,7 +153,7 @@ static bool kill_at(struct world *w, unsigned moment)
 		skip();
 	world_open(w);
 	assert_sound(w->store);
-	unsigned done = steps_done(w->store);
+	unsigned done = steps_done(w->store, life);
 	if (done < t.steps || done > t.steps + 1)
 		fail_msg("moment %u: %u steps were told, and %u are done", moment, t.steps, done);
 	fences_go_on(w, &t);
@@ -139,7 +172,7 @@ static unsigned next_moment(struct rng *rng)
 	return 1 + (unsigned)rng_below(rng, soak_scale(STRIDE_DAILY, 1));
 }
 
-static void kill_at_each(struct world *w, const char *original)
+static void kill_at_each(struct world *w, const struct life *life, const char *original)
 {
 	struct rng rng = rng_seed_from_env();
 	unsigned moment = 0;
@@ -151,7 +184,7 @@ static void kill_at_each(struct world *w, const char *original)
 			world_copy(original, w->path);
 		else
 			world_remove(w->path);
-		killed = kill_at(w, moment);
+		killed = kill_at(w, life, moment);
 	}
 	print_message("# %u moments\n", moment - 1);
 	assert_true(moment > 100);
@@ -159,13 +192,12 @@ static void kill_at_each(struct world *w, const char *original)
 
 static void a_process_may_be_killed_while_it_makes_a_store_and_uses_it(void **state)
 {
-	kill_at_each(*state, NULL);
+	kill_at_each(*state, &in_a_lane, NULL);
 }
 
 /* A store that is closed, with all that the life does to it done once already. */
-static void a_process_may_be_killed_while_it_uses_a_store(void **state)
+static void kill_at_each_of_a_copy(struct world *w, const struct life *life)
 {
-	struct world *w = *state;
 	struct baton_lease l;
 	char original[WORLD_PATH];
 	world_file(w, "original", original);
@@ -175,7 +207,17 @@ static void a_process_may_be_killed_while_it_uses_a_store(void **state)
 	world_advance(w, 2000);
 	world_close(w);
 	world_copy(w->path, original);
-	kill_at_each(w, original);
+	kill_at_each(w, life, original);
+}
+
+static void a_process_may_be_killed_while_it_uses_a_store(void **state)
+{
+	kill_at_each_of_a_copy(*state, &in_a_lane);
+}
+
+static void a_process_may_be_killed_while_its_jobs_share_a_row(void **state)
+{
+	kill_at_each_of_a_copy(*state, &together);
 }
 
 /* Has the store open until the test hangs up. */
@@ -206,7 +248,7 @@ static void others_who_have_the_store_open_go_on(void **state)
 		world_remove(w->path);
 		child_start(&other, keep_open, w);
 		assert_true(channel_receive(other.channel, message, sizeof message));
-		killed = kill_at(w, moment);
+		killed = kill_at(w, &in_a_lane, moment);
 		child_hang_up(&other);
 		assert_int_equal(child_reap(&other), 0);
 	}
@@ -218,6 +260,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(a_process_may_be_killed_while_it_makes_a_store_and_uses_it),
 		WORLD_TEST(a_process_may_be_killed_while_it_uses_a_store),
+		WORLD_TEST(a_process_may_be_killed_while_its_jobs_share_a_row),
 		WORLD_TEST(others_who_have_the_store_open_go_on),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -303,6 +303,33 @@ static void a_lock_that_is_kept_for_too_long_is_told(void **state)
 	baton_work_claims_free(claims);
 }
 
+/* The one who has it is found beside the file, not beside the link. */
+static void a_lock_is_told_alike_by_any_name_of_the_store(void **state)
+{
+	struct world *w = *state;
+	struct baton_store *linked = NULL;
+	struct child locker;
+	char message[8], link[WORLD_PATH], expected[512];
+	w->patience = baton_duration_ms(30);
+	world_open(w);
+	world_file(w, "link", link);
+	assert_int_equal(symlink(w->path, link), 0);
+	assert_ok(world_try_open(w, link, &linked));
+	child_start(&locker, keep_lock, w);
+	assert_true(channel_receive(locker.channel, message, sizeof message));
+	assert_int_equal(put_some(w->store, "q", "", 1), BATON_BUSY);
+	const char *path = strstr(baton_err_detail(), w->path);
+	assert_non_null(path);
+	snprintf(expected, sizeof expected, "%.*s%s%s", (int)(path - baton_err_detail()),
+	         baton_err_detail(), link, path + strlen(w->path));
+	assert_int_equal(put_some(linked, "q", "", 1), BATON_BUSY);
+	assert_string_equal(baton_err_detail(), expected);
+	child_hang_up(&locker);
+	assert_int_equal(child_reap(&locker), 0);
+	baton_store_close(linked);
+	unlink(link);
+}
+
 static void a_locked_store_can_be_opened(void **state)
 {
 	struct world *w = *state;
@@ -427,6 +454,7 @@ int main(void)
 		WORLD_TEST(syncs_that_fail_lose_nothing),
 		WORLD_TEST(a_lock_that_is_kept_for_too_long_is_told),
 		WORLD_TEST(those_who_gather_wait_for_the_lock_together),
+		WORLD_TEST(a_lock_is_told_alike_by_any_name_of_the_store),
 		WORLD_TEST(a_locked_store_can_be_opened),
 		WORLD_TEST(the_clock_says_when_a_lock_was_waited_for_long_enough),
 	};

@@ -125,6 +125,57 @@ static void a_name_that_means_something_to_sqlite_is_one_of_a_file(void **state)
 	close(back);
 }
 
+/* All who use a file are on one host, so what was before its last start is over. */
+static void who_held_it_before_the_host_was_restarted_is_in_nobodys_way(void **state)
+{
+	struct world *w = *state;
+	struct baton_lease_answer answer;
+	struct baton_lease l = {.fence = {0}};
+	world_open(w);
+	struct baton_owner before = *baton_store_owner(w->store);
+	before.boot.bytes[0] ^= 1;
+	before.incarnation.bytes[0] ^= 1;
+	const struct baton_lease_ask ask = {.subject = BATON_STR("s"), .owner = &before};
+	assert_ok(baton_lease_claim(w->store, &ask, 1, &answer));
+	assert_ok(answer.err);
+	assert_ok(lease(w->store, "s", &l));
+	assert_true(l.fence.v > answer.lease.fence.v);
+	/* Not if it is this start, and the process lives. */
+	before.boot.bytes[0] ^= 1;
+	assert_ok(baton_lease_claim(w->store,
+	                            &(const struct baton_lease_ask){.subject = BATON_STR("t"),
+	                                                            .owner = &before},
+	                            1, &answer));
+	assert_int_equal(lease(w->store, "t", &l), BATON_YIELD);
+}
+
+static bool is_there(const struct world *w, const char *name)
+{
+	char path[WORLD_PATH];
+	world_file(w, name, path);
+	return access(path, F_OK) == 0;
+}
+
+/* Who writes waits for its turn among all, by whatever name they know the file. */
+static void a_link_to_a_store_is_the_store(void **state)
+{
+	struct world *w = *state;
+	struct baton_store *other = NULL;
+	char link[WORLD_PATH];
+	world_file(w, "link", link);
+	assert_int_equal(symlink(w->path, link), 0);
+	assert_ok(world_try_open(w, link, &w->store));
+	assert_ok(put_some(w->store, "q", "", 1));
+	assert_ok(world_try_open(w, w->path, &other));
+	assert_ok(put_some(other, "q", "", 1));
+	assert_int_equal(counts(w->store, "q").ready, 2);
+	baton_store_close(other);
+	assert_true(is_there(w, "store-turn"));
+	assert_false(is_there(w, "link-turn"));
+	world_close(w);
+	unlink(link);
+}
+
 static void a_folder_that_is_not_there_is_named(void **state)
 {
 	struct world *w = *state;
@@ -245,6 +296,17 @@ static void a_schedule_that_cannot_be_keeps_nobody(void **state)
 	}
 }
 
+/* Rows of jobs, of claims and of answers. */
+static void make_together(struct world *w)
+{
+	struct baton_work_claims *claims = NULL;
+	for (int i = 0; i < 3; i++)
+		assert_ok(put_some(w->store, "together", "", 20));
+	assert_ok(claim_each(w->store, "together", 30, &claims));
+	assert_ok(complete_each(w->store, claims, 15));
+	baton_work_claims_free(claims);
+}
+
 /* A store with something of everything, closed. */
 static void make_full(struct world *w)
 {
@@ -263,6 +325,7 @@ static void make_full(struct world *w)
 			assert_ok(end_as(w->store, &claims->claims[0], hows[i % 4]));
 		baton_work_claims_free(claims);
 	}
+	make_together(w);
 	world_close(w);
 }
 
@@ -271,6 +334,28 @@ static bool is_known(enum baton_err e)
 	return e == BATON_OK || e == BATON_STORAGE || e == BATON_INVALID || e == BATON_NOT_HELD ||
 	       e == BATON_NOT_FOUND || e == BATON_YIELD || e == BATON_FULL || e == BATON_BUSY ||
 	       e == BATON_CONFLICT || e == BATON_NO_MEMORY;
+}
+
+/* Among those that share rows: what is done to one of them makes ordinary rows of all. */
+static void use_together(struct baton_store *store)
+{
+	struct baton_work_claims *claims = NULL;
+	struct baton_work_renewal renewal;
+	struct baton_batch_id id;
+	enum baton_cancelled cancelled;
+	assert_true(is_known(put_some(store, "together", "", 5)));
+	assert_true(is_known(claim_each(store, "together", 20, &claims)));
+	if (claims && claims->count > 1) {
+		assert_true(is_known(complete_each(store, claims, claims->count / 2)));
+		assert_true(
+			is_known(baton_work_renew(store, &claims->claims[claims->count - 1].proof,
+		                                  1, baton_duration_ms(5000), &renewal)));
+	}
+	baton_work_claims_free(claims);
+	for (int i = 100; i < 240; i += 10) {
+		snprintf(id.text, sizeof id.text, "%d", i);
+		assert_true(is_known(baton_work_cancel(store, &id, 1, &cancelled)));
+	}
 }
 
 /* Works with a store that may be damaged; nothing has to succeed. */
@@ -289,6 +374,7 @@ static void use(struct baton_store *store)
 	assert_true(is_known(baton_store_tidy(store, 100, NULL)));
 	baton_work_page_free(page);
 	baton_work_claims_free(claims);
+	use_together(store);
 }
 
 /* Whether the damage is noticed when the store is opened or checked. Uses it, too. */
@@ -324,6 +410,50 @@ static void a_page_of_garbage_is_noticed(void **state)
 		write_at(w->path, offset, garbage, sizeof garbage);
 		if (!is_noticed(w))
 			fail_msg("page %zu is garbage, and nobody says so", offset / PAGE + 1);
+	}
+}
+
+/* Of rows that several jobs share: whatever is done then, it ends, and nobody crashes. */
+static void numbers_that_cannot_be_crash_nobody(void **state)
+{
+	static const char *const damages[] = {
+		"UPDATE bulk SET queue = -62",
+		"UPDATE bulk SET queue = 9223372036854775807",
+		"UPDATE bulk SET count = -1",
+		"UPDATE bulk SET count = 0",
+		"UPDATE bulk SET count = 9223372036854775807",
+		"UPDATE bulk SET flags = -1",
+		"UPDATE bulk SET first = first + 9223372036854775000",
+		"UPDATE bulk SET first = -first",
+		"UPDATE chunk SET queue = -62",
+		"UPDATE chunk SET bulk = 9223372036854775807",
+		"UPDATE chunk SET first = first + 9223372036854775000",
+		"UPDATE chunk SET expires_at = -9223372036854775807",
+		"UPDATE chunk SET claims = zeroblob(31)",
+		"UPDATE chunk SET claims = zeroblob(32 * 65)",
+		"UPDATE chunk SET claims = zeroblob(32 * 64)",
+		"UPDATE chunk SET owner = -9223372036854775807",
+		"UPDATE reply SET claims = zeroblob(33)",
+		"UPDATE reply SET first = -9223372036854775807",
+		"UPDATE bulk SET jobs = zeroblob(100)",
+		"UPDATE bulk SET jobs = randomblob(4000)",
+		"UPDATE head SET seq = 9223372036854775807 WHERE tried = 2",
+		"UPDATE head SET seq = -seq WHERE tried = 2",
+		"UPDATE state SET seq = 9223372036854775807",
+		"UPDATE state SET seq = -1, lane = -9",
+		"UPDATE state SET lane = 9223372036854775807",
+	};
+	struct world *w = *state;
+	char original[WORLD_PATH];
+	world_file(w, "original", original);
+	make_full(w);
+	world_copy(w->path, original);
+	for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
+		world_copy(original, w->path);
+		run_sql(w->path, damages[i]);
+		is_noticed(w);
+		world_advance(w, 2000); /* once more, when what is claimed has expired */
+		is_noticed(w);
 	}
 }
 
@@ -444,12 +574,15 @@ int main(void)
 		WORLD_TEST(a_database_of_another_program_is_no_store),
 		WORLD_TEST(a_store_of_a_newer_version_is_refused),
 		WORLD_TEST(a_folder_is_no_store),
+		WORLD_TEST(a_link_to_a_store_is_the_store),
+		WORLD_TEST(who_held_it_before_the_host_was_restarted_is_in_nobodys_way),
 		WORLD_TEST(a_folder_that_is_not_there_is_named),
 		WORLD_TEST(a_name_that_means_something_to_sqlite_is_one_of_a_file),
 		WORLD_TEST(a_file_that_was_deleted_is_noticed),
 		WORLD_TEST(a_file_that_was_replaced_is_noticed_and_goes_on_when_it_is_back),
 		WORLD_TEST(a_schedule_that_cannot_be_keeps_nobody),
 		WORLD_TEST(a_page_of_garbage_is_noticed),
+		WORLD_TEST(numbers_that_cannot_be_crash_nobody),
 		WORLD_TEST(flipped_bytes_crash_nobody),
 		WORLD_TEST(a_file_that_was_cut_is_noticed),
 		WORLD_TEST(what_may_not_be_written_or_read_is_told),

@@ -57,6 +57,7 @@ static bool disarm(void)
 struct scene {
 	struct world *w;
 	struct baton_work_claims *claims;
+	struct baton_work_claims *chunk; /* of jobs that share a row */
 	struct baton_batch_id waiting, dead;
 	struct baton_lease held, lane;
 	char original[WORLD_PATH];
@@ -84,6 +85,56 @@ static enum baton_err do_put(struct scene *s, struct baton_store *store)
 {
 	(void)s;
 	return put_some(store, "new", "lane", 3);
+}
+
+/* So many that they share a row. */
+static enum baton_err do_put_together(struct scene *s, struct baton_store *store)
+{
+	(void)s;
+	return put_some(store, "new", "", 6);
+}
+
+static enum baton_err do_claim_together(struct scene *s, struct baton_store *store)
+{
+	(void)s;
+	struct baton_work_claims *claims = NULL;
+	enum baton_err e = claim_each(store, "together", 5, &claims);
+	baton_work_claims_free(claims);
+	return e;
+}
+
+static enum baton_err do_complete_together(struct scene *s, struct baton_store *store)
+{
+	return complete_each(store, s->chunk, 3);
+}
+
+/* Each of these makes ordinary rows of all that share the row. */
+static enum baton_err do_cancel_together(struct scene *s, struct baton_store *store)
+{
+	enum baton_cancelled answer;
+	return baton_work_cancel(store, &s->chunk->claims[0].batches[0].id, 1, &answer);
+}
+
+static enum baton_err do_renew_together(struct scene *s, struct baton_store *store)
+{
+	struct baton_work_renewal answer;
+	enum baton_err e = baton_work_renew(store, &s->chunk->claims[1].proof, 1,
+	                                    baton_duration_ms(5000), &answer);
+	return e == BATON_OK ? answer.err : e;
+}
+
+static enum baton_err do_fail_together(struct scene *s, struct baton_store *store)
+{
+	return end_as(store, &s->chunk->claims[1], BATON_FAIL);
+}
+
+/* What has expired is given to another. */
+static enum baton_err do_recover_together(struct scene *s, struct baton_store *store)
+{
+	world_advance(s->w, 2000);
+	enum baton_err e = do_claim_together(s, store);
+	world_advance(s->w, -2000);
+	return e;
 }
 
 /* Something new, and then what is refused: neither is there. */
@@ -261,7 +312,7 @@ static enum baton_err do_backup(struct scene *s, struct baton_store *store)
 
 /* What can be seen to change. */
 struct sight {
-	struct baton_queue_counts q, fresh, next;
+	struct baton_queue_counts q, fresh, next, together;
 	size_t leases, schedules;
 	struct baton_store_time expires;
 	int64_t keep, made; /* of queue "q", and whether there is a queue "next" */
@@ -278,6 +329,7 @@ static struct sight look(const struct scene *s, struct baton_store *store)
 	seen.q = counts(store, "q");
 	seen.fresh = counts(store, "new");
 	seen.next = counts(store, "next");
+	seen.together = counts(store, "together");
 	seen.made = baton_queue_get(store, BATON_STR("next"), &info) == BATON_OK;
 	assert_ok(baton_queue_get(store, BATON_STR("q"), &info));
 	seen.keep = info.policy.keep.ns;
@@ -327,6 +379,8 @@ static void make_scene(struct scene *s)
 	assert_ok(claim_some(w->store, "q", 2, &s->claims));
 	assert_ok(baton_work_put(w->store, &batch, 1, &put));
 	s->waiting = put.id;
+	assert_ok(put_some(w->store, "together", "", 12));
+	assert_ok(claim_each(w->store, "together", 5, &s->chunk));
 	world_close(w);
 	world_copy(w->path, s->original);
 }
@@ -431,6 +485,7 @@ static void fail_each(void **state, const struct call *call)
 	assert_true(n > 1);
 	assert_int_equal(sqlite3_memory_used(), used);
 	baton_work_claims_free(s.claims);
+	baton_work_claims_free(s.chunk);
 }
 
 #define CALL_TEST(name, run, expected)                                            \
@@ -440,6 +495,13 @@ static void fail_each(void **state, const struct call *call)
 	}
 
 CALL_TEST(a_put_is_whole_or_nothing, do_put, BATON_OK)
+CALL_TEST(a_put_of_a_row_is_whole_or_nothing, do_put_together, BATON_OK)
+CALL_TEST(a_claim_of_a_row_is_whole_or_nothing, do_claim_together, BATON_OK)
+CALL_TEST(a_completion_of_a_row_is_whole_or_nothing, do_complete_together, BATON_OK)
+CALL_TEST(a_row_is_melted_by_a_cancellation_or_not, do_cancel_together, BATON_OK)
+CALL_TEST(a_row_is_melted_by_a_renewal_or_not, do_renew_together, BATON_OK)
+CALL_TEST(a_row_is_melted_by_a_failure_or_not, do_fail_together, BATON_OK)
+CALL_TEST(a_row_is_melted_by_an_expiry_or_not, do_recover_together, BATON_OK)
 CALL_TEST(a_refused_put_is_nothing, do_refused_put, BATON_CONFLICT)
 CALL_TEST(a_claim_is_whole_or_nothing, do_claim, BATON_OK)
 CALL_TEST(a_completion_is_whole_or_nothing, do_complete, BATON_OK)
@@ -497,6 +559,13 @@ int main(void)
 	sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0); /* small ones come to us, too */
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(a_put_is_whole_or_nothing),
+		WORLD_TEST(a_put_of_a_row_is_whole_or_nothing),
+		WORLD_TEST(a_claim_of_a_row_is_whole_or_nothing),
+		WORLD_TEST(a_completion_of_a_row_is_whole_or_nothing),
+		WORLD_TEST(a_row_is_melted_by_a_cancellation_or_not),
+		WORLD_TEST(a_row_is_melted_by_a_renewal_or_not),
+		WORLD_TEST(a_row_is_melted_by_a_failure_or_not),
+		WORLD_TEST(a_row_is_melted_by_an_expiry_or_not),
 		WORLD_TEST(a_refused_put_is_nothing),
 		WORLD_TEST(a_claim_is_whole_or_nothing),
 		WORLD_TEST(a_completion_is_whole_or_nothing),

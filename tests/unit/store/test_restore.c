@@ -329,9 +329,11 @@ static void a_copy_is_not_opened_with_the_log_of_another_store(void **state)
 {
 	struct world *w = *state;
 	struct baton_store *other = NULL;
-	char copy[WORLD_PATH], log[WORLD_PATH + 8], kept[WORLD_PATH];
+	char copy[WORLD_PATH], log[WORLD_PATH + 8], kept[WORLD_PATH], link[WORLD_PATH];
 	world_file(w, "copy", copy);
 	world_file(w, "kept", kept);
+	world_file(w, "link", link);
+	assert_int_equal(symlink(w->path, link), 0);
 	snprintf(log, sizeof log, "%s-wal", w->path);
 	world_open(w);
 	assert_ok(put_some(w->store, "q", "", 1));
@@ -341,10 +343,14 @@ static void a_copy_is_not_opened_with_the_log_of_another_store(void **state)
 	world_close(w);
 	world_copy(copy, w->path);
 	world_copy(kept, log);
-	assert_int_equal(world_try_open(w, w->path, &other), BATON_INVALID);
-	assert_detail("is a copy, but");
-	assert_detail(log);
+	const char *const names[] = {link, w->path};
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(world_try_open(w, names[i], &other), BATON_INVALID);
+		assert_detail("is a copy, but");
+		assert_detail(log);
+	}
 	assert_int_equal(unlink(log), 0);
+	assert_int_equal(unlink(link), 0);
 	world_open(w);
 	assert_int_equal(counts(w->store, "q").ready, 1);
 	assert_sound(w->store);

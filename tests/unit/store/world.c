@@ -11,8 +11,6 @@
 
 #include "support/soak.h"
 
-#define SOME_MAX 64
-
 static const char *const beside[] = {"", "-wal", "-shm", "-turn", "-journal"};
 
 int world_setup(void **state)
@@ -133,6 +131,32 @@ enum baton_err claim_some(struct baton_store *store, const char *queue, uint32_t
 		.max = max,
 	};
 	return baton_work_claim(store, &ask, ret);
+}
+
+enum baton_err claim_each(struct baton_store *store, const char *queue, uint32_t claims,
+                          struct baton_work_claims **ret)
+{
+	const struct baton_work_ask ask = {
+		.queue = baton_str_z(queue),
+		.ttl = baton_duration_ms(1000),
+		.claims = claims,
+		.max = 1,
+	};
+	return baton_work_claim(store, &ask, ret);
+}
+
+enum baton_err complete_each(struct baton_store *store, const struct baton_work_claims *claims,
+                             size_t count)
+{
+	struct baton_work_end ends[SOME_MAX] = {{.how = BATON_COMPLETE}};
+	struct baton_work_ended answers[SOME_MAX];
+	for (size_t i = 0; i < count; i++)
+		ends[i] = (struct baton_work_end){.proof = claims->claims[i].proof,
+		                                  .how = BATON_COMPLETE};
+	enum baton_err e = baton_work_end(store, ends, count, answers);
+	for (size_t i = 0; i < count && e == BATON_OK; i++)
+		e = answers[i].err;
+	return e;
 }
 
 static enum baton_err end_with(struct baton_store *store, const struct baton_work_end *end)

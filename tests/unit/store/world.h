@@ -12,6 +12,7 @@
 #include "support/harness.h"
 
 #define WORLD_PATH 160
+#define SOME_MAX 64 /* in one call of those below */
 
 struct world {
 	char folder[64];
@@ -52,6 +53,14 @@ enum baton_err put_some(struct baton_store *store, const char *queue, const char
 /* One claim of at most `max` batches for 1,000 ms; NULL: there is none. */
 enum baton_err claim_some(struct baton_store *store, const char *queue, uint32_t max,
                           struct baton_work_claims **ret);
+
+/* At most `claims` claims of one batch each, for 1,000 ms. */
+enum baton_err claim_each(struct baton_store *store, const char *queue, uint32_t claims,
+                          struct baton_work_claims **ret);
+
+/* Completes the first `count` claims in one call. Without assertions. */
+enum baton_err complete_each(struct baton_store *store, const struct baton_work_claims *claims,
+                             size_t count);
 
 /* Completes what was claimed, and puts one batch into `next` (NULL: none) in the same step. */
 enum baton_err complete(struct baton_store *store, const struct baton_work_claim *claim,
