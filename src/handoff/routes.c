@@ -118,8 +118,10 @@ static void hand_over(struct baton_broker *b, struct peer *peer, const struct wi
 /* Until when the client waits for an answer. */
 static struct baton_mono deadline_of(const struct peer *peer)
 {
-	uint64_t ns = peer->trace.deadline;
-	return ns > 0 && ns < INT64_MAX ? (struct baton_mono){(int64_t)ns} : BATON_MONO_NEVER;
+	struct baton_mono deadline = BATON_MONO_NEVER;
+	if (peer->trace.deadline > 0 && peer->trace.deadline < INT64_MAX)
+		deadline.ns = (int64_t)peer->trace.deadline;
+	return deadline;
 }
 
 /* Keeps a client until there is a backend of its service again, or its lane is found. */
