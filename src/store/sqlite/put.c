@@ -140,7 +140,7 @@ static enum baton_err store_new(struct sqlite_store *s, struct queue_row *q,
 	row_make(s, q, b, &row);
 	bool together = bulk_suits(q, &row, b);
 	enum baton_err e =
-		together ? bulk_add(s, q, &row, b->payloads[0])
+		together ? bulk_add(s, q, &row, b)
 			 : batch_store(&s->db, &row, b->payloads, b->count, s->base.alloc);
 	if (e != BATON_OK)
 		return e;
