@@ -36,7 +36,7 @@ enum baton_err find_number(struct db *db, enum sql sql, const int64_t *numbers, 
 	return query_end(&q);
 }
 
-int64_t batch_flags_in(const struct batch_row *b, uint32_t shard)
+int64_t batch_flags(const struct batch_row *b)
 {
 	int64_t flags = 0;
 	flags |= b->cls == BATON_COMMAND ? FLAG_COMMAND : 0;
@@ -44,12 +44,7 @@ int64_t batch_flags_in(const struct batch_row *b, uint32_t shard)
 	flags |= b->slot == BATON_JOIN ? FLAG_JOIN : 0;
 	flags |= b->many ? FLAG_MANY : 0;
 	flags |= (int64_t)b->priority << PRIORITY_SHIFT;
-	return flags | (int64_t)shard << SHARD_SHIFT;
-}
-
-int64_t batch_flags(const struct batch_row *b)
-{
-	return batch_flags_in(b, b->shard);
+	return flags | (int64_t)b->shard << SHARD_SHIFT;
 }
 
 void batch_flags_read(int64_t flags, struct batch_row *b)

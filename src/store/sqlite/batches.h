@@ -48,7 +48,6 @@ static inline int64_t batch_row_rank(const struct batch_row *b)
 
 /* What of it is kept as one number: all but names, times and its retry policy. */
 int64_t batch_flags(const struct batch_row *b);
-int64_t batch_flags_in(const struct batch_row *b, uint32_t shard); /* as if in that shard */
 void batch_flags_read(int64_t flags, struct batch_row *ret);
 
 struct candidate batch_row_candidate(const struct batch_row *b);

@@ -45,7 +45,7 @@ static enum baton_err write_few(struct sqlite_store *s, struct queue_row *q,
 		struct batch_row b;
 		if (!(which >> i & 1))
 			continue;
-		bulk_put_batch(p, i, &b);
+		bulk_batch_placed(&p->row, p->keys, i, q, &b);
 		e = batch_store(&s->db, &b, &p->jobs[i], 1, s->base.alloc);
 		if (e == BATON_OK)
 			e = lane_enter(s, q, &b, false, NULL);
@@ -58,8 +58,11 @@ static void tell_all(struct sqlite_store *s, const struct queue_row *q, const st
                      uint64_t which)
 {
 	for (size_t i = 0; i < p->row.count; i++) {
-		if (p->hashes[i] != 0 && which >> i & 1)
-			sqlite_tell(s, q, (struct baton_str){NULL, 0}, p->shards[i]);
+		struct batch_row b;
+		if (p->hashes[i] == 0 || !(which >> i & 1))
+			continue;
+		bulk_batch_placed(&p->row, p->keys, i, q, &b);
+		sqlite_tell(s, q, (struct baton_str){NULL, 0}, b.shard);
 	}
 }
 
@@ -119,21 +122,11 @@ enum baton_err bulk_flush_put(struct sqlite_store *s)
 	return e == BATON_OK && which != all ? write_few(s, q, p, all & ~which) : e;
 }
 
-/* The flags of the row that the job is to stand in. Where a key gives it a shard, that matters only
- * if it is claimed from that. */
-static int64_t row_flags(const struct sqlite_store *s, const struct queue_row *q,
-                         const struct batch_row *b)
-{
-	if (b->lane_len == 0 || q->policy.mode == BATON_QUEUE_RUNNER)
-		return batch_flags(b);
-	return batch_flags_in(b, s->books.turn % q->policy.shards);
-}
-
 enum baton_err bulk_add(struct sqlite_store *s, struct queue_row *q, const struct batch_row *b,
                         const struct baton_batch *put)
 {
 	struct bulk_put *p = &s->bulks.put;
-	const int64_t flags = row_flags(s, q, b);
+	const int64_t flags = batch_flags(b);
 	const bool keyed = b->lane_len > 0;
 	enum baton_err e = BATON_OK;
 	if (p->q && (p->q != q || p->row.flags != flags || p->row.put_at.ms != b->put_at.ms ||
@@ -147,7 +140,6 @@ enum baton_err bulk_add(struct sqlite_store *s, struct queue_row *q, const struc
 	p->jobs[at] = put->payloads[0];
 	p->keys[at] = put->key;
 	p->hashes[at] = keyed ? lone_hash(q->id, batch_row_line(b)) : 0;
-	p->shards[at] = b->shard;
 	p->row.keyed = p->row.keyed || keyed;
 	return e;
 }

@@ -78,7 +78,6 @@ struct bulk_put {
 	struct baton_str jobs[BULK_MAX]; /* those who put them wait for the commit */
 	struct baton_str keys[BULK_MAX]; /* the same; empty: it has none */
 	int64_t hashes[BULK_MAX];        /* of the keys; 0: it has none */
-	uint32_t shards[BULK_MAX];       /* that the keys give them */
 };
 
 /* The row that is being claimed from. Its head is not among the heads meanwhile. */

@@ -211,9 +211,11 @@ static enum baton_err leaving_load(struct sqlite_store *s, int64_t seq, struct l
 	if (e != BATON_OK)
 		return e;
 	const size_t index = (size_t)(seq - ret->row.first);
-	bulk_batch(&ret->row, keys, index, &ret->b);
 	ret->job = &jobs[index];
-	return books_queue_by_id(&s->books, &s->db, ret->row.queue, &ret->q);
+	e = books_queue_by_id(&s->books, &s->db, ret->row.queue, &ret->q);
+	if (e == BATON_OK)
+		bulk_batch_placed(&ret->row, keys, index, ret->q, &ret->b);
+	return e;
 }
 
 enum baton_err bulk_leave(struct sqlite_store *s, int64_t seq, bool *ret_left)
@@ -338,9 +340,11 @@ static enum baton_err has_line(struct sqlite_store *s, const struct used *u, int
                                struct baton_str key, bool *ret)
 {
 	char text[LINE_NAME_MAX];
-	const struct baton_batch put = {.key = key};
-	const struct baton_str line = line_name(&put, text);
 	int64_t lane = 0;
+	*ret = false;
+	if (u->line_count == 0)
+		return BATON_OK;
+	const struct baton_str line = line_of_key(key, text);
 	enum baton_err e = u->more_lines ? lane_find(s, queue, line, &lane) : BATON_OK;
 	*ret = lane > 0;
 	for (size_t i = 0; i < u->line_count && !*ret; i++)
@@ -366,19 +370,21 @@ static enum baton_err has_hash(struct sqlite_store *s, const struct used *u, int
 }
 
 /* Those that have the same key as another one. */
+#define SLOTS (BULK_MAX * 2)
 static uint64_t doubles(const struct bulk_put *p)
 {
-	struct entry entries[BULK_MAX];
+	uint8_t places[SLOTS] = {0}; /* of a job, and one more; 0: free */
 	uint64_t found = 0;
-	size_t count = 0;
 	for (size_t i = 0; i < p->row.count; i++) {
-		if (p->hashes[i] != 0)
-			entries[count++] = (struct entry){p->hashes[i], (int64_t)i};
-	}
-	qsort(entries, count, sizeof *entries, by_hash);
-	for (size_t i = 1; i < count; i++) {
-		if (entries[i].hash == entries[i - 1].hash)
-			found |= UINT64_C(1) << entries[i].seq | UINT64_C(1) << entries[i - 1].seq;
+		size_t at = (uint64_t)p->hashes[i] % SLOTS;
+		if (p->hashes[i] == 0)
+			continue;
+		while (places[at] > 0 && p->hashes[places[at] - 1] != p->hashes[i])
+			at = (at + 1) % SLOTS;
+		if (places[at] > 0)
+			found |= UINT64_C(1) << i | UINT64_C(1) << (places[at] - 1);
+		else
+			places[at] = (uint8_t)(i + 1);
 	}
 	return found;
 }

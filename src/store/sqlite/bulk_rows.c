@@ -7,6 +7,7 @@
 #include "base/digest.h"
 #include "base/fail.h"
 #include "base/mem.h"
+#include "queue/place.h"
 #include "store/parcel.h"
 #include "store/sqlite/lanes.h"
 #include "store/sqlite/lone.h"
@@ -23,16 +24,6 @@ enum baton_err bulk_damaged(const struct db *db, int64_t seq)
 		db->path, (long long)seq);
 }
 
-/* How a key is written: two bytes of its shard, the lower one first, and then the key. */
-#define KEY_HEAD 2
-
-static void line_set(struct batch_row *b, struct baton_str key)
-{
-	const struct baton_batch put = {.key = key};
-	b->lane_len = line_name(&put, b->lane).len;
-	b->lane[b->lane_len] = '\0';
-}
-
 void bulk_batch(const struct bulk_row *row, const struct baton_str *keys, size_t index,
                 struct batch_row *ret)
 {
@@ -45,20 +36,17 @@ void bulk_batch(const struct bulk_row *row, const struct baton_str *keys, size_t
 	ret->has_retry = false;
 	ret->lane_len = 0;
 	ret->group_len = 0;
-	if (!keys || keys[index].len <= KEY_HEAD)
-		return;
-	const unsigned char *at = (const unsigned char *)keys[index].ptr;
-	ret->shard = (uint32_t)at[0] | (uint32_t)at[1] << 8;
-	line_set(ret, (struct baton_str){keys[index].ptr + KEY_HEAD, keys[index].len - KEY_HEAD});
+	if (keys && keys[index].len > 0 && keys[index].len <= BATON_NAME_MAX)
+		ret->lane_len = line_of_key(keys[index], ret->lane).len;
 }
 
-void bulk_put_batch(const struct bulk_put *p, size_t index, struct batch_row *ret)
+void bulk_batch_placed(const struct bulk_row *row, const struct baton_str *keys, size_t index,
+                       const struct queue_row *q, struct batch_row *ret)
 {
-	bulk_batch(&p->row, NULL, index, ret);
-	if (p->keys[index].len == 0)
-		return;
-	ret->shard = p->shards[index];
-	line_set(ret, p->keys[index]);
+	bulk_batch(row, keys, index, ret);
+	if (ret->lane_len > 0)
+		ret->shard = place_of_line(queue_row_name(q), batch_row_line(ret),
+		                           q->policy.shards);
 }
 
 int64_t bulk_hash(const struct bulk_row *row, const struct baton_str *keys, size_t index)
@@ -77,17 +65,8 @@ static enum baton_err keys_pack(struct sqlite_store *s, const struct bulk_put *p
 	if (!p->row.keyed)
 		return BATON_OK;
 	for (size_t i = 0; i < p->row.count; i++) {
-		const size_t len = p->keys[i].len;
-		list[i] = (struct baton_str){NULL, 0};
-		if (len == 0 || !(which >> i & 1))
-			continue;
-		char *text = arena_take(&s->scratch, 1, len + KEY_HEAD);
-		if (!text)
-			return fail_memory(len + KEY_HEAD, "a key");
-		text[0] = (char)(p->shards[i] & 0xff);
-		text[1] = (char)(p->shards[i] >> 8);
-		memcpy(text + KEY_HEAD, p->keys[i].ptr, len);
-		list[i] = (struct baton_str){text, len + KEY_HEAD};
+		bool has = p->hashes[i] != 0 && which >> i & 1;
+		list[i] = has ? p->keys[i] : (struct baton_str){NULL, 0};
 	}
 	const size_t size = payloads_size(list, p->row.count);
 	char *bytes = arena_take(&s->scratch, 1, size);
@@ -490,8 +469,8 @@ struct melted {
 	const struct baton_str *jobs, *keys;
 };
 
-static enum baton_err melt_chunk(struct sqlite_store *s, const struct melted *m,
-                                 const struct chunk *c)
+static enum baton_err melt_chunk(struct sqlite_store *s, const struct queue_row *q,
+                                 const struct melted *m, const struct chunk *c)
 {
 	enum baton_err e = RUN(&s->db, SQL_CHUNK_DROP, c->first);
 	for (size_t i = 0; i < c->count && e == BATON_OK; i++) {
@@ -499,13 +478,14 @@ static enum baton_err melt_chunk(struct sqlite_store *s, const struct melted *m,
 		if (!bulk_has(&m->row, (int64_t)c->claims[i].seq))
 			return bulk_damaged(&s->db, c->first);
 		size_t index = (size_t)((int64_t)c->claims[i].seq - m->row.first);
-		bulk_batch(&m->row, m->keys, index, &b);
+		bulk_batch_placed(&m->row, m->keys, index, q, &b);
 		e = bulk_melt_claimed(s, c, &c->claims[i], &b, &m->jobs[index]);
 	}
 	return e;
 }
 
-static enum baton_err melt_chunks(struct sqlite_store *s, const struct melted *m)
+static enum baton_err melt_chunks(struct sqlite_store *s, const struct queue_row *q,
+                                  const struct melted *m)
 {
 	const int64_t last = m->row.first + (int64_t)m->row.count - 1;
 	enum baton_err e = BATON_OK;
@@ -515,7 +495,7 @@ static enum baton_err melt_chunks(struct sqlite_store *s, const struct melted *m
 		e = chunk_load(&s->db, last, &c, &found);
 		found = found && e == BATON_OK && c.bulk == m->row.first;
 		if (found)
-			e = melt_chunk(s, m, &c);
+			e = melt_chunk(s, q, m, &c);
 	}
 	return e;
 }
@@ -526,7 +506,7 @@ static enum baton_err melt_head(struct sqlite_store *s, struct queue_row *q, con
 	enum baton_err e = bulk_head_drop(&s->db, head);
 	for (int64_t i = head->seq; i <= head->last && e == BATON_OK; i++) {
 		struct batch_row b;
-		bulk_batch(&m->row, m->keys, (size_t)(i - m->row.first), &b);
+		bulk_batch_placed(&m->row, m->keys, (size_t)(i - m->row.first), q, &b);
 		e = bulk_melt_ready(s, q, &b, &m->jobs[i - m->row.first]);
 	}
 	return e;
@@ -561,7 +541,7 @@ enum baton_err bulk_melt(struct sqlite_store *s, int64_t seq)
 	if (e == BATON_OK && m.row.keyed)
 		e = bulk_keys_end(s, &m.row);
 	if (e == BATON_OK)
-		e = melt_chunks(s, &m);
+		e = melt_chunks(s, q, &m);
 	if (e == BATON_OK)
 		e = melt_heads(s, q, &m);
 	return e == BATON_OK ? RUN(&s->db, SQL_BULK_DROP, m.row.first) : e;

@@ -6,12 +6,14 @@
 #include "store/sqlite/bulk.h"
 #include "store/sqlite/claims.h"
 
-/* The row that one of the jobs would have. `keys`: as bulk_load() gives them, or NULL. */
+/* The row that one of the jobs would have, but in the shard of them all, which is not the one that
+ * its key would give it. `keys`: as bulk_load() gives them, or NULL. */
 void bulk_batch(const struct bulk_row *row, const struct baton_str *keys, size_t index,
                 struct batch_row *ret);
 
-/* The same for one that is gathered. */
-void bulk_put_batch(const struct bulk_put *p, size_t index, struct batch_row *ret);
+/* The same, in the shard that its key gives it, which takes a while to tell. */
+void bulk_batch_placed(const struct bulk_row *row, const struct baton_str *keys, size_t index,
+                       const struct queue_row *q, struct batch_row *ret);
 
 /* Writes the row of those that are gathered, with the jobs whose bits are set. */
 enum baton_err bulk_store(struct sqlite_store *s, const struct bulk_put *p, uint64_t which);

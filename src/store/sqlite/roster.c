@@ -15,15 +15,16 @@ static uint16_t *chain_of(struct roster *r, int64_t hash)
 static size_t row_of(const struct roster *r, int64_t first)
 {
 	size_t row = 0;
-	while (row < ROSTER_ROWS && r->firsts[row] != first)
+	while (row < r->top && r->firsts[row] != first)
 		row++;
-	return row;
+	return row < r->top ? row : NOWHERE;
 }
 
 void roster_forget(struct roster *r)
 {
 	memset(r->firsts, 0, sizeof r->firsts);
 	memset(r->chains, 0, sizeof r->chains);
+	r->top = 0;
 	r->synced = false;
 }
 
@@ -34,8 +35,8 @@ bool roster_has(const struct roster *r, int64_t first)
 
 void roster_add(struct roster *r, int64_t first, const int64_t *hashes, size_t count)
 {
-	const size_t row = row_of(r, 0);
-	CHECK(first > 0 && row != NOWHERE && count <= ROSTER_JOBS);
+	const size_t hole = row_of(r, 0), row = hole != NOWHERE ? hole : r->top++;
+	CHECK(first > 0 && row < ROSTER_ROWS && count <= ROSTER_JOBS);
 	r->firsts[row] = first;
 	for (size_t i = 0; i < ROSTER_JOBS; i++) {
 		const size_t place = row * ROSTER_JOBS + i;
@@ -64,7 +65,7 @@ static void strike(struct roster *r, size_t row, size_t index)
 void roster_strike(struct roster *r, int64_t seq)
 {
 	size_t row = NOWHERE;
-	for (size_t i = 0; i < ROSTER_ROWS; i++) {
+	for (size_t i = 0; i < r->top; i++) {
 		if (r->firsts[i] > 0 && r->firsts[i] <= seq &&
 		    (row == NOWHERE || r->firsts[i] > r->firsts[row]))
 			row = i;
@@ -81,6 +82,8 @@ void roster_drop(struct roster *r, int64_t first)
 	for (size_t i = 0; i < ROSTER_JOBS; i++)
 		strike(r, row, i);
 	r->firsts[row] = 0;
+	while (r->top > 0 && r->firsts[r->top - 1] == 0)
+		r->top--;
 }
 
 int64_t roster_find(const struct roster *r, int64_t hash)

@@ -16,6 +16,7 @@
 
 struct roster {
 	bool synced;                 /* it has all rows that the books name */
+	size_t top;                  /* there are no rows behind that place */
 	int64_t firsts[ROSTER_ROWS]; /* the numbers of their first jobs; 0: no row */
 	int64_t hashes[ROSTER_ROWS][ROSTER_JOBS];
 
