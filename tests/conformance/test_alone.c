@@ -480,7 +480,8 @@ static void a_runner_gets_each_from_the_shard_of_its_key(void **state)
 		struct baton_where where;
 		if (c->claims[i].key.len == 0)
 			continue;
-		assert_int_equal(baton_lane_where(w->store, BATON_STR("q"), c->claims[i].key, &where),
+		assert_int_equal(baton_lane_where(w->store, BATON_STR("q"), c->claims[i].key,
+		                                  &where),
 		                 BATON_OK);
 		assert_int_equal(c->claims[i].shard, where.shard);
 	}

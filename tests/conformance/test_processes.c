@@ -343,7 +343,8 @@ static void of_the_same_keys_that_two_put_together_one_job_each_is_claimed(void 
 {
 	struct team *t = *state;
 	char text[ANSWER], command[COMMAND];
-	static const char *const first[] = {"put @first", "claim"}; /* from then on there is a queue */
+	static const char *const first[] = {"put @first",
+	                                    "claim"}; /* from then on there is a queue */
 	for (int i = 0; i < 2; i++) {
 		channel_send(t->mates[0].channel, first[i]);
 		answer_of(t, 0, text);

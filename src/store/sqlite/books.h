@@ -50,8 +50,9 @@ struct books {
 	int64_t seq, lane, swept;
 	int64_t shards; /* how often they have changed hands */
 	uint64_t granter_floor, plain_floor;
-	bool changed;              /* seq, lane, swept, shards or young */
-	int64_t young[ROSTER_ROWS]; /* rows of jobs whose keys are not in `lone`; some may be gone */
+	bool changed; /* seq, lane, swept, shards or young */
+	int64_t young
+		[ROSTER_ROWS]; /* rows of jobs whose keys are not in `lone`; some may be gone */
 	size_t young_count;
 	struct roster roster;      /* of these */
 	struct queue_row **queues; /* a block each, so that a row stays where it is */

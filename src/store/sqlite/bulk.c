@@ -19,7 +19,8 @@ void bulk_reset(struct bulks *b)
 	b->end_count = 0;
 }
 
-/* Whether what becomes of one with a key is known before it is known who else has that: it waits. */
+/* Whether it is known what becomes of one with a key before it is known who else has that: it
+ * waits. */
 static bool key_suits(const struct queue_row *q, const struct batch_row *b)
 {
 	const struct baton_queue_policy *p = &q->policy;
@@ -31,8 +32,8 @@ static bool key_suits(const struct queue_row *q, const struct batch_row *b)
 
 bool bulk_suits(const struct queue_row *q, const struct batch_row *b, const struct baton_batch *put)
 {
-	return (b->lane_len == 0 || key_suits(q, b)) && b->group_len == 0 && b->due.ms == 0 && !b->has_retry &&
-	       !b->many && put->source.len == 0 && q->policy.keep.ns == 0 &&
+	return (b->lane_len == 0 || key_suits(q, b)) && b->group_len == 0 && b->due.ms == 0 &&
+	       !b->has_retry && !b->many && put->source.len == 0 && q->policy.keep.ns == 0 &&
 	       put->payloads[0].len <= BULK_JOB_MAX;
 }
 

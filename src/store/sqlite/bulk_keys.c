@@ -101,8 +101,8 @@ static enum baton_err entries_add(struct sqlite_store *s, int64_t first, struct 
 	return e;
 }
 
-/* The keys of the older half go to `lone`, in its order, so that neighbours share pages. Nobody else
- * that is live has the hash of one that is. */
+/* The keys of the older half go to `lone`, in its order, so that neighbours share pages. Nobody
+ * else that is live has the hash of one that is. */
 static enum baton_err grow_old(struct sqlite_store *s)
 {
 	size_t count = 0, half = s->books.young_count / 2;
@@ -370,7 +370,7 @@ static enum baton_err has_hash(struct sqlite_store *s, const struct used *u, int
 }
 
 /* Those that have the same key as another one. */
-#define SLOTS (BULK_MAX * 2)
+#define SLOTS 128 /* twice as many as there can be */
 static uint64_t doubles(const struct bulk_put *p)
 {
 	uint8_t places[SLOTS] = {0}; /* of a job, and one more; 0: free */

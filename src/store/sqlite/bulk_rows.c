@@ -45,8 +45,8 @@ void bulk_batch_placed(const struct bulk_row *row, const struct baton_str *keys,
 {
 	bulk_batch(row, keys, index, ret);
 	if (ret->lane_len > 0)
-		ret->shard = place_of_line(queue_row_name(q), batch_row_line(ret),
-		                           q->policy.shards);
+		ret->shard =
+			place_of_line(queue_row_name(q), batch_row_line(ret), q->policy.shards);
 }
 
 int64_t bulk_hash(const struct bulk_row *row, const struct baton_str *keys, size_t index)
@@ -234,9 +234,9 @@ enum baton_err bulk_head_find(struct db *db, const struct bulk_row *row, int64_t
 	/* They may be in two pools, when the mode of the queue has just changed. */
 	while (query_row(&q)) {
 		if (ret->seq == 0 || column_int(&q, 1) < ret->seq)
-			*ret = (struct bulk_head){
-				column_int(&q, 0), batch_row_rank(&b), column_int(&q, 1),
-				column_is_null(&q, 2) ? end : column_int(&q, 2)};
+			*ret = (struct bulk_head){column_int(&q, 0), batch_row_rank(&b),
+			                          column_int(&q, 1),
+			                          column_is_null(&q, 2) ? end : column_int(&q, 2)};
 	}
 	return query_end(&q);
 }
