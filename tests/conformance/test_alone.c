@@ -608,6 +608,43 @@ static void the_keys_of_many_thousand_that_wait_are_found(void **state)
 	take_just(w, MANY);
 }
 
+/* One that had to leave its row, although nobody came, has its key when the row is gone. */
+static void one_that_was_counted_has_its_key_when_the_others_are_done(void **state)
+{
+	struct world *w = *state;
+	static struct many m;
+	struct baton_put put;
+	char prefix[8];
+	int calls = world_is_served() ? 2 : HEAP;
+	for (int i = 0; i < calls; i++) {
+		snprintf(prefix, sizeof prefix, "%d.", i);
+		fill(&m, prefix);
+		assert_int_equal(baton_work_put(w->store, m.batches, MANY, m.puts), BATON_OK);
+	}
+	struct baton_queue_policy p = policy(w, "q");
+	p.key_waiting_max = 1;
+	set_policy(w, "q", &p);
+	struct baton_batch second = keyed("0.70");
+	assert_int_equal(try_put(w, &second, &put), BATON_FULL);
+	p.key_waiting_max = 0;
+	set_policy(w, "q", &p);
+	assert_sound(w);
+	const struct baton_work_claim *c = take_just(w, MANY);
+	for (int i = 0; i < MANY; i++) {
+		if (i != 70)
+			complete(w, &c[i]);
+	}
+	assert_sound(w);
+	struct baton_batch_id id = put_key(w, "0.70");
+	const struct baton_work_claims *rest;
+	while ((rest = take(w, 1000))) {
+		for (size_t i = 0; i < rest->count; i++)
+			assert_string_not_equal(rest->claims[i].batches[0].id.text, id.text);
+	}
+	complete(w, &c[70]);
+	assert_is(take_just(w, 1), &id);
+}
+
 static const struct CMUnitTest tests[] = {
 	WORLD_TEST(they_come_in_order_say_their_keys_and_leave_nothing_behind),
 	WORLD_TEST(a_list_shows_the_key_of_each),
@@ -628,6 +665,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(what_a_lost_runner_had_goes_to_the_next_with_its_key),
 	WORLD_TEST(another_handle_sees_who_has_a_key),
 	WORLD_TEST(the_keys_of_many_thousand_that_wait_are_found),
+	WORLD_TEST(one_that_was_counted_has_its_key_when_the_others_are_done),
 };
 
 WORLD_MAIN("alone", tests)

@@ -140,6 +140,7 @@ enum baton_err bulk_keys_add(struct sqlite_store *s, const struct bulk_put *p, u
 	return BATON_OK;
 }
 
+/* One that has left the row has its key on. */
 enum baton_err bulk_keys_end(struct sqlite_store *s, const struct bulk_row *row)
 {
 	int64_t hashes[BULK_MAX];
@@ -242,12 +243,7 @@ enum baton_err bulk_leave(struct sqlite_store *s, int64_t seq, bool *ret_left)
 		e = bulk_melt_ready(s, l.q, &l.b, l.job);
 	else if (e == BATON_OK)
 		e = bulk_melt_claimed(s, &c, &claim, &l.b, l.job);
-	if (e != BATON_OK)
-		return e;
-	/* The end of the row leaves what is its own in `lone`. */
-	e = bulk_end_if_done(s, l.row.first);
-	const int64_t hash = lone_hash(l.b.queue, batch_row_line(&l.b));
-	return e == BATON_OK && l.b.lane_len > 0 ? RUN(&s->db, SQL_LONE_SET, hash, seq) : e;
+	return e == BATON_OK ? bulk_end_if_done(s, l.row.first) : e;
 }
 
 /* Whether that job is ready or claimed. If not, nobody has to look for it any more. */

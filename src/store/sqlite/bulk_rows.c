@@ -266,7 +266,7 @@ enum baton_err bulk_live(struct db *db, const struct bulk_row *row, uint64_t *re
 			if (bulk_has(row, (int64_t)c.claims[i].seq))
 				*ret |= UINT64_C(1) << (c.claims[i].seq - (uint64_t)row->first);
 		}
-		before = c.first - 1;
+		before = found ? c.first - 1 : before;
 	}
 	return e;
 }

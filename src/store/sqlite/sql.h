@@ -176,7 +176,8 @@
 	             "WHERE lone.hash > ? AND batch.queue = ? ORDER BY lone.hash LIMIT 1")         \
 	X(LONE_DROP, "DELETE FROM lone WHERE hash = ?")                                            \
 	X(LONE_SET, "INSERT OR REPLACE INTO lone(hash, seq) VALUES(?, ?)")                         \
-	X(LONE_END, "DELETE FROM lone WHERE hash = ? AND seq = ?")                                 \
+	X(LONE_END, "DELETE FROM lone WHERE hash = ?1 AND seq = ?2 AND NOT EXISTS ("               \
+	            "SELECT 1 FROM batch WHERE batch.seq = ?2)")                                   \
 	X(LONE_FEW, "SELECT hash FROM lone LIMIT ?")                                               \
 	X(CLAIM_READ, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE head = ? AND fence = ?")      \
 	X(CLAIM_OF_SINGLE, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE head = ?")               \
