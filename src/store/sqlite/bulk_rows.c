@@ -274,7 +274,7 @@ enum baton_err bulk_live(struct db *db, const struct bulk_row *row, uint64_t *re
 enum baton_err bulk_end_if_done(struct sqlite_store *s, int64_t first)
 {
 	struct bulk_row row;
-	struct bulk_head head;
+	struct bulk_head head = {.seq = 0};
 	int64_t chunk = 0;
 	bool found;
 	enum baton_err e = bulk_find(&s->db, first, &row, &found);
