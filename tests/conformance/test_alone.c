@@ -561,7 +561,7 @@ static void another_handle_sees_who_has_a_key(void **state)
 	assert_null(take(w, 1));
 }
 
-#define HEAP 60 /* calls, so that there are more rows than are looked through */
+#define HEAP 26 /* calls, so that there are more rows than are looked through */
 
 static void the_keys_of_many_thousand_that_wait_are_found(void **state)
 {
