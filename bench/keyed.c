@@ -62,12 +62,11 @@ static void live(const struct seat *s, uint64_t from, unsigned count)
 		batches[i] = (struct baton_batch){.queue = BATON_STR("bench"),
 		                                  .payloads = &bytes,
 		                                  .count = 1};
-		if (!s->keyed)
-			continue;
-		/* Neighbours in time are none in an index. */
+		/* Neighbours in time are none in an index. The text is the caller's. */
 		unsigned key = (unsigned)((from + i) * 7919 % KEYS);
 		snprintf(keys[i], KEY_TEXT, "user %u", key);
-		batches[i].key = baton_str_z(keys[i]);
+		if (s->keyed)
+			batches[i].key = baton_str_z(keys[i]);
 	}
 	put(s, batches, count);
 	struct baton_work_claims *claims = claim(s, count, 30);
@@ -215,8 +214,7 @@ static const char about[] =
 	"A job has 150 bytes, and the store acknowledges only what survives a power failure.\n"
 	"*keys*: 64 callers put, claim and complete one job after the other, or one does so with\n"
 	"100 in a call; every job has a key, of which one may run at a time, of 100,000 keys;\n"
-	"against the same without keys. Jobs without keys that are put together share rows of the\n"
-	"store, which those with keys do not. *beside a hot key*: 100 in a call, with keys, while\n"
+	"against the same without keys. *beside a hot key*: 100 in a call, with keys, while\n"
 	"another job of the queue holds a key that 100,000 wait for; against nobody waiting.\n";
 
 int main(int argc, char **argv)

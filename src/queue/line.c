@@ -5,13 +5,16 @@
 
 #define KEYED '\1'
 
+struct baton_str line_of_key(struct baton_str key, char text[LINE_NAME_MAX])
+{
+	text[0] = KEYED;
+	memcpy(text + 1, key.ptr, key.len);
+	return (struct baton_str){text, key.len + 1};
+}
+
 struct baton_str line_name(const struct baton_batch *b, char text[LINE_NAME_MAX])
 {
-	if (b->key.len == 0)
-		return b->lane;
-	text[0] = KEYED;
-	memcpy(text + 1, b->key.ptr, b->key.len);
-	return (struct baton_str){text, b->key.len + 1};
+	return b->key.len == 0 ? b->lane : line_of_key(b->key, text);
 }
 
 bool line_is_keyed(struct baton_str name)

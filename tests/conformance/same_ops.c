@@ -115,18 +115,29 @@ static void do_put(struct same *s, const uint32_t *n)
 
 #define TOGETHER 12
 
-/* Jobs that there is nothing unusual about, which a store may keep in one row. */
+#define TOGETHER_KEYS 30
+
+/* Jobs that there is nothing unusual about, which a store may keep in one row; of some, most have
+ * keys that few others have. */
 static void do_put_together(struct same *s, const uint32_t *n)
 {
 	static const struct baton_str payload = BATON_STR("together");
 	struct baton_batch b[TOGETHER];
 	struct baton_put put[SIDES][TOGETHER];
+	char text[TOGETHER][4];
 	size_t count = 2 + n[1] % (TOGETHER - 1);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		b[i] = (struct baton_batch){.queue = baton_str_z(pick_queue(n)),
 		                            .priority = n[2] % 8 == 0 ? 3 : 0,
 		                            .payloads = &payload,
 		                            .count = 1};
+		uint32_t key = (uint32_t)(n[4] + i * (1 + n[5] % 7)) % TOGETHER_KEYS;
+		if (n[3] % 3 == 0 || key == 0)
+			continue;
+		snprintf(text[i], sizeof text[i], "%u", key);
+		b[i].key = key < 3 ? baton_str_z(keys[key]) : baton_str_z(text[i]);
+		did(s, " key %.*s", (int)b[i].key.len, b[i].key.ptr);
+	}
 	enum baton_err e[SIDES];
 	for (int i = 0; i < SIDES; i++)
 		e[i] = said(s, i, baton_work_put(s->w[i].store, b, count, put[i]));
@@ -472,6 +483,13 @@ static void do_policy(struct same *s, const uint32_t *n)
 		p.key_rate = (struct baton_key_rate){1 + n[10] / 32 % 3,
 		                                     baton_duration_ms(1 + n[10] / 96 % 400)};
 	p.key_ttl = baton_duration_ms(n[9] / 3 % 3 == 0 ? 1 + n[9] / 9 % 300 : 0);
+	if (n[2] / 2 % 2) { /* as most queues are */
+		p.keep = p.key_ttl = (struct baton_duration){0};
+		p.on_conflict = BATON_CONFLICT_WAIT;
+		p.key_waiting_max = 0;
+		p.key_fair = BATON_KEY_FAIR_OFF;
+		p.key_rate = (struct baton_key_rate){.starts = 0};
+	}
 	for (int i = 0; i < SIDES; i++)
 		e[i] = said(s, i, baton_queue_set(s->w[i].store, baton_str_z(pick_queue(n)), &p));
 	did(s, " %s: %s", pick_queue(n), baton_err_name(e[0]));

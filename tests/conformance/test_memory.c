@@ -239,6 +239,58 @@ static void a_put_for_which_another_is_skipped_is_whole_or_nothing(void **state)
 	fail_each(rivals, put_rival);
 }
 
+#define TOGETHER 8
+
+/* Jobs that have keys of their own, put together, the first of which are claimed. */
+static enum baton_err put_keys(struct world *w, int from)
+{
+	struct baton_batch b[TOGETHER];
+	struct baton_put puts[TOGETHER];
+	char keys[TOGETHER][4];
+	for (int i = 0; i < TOGETHER; i++) {
+		snprintf(keys[i], sizeof keys[i], "%d", from + i);
+		b[i] = batch_of("q", "", NULL);
+		b[i].key = baton_str_z(keys[i]);
+	}
+	return baton_work_put(w->store, b, TOGETHER, puts);
+}
+
+static void keys_alone(struct world *w)
+{
+	const struct baton_work_ask ask = {.queue = BATON_STR("q"), .claims = 3, .max = 1};
+	assert_int_equal(put_keys(w, 0), BATON_OK);
+	const struct baton_work_claims *c = claim_many(w, &ask);
+	for (int i = 0; i < 3; i++)
+		to_end[i] = (struct baton_work_end){.proof = c->claims[i].proof,
+		                                    .how = i == 1 ? BATON_FAIL : BATON_COMPLETE,
+		                                    .error = BATON_STR("it broke")};
+}
+
+/* Two of these have keys that are claimed, some that are ready, and one is new. */
+static enum baton_err put_more_keys(struct world *w)
+{
+	return put_keys(w, 1);
+}
+
+static enum baton_err take_turns(struct world *w)
+{
+	struct baton_queue_policy p = baton_queue_policy_default();
+	p.key_fair = BATON_KEY_FAIR_ON;
+	p.key_limit = 2;
+	return baton_queue_change(w->store, BATON_STR("q"), &p,
+	                          BATON_POLICY_KEY_FAIR | BATON_POLICY_KEY_LIMIT);
+}
+
+static void what_is_done_to_keys_that_jobs_have_alone_is_whole_or_nothing(void **state)
+{
+	(void)state;
+	fail_each(nothing, put_more_keys);
+	fail_each(keys_alone, put_more_keys);
+	fail_each(keys_alone, claim_some);
+	fail_each(keys_alone, end_some);
+	fail_each(keys_alone, take_turns);
+}
+
 static void a_put_is_whole_or_nothing(void **state)
 {
 	(void)state;
@@ -434,6 +486,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(an_end_that_gives_up_a_key_is_whole_or_nothing),
 	cmocka_unit_test(a_change_of_the_limit_of_keys_is_whole_or_nothing),
 	cmocka_unit_test(a_put_for_which_another_is_skipped_is_whole_or_nothing),
+	cmocka_unit_test(what_is_done_to_keys_that_jobs_have_alone_is_whole_or_nothing),
 	cmocka_unit_test(more_for_a_run_is_given_whole_or_not_at_all),
 	cmocka_unit_test(a_lease_claim_is_whole_or_nothing),
 };

@@ -46,6 +46,26 @@ static void say_put(int channel, struct baton_store *store, const char *key)
 	channel_send(channel, text);
 }
 
+#define TOGETHER 5
+
+/* So many in one call, each with its own key, which begins with that. */
+static void say_together(int channel, struct baton_store *store, const char *prefix)
+{
+	static const struct baton_str payload = {"p", 1};
+	struct baton_batch b[TOGETHER];
+	struct baton_put puts[TOGETHER];
+	char keys[TOGETHER][32], text[8];
+	for (int i = 0; i < TOGETHER; i++) {
+		snprintf(keys[i], sizeof keys[i], "%.24s%d", prefix, i);
+		b[i] = (struct baton_batch){.queue = BATON_STR("q"),
+		                            .key = baton_str_z(keys[i]),
+		                            .payloads = &payload,
+		                            .count = 1};
+	}
+	snprintf(text, sizeof text, "%d 0", (int)baton_work_put(store, b, TOGETHER, puts));
+	channel_send(channel, text);
+}
+
 /* And which claim it is, so that others can end it too. */
 static void say_claim(int channel, struct baton_store *store, struct baton_duration ttl)
 {
@@ -141,6 +161,8 @@ static void obey(int channel, struct baton_store *store, const char *command)
 	const char *rest;
 	if (begins(command, "put ", &rest))
 		say_put(channel, store, rest);
+	else if (begins(command, "together ", &rest))
+		say_together(channel, store, rest);
 	else if (begins(command, "claim", &rest))
 		say_claim(channel, store, baton_duration_s(3600));
 	else if (begins(command, "touch", &rest))
@@ -313,6 +335,40 @@ static void one_of_many_claimants_holds_a_key(void **state)
 		channel_send(t->mates[round % MATES].channel, command);
 		answer_of(t, round % MATES, text);
 		assert_string_equal(text, "0 0");
+	}
+}
+
+/* Two put jobs of the same keys while two claim: of each key one is claimed, and one waits. */
+static void of_the_same_keys_that_two_put_together_one_job_each_is_claimed(void **state)
+{
+	struct team *t = *state;
+	char text[ANSWER], command[COMMAND];
+	static const char *const first[] = {"put @first",
+	                                    "claim"}; /* from then on there is a queue */
+	for (int i = 0; i < 2; i++) {
+		channel_send(t->mates[0].channel, first[i]);
+		answer_of(t, 0, text);
+		assert_int_equal(text[0], '0');
+	}
+	for (int round = 0; round < ROUNDS; round++) {
+		int given = 0, last = 0;
+		snprintf(command, sizeof command, "together %d.", round);
+		for (int i = 0; i < MATES; i++)
+			channel_send(t->mates[i].channel, i % 2 == 0 ? command : "claim");
+		do {
+			last = given;
+			for (int i = 0; i < MATES; i++) {
+				answer_of(t, i, text);
+				assert_int_equal(text[0], '0');
+				given += text[2] == '1';
+			}
+			ask_all(t, "claim");
+		} while (given > last || last == 0);
+		for (int i = 0; i < MATES; i++) {
+			answer_of(t, i, text);
+			assert_string_equal(text, "0 0");
+		}
+		assert_int_equal(given, TOGETHER);
 	}
 }
 
@@ -511,6 +567,9 @@ int main(int argc, char **argv)
 			teardown),
 		cmocka_unit_test_setup_teardown(one_of_many_claimants_has_a_batch, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_of_many_claimants_holds_a_key, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			of_the_same_keys_that_two_put_together_one_job_each_is_claimed, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(one_of_many_claimants_holds_a_subject, setup,
 	                                        teardown),
 		cmocka_unit_test_setup_teardown(a_holder_that_was_killed_is_replaced_at_once, setup,

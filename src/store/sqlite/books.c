@@ -1,6 +1,7 @@
 /* What the writer has to know in every transaction. */
 #include "store/sqlite/books.h"
 
+#include <endian.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -23,11 +24,13 @@ static void forget(struct books *b)
 	b->asker_number = 0;
 	b->loaded = false;
 	b->changed = false;
+	b->roster.synced = false;
 }
 
 void books_forget(struct books *b)
 {
 	forget(b);
+	roster_forget(&b->roster);
 	holdings_forget(&b->holdings);
 }
 
@@ -46,6 +49,50 @@ static bool is_number(int64_t number)
 	return number >= 0 && number <= NUMBER_MAX;
 }
 
+static size_t young_read(struct baton_str bytes, int64_t young[ROSTER_ROWS])
+{
+	size_t count = bytes.len / sizeof(uint64_t);
+	count = count < ROSTER_ROWS ? count : ROSTER_ROWS;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t little;
+		memcpy(&little, bytes.ptr + i * sizeof little, sizeof little);
+		young[i] = (int64_t)le64toh(little);
+	}
+	return count;
+}
+
+enum baton_err books_young(struct db *db, int64_t young[ROSTER_ROWS], size_t *ret_count)
+{
+	struct query q = query_begin(db, SQL_STATE_READ);
+	*ret_count = query_row(&q) ? young_read(column_str(&q, 7), young) : 0;
+	return query_end(&q);
+}
+
+static enum baton_err state_write(const struct books *b, struct db *db)
+{
+	uint64_t young[ROSTER_ROWS];
+	for (size_t i = 0; i < b->young_count; i++)
+		young[i] = htole64((uint64_t)b->young[i]);
+	struct query q = query_begin(db, SQL_STATE_WRITE);
+	query_int(&q, b->seq);
+	query_int(&q, b->lane);
+	query_int(&q, b->swept);
+	query_int(&q, b->shards);
+	query_blob(&q, young, b->young_count * sizeof young[0]);
+	return query_run(&q);
+}
+
+void books_grown(struct books *b, int64_t first)
+{
+	size_t left = 0;
+	for (size_t i = 0; i < b->young_count; i++) {
+		if (b->young[i] != first)
+			b->young[left++] = b->young[i];
+	}
+	b->young_count = left;
+	roster_drop(&b->roster, first);
+}
+
 static enum baton_err load(struct books *b, struct db *db)
 {
 	struct query q = query_begin(db, SQL_STATE_READ);
@@ -57,6 +104,7 @@ static enum baton_err load(struct books *b, struct db *db)
 		b->plain_floor = (uint64_t)column_int(&q, 3);
 		b->swept = column_int(&q, 4);
 		b->shards = column_int(&q, 6);
+		b->young_count = young_read(column_str(&q, 7), b->young);
 	}
 	enum baton_err e = query_end(&q);
 	if (e == BATON_OK && !found)
@@ -144,12 +192,7 @@ enum baton_err books_write(struct books *b, struct db *db, struct baton_store_ti
 	if (e != BATON_OK)
 		return e;
 	if (b->changed) {
-		struct query q = query_begin(db, SQL_STATE_WRITE);
-		query_int(&q, b->seq);
-		query_int(&q, b->lane);
-		query_int(&q, b->swept);
-		query_int(&q, b->shards);
-		e = query_run(&q);
+		e = state_write(b, db);
 		b->changed = false;
 	}
 	for (size_t i = 0; i < b->count && e == BATON_OK; i++) {
@@ -347,6 +390,8 @@ enum baton_err books_mark(const struct books *b, struct books_mark *ret)
 	                           .count = b->count,
 	                           .owner_count = b->owner_count};
 	memcpy(ret->owners, b->owners, sizeof b->owners);
+	ret->young_count = b->young_count;
+	memcpy(ret->young, b->young, sizeof b->young);
 	if (b->count == 0)
 		return BATON_OK;
 	ret->rows = mem_new(b->alloc, b->count, sizeof *ret->rows);
@@ -363,6 +408,9 @@ void books_back(struct books *b, const struct books_mark *mark)
 	b->lane = mark->lane;
 	b->owner_count = mark->owner_count;
 	b->asker_number = 0;
+	b->young_count = mark->young_count;
+	memcpy(b->young, mark->young, sizeof b->young);
+	roster_forget(&b->roster);
 	memcpy(b->owners, mark->owners, sizeof b->owners);
 	while (b->count > mark->count) {
 		b->count--;

@@ -10,6 +10,7 @@
 #include "queue/fence.h"
 #include "store/sqlite/db.h"
 #include "store/sqlite/holdings.h"
+#include "store/sqlite/roster.h"
 
 /* How many batches of a queue are in which state. */
 struct tally {
@@ -49,7 +50,11 @@ struct books {
 	int64_t seq, lane, swept;
 	int64_t shards; /* how often they have changed hands */
 	uint64_t granter_floor, plain_floor;
-	bool changed;              /* seq, lane, swept or shards */
+	bool changed; /* seq, lane, swept, shards or young */
+	int64_t young
+		[ROSTER_ROWS]; /* rows of jobs whose keys are not in `lone`; some may be gone */
+	size_t young_count;
+	struct roster roster;      /* of these */
 	struct queue_row **queues; /* a block each, so that a row stays where it is */
 	size_t count, cap;
 	uint32_t turn; /* the number of the transaction */
@@ -65,6 +70,9 @@ void books_done(struct books *b);
 
 /* At the beginning of a transaction: forgets what others have changed since. */
 enum baton_err books_open(struct books *b, struct db *db);
+
+/* The rows of jobs that the file names as those whose keys are not in `lone`. */
+enum baton_err books_young(struct db *db, int64_t young[ROSTER_ROWS], size_t *ret_count);
 
 /* Before its end, at the moment `now`: writes what has changed. */
 enum baton_err books_write(struct books *b, struct db *db, struct baton_store_time now);
@@ -101,9 +109,14 @@ void queue_row_read(const struct query *q, struct queue_row *ret);
 /* A shard gets another owner, or none. */
 void books_shard(struct books *b);
 
+/* A row of jobs whose keys are not in `lone` is there no more, or they are in it. */
+void books_grown(struct books *b, int64_t first);
+
 /* What the books said at a moment, to go back to. */
 struct books_mark {
 	int64_t seq, lane;
+	int64_t young[ROSTER_ROWS];
+	size_t young_count;
 	size_t count;
 	struct queue_row *rows; /* copies of the first `count` */
 	struct owner_change owners[BOOKS_OWNERS];

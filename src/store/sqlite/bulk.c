@@ -5,10 +5,12 @@
 #include "base/digest.h"
 #include "base/fail.h"
 #include "base/mem.h"
+#include "queue/rate.h"
 #include "store/refuse.h"
 #include "store/sqlite/bulk_rows.h"
 #include "store/sqlite/grant.h"
 #include "store/sqlite/lanes.h"
+#include "store/sqlite/lone.h"
 
 void bulk_reset(struct bulks *b)
 {
@@ -17,62 +19,129 @@ void bulk_reset(struct bulks *b)
 	b->end_count = 0;
 }
 
+/* Whether it is known what becomes of one with a key before it is known who else has that: it
+ * waits. */
+static bool key_suits(const struct queue_row *q, const struct batch_row *b)
+{
+	const struct baton_queue_policy *p = &q->policy;
+	const struct baton_str line = batch_row_line(b);
+	return line_is_keyed(line) && p->on_conflict == BATON_CONFLICT_WAIT &&
+	       p->key_waiting_max == 0 && p->key_ttl.ns == 0 && !line_takes_turns(line, p) &&
+	       !line_is_rated(line, p);
+}
+
 bool bulk_suits(const struct queue_row *q, const struct batch_row *b, const struct baton_batch *put)
 {
-	return b->lane_len == 0 && b->group_len == 0 && b->due.ms == 0 && !b->has_retry &&
-	       !b->many && put->source.len == 0 && q->policy.keep.ns == 0 &&
+	return (b->lane_len == 0 || key_suits(q, b)) && b->group_len == 0 && b->due.ms == 0 &&
+	       !b->has_retry && !b->many && put->source.len == 0 && q->policy.keep.ns == 0 &&
 	       put->payloads[0].len <= BULK_JOB_MAX;
 }
 
 /* As rows of their own. */
-static enum baton_err write_few(struct sqlite_store *s, const struct bulk_put *p)
+static enum baton_err write_few(struct sqlite_store *s, struct queue_row *q,
+                                const struct bulk_put *p, uint64_t which)
 {
 	enum baton_err e = BATON_OK;
 	for (size_t i = 0; i < p->row.count && e == BATON_OK; i++) {
 		struct batch_row b;
-		bulk_batch(&p->row, i, &b);
+		if (!(which >> i & 1))
+			continue;
+		bulk_batch_placed(&p->row, p->keys, i, q, &b);
 		e = batch_store(&s->db, &b, &p->jobs[i], 1, s->base.alloc);
 		if (e == BATON_OK)
-			e = head_add(s, p->q, &b, 0, false);
+			e = lane_enter(s, q, &b, false, NULL);
 	}
 	return e;
 }
 
-static enum baton_err write_together(struct sqlite_store *s, const struct bulk_put *p)
+/* A runner that would be the first to claim from the queue waits for its shards. */
+static void tell_all(struct sqlite_store *s, const struct queue_row *q, const struct bulk_put *p,
+                     uint64_t which)
+{
+	for (size_t i = 0; i < p->row.count; i++) {
+		struct batch_row b;
+		if (p->hashes[i] == 0 || !(which >> i & 1))
+			continue;
+		bulk_batch_placed(&p->row, p->keys, i, q, &b);
+		sqlite_tell(s, q, (struct baton_str){NULL, 0}, b.shard);
+	}
+}
+
+/* A head for each run of jobs that are in the row. */
+static enum baton_err write_heads(struct sqlite_store *s, const struct queue_row *q,
+                                  const struct bulk_put *p, uint64_t which)
 {
 	struct batch_row b;
-	enum baton_err e = bulk_store(s, &p->row, p->jobs);
-	bulk_batch(&p->row, 0, &b);
-	if (e == BATON_OK)
-		e = bulk_head_write(s, p->q, &b);
-	sqlite_tell(s, p->q, (struct baton_str){NULL, 0}, b.shard);
+	enum baton_err e = BATON_OK;
+	bulk_batch(&p->row, NULL, 0, &b);
+	for (size_t i = 0; i < p->row.count && e == BATON_OK; i++) {
+		struct bulk_head head = {head_pool(q, b.shard), batch_row_rank(&b),
+		                         p->row.first + (int64_t)i, 0};
+		if (!(which >> i & 1))
+			continue;
+		while (i + 1 < p->row.count && which >> (i + 1) & 1)
+			i++;
+		head.last = p->row.first + (int64_t)i;
+		e = bulk_head_write(s, &head);
+	}
+	sqlite_tell(s, q, (struct baton_str){NULL, 0}, b.shard);
 	return e;
 }
 
-static enum baton_err flush_put(struct sqlite_store *s)
+static enum baton_err write_together(struct sqlite_store *s, const struct queue_row *q,
+                                     const struct bulk_put *p, uint64_t which)
+{
+	enum baton_err e = bulk_store(s, p, which);
+	if (e == BATON_OK)
+		e = write_heads(s, q, p, which);
+	if (e != BATON_OK || !p->row.keyed)
+		return e;
+	if (q->policy.mode == BATON_QUEUE_OPEN)
+		tell_all(s, q, p, which);
+	return bulk_keys_add(s, p, which);
+}
+
+/* Those whose key others have get rows of their own, and so do all if they are few. */
+enum baton_err bulk_flush_put(struct sqlite_store *s)
 {
 	struct bulk_put *p = &s->bulks.put;
-	if (!p->q)
+	struct queue_row *q = p->q;
+	uint64_t which = 0;
+	enum baton_err e = BATON_OK;
+	if (!q)
 		return BATON_OK;
-	enum baton_err e = p->row.count < BULK_FEW ? write_few(s, p) : write_together(s, p);
 	p->q = NULL;
-	return e;
+	const uint64_t all = UINT64_MAX >> (BULK_MAX - p->row.count);
+	if (p->row.count >= BULK_FEW) {
+		which = all;
+		e = p->row.keyed ? bulk_keys_sort(s, p, &which) : BATON_OK;
+	}
+	if (__builtin_popcountll(which) < BULK_FEW)
+		which = 0;
+	if (e == BATON_OK && which != 0)
+		e = write_together(s, q, p, which);
+	return e == BATON_OK && which != all ? write_few(s, q, p, all & ~which) : e;
 }
 
 enum baton_err bulk_add(struct sqlite_store *s, struct queue_row *q, const struct batch_row *b,
-                        struct baton_str job)
+                        const struct baton_batch *put)
 {
 	struct bulk_put *p = &s->bulks.put;
 	const int64_t flags = batch_flags(b);
+	const bool keyed = b->lane_len > 0;
 	enum baton_err e = BATON_OK;
 	if (p->q && (p->q != q || p->row.flags != flags || p->row.put_at.ms != b->put_at.ms ||
 	             p->row.count == BULK_MAX || p->row.first + (int64_t)p->row.count != b->seq))
-		e = flush_put(s);
+		e = bulk_flush_put(s);
 	if (!p->q) {
 		p->q = q;
-		p->row = (struct bulk_row){b->seq, q->id, flags, b->put_at, 0};
+		p->row = (struct bulk_row){b->seq, q->id, flags, b->put_at, 0, false};
 	}
-	p->jobs[p->row.count++] = job;
+	const size_t at = p->row.count++;
+	p->jobs[at] = put->payloads[0];
+	p->keys[at] = put->key;
+	p->hashes[at] = keyed ? lone_hash(q->id, batch_row_line(b)) : 0;
+	p->row.keyed = p->row.keyed || keyed;
 	return e;
 }
 
@@ -83,9 +152,11 @@ enum baton_err bulk_put_back(struct sqlite_store *s)
 	if (!g->q)
 		return BATON_OK;
 	enum baton_err e = g->chunk.count > 0 ? chunk_add(&s->db, &g->chunk) : BATON_OK;
-	if (e == BATON_OK && g->next < g->row.count) {
-		bulk_batch(&g->row, g->next, &b);
-		e = bulk_head_write(s, g->q, &b);
+	if (e == BATON_OK && g->next < g->end) {
+		bulk_batch(&g->row, NULL, g->next, &b);
+		const struct bulk_head head = {head_pool(g->q, b.shard), batch_row_rank(&b), b.seq,
+		                               g->row.first + (int64_t)g->end - 1};
+		e = bulk_head_write(s, &head);
 	}
 	g->q = NULL;
 	return e;
@@ -94,25 +165,26 @@ enum baton_err bulk_put_back(struct sqlite_store *s)
 bool bulk_gives(const struct sqlite_store *s, int64_t pool)
 {
 	const struct bulk_give *g = &s->bulks.give;
-	return g->q && g->pool == pool && g->next < g->row.count;
+	return g->q && g->pool == pool && g->next < g->end;
 }
 
-enum baton_err bulk_open(struct sqlite_store *s, struct queue_row *q, int64_t pool, int64_t rank,
-                         int64_t seq)
+enum baton_err bulk_open(struct sqlite_store *s, struct queue_row *q, const struct bulk_head *head)
 {
 	struct bulk_give *g = &s->bulks.give;
 	enum baton_err e = bulk_put_back(s);
 	if (e != BATON_OK)
 		return e;
 	arena_reset(&s->bulks.arena);
-	e = bulk_load(&s->db, &s->bulks.arena, seq, &g->row, &g->jobs);
+	e = bulk_load(&s->db, &s->bulks.arena, head->seq, &g->row, &g->jobs, &g->keys);
 	if (e == BATON_OK)
-		e = RUN(&s->db, SQL_HEAD_DROP, pool, rank, place_of(seq), seq);
+		e = bulk_head_drop(&s->db, head);
 	if (e != BATON_OK)
 		return e;
-	g->next = (size_t)(seq - g->row.first);
+	g->next = (size_t)(head->seq - g->row.first);
+	g->end = bulk_has(&g->row, head->last) ? (size_t)(head->last - g->row.first) + 1
+	                                       : g->row.count;
 	g->chunk.count = 0;
-	g->pool = pool;
+	g->pool = head->pool;
 	g->q = q;
 	return BATON_OK;
 }
@@ -147,9 +219,10 @@ static enum baton_err job_give(struct arena *a, const struct bulk_give *give,
 	struct batch_row b;
 	struct baton_work_batch *batch = arena_take(a, 1, sizeof *batch);
 	struct baton_str *job = arena_take(a, 1, sizeof *job);
-	bulk_batch(&give->row, give->next, &b);
+	bulk_batch(&give->row, give->keys, give->next, &b);
 	if (!batch || !job || !arena_copy(a, give->jobs[give->next], job) ||
-	    !arena_copy(a, queue_row_name(give->q), &out->queue))
+	    !arena_copy(a, queue_row_name(give->q), &out->queue) ||
+	    (b.lane_len > 0 && !arena_copy(a, line_key(batch_row_line(&b)), &out->key)))
 		return fail(BATON_NO_MEMORY, "no memory for claims");
 	batch_id_print((uint64_t)b.id, &batch->id);
 	batch->seq = (uint64_t)b.seq;
@@ -200,7 +273,7 @@ enum baton_err bulk_take(struct sqlite_store *s, struct grant *g, size_t limit)
 	struct bulk_give *give = &s->bulks.give;
 	CHECK(s->full && give->q == g->q);
 	enum baton_err e = grant_begin(s, g);
-	while (e == BATON_OK && g->count < limit && give->next < give->row.count)
+	while (e == BATON_OK && g->count < limit && give->next < give->end)
 		e = give_one(s, g, give);
 	return e;
 }
@@ -225,6 +298,8 @@ static enum baton_err flush_end(struct sqlite_store *s, struct bulk_end *end)
 	if (end->count == 0)
 		return BATON_OK;
 	s->remembered++;
+	for (size_t i = 0; i < end->count; i++)
+		roster_strike(&s->books.roster, (int64_t)end->done[i].seq);
 	enum baton_err e = reply_add(&s->db, end);
 	if (e == BATON_OK && end->chunk.count > 0)
 		return chunk_shrink(&s->db, &end->chunk);
@@ -342,19 +417,21 @@ enum baton_err bulk_melt_claim(struct sqlite_store *s, const struct baton_work_p
 	return *ret_melted ? bulk_melt(s, (int64_t)name.head) : BATON_OK;
 }
 
-enum baton_err bulk_flush(struct sqlite_store *s)
+enum baton_err bulk_settle(struct sqlite_store *s)
 {
 	enum baton_err e = bulk_put_back(s);
-	if (e == BATON_OK)
-		e = flush_ends(s);
-	return e == BATON_OK ? flush_put(s) : e;
+	return e == BATON_OK ? flush_ends(s) : e;
+}
+
+enum baton_err bulk_flush(struct sqlite_store *s)
+{
+	enum baton_err e = bulk_settle(s);
+	return e == BATON_OK ? bulk_flush_put(s) : e;
 }
 
 enum baton_err bulk_save(struct sqlite_store *s)
 {
-	enum baton_err e = bulk_put_back(s);
-	if (e == BATON_OK)
-		e = flush_ends(s);
+	enum baton_err e = bulk_settle(s);
 	s->bulks.saved = s->bulks.put;
 	return e;
 }

@@ -3,11 +3,16 @@
  * Jobs without a lane that are put in one commit, if there is nothing unusual about them, share a
  * row of `bulk`, which is written once and deleted once. One head stands for all of them that
  * nobody has claimed: claims take them in order, and move it. What is claimed is in a row of
- * `chunk`, one for the claims that one owner gets in one commit; what is behind the head and in no
- * chunk is done. Completions are remembered in rows of `reply`.
+ * `chunk`, one for the claims that one owner gets in one commit; what no head stands for and no
+ * chunk has is done, or has left the row. Completions are remembered in rows of `reply`.
  *
  * That is all these rows can do. Whoever does anything else to one of them makes ordinary rows of
  * all that stand in the same row first: they are melted.
+ *
+ * A job with a key stands in such a row as long as it alone has its key, and whoever else becomes
+ * ready with that key makes it leave the row first: it alone gets rows of its own, and the head
+ * that stood for it is divided. That it is there is told by the roster, as long as its row is one
+ * of the last, and later by `lone`.
  *
  * What requests of one commit do to them is gathered here, and written by bulk_flush(). Nothing is
  * to be read from the file in between, but by the functions below. */
@@ -47,6 +52,12 @@ struct bulk_row {
 	int64_t flags; /* of each, as a row of its own would have them */
 	struct baton_store_time put_at;
 	size_t count;
+	bool keyed; /* some of them have keys */
+};
+
+/* Where a head of them stands: in `pool`, for the jobs from one number to another. */
+struct bulk_head {
+	int64_t pool, rank, seq, last;
 };
 
 /* A row of `chunk`. */
@@ -65,6 +76,8 @@ struct bulk_put {
 	struct queue_row *q; /* NULL: there are none */
 	struct bulk_row row;
 	struct baton_str jobs[BULK_MAX]; /* those who put them wait for the commit */
+	struct baton_str keys[BULK_MAX]; /* the same; empty: it has none */
+	int64_t hashes[BULK_MAX];        /* of the keys; 0: it has none */
 };
 
 /* The row that is being claimed from. Its head is not among the heads meanwhile. */
@@ -72,8 +85,9 @@ struct bulk_give {
 	struct queue_row *q; /* NULL: there is none */
 	int64_t pool;
 	struct bulk_row row;
-	size_t next;                  /* the first that nobody has claimed */
+	size_t next, end;             /* the first that nobody has claimed; behind the last */
 	const struct baton_str *jobs; /* in the arena */
+	const struct baton_str *keys; /* the same; NULL: they have none */
 	struct chunk chunk;           /* those that were, and are in no row yet; may be empty */
 };
 
@@ -109,7 +123,7 @@ bool bulk_suits(const struct queue_row *q, const struct batch_row *b,
 
 /* Such a one is put, with the next number. */
 enum baton_err bulk_add(struct sqlite_store *s, struct queue_row *q, const struct batch_row *b,
-                        struct baton_str job);
+                        const struct baton_batch *put);
 
 /* Before something else becomes the head of a claim: the row that is being claimed from is put
  * back, so that it can be told which of them comes first. */
@@ -118,9 +132,8 @@ enum baton_err bulk_put_back(struct sqlite_store *s);
 /* Whether the row that claims are taken from is of that pool, and has something. */
 bool bulk_gives(const struct sqlite_store *s, int64_t pool);
 
-/* Claims are taken from the row that the head of that rank and number stands for. */
-enum baton_err bulk_open(struct sqlite_store *s, struct queue_row *q, int64_t pool, int64_t rank,
-                         int64_t seq);
+/* Claims are taken from those that the head stands for. */
+enum baton_err bulk_open(struct sqlite_store *s, struct queue_row *q, const struct bulk_head *head);
 
 /* Gives of it, one job a claim, until there are `limit` claims in all. */
 enum baton_err bulk_take(struct sqlite_store *s, struct grant *g, size_t limit);
@@ -146,8 +159,25 @@ enum baton_err bulk_melt_owner(struct sqlite_store *s, int64_t owner);
 enum baton_err bulk_melt_expired(struct sqlite_store *s, const struct queue_row *q, size_t max,
                                  bool *ret_all);
 
-/* The head of such a row is put where the mode of its queue looks for it. */
-enum baton_err bulk_head_add(struct sqlite_store *s, const struct queue_row *q, int64_t seq);
+/* The head of such a row, which is none now, is put where the mode of its queue looks for it; those
+ * of a row with keys may get rows of their own. *ret_count: so many do. */
+enum baton_err bulk_head_add(struct sqlite_store *s, const struct queue_row *q,
+                             const struct bulk_head *head, size_t *ret_count);
+
+/* Before another job of that line, or of another with that hash, becomes ready, or before it is
+ * counted who waits for the key: the one that has it leaves its row. */
+enum baton_err bulk_key_leave(struct sqlite_store *s, int64_t hash);
+
+/* The job of that number leaves its row: it gets rows of its own, as one that alone has its key.
+ * *ret_left false: it stands in none, or is done. */
+enum baton_err bulk_leave(struct sqlite_store *s, int64_t seq, bool *ret_left);
+
+/* Melts the rows of the queue that have keys. */
+enum baton_err bulk_melt_keys(struct sqlite_store *s, const struct queue_row *q);
+
+/* How many live jobs with keys cannot be found by them, or have a key that has a line. */
+enum baton_err bulk_keys_check(struct db *db, struct arena *a, int64_t *ret_lost,
+                               int64_t *ret_doubled);
 
 /* A job that stands in a row with others, for those who look. */
 struct bulk_job {

@@ -16,9 +16,14 @@ struct rule {
 static const struct rule rules[] = {
 	{"SELECT count(*) FROM head WHERE tried < 2 AND seq NOT IN (SELECT seq FROM batch)",
          "heads have no batch"},
-	{"SELECT count(*) FROM head WHERE tried = 2 AND seq >= ifnull((SELECT first + count"
-         " FROM bulk WHERE first <= head.seq ORDER BY first DESC LIMIT 1), 0)",
+	{"SELECT count(*) FROM head WHERE tried = 2 AND (seq > ifnull(last, seq)"
+         " OR ifnull(last, seq) >= ifnull((SELECT first + count"
+         " FROM bulk WHERE first <= head.seq ORDER BY first DESC LIMIT 1), 0))",
          "heads have no row of jobs"},
+	{"SELECT count(*) FROM head WHERE tried = 2 AND EXISTS (SELECT 1 FROM head AS o"
+         " WHERE o.pool = head.pool AND o.rank = head.rank AND o.place > head.place"
+         " AND o.place <= head.last * 2 AND o.tried = 2)",
+         "heads stand for jobs that others stand for"},
 	{"SELECT count(*) FROM bulk WHERE queue NOT IN (SELECT id FROM queue)",
          "rows of jobs have no queue"},
 	{"SELECT count(*) FROM bulk WHERE NOT EXISTS (SELECT 1 FROM chunk WHERE chunk.bulk ="
@@ -71,7 +76,8 @@ static const struct rule rules[] = {
          "batches of lanes are in no state"},
 	{"SELECT count(*) FROM lone WHERE seq NOT IN (SELECT seq FROM head WHERE lane IS NULL)"
          " AND NOT EXISTS (SELECT 1 FROM claim WHERE claim.head = lone.seq AND claim.lone = hash"
-         " AND claim.lane IS NULL)",
+         " AND claim.lane IS NULL) AND seq >= ifnull((SELECT first + count FROM bulk"
+         " WHERE first <= lone.seq AND length(keys) > 0 ORDER BY first DESC LIMIT 1), 0)",
          "keys are had by one job that is neither ready nor claimed"},
 	{"SELECT count(*) FROM lone JOIN batch ON batch.seq = lone.seq JOIN lane"
          " ON lane.queue = batch.queue AND lane.name = batch.lane",
@@ -127,7 +133,8 @@ static const struct rule rules[] = {
          "SELECT queue, count(*) AS found FROM batch"
          " WHERE seq NOT IN (SELECT seq FROM done) GROUP BY queue"
          " UNION ALL SELECT queue, sum(length(claims) / 32) FROM chunk GROUP BY queue"
-         " UNION ALL SELECT queue, first + count - head.seq FROM head JOIN bulk ON bulk.first ="
+         " UNION ALL SELECT queue, ifnull(last + 1, first + count) - head.seq FROM head"
+         " JOIN bulk ON bulk.first ="
          " (SELECT max(first) FROM bulk WHERE first <= head.seq) WHERE tried = 2)"
          " GROUP BY queue) AS b ON b.queue = queue.id"
          " WHERE ready + delayed + running + dead <> ifnull(found, 0)",
@@ -181,19 +188,40 @@ static enum baton_err check_file(struct sqlite_store *s, struct report *r)
 	return code == SQLITE_DONE ? BATON_OK : db_fail(&s->read, code, "check");
 }
 
+static void tell_count(struct report *r, int64_t count, const char *what)
+{
+	char sentence[160];
+	if (count == 0)
+		return;
+	snprintf(sentence, sizeof sentence, "%lld %s", (long long)count, what);
+	tell(r, sentence);
+}
+
+/* What no statement can tell: the keys of jobs that stand together. */
+static enum baton_err check_keys(struct sqlite_store *s, struct report *r)
+{
+	struct arena a;
+	int64_t lost = 0, doubled = 0;
+	arena_init(&a, s->base.alloc);
+	enum baton_err e = bulk_keys_check(&s->read, &a, &lost, &doubled);
+	arena_done(&a);
+	if (e != BATON_OK)
+		return e;
+	tell_count(r, lost, "jobs that stand together cannot be found by their keys");
+	tell_count(r, doubled, "jobs that stand together have a key that has a line");
+	return BATON_OK;
+}
+
 static enum baton_err check_rules(struct sqlite_store *s, struct report *r)
 {
 	enum baton_err e = BATON_OK;
 	for (size_t i = 0; i < sizeof rules / sizeof rules[0] && e == BATON_OK; i++) {
 		int64_t count;
-		char sentence[160];
 		e = db_number(&s->read, rules[i].sql, &count);
-		if (e != BATON_OK || count == 0)
-			continue;
-		snprintf(sentence, sizeof sentence, "%lld %s", (long long)count, rules[i].sentence);
-		tell(r, sentence);
+		if (e == BATON_OK)
+			tell_count(r, count, rules[i].sentence);
 	}
-	return e;
+	return e == BATON_OK && r->faults == 0 ? check_keys(s, r) : e;
 }
 
 enum baton_err sqlite_check(struct baton_store *store,

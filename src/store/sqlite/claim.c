@@ -56,7 +56,8 @@ static enum baton_err take_from_lane(struct sqlite_store *s, struct grant *g, in
 struct head {
 	int64_t rank, place, seq, lane;
 	bool tried;
-	bool bulk; /* it stands for a row of jobs that stand together */
+	bool bulk;    /* it stands for jobs that stand together in a row */
+	int64_t last; /* then: up to that number; 0: to the end of the row */
 };
 
 /* A batch without a lane whose claim has expired. *ret_over: it cannot be had, since that was its
@@ -107,7 +108,8 @@ static enum baton_err heads_list(struct sqlite_store *s, int64_t pool, struct he
 		heads[count++] =
 			(struct head){column_int(&q, 0),      column_int(&q, 1),
 		                      column_int(&q, 2),      column_int(&q, 3),
-		                      column_int(&q, 4) != 0, column_int(&q, 4) == HEAD_BULK};
+		                      column_int(&q, 4) != 0, column_int(&q, 4) == HEAD_BULK,
+		                      column_int(&q, 5)};
 	*ret_count = count;
 	return query_end(&q);
 }
@@ -145,7 +147,8 @@ static enum baton_err take_head(struct sqlite_store *s, struct grant *g, const s
 		return take_from_lane(s, g, h->lane, t->max);
 	if (!h->bulk)
 		return take_single(s, g, t->pool, h);
-	enum baton_err e = bulk_open(s, g->q, t->pool, h->rank, h->seq);
+	const struct bulk_head head = {t->pool, h->rank, h->seq, h->last};
+	enum baton_err e = bulk_open(s, g->q, &head);
 	return e == BATON_OK ? bulk_take(s, g, t->limit) : e;
 }
 

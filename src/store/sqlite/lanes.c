@@ -67,7 +67,7 @@ enum baton_err heads_mode(struct sqlite_store *s, struct queue_row *q, enum bato
 
 /* A head in a pool of another mode. */
 struct stray {
-	int64_t pool, rank, place, seq, lane, tried;
+	int64_t pool, rank, place, seq, lane, tried, last;
 };
 
 static enum baton_err strays_list(struct sqlite_store *s, const struct queue_row *row,
@@ -85,18 +85,22 @@ static enum baton_err strays_list(struct sqlite_store *s, const struct queue_row
 	while (count < GATHER_MAX && query_row(&q))
 		list[count++] =
 			(struct stray){column_int(&q, 0), column_int(&q, 1), column_int(&q, 2),
-		                       column_int(&q, 3), column_int(&q, 4), column_int(&q, 5)};
+		                       column_int(&q, 3), column_int(&q, 4), column_int(&q, 5),
+		                       column_int(&q, 6)};
 	*ret = list;
 	*ret_count = count;
 	return query_end(&q);
 }
 
+/* *ret_count: it became so many others. */
 static enum baton_err stray_add(struct sqlite_store *s, struct queue_row *q,
-                                const struct stray *stray)
+                                const struct stray *stray, size_t *ret_count)
 {
 	struct batch_row b;
+	const struct bulk_head head = {stray->pool, stray->rank, stray->seq, stray->last};
+	*ret_count = 0;
 	if (stray->tried == HEAD_BULK)
-		return bulk_head_add(s, q, stray->seq);
+		return bulk_head_add(s, q, &head, ret_count);
 	enum baton_err e = batch_need(&s->db, stray->seq, &b);
 	if (e != BATON_OK)
 		return e;
@@ -106,17 +110,19 @@ static enum baton_err stray_add(struct sqlite_store *s, struct queue_row *q,
 enum baton_err heads_gather(struct sqlite_store *s, struct queue_row *q)
 {
 	struct stray *list;
-	size_t count = 0;
+	size_t count = 0, i = 0, more = 0, all = 0;
 	if (!q->mixed)
 		return BATON_OK;
 	enum baton_err e = strays_list(s, q, &list, &count);
-	for (size_t i = 0; i < count && e == BATON_OK; i++) {
+	for (; i < count && e == BATON_OK && all < GATHER_MAX; i++, all += 1 + more) {
+		more = 0;
 		e = RUN(&s->db, SQL_HEAD_DROP, list[i].pool, list[i].rank, list[i].place,
 		        list[i].seq);
-		if (e == BATON_OK)
-			e = stray_add(s, q, &list[i]);
+		/* One that was divided is gone with the first of its parts. */
+		if (e == BATON_OK && db_changes(&s->db) > 0)
+			e = stray_add(s, q, &list[i], &more);
 	}
-	q->mixed = count == GATHER_MAX;
+	q->mixed = count == GATHER_MAX || i < count;
 	q->changed = true;
 	return e;
 }
@@ -277,7 +283,9 @@ enum baton_err key_waits(struct sqlite_store *s, const struct queue_row *q, stru
 	struct claim_row c;
 	int64_t seq;
 	bool claimed = true;
-	e = lone_find(s, q->id, line, &seq);
+	e = bulk_key_leave(s, lone_hash(q->id, line));
+	if (e == BATON_OK)
+		e = lone_find(s, q->id, line, &seq);
 	if (e == BATON_OK && seq > 0)
 		e = claim_of_single(s, seq, &c, &claimed);
 	*ret = !claimed;
@@ -475,7 +483,9 @@ enum baton_err keys_melt(struct sqlite_store *s, struct queue_row *q)
 {
 	struct batch_row b;
 	int64_t hash = INT64_MIN, seq = 0;
-	enum baton_err e = BATON_OK;
+	enum baton_err e = bulk_melt_keys(s, q);
+	if (e != BATON_OK)
+		return e;
 	do {
 		e = FIND(&s->db, SQL_LONE_NEXT, &seq, hash, q->id);
 		if (e == BATON_OK && seq > 0)

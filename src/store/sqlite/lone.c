@@ -20,19 +20,35 @@ int64_t lone_hash(int64_t queue, struct baton_str line)
 	return hash != 0 ? hash : 1;
 }
 
-/* The batch that the row of the hash is about. *ret_found false: there is none, or it is of another
- * key. */
+/* What the row of a hash is about. */
+enum found {
+	FOUND_NONE = 1, /* there is none, or it is of another key */
+	FOUND_DONE,     /* there was one, but that job is done    */
+	FOUND_IT
+};
+
+/* The batch that the row of the hash is about; it leaves the row of jobs that it may stand in. */
 static enum baton_err find(struct sqlite_store *s, int64_t queue, struct baton_str line,
-                           struct batch_row *ret, bool *ret_found)
+                           struct batch_row *ret, enum found *ret_found)
 {
+	const int64_t hash = lone_hash(queue, line);
 	int64_t seq = 0;
-	*ret_found = false;
-	enum baton_err e = FIND(&s->db, SQL_LONE_FIND, &seq, lone_hash(queue, line));
+	*ret_found = FOUND_NONE;
+	enum baton_err e = FIND(&s->db, SQL_LONE_FIND, &seq, hash);
 	if (e != BATON_OK || seq == 0)
 		return e;
-	e = batch_need(&s->db, seq, ret);
-	*ret_found =
-		e == BATON_OK && ret->queue == queue && baton_str_equal(batch_row_line(ret), line);
+	bool there, left = false;
+	e = batch_load(&s->db, seq, ret, &there);
+	if (e == BATON_OK && !there)
+		e = bulk_leave(s, seq, &left);
+	if (e == BATON_OK && !there && !left) {
+		*ret_found = FOUND_DONE;
+		return RUN(&s->db, SQL_LONE_END, hash, seq);
+	}
+	if (e == BATON_OK && left)
+		e = batch_need(&s->db, seq, ret);
+	if (e == BATON_OK && ret->queue == queue && baton_str_equal(batch_row_line(ret), line))
+		*ret_found = FOUND_IT;
 	return e;
 }
 
@@ -89,25 +105,30 @@ enum baton_err lone_enter(struct sqlite_store *s, struct queue_row *q, const str
                           bool tried, bool *ret_taken)
 {
 	struct batch_row other;
-	bool found;
-	enum baton_err e = BATON_OK;
+	const struct baton_str line = batch_row_line(b);
+	const bool may =
+		!tried && !line_takes_turns(line, &q->policy) && !line_is_rated(line, &q->policy);
+	enum found found = FOUND_NONE;
 	*ret_taken = false;
-	if (!tried && !line_takes_turns(batch_row_line(b), &q->policy) &&
-	    !line_is_rated(batch_row_line(b), &q->policy))
+	enum baton_err e = bulk_key_leave(s, lone_hash(b->queue, line));
+	if (e == BATON_OK && may)
 		e = take(s, b, ret_taken);
-	if (e != BATON_OK || *ret_taken)
-		return e == BATON_OK ? head_add(s, q, b, 0, false) : e;
-	e = find(s, b->queue, batch_row_line(b), &other, &found);
-	return e == BATON_OK && found ? melt(s, q, &other) : e;
+	if (e == BATON_OK && !*ret_taken)
+		e = find(s, b->queue, line, &other, &found);
+	if (e == BATON_OK && found == FOUND_DONE && may)
+		e = take(s, b, ret_taken);
+	if (e == BATON_OK && found == FOUND_IT)
+		e = melt(s, q, &other);
+	return e == BATON_OK && *ret_taken ? head_add(s, q, b, 0, false) : e;
 }
 
 enum baton_err lone_find(struct sqlite_store *s, int64_t queue, struct baton_str line,
                          int64_t *ret_seq)
 {
 	struct batch_row b;
-	bool found;
+	enum found found;
 	enum baton_err e = find(s, queue, line, &b, &found);
-	*ret_seq = e == BATON_OK && found ? b.seq : 0;
+	*ret_seq = e == BATON_OK && found == FOUND_IT ? b.seq : 0;
 	return e;
 }
 

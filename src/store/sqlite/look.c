@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "queue/batch.h"
+#include "queue/place.h"
 #include "store/parcel.h"
 #include "store/refuse.h"
 #include "store/sqlite/claims.h"
@@ -156,6 +157,8 @@ static enum baton_err bulk_fill(const struct view *v, const struct batch_row *b,
 	enum baton_err e = batch_fill(v, b, info);
 	if (e == BATON_OK)
 		e = queue_fill(v, b->queue, row, info);
+	if (e == BATON_OK && info->key.len > 0)
+		info->shard = place_of_lane(info->queue, info->key, row->policy.shards);
 	info->state = job->claimed ? BATON_BATCH_CLAIMED : BATON_BATCH_READY;
 	info->batch.attempt = job->claimed;
 	if (e != BATON_OK || !job->claimed)

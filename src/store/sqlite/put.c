@@ -92,13 +92,15 @@ static enum baton_err check_room_of_key(struct sqlite_store *s, const struct que
 	return e;
 }
 
-/* Work without a lane goes to one shard after the other, a whole transaction to the same. */
-static uint32_t shard_of(const struct sqlite_store *s, const struct baton_batch *b, uint32_t shards)
+/* Work without a lane goes to one shard after the other, a whole transaction to the same; and so
+ * does what stands together in a row, unless it is claimed from shards. */
+static uint32_t shard_of(const struct sqlite_store *s, const struct queue_row *q,
+                         const struct baton_batch *b, bool together)
 {
 	struct baton_str hashed = b->key.len > 0 ? b->key : b->lane;
-	if (hashed.len > 0)
-		return place_of_lane(b->queue, hashed, shards);
-	return s->books.turn % shards;
+	if (hashed.len > 0 && !(together && q->policy.mode != BATON_QUEUE_RUNNER))
+		return place_of_lane(b->queue, hashed, q->policy.shards);
+	return s->books.turn % q->policy.shards;
 }
 
 static bool retry_is_given(const struct baton_retry *r)
@@ -118,7 +120,6 @@ static void row_make(const struct sqlite_store *s, const struct queue_row *q,
 	row->slot = b->slot;
 	row->many = b->count > 1;
 	row->priority = b->priority;
-	row->shard = shard_of(s, b, q->policy.shards);
 	row->put_at = s->now;
 	row->due.ms = baton_store_time_ready(available, s->now) ? 0 : available.ms;
 	row->has_retry = retry_is_given(&b->retry);
@@ -139,8 +140,9 @@ static enum baton_err store_new(struct sqlite_store *s, struct queue_row *q,
 	bool stays = true;
 	row_make(s, q, b, &row);
 	bool together = bulk_suits(q, &row, b);
+	row.shard = shard_of(s, q, b, together);
 	enum baton_err e =
-		together ? bulk_add(s, q, &row, b->payloads[0])
+		together ? bulk_add(s, q, &row, b)
 			 : batch_store(&s->db, &row, b->payloads, b->count, s->base.alloc);
 	if (e != BATON_OK)
 		return e;

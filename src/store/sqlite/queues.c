@@ -28,6 +28,7 @@ static enum baton_err change(struct sqlite_store *s, struct queue_row *q,
 	const struct baton_key_rate was = q->policy.key_rate;
 	bool other_rate = !rate_equal(&was, &p->key_rate);
 	bool other_keys = q->policy.key_limit != p->key_limit || other_turns;
+	bool now_held = q->policy.key_ttl.ns == 0 && p->key_ttl.ns > 0;
 	q->policy = *p;
 	q->policy.mode = mode;
 	e = heads_mode(s, q, p->mode);
@@ -36,6 +37,8 @@ static enum baton_err change(struct sqlite_store *s, struct queue_row *q,
 	if (e == BATON_OK &&
 	    ((other_turns && p->key_fair == BATON_KEY_FAIR_ON) || (other_rate && was.starts == 0)))
 		e = keys_melt(s, q);
+	if (e == BATON_OK && now_held)
+		e = bulk_melt_keys(s, q);
 	if (e == BATON_OK && other_rate)
 		e = rates_change(s, q, &was);
 	return e == BATON_OK && other_keys ? keys_settle(s, q) : e;

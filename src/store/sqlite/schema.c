@@ -199,6 +199,13 @@ static const char *const steps[] = {
 	"CREATE UNIQUE INDEX rate_name ON rate(queue, name);"
 	"CREATE INDEX rate_until ON rate(queue, until) WHERE until > 0;"
 	"CREATE INDEX rate_over ON rate(over) WHERE until = 0;",
+
+	/* Jobs with keys that stand together: their keys, and the rows of which those are not in
+	 * `lone` (some may be gone), eight bytes each; and up to which number a head stands for
+	 * such jobs, NULL being to the end of their row. */
+	"ALTER TABLE bulk ADD COLUMN keys BLOB NOT NULL DEFAULT x'';"
+	"ALTER TABLE state ADD COLUMN young BLOB NOT NULL DEFAULT x'';"
+	"ALTER TABLE head ADD COLUMN last INTEGER;",
 };
 #define VERSION ((int64_t)(sizeof steps / sizeof steps[0]))
 

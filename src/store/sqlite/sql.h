@@ -14,8 +14,11 @@
 	"head, fence, token, owner, queue, claimed_at, expires_at, offered, tried, granter, " \
 	"lane, batches, lone"
 
-#define SQL_BULK_COLUMNS "first, queue, flags, put_at, count"
-#define SQL_BULK_PLACES "rank = ?3 AND place BETWEEN ?4 * 2 AND ?5 * 2 AND seq BETWEEN ?4 AND ?5"
+/* length() of a column looks at none of its bytes. */
+#define SQL_BULK_COLUMNS "first, queue, flags, put_at, count, length(keys)"
+#define SQL_BULK_PLACES                                                                          \
+	"rank = ?3 AND place BETWEEN ?4 * 2 AND ?5 * 2 AND seq BETWEEN ?4 AND ?5 AND tried = 2 " \
+	"AND ifnull(last, ?5) >= ?6"
 #define SQL_CHUNK_COLUMNS "first, bulk, queue, owner, claimed_at, expires_at, granter, salt, claims"
 
 #define SQL_SCHEDULE_COLUMNS "name, cron, zone, missed, queue, lane, priority, payload, last, next"
@@ -33,7 +36,7 @@
 	X(SAVE_KEEP, "RELEASE one")                                                                \
 	X(SAVE_BACK, "ROLLBACK TO one")                                                            \
 	X(VERSION, "PRAGMA data_version")                                                          \
-	X(STATE_NEW, "INSERT INTO state VALUES(1, 0, 0, ?, ?, 0, 0, ?, 0, 0)")                     \
+	X(STATE_NEW, "INSERT INTO state VALUES(1, 0, 0, ?, ?, 0, 0, ?, 0, 0, x'')")                \
 	X(STATE_RAISE, "UPDATE state SET copied = 0, granter_floor = max(granter_floor, ?1, "      \
 	               "?3 + (SELECT ifnull(max(fence + (counter >> 20)), 0) FROM lease "          \
 	               "WHERE subject GLOB 'lane/*' OR subject GLOB 'pull/*'), "                   \
@@ -45,9 +48,9 @@
 	X(LEASE_END_ALL, "UPDATE lease SET held = 0")                                              \
 	X(CLAIM_END_ALL, "UPDATE claim SET token = randomblob(16), "                               \
 	                 "expires_at = min(expires_at, ?)")                                        \
-	X(STATE_READ, "SELECT seq, lane, granter_floor, plain_floor, swept, name, shards "         \
+	X(STATE_READ, "SELECT seq, lane, granter_floor, plain_floor, swept, name, shards, young "  \
 	              "FROM state")                                                                \
-	X(STATE_WRITE, "UPDATE state SET seq = ?, lane = ?, swept = ?, shards = ?")                \
+	X(STATE_WRITE, "UPDATE state SET seq = ?, lane = ?, swept = ?, shards = ?, young = ?")     \
 	X(LEASE_READ, "SELECT " SQL_LEASE_COLUMNS " FROM lease WHERE subject = ?")                 \
 	X(LEASE_WRITE, "INSERT OR REPLACE INTO lease(subject, " SQL_LEASE_COLUMNS ") "             \
 	               "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)")                                        \
@@ -79,13 +82,15 @@
 	  "AND seq > ? ORDER BY seq) CROSS JOIN batch ON seq = number")                            \
 	X(HEAD_ADD, "INSERT INTO head(pool, rank, place, seq, lane, tried) "                       \
 	            "VALUES(?, ?, ?, ?, ?, ?)")                                                    \
+	X(HEAD_ADD_BULK, "INSERT INTO head(pool, rank, place, seq, tried, last) "                  \
+	                 "VALUES(?, ?, ?, ?, 2, ?)")                                               \
 	X(HEAD_DROP, "DELETE FROM head WHERE pool = ? AND rank = ? AND place = ? AND seq = ?")     \
-	X(HEAD_LIST, "SELECT rank, place, seq, lane, tried FROM head WHERE pool = ? "              \
+	X(HEAD_LIST, "SELECT rank, place, seq, lane, tried, last FROM head WHERE pool = ? "        \
 	             "ORDER BY rank, place, seq LIMIT ?")                                          \
 	X(HEAD_NEXT, "SELECT pool FROM head WHERE pool >= ? ORDER BY pool LIMIT 1")                \
 	X(HEAD_STRAY,                                                                              \
-	  "SELECT pool, rank, place, seq, lane, tried FROM head WHERE pool >= ? AND pool <= ? "    \
-	  "LIMIT ?")                                                                               \
+	  "SELECT pool, rank, place, seq, lane, tried, last FROM head WHERE pool >= ? "            \
+	  "AND pool <= ? LIMIT ?")                                                                 \
 	X(HEAD_OLDEST, "SELECT seq FROM head WHERE pool = ? AND rank = ? "                         \
 	               "ORDER BY place, seq LIMIT 1")                                              \
 	X(LANE_FIND, "SELECT id FROM lane WHERE queue = ? AND name = ?")                           \
@@ -95,6 +100,8 @@
 	             "LIMIT 1), holds, until FROM lane WHERE queue = ? AND name = ?")              \
 	X(LANE_KEYED, "SELECT id FROM lane WHERE id > ? AND queue = ? AND holds IS NOT NULL "      \
 	              "ORDER BY id LIMIT ?")                                                       \
+	X(LANE_FEW, "SELECT name FROM lane WHERE queue = ? AND name >= char(1) "                   \
+	            "AND name < char(2) LIMIT ?")                                                  \
 	X(LANE_ADD, "INSERT INTO lane(id, queue, name, shard, holds) VALUES(?, ?, ?, ?, ?)")       \
 	X(LANE_TURN, "UPDATE lane SET turn = ? WHERE id = ?")                                      \
 	X(LANE_NO_TURNS, "UPDATE lane SET turn = 0 WHERE queue = ? AND turn > 0")                  \
@@ -173,6 +180,10 @@
 	X(LONE_NEXT, "SELECT lone.seq FROM lone CROSS JOIN batch ON batch.seq = lone.seq "         \
 	             "WHERE lone.hash > ? AND batch.queue = ? ORDER BY lone.hash LIMIT 1")         \
 	X(LONE_DROP, "DELETE FROM lone WHERE hash = ?")                                            \
+	X(LONE_SET, "INSERT OR REPLACE INTO lone(hash, seq) VALUES(?, ?)")                         \
+	X(LONE_END, "DELETE FROM lone WHERE hash = ?1 AND seq = ?2 AND NOT EXISTS ("               \
+	            "SELECT 1 FROM batch WHERE batch.seq = ?2)")                                   \
+	X(LONE_FEW, "SELECT hash FROM lone LIMIT ?")                                               \
 	X(CLAIM_READ, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE head = ? AND fence = ?")      \
 	X(CLAIM_OF_SINGLE, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE head = ?")               \
 	X(CLAIM_OF_LANE, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE lane = ? ORDER BY head")   \
@@ -211,14 +222,21 @@
 	X(FINISHED_NEXT, "SELECT head, until FROM finished WHERE head > ? "                        \
 	                 "ORDER BY head LIMIT ?")                                                  \
 	X(FINISHED_DROP, "DELETE FROM finished WHERE head = ?")                                    \
-	X(BULK_ADD, "INSERT INTO bulk(" SQL_BULK_COLUMNS ", jobs) VALUES(?, ?, ?, ?, ?, ?)")       \
+	X(BULK_ADD, "INSERT INTO bulk(first, queue, flags, put_at, count, jobs, keys) "            \
+	            "VALUES(?, ?, ?, ?, ?, ?, ?)")                                                 \
 	X(BULK_FIND, "SELECT " SQL_BULK_COLUMNS " FROM bulk WHERE first <= ? "                     \
 	             "ORDER BY first DESC LIMIT 1")                                                \
-	X(BULK_READ, "SELECT " SQL_BULK_COLUMNS ", jobs FROM bulk WHERE first <= ? "               \
+	X(BULK_READ, "SELECT " SQL_BULK_COLUMNS ", jobs, keys FROM bulk WHERE first <= ? "         \
 	             "ORDER BY first DESC LIMIT 1")                                                \
+	X(BULK_KEYS, "SELECT keys FROM bulk WHERE first = ? AND length(keys) > 0")                 \
+	X(BULK_KEYED, "SELECT first FROM bulk WHERE first > ? AND queue = ? "                      \
+	              "AND length(keys) > 0 ORDER BY first LIMIT 1")                               \
+	X(BULK_KEYED_NEXT, "SELECT first FROM bulk WHERE first > ? AND length(keys) > 0 "          \
+	                   "ORDER BY first LIMIT 1")                                               \
 	X(BULK_NEXT, "SELECT first FROM bulk WHERE first > ? ORDER BY first LIMIT 1")              \
-	X(BULK_HEAD, "SELECT seq FROM head WHERE pool = ?1 AND " SQL_BULK_PLACES " UNION ALL "     \
-	             "SELECT seq FROM head WHERE pool = ?2 AND " SQL_BULK_PLACES)                  \
+	X(BULK_HEAD, "SELECT pool, seq, last FROM head WHERE pool = ?1 AND " SQL_BULK_PLACES       \
+	             " UNION ALL SELECT pool, seq, last FROM head WHERE pool = ?2 "                \
+	             "AND " SQL_BULK_PLACES)                                                       \
 	X(BULK_DROP, "DELETE FROM bulk WHERE first = ?")                                           \
 	X(CHUNK_ADD, "INSERT INTO chunk(" SQL_CHUNK_COLUMNS ") VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)") \
 	X(CHUNK_REST, "UPDATE chunk SET salt = ?, claims = ? WHERE first = ?")                     \

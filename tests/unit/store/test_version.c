@@ -41,6 +41,9 @@ static const char *const back[] = {
 	("ALTER TABLE queue DROP COLUMN key_starts; ALTER TABLE queue DROP COLUMN key_window;"
          "ALTER TABLE queue DROP COLUMN key_ttl;"
          "ALTER TABLE lane DROP COLUMN until; DROP TABLE rate;"),
+	/* 10 to 9 */
+	("ALTER TABLE bulk DROP COLUMN keys; ALTER TABLE state DROP COLUMN young;"
+         "ALTER TABLE head DROP COLUMN last;"),
 };
 #define NEWEST ((int)(sizeof back / sizeof back[0]) + 1)
 
