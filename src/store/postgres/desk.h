@@ -78,7 +78,6 @@ struct desk {
 	size_t far_count, far_cap;
 	size_t shared; /* so many new batches can stand in such rows */
 	bool melts;    /* claims were found that first have to stand in rows of their own */
-	bool whole; /* of each line that it has anything of it has the first that waits, and more */
 };
 
 /* An empty one, for calls on `of` at the moment `now`. */

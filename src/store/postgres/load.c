@@ -471,7 +471,6 @@ enum baton_err load_take(struct pg_store *s, const struct conn *c, const struct 
                          struct desk *d)
 {
 	enum baton_err e = open_desk(s, conn_answer(c, l->start), d);
-	d->whole = l->bound_queues == NONE && l->line == NONE;
 	return e == BATON_OK ? take_steps(c, l, d) : e;
 }
 

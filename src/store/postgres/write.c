@@ -650,38 +650,20 @@ static void schedules_gone(struct writer *w)
 	send(w, SQL_SCHEDULE_DROP, &a);
 }
 
-/* Whether what was written of a key's line is all that there is to say about it, because the only
- * one in it was put or claimed, or has left it. Those who wait would be on the desk. */
-static bool is_settled(const struct desk *d, const struct touched *t)
-{
-	const struct queue *q = memory_queue_find(d->m, t->queue);
-	if (!d->whole || !q || !line_is_keyed(t->lane) ||
-	    line_takes_turns(t->lane, &q->is.policy) || line_is_rated(t->lane, &q->is.policy))
-		return false;
-	const struct lane *lane = memory_lane_find(d->m, t->queue, t->lane);
-	const struct batch *b = lane ? lane->first : NULL;
-	if (!b || b->next)
-		return !b;
-	bool claimed = b->is.state == BATON_BATCH_CLAIMED;
-	return claimed ? !b->is.claim->is.offered : leads(d, b);
-}
-
 static void settle(struct writer *w)
 {
 	struct args a;
+	if (w->d->lane_count == 0)
+		return;
 	args_new(w, &a, 3);
 	arg_array(&a, 0, ARG_TEXT);
 	arg_array(&a, 1, ARG_TEXT);
 	for (size_t i = 0; i < w->d->lane_count; i++) {
-		if (is_settled(w->d, &w->d->lanes[i]))
-			continue;
 		add_str(&a, 0, w->d->lanes[i].queue);
 		add_str(&a, 1, w->d->lanes[i].lane);
 	}
 	arg_int(&a, 2, (int64_t)w->d->m->batches.count);
-	if (a.list[0].count > 0)
-		send(w, SQL_SETTLE, &a);
-	args_done(&a);
+	send(w, SQL_SETTLE, &a);
 }
 
 /* After all heads are as they should be. */
