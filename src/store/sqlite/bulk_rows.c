@@ -208,6 +208,9 @@ enum baton_err bulk_head_add(struct sqlite_store *s, const struct queue_row *q,
 		return e;
 	bulk_batch(&row, NULL, (size_t)(head->seq - row.first), &b);
 	moved.pool = head_pool(q, b.shard);
+	/* An earlier version did not write it down, and its heads went to the end of their row. */
+	if (moved.last == 0)
+		moved.last = row.first + (int64_t)row.count - 1;
 	sqlite_tell(s, q, (struct baton_str){NULL, 0}, b.shard);
 	e = bulk_head_write(s, &moved);
 	/* Keys give their jobs shards, each its own. */
@@ -238,7 +241,10 @@ enum baton_err bulk_head_find(struct db *db, const struct bulk_row *row, int64_t
 			                          column_int(&q, 1),
 			                          column_is_null(&q, 2) ? end : column_int(&q, 2)};
 	}
-	return query_end(&q);
+	enum baton_err e = query_end(&q);
+	if (e == BATON_OK && ret->seq > 0 && (ret->last < ret->seq || ret->last > end))
+		e = bulk_damaged(db, row->first);
+	return e;
 }
 
 static uint64_t bits(int64_t from, int64_t to)

@@ -179,6 +179,35 @@ static uint64_t sharded(struct baton_store *store, int times)
 	return answer.fence.v << 20;
 }
 
+/* The heads of rows with several jobs did not say how far they go. */
+static void rows_of_jobs_of_version_9_go_over_to_a_runner_whole(void **state)
+{
+	struct world *w = *state;
+	const struct baton_runner_ask ask = {.name = BATON_STR("r"),
+	                                     .weight = 1,
+	                                     .ttl = baton_duration_s(10)};
+	const struct baton_shard shard = {BATON_STR("q"), 0, 1, 1};
+	struct baton_shard_answer answer = {.err = BATON_OK};
+	struct baton_runner *r = NULL;
+	struct baton_batch_id last = {.text = "20"};
+	enum baton_cancelled cancelled;
+	world_open(w);
+	set_mode(w->store, BATON_QUEUE_OPEN);
+	assert_ok(put_some(w->store, "q", "", 20));
+	world_close(w);
+	go_back(w, 9);
+	world_open(w);
+	assert_ok(baton_runner_register(w->store, &ask, &r, NULL));
+	assert_ok(baton_shard_take(r, &shard, 1, &answer));
+	assert_ok(answer.err);
+	assert_sound(w->store);
+	assert_ok(baton_work_cancel(w->store, &last, 1, &cancelled));
+	assert_int_equal(cancelled, BATON_CANCEL_REMOVED);
+	assert_int_equal(counts(w->store, "q").ready, 19);
+	assert_sound(w->store);
+	baton_runner_leave(r);
+}
+
 static uint64_t pulled(struct baton_store *store, int claims)
 {
 	uint64_t fence = 0;
@@ -222,6 +251,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(all_that_an_earlier_version_has_stored_is_there),
+		WORLD_TEST(rows_of_jobs_of_version_9_go_over_to_a_runner_whole),
 		WORLD_TEST(what_a_version_4_had_claimed_comes_back_in_its_lane),
 		WORLD_TEST(after_version_2_fences_are_above_all_that_any_mode_had),
 	};
