@@ -14,6 +14,7 @@
 #include <baton/str.h>
 #include <baton/time.h>
 
+#include "base/arena.h"
 #include "store/postgres/args.h"
 #include "store/postgres/sql.h"
 
@@ -48,6 +49,7 @@ struct conn {
 	enum sql
 		prepares[CONN_SENT_MAX]; /* the answer is that of a PREPARE; SQL_COUNT: it is not */
 	int sent, read;
+	struct arena spare; /* for what is read */
 };
 
 void conn_init(struct conn *c, const struct baton_alloc *alloc, const char *info,

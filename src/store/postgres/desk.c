@@ -19,6 +19,19 @@ static struct baton_store_time desk_wall(const struct baton_clock *clock)
 	return ((const struct desk *)((const char *)clock - offsetof(struct desk, clock)))->now;
 }
 
+/* Rows live as long as the desk. */
+static void *rows_resize(const struct baton_alloc *self, void *old, size_t old_size,
+                         size_t new_size)
+{
+	struct desk *d = (struct desk *)((const char *)self - offsetof(struct desk, rows));
+	if (new_size == 0)
+		return NULL;
+	void *block = arena_take_raw(&d->arena, 1, new_size);
+	if (block && old)
+		memcpy(block, old, old_size < new_size ? old_size : new_size);
+	return block;
+}
+
 bool desk_room(struct desk *d, void **list, size_t count, size_t *cap, size_t size)
 {
 	if (count < *cap)
@@ -130,12 +143,13 @@ static void on_news(void *arg, const struct baton_store_news *news, size_t count
 }
 
 enum baton_err desk_open(struct desk *d, const struct baton_store *of, struct baton_store_time now,
-                         struct baton_store_time made)
+                         struct baton_store_time made, struct arena *home)
 {
-	*d = (struct desk){.now = now, .memory = true};
+	*d = (struct desk){.now = now, .memory = true, .home = home, .arena = *home};
+	*home = (struct arena){.chunks = NULL};
 	d->clock = *of->clock;
 	d->clock.wall = desk_wall;
-	arena_init(&d->arena, of->alloc);
+	d->arena.alloc = of->alloc;
 	struct baton_store *base = arena_take(&d->arena, 1, sizeof *base);
 	if (!base)
 		return fail_memory(sizeof *base, "a transaction");
@@ -151,6 +165,8 @@ enum baton_err desk_open(struct desk *d, const struct baton_store *of, struct ba
 	if (e != BATON_OK)
 		return e;
 	d->m = (struct memory *)d->store;
+	d->rows.resize = rows_resize;
+	memory_rows_from(d->m, &d->rows);
 	d->m->made = made;
 	d->m->keeper = (struct keeper){changed, d};
 	return BATON_OK;
@@ -161,7 +177,11 @@ void desk_close(struct desk *d)
 	if (d->store)
 		d->store->ops->close(d->store);
 	d->store = NULL;
-	arena_done(&d->arena);
+	arena_reset(&d->arena);
+	if (d->home)
+		*d->home = d->arena;
+	d->home = NULL;
+	d->arena.chunks = NULL;
 }
 
 static void ignore(void *arg, struct row *row)
@@ -234,7 +254,7 @@ static void queue_read(const PGresult *r, int row, struct queue *q)
 	q->is.reach.floor = (uint64_t)cell_int(r, row, 29);
 }
 
-static bool queue_note(struct desk *d, struct queue *q, int64_t since_ms)
+static bool queue_note(struct desk *d, struct queue *q, int64_t since_ms, uint64_t counts)
 {
 	if (!desk_room(d, (void **)&d->queues, d->queue_count, &d->queue_cap, sizeof *d->queues))
 		return false;
@@ -246,6 +266,7 @@ static bool queue_note(struct desk *d, struct queue *q, int64_t since_ms)
 	read->failed = q->is.failed;
 	read->reach = q->is.reach;
 	read->since_ms = read->tended_ms = since_ms;
+	read->counts = counts;
 	return true;
 }
 
@@ -256,7 +277,7 @@ enum baton_err desk_queues(struct desk *d, const PGresult *r)
 	desk_load_begin(d, &tx);
 	for (int i = 0; i < PQntuples(r) && memory; i++) {
 		struct baton_str name = cell_str(r, i, 1);
-		if (memory_queue_find(d->m, name))
+		if (cell_is_null(r, i, 0) || memory_queue_find(d->m, name))
 			continue;
 		struct queue *q = memory_queue_make(&tx, name);
 		memory = q != NULL;
@@ -264,7 +285,7 @@ enum baton_err desk_queues(struct desk *d, const PGresult *r)
 			break;
 		q->row.kept = (uint64_t)cell_int(r, i, 0);
 		queue_read(r, i, q);
-		memory = queue_note(d, q, cell_int(r, i, 27));
+		memory = queue_note(d, q, cell_int(r, i, 27), (uint64_t)cell_int(r, i, 38));
 	}
 	return load_end(d, &tx, memory);
 }
@@ -286,14 +307,19 @@ enum baton_err desk_far(struct desk *d, const PGresult *r)
 enum baton_err desk_tended(struct desk *d, const PGresult *r)
 {
 	for (int i = 0; i < PQntuples(r); i++) {
-		for (size_t j = 0; j < d->queue_count && cell_bool(r, i, 2); j++) {
-			struct read_queue *read = &d->queues[j];
-			if (read->row->row.kept == (uint64_t)cell_int(r, i, 0) &&
-			    read->since_ms < cell_int(r, i, 1))
-				read->tended_ms = cell_int(r, i, 1);
-		}
+		if (cell_bool(r, i, 2))
+			desk_tended_at(d, cell_int(r, i, 0), cell_int(r, i, 1));
 	}
 	return BATON_OK;
+}
+
+void desk_tended_at(const struct desk *d, int64_t queue, int64_t at_ms)
+{
+	for (size_t i = 0; i < d->queue_count; i++) {
+		struct read_queue *read = &d->queues[i];
+		if (read->row->row.kept == (uint64_t)queue && read->since_ms < at_ms)
+			read->tended_ms = at_ms;
+	}
 }
 
 void desk_until(const struct desk *d, const struct queue *q, struct baton_store_time at)

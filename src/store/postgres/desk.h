@@ -19,6 +19,7 @@ struct read_queue {
 	struct fence_reach reach;
 	int64_t since_ms;  /* before that nothing was due, and no claim over */
 	int64_t tended_ms; /* and now, as far as this transaction knows       */
+	uint64_t counts;   /* the number of the row that has its counts; 0: none has */
 };
 
 /* A lease as it was read. */
@@ -53,9 +54,11 @@ enum {
 struct desk {
 	struct baton_store *store; /* in memory */
 	struct memory *m;          /* the same  */
+	struct baton_alloc rows;   /* takes from the arena, and gives nothing back */
 	struct baton_clock clock;  /* shows `now` */
 	struct baton_store_time now;
-	struct arena arena;
+	struct arena arena; /* [home] of who has lent it, and gets it back */
+	struct arena *home;
 	bool memory;   /* false: there was not enough */
 	uint64_t last; /* the number that was the last before */
 	uint64_t last_runner;
@@ -80,9 +83,10 @@ struct desk {
 	bool melts;    /* claims were found that first have to stand in rows of their own */
 };
 
-/* An empty one, for calls on `of` at the moment `now`. */
+/* An empty one, for calls on `of` at the moment `now`. Its memory is that of `home`, until it is
+ * closed. */
 enum baton_err desk_open(struct desk *d, const struct baton_store *of, struct baton_store_time now,
-                         struct baton_store_time made);
+                         struct baton_store_time made, struct arena *home);
 void desk_close(struct desk *d);
 
 /* Put what an answer has on the desk. Queues come first, then batches, then their claims. */
@@ -105,6 +109,8 @@ enum baton_err desk_far(struct desk *d, const PGresult *r);
 
 /* Up to when the queues have been tended, after them. */
 enum baton_err desk_tended(struct desk *d, const PGresult *r);
+
+void desk_tended_at(const struct desk *d, int64_t queue, int64_t at_ms);
 
 /* Something of the queue will be due, or over, then. */
 void desk_until(const struct desk *d, const struct queue *q, struct baton_store_time at);

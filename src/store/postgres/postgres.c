@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "base/mem.h"
 #include "store/postgres/address.h"
+#include "store/postgres/bulk.h"
 #include "store/postgres/look.h"
 #include "store/postgres/schema.h"
 
@@ -43,6 +44,7 @@ struct deal {
 	bool open;     /* the desk is */
 	bool any;      /* something was written */
 	bool split;    /* a call failed after a part of it was written */
+	bool certain;  /* a guess was wrong: there are no more */
 	bool sleepers; /* elsewhere, when it was committed */
 	int64_t xid;
 	struct baton_store_news *news;
@@ -139,7 +141,6 @@ static bool has_success(const struct deal *t)
 static enum baton_err rest_of_first(struct deal *t)
 {
 	struct loading l;
-	t->first.rest_heads.count = t->first.rest_fences.count = 0;
 	if (!load_rest(&t->first, &t->desk))
 		return t->first.memory ? BATON_OK : fail_memory(1, "a transaction");
 	load_rest_send(t->c, &t->first, &t->desk, &l);
@@ -147,82 +148,22 @@ static enum baton_err rest_of_first(struct deal *t)
 	return e == BATON_OK ? load_rest_take(t->c, &l, &t->desk) : e;
 }
 
-static enum baton_err first_part(struct deal *t)
+/* Whose claims are completed this process knows, if it has made them. */
+static void guess(struct deal *t)
 {
-	struct loading l;
-	if (!has_first(t))
-		return BATON_OK;
-	load_send(t->s, t->c, &t->first, false, &l);
-	enum baton_err e = conn_round(t->c);
-	t->open = e == BATON_OK;
-	if (e == BATON_OK)
-		e = load_take(t->s, t->c, &l, &t->desk);
-	if (e == BATON_OK)
-		e = rest_of_first(t);
-	if (e != BATON_OK)
-		return e;
-	run_all(t, false);
-	e = keep_news(t);
-	return e == BATON_OK && has_success(t) ? desk_write(&t->desk, t->c, &t->any) : e;
-}
-
-static enum baton_err more_heads(struct deal *t, struct page_end *page)
-{
-	struct loading l;
-	load_heads(t->c, &t->second, page, &l);
-	enum baton_err e = conn_round(t->c);
-	return e == BATON_OK ? load_heads_take(t->c, &l, &t->desk, &t->second, page) : e;
-}
-
-/* What can be claimed has been claimed before: all of it may turn out to be dead. */
-static bool are_all_claimed(const struct deal *t, const struct page_end *page)
-{
-	return page->full && t->second.take_count == 1 &&
-	       t->desk.m->claims.count >= t->desk.m->batches.count;
-}
-
-static enum baton_err second_part(struct deal *t)
-{
-	struct loading l;
-	struct page_end page = {.full = false};
-	if (!has_second(t))
-		return BATON_OK;
-	desk_end(t);
-	load_send(t->s, t->c, &t->second, false, &l);
-	if (t->second.take_count > 0)
-		load_heads(t->c, &t->second, NULL, &l);
-	enum baton_err e = conn_round(t->c);
-	t->open = e == BATON_OK;
-	t->any = t->any || t->second.take_count > 0 || t->second.lane_ask;
-	if (e == BATON_OK)
-		e = load_take(t->s, t->c, &l, &t->desk);
-	if (e == BATON_OK && t->second.take_count > 0)
-		e = load_heads_take(t->c, &l, &t->desk, &t->second, &page);
-	for (int i = 0; i < PAGES && e == BATON_OK && are_all_claimed(t, &page); i++)
-		e = more_heads(t, &page);
-	if (e != BATON_OK)
-		return e;
-	run_all(t, true);
-	e = keep_news(t);
-	return e == BATON_OK && has_success(t) && !t->split ? desk_write(&t->desk, t->c, &t->any)
-	                                                    : e;
-}
-
-/* The number of the transaction is asked for, so that the server can be asked about it. */
-static enum baton_err finish(struct deal *t)
-{
-	if (!t->any)
-		return conn_commit(t->c);
-	if (t->s->base.sync == BATON_STORE_RELAXED)
-		conn_send(t->c, SQL_RELAX, NULL);
-	int answer = conn_send(t->c, SQL_XID, NULL);
-	conn_hurry(t->c);
-	enum baton_err e = conn_commit(t->c);
-	if (answer < t->c->read && PQntuples(conn_answer(t->c, answer)) == 1) {
-		t->xid = cell_int(conn_answer(t->c, answer), 0, 0);
-		t->sleepers = cell_bool(conn_answer(t->c, answer), 0, 1);
+	struct wants *w = &t->first;
+	w->guessed.count = w->guessed_stripes.count = 0;
+	if (t->certain || t->second.heads.count + t->second.ids.count > 0 ||
+	    w->ids.count + w->melt.count + w->queues.count + w->keys.count + w->runner > 0)
+		return;
+	for (size_t i = 0; i < w->bases.count; i++) {
+		struct hint_claim claim;
+		if (!hints_find(&t->s->hints, w->bases.list[i], &claim)) {
+			w->guessed.count = w->guessed_stripes.count = 0;
+			return;
+		}
+		want_guess(w, claim.queue, claim.stripe);
 	}
-	return e;
 }
 
 /* What is renewed has to be renewed again in time if it hangs: a statement gets a third of the
@@ -252,14 +193,205 @@ static void plan_anew(struct deal *t)
 	conn_send(t->c, SQL_DISCARD, NULL);
 }
 
+static void begin(struct deal *t)
+{
+	guess(t);
+	conn_begin(t->c, within_ms(t));
+	plan_anew(t);
+	load_lock(t->c, &t->first, &t->second);
+}
+
+static bool has_stripe(const struct nums *stripes, uint32_t stripe)
+{
+	for (size_t i = 0; i < stripes->count; i++) {
+		if (stripes->list[i] == stripe)
+			return true;
+	}
+	return false;
+}
+
+/* Whether all claims were found, and in queues whose locks are held. */
+static bool is_guessed_right(struct deal *t)
+{
+	if (load_rest(&t->first, &t->desk) || !t->first.memory)
+		return false;
+	for (size_t i = 0; i < t->desk.queue_count; i++) {
+		if (!has_stripe(&t->first.guessed_stripes, stripe_of(t->desk.queues[i].row->name)))
+			return false;
+	}
+	return true;
+}
+
+static enum baton_err first_load(struct deal *t)
+{
+	struct loading l;
+	load_send(t->s, t->c, &t->first, false, &l);
+	enum baton_err e = conn_round(t->c);
+	t->open = e == BATON_OK;
+	return e == BATON_OK ? load_take(t->s, t->c, &l, &t->desk) : e;
+}
+
+/* After a wrong guess everything begins anew, with locks that are asked for. */
+static enum baton_err begin_again(struct deal *t)
+{
+	conn_rollback(t->c);
+	desk_end(t);
+	t->certain = true;
+	begin(t);
+	return first_load(t);
+}
+
+static enum baton_err first_part(struct deal *t)
+{
+	if (!has_first(t))
+		return BATON_OK;
+	enum baton_err e = first_load(t);
+	if (e == BATON_OK && t->first.guessed.count > 0 && !is_guessed_right(t))
+		e = begin_again(t);
+	if (e == BATON_OK)
+		e = rest_of_first(t);
+	if (e != BATON_OK)
+		return e;
+	run_all(t, false);
+	e = keep_news(t);
+	return e == BATON_OK && has_success(t) ? desk_write(&t->desk, t->c, &t->any) : e;
+}
+
+static enum baton_err more_heads(struct deal *t, const struct page_end *after,
+                                 struct page_end *page)
+{
+	struct loading l = load_nothing;
+	load_heads(t->c, &t->second, after, &l);
+	enum baton_err e = conn_round(t->c);
+	return e == BATON_OK ? load_heads_take(t->c, &l, &t->desk, &t->second, page) : e;
+}
+
+/* What can be claimed has been claimed before: all of it may turn out to be dead. */
+static bool are_all_claimed(const struct deal *t, const struct page_end *page)
+{
+	return page->full && t->second.take_count == 1 &&
+	       t->desk.m->claims.count >= t->desk.m->batches.count;
+}
+
+/* Whether heads were found not long ago in one of the pools that are claimed from. */
+static bool expects_heads(struct deal *t)
+{
+	for (size_t i = 0; i < t->second.take_count; i++) {
+		const struct want_heads *h = &t->second.takes[i];
+		if (hints_heads(&t->s->hints, stripe_of(h->queue), h->pool))
+			return true;
+	}
+	return false;
+}
+
+static void remember_heads(struct deal *t, bool any)
+{
+	for (size_t i = 0; i < t->second.take_count; i++) {
+		const struct want_heads *h = &t->second.takes[i];
+		hints_heads_found(&t->s->hints, stripe_of(h->queue), h->pool, any);
+	}
+}
+
+/* Where time has done something that is seen to, and then everything is read anew. */
+static enum baton_err second_load(struct deal *t, struct loading *l)
+{
+	enum baton_err e = BATON_OK;
+	t->second.due = hints_due(&t->s->hints);
+	for (bool again = true; again && e == BATON_OK;) {
+		load_send(t->s, t->c, &t->second, false, l);
+		if (t->second.take_count > 0 && expects_heads(t))
+			load_heads(t->c, &t->second, NULL, l);
+		if (t->second.take_count > 0)
+			load_bulks(t->c, &t->second, l);
+		e = conn_round(t->c);
+		again = e == BATON_OK && !t->second.due && load_is_due(t->c, l);
+		t->second.due = t->second.due || again;
+		if (again)
+			hints_due_found(&t->s->hints);
+	}
+	return e;
+}
+
+/* Puts what can be claimed on the desk. */
+static enum baton_err heads_load(struct deal *t, const struct loading *l, struct page_end *page)
+{
+	const bool asked = l->heads_any >= 0, any = load_has_heads(t->c, l);
+	enum baton_err e = load_heads_take(t->c, l, &t->desk, &t->second, page);
+	if (e == BATON_OK && any)
+		e = more_heads(t, NULL, page);
+	if (e == BATON_OK && (!asked || any))
+		remember_heads(t, page->any);
+	return e;
+}
+
+/* The queues of claims that may be completed as they stand. */
+static void remember_claims(struct deal *t)
+{
+	const struct queue *last = NULL;
+	struct hint_claim claim = {.stripe = 0};
+	for (size_t i = 0; i < t->desk.bulk_count; i++) {
+		const struct bulk_read *read = &t->desk.bulks[i];
+		if (read->reached == read->mark || read->queue->is.policy.keep.ns > 0)
+			continue;
+		if (read->queue != last)
+			claim.stripe = stripe_of(read->queue->name);
+		last = read->queue;
+		claim.base = read->first - read->first % BULK_MAX;
+		claim.queue = (uint32_t)last->row.kept;
+		hints_claimed(&t->s->hints, &claim);
+	}
+}
+
+static enum baton_err second_part(struct deal *t)
+{
+	struct loading l;
+	struct page_end page = {.full = false};
+	if (!has_second(t))
+		return BATON_OK;
+	desk_end(t);
+	enum baton_err e = second_load(t, &l);
+	t->open = e == BATON_OK;
+	t->any = t->any || t->second.take_count > 0 || t->second.lane_ask;
+	if (e == BATON_OK)
+		e = load_take(t->s, t->c, &l, &t->desk);
+	if (e == BATON_OK && t->second.take_count > 0)
+		e = heads_load(t, &l, &page);
+	for (int i = 0; i < PAGES && e == BATON_OK && are_all_claimed(t, &page); i++)
+		e = more_heads(t, &page, &page);
+	if (e != BATON_OK)
+		return e;
+	run_all(t, true);
+	e = keep_news(t);
+	if (e == BATON_OK && has_success(t) && !t->split) {
+		e = desk_write(&t->desk, t->c, &t->any);
+		remember_claims(t);
+	}
+	return e;
+}
+
+/* The number of the transaction is asked for, so that the server can be asked about it. */
+static enum baton_err finish(struct deal *t)
+{
+	if (!t->any)
+		return conn_commit(t->c);
+	if (t->s->base.sync == BATON_STORE_RELAXED)
+		conn_send(t->c, SQL_RELAX, NULL);
+	int answer = conn_send(t->c, SQL_XID, NULL);
+	conn_hurry(t->c);
+	enum baton_err e = conn_commit(t->c);
+	if (answer < t->c->read && PQntuples(conn_answer(t->c, answer)) == 1) {
+		t->xid = cell_int(conn_answer(t->c, answer), 0, 0);
+		t->sleepers = cell_bool(conn_answer(t->c, answer), 0, 1);
+	}
+	return e;
+}
+
 static enum baton_err attempt(struct deal *t)
 {
 	enum baton_err e = conn_need(t->c);
 	if (e != BATON_OK)
 		return e;
-	conn_begin(t->c, within_ms(t));
-	plan_anew(t);
-	load_lock(t->c, &t->first, &t->second);
+	begin(t);
 	e = first_part(t);
 	if (e == BATON_OK)
 		e = second_part(t);
@@ -499,6 +631,7 @@ void postgres_close(struct baton_store *store)
 	if (s->base.pid == getpid())
 		conn_close(&s->read);
 	pthread_mutex_destroy(&s->read_mu);
+	hints_done(&s->hints);
 	store_done(store);
 	explicit_bzero(s->info, sizeof s->info);
 	mem_free(s->base.alloc, s, 1, sizeof *s);
@@ -601,6 +734,7 @@ enum baton_err postgres_open(const struct baton_store *store, struct baton_str i
 	pthread_mutex_init(&s->base.beats_mu, NULL);
 	pthread_mutex_init(&s->read_mu, NULL);
 	listener_init(&s->listener);
+	hints_init(&s->hints);
 	snprintf(s->info, sizeof s->info, "%.*s", (int)info.len, info.ptr);
 	s->host = store->clock;
 	s->own_clock = store->clock != baton_clock_awake();

@@ -141,20 +141,42 @@ static void counts_add(struct args *a, const struct read_queue *read)
 	add_int(a, 11, read->tended_ms);
 }
 
+static void count_set_one(struct writer *w, const struct read_queue *read)
+{
+	struct args a;
+	const struct queue *q = read->row;
+	args_new(w, &a, 13);
+	arg_int(&a, 0, (int64_t)q->row.kept);
+	arg_int(&a, 1, (int64_t)read->counts);
+	for (int state = BATON_BATCH_READY; state < BATON_BATCH_GONE; state++)
+		arg_int(&a, 1 + state, (int64_t)(q->is.in[state] - read->in[state]));
+	arg_int(&a, 8, (int64_t)(q->is.done - read->done));
+	arg_int(&a, 9, (int64_t)(q->is.failed - read->failed));
+	arg_int(&a, 10, (int64_t)q->is.reach.top);
+	arg_int(&a, 11, (int64_t)q->is.reach.floor);
+	arg_int(&a, 12, read->tended_ms);
+	send(w, SQL_QUEUE_COUNT_ONE, &a);
+}
+
 static void counts_set(struct writer *w)
 {
 	static const enum arg_type types[] = {ARG_INT4, ARG_INT8, ARG_INT8, ARG_INT8,
 	                                      ARG_INT8, ARG_INT8, ARG_INT8, ARG_INT8,
 	                                      ARG_INT8, ARG_INT8, ARG_INT8, ARG_INT8};
 	struct args a;
+	const struct read_queue *only = NULL;
 	args_new(w, &a, 12);
 	arrays(&a, types);
 	for (size_t i = 0; i < w->d->queue_count; i++) {
-		if (counts_changed(&w->d->queues[i]))
-			counts_add(&a, &w->d->queues[i]);
+		if (!counts_changed(&w->d->queues[i]))
+			continue;
+		only = &w->d->queues[i];
+		counts_add(&a, only);
 	}
 	/* Those who wait look whether a queue has changed, or this. */
-	if (a.list[0].count > 0)
+	if (a.list[0].count == 1)
+		count_set_one(w, only);
+	else if (a.list[0].count > 1)
 		send(w, SQL_QUEUE_COUNT, &a);
 	else if (w->d->news_count > 0)
 		conn_send(w->c, SQL_RING, NULL);
@@ -526,10 +548,22 @@ static const struct read_lease *is_only_counted(const struct desk *d, const stru
 	return NULL;
 }
 
+static void counter_set_one(struct writer *w, const struct read_lease *read)
+{
+	struct args a;
+	args_new(w, &a, 4);
+	arg_text(&a, 0, read->row->subject);
+	arg_int(&a, 1, (int64_t)read->row->is.row.fence);
+	arg_int(&a, 2, (int64_t)read->counter);
+	arg_int(&a, 3, (int64_t)read->row->is.counter);
+	send(w, SQL_COUNTER_SET_ONE, &a);
+}
+
 static void counters_write(struct writer *w)
 {
 	static const enum arg_type types[] = {ARG_TEXT, ARG_INT8, ARG_INT8, ARG_INT8};
 	struct args a;
+	const struct read_lease *only = NULL;
 	args_new(w, &a, 4);
 	arrays(&a, types);
 	for (struct row *row = w->d->m->leases.oldest; row; row = row->newer) {
@@ -541,8 +575,11 @@ static void counters_write(struct writer *w)
 		add_int(&a, 1, (int64_t)l->is.row.fence);
 		add_int(&a, 2, read->first ? 0 : (int64_t)read->counter);
 		add_int(&a, 3, (int64_t)l->is.counter);
+		only = read;
 	}
-	if (a.list[0].count > 0)
+	if (a.list[0].count == 1 && !only->first)
+		counter_set_one(w, only);
+	else if (a.list[0].count > 0)
 		send(w, SQL_COUNTER_SET, &a);
 	args_done(&a);
 }
