@@ -192,6 +192,8 @@ enum baton_err conn_connect(struct conn *c, bool plain)
 {
 	const char *const values[] = OPTION_VALUES(c->info);
 	disconnect(c);
+	c->connects++;
+	c->plans = 0;
 	c->err = BATON_OK;
 	c->committed = false;
 	c->pg = PQconnectdbParams(option_names, values, 1);

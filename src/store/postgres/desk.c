@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "queue/policy.h"
 #include "store/memory/batch.h"
 #include "store/memory/lane.h"
 #include "store/memory/lease.h"
@@ -254,10 +255,10 @@ static void queue_read(const PGresult *r, int row, struct queue *q)
 	q->is.reach.floor = (uint64_t)cell_int(r, row, 29);
 }
 
-static bool queue_note(struct desk *d, struct queue *q, int64_t since_ms, uint64_t counts)
+static struct read_queue *queue_note(struct desk *d, struct queue *q, int64_t since_ms)
 {
 	if (!desk_room(d, (void **)&d->queues, d->queue_count, &d->queue_cap, sizeof *d->queues))
-		return false;
+		return NULL;
 	struct read_queue *read = &d->queues[d->queue_count++];
 	read->row = q;
 	memcpy(&read->policy, &q->is.policy, sizeof read->policy);
@@ -266,8 +267,7 @@ static bool queue_note(struct desk *d, struct queue *q, int64_t since_ms, uint64
 	read->failed = q->is.failed;
 	read->reach = q->is.reach;
 	read->since_ms = read->tended_ms = since_ms;
-	read->counts = counts;
-	return true;
+	return read;
 }
 
 enum baton_err desk_queues(struct desk *d, const PGresult *r)
@@ -285,9 +285,54 @@ enum baton_err desk_queues(struct desk *d, const PGresult *r)
 			break;
 		q->row.kept = (uint64_t)cell_int(r, i, 0);
 		queue_read(r, i, q);
-		memory = queue_note(d, q, cell_int(r, i, 27), (uint64_t)cell_int(r, i, 38));
+		struct read_queue *read = queue_note(d, q, cell_int(r, i, 27));
+		memory = read != NULL;
+		if (!memory)
+			break;
+		read->counts = (uint64_t)cell_int(r, i, 38);
+		read->version = (uint32_t)cell_int(r, i, 39);
 	}
 	return load_end(d, &tx, memory);
+}
+
+enum baton_err desk_recall(struct desk *d, struct baton_str name, uint32_t number,
+                           const struct read_queue *was)
+{
+	struct tx tx;
+	desk_load_begin(d, &tx);
+	struct queue *q = memory_queue_make(&tx, name);
+	struct read_queue *read = q ? queue_note(d, q, was->since_ms) : NULL;
+	if (read) {
+		memcpy(read, was, sizeof *read);
+		read->row = q;
+		q->row.kept = number;
+		memcpy(&q->is.policy, &was->policy, sizeof q->is.policy);
+		memcpy(q->is.in, was->in, sizeof q->is.in);
+		q->is.done = was->done;
+		q->is.failed = was->failed;
+		q->is.reach = was->reach;
+	}
+	d->recalled = true;
+	return load_end(d, &tx, read != NULL);
+}
+
+bool desk_foresee(const struct desk *d, const struct read_queue *read, struct read_queue *ret)
+{
+	const struct queue *q = read->row;
+	if (!policy_equal(&read->policy, &q->is.policy) || read->counts == 0)
+		return false;
+	memcpy(ret, read, sizeof *ret);
+	ret->row = NULL;
+	memcpy(ret->in, q->is.in, sizeof ret->in);
+	ret->done = q->is.done;
+	ret->failed = q->is.failed;
+	ret->reach = q->is.reach;
+	ret->since_ms = ret->tended_ms = read->since_ms;
+	if (!desk_counts_changed(read))
+		return true;
+	ret->since_ms = ret->tended_ms = read->tended_ms;
+	ret->counts = read->counts + 1;
+	return !d->recalled || read->version > 0;
 }
 
 enum baton_err desk_far(struct desk *d, const PGresult *r)

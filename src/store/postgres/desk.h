@@ -20,6 +20,7 @@ struct read_queue {
 	int64_t since_ms;  /* before that nothing was due, and no claim over */
 	int64_t tended_ms; /* and now, as far as this transaction knows       */
 	uint64_t counts;   /* the number of the row that has its counts; 0: none has */
+	uint64_t version;  /* of the row that has its policy                         */
 };
 
 /* A lease as it was read. */
@@ -80,6 +81,7 @@ struct desk {
 	struct far *fars;
 	size_t far_count, far_cap;
 	size_t shared; /* so many new batches can stand in such rows */
+	bool recalled; /* the queue was not read, but remembered */
 	bool melts;    /* claims were found that first have to stand in rows of their own */
 };
 
@@ -115,13 +117,27 @@ void desk_tended_at(const struct desk *d, int64_t queue, int64_t at_ms);
 /* Something of the queue will be due, or over, then. */
 void desk_until(const struct desk *d, const struct queue *q, struct baton_store_time at);
 
+/* A queue as it was read before: see struct recall. */
+enum baton_err desk_recall(struct desk *d, struct baton_str name, uint32_t number,
+                           const struct read_queue *read);
+
+/* What will be read of it after this transaction. False: that is not known. */
+bool desk_foresee(const struct desk *d, const struct read_queue *read, struct read_queue *ret);
+
 /* The queue that was read with that number, or NULL. */
 struct queue *desk_queue_of(const struct desk *d, int64_t id);
 bool desk_has_claim(const struct desk *d, const struct claim_name *name);
 int32_t desk_flags(const struct baton_batch *put);
 
-/* Sends what has changed. *ret_any: something has. */
-enum baton_err desk_write(struct desk *d, struct conn *c, bool *ret_any);
+bool desk_counts_changed(const struct read_queue *read);
+
+/* Sends what has changed. */
+struct written {
+	bool any;  /* something has */
+	bool sure; /* it fails if it was done by what is not so any more */
+	int told;  /* which answer has the number of the transaction, and is the last; -1: none */
+};
+enum baton_err desk_write(struct desk *d, struct conn *c, struct written *ret);
 
 /* Appends to a list that the desk's arena has. False: no memory. */
 bool desk_room(struct desk *d, void **list, size_t count, size_t *cap, size_t size);

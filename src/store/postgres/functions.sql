@@ -108,6 +108,11 @@ BEGIN
   END IF;
  END LOOP;
 END $$;
+-- For whoever wrote by what he remembered of a queue, and it is not so any more.
+CREATE OR REPLACE FUNCTION baton.stale() RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+ RAISE EXCEPTION 'the queue has changed' USING ERRCODE = 'BT005';
+END $$;
 CREATE OR REPLACE FUNCTION baton.is_key(line text) RETURNS bool LANGUAGE sql IMMUTABLE AS $$
  SELECT left(line, 1) = chr(1) $$;
 -- The window of a rate in milliseconds, as the library has it.

@@ -13,9 +13,9 @@
 
 #define HEADS_MORE 16 /* than are asked for: some may turn out to be dead */
 #define NONE (-1)
-#define LOOK_START 39 /* where what there is one of begins in the row of a queue */
-#define DUE_AT 44
-#define DUE_COLUMN 45 /* what time has done to the queue: */
+#define LOOK_START 40 /* where what there is one of begins in the row of a queue */
+#define DUE_AT 45
+#define DUE_COLUMN 46 /* what time has done to the queue: */
 enum due {
 	DUE_NO = 0,
 	DUE_UNKNOWN = 1,
@@ -338,6 +338,12 @@ static int send_draw(struct conn *c, const struct wants *w)
 		add_int(&a, 4, w->takes[i].few);
 	}
 	return conn_send(c, SQL_DRAW, &a);
+}
+
+void load_chunks(struct conn *c, const struct wants *w, struct loading *l)
+{
+	*l = load_nothing;
+	send_chunks(c, w, false, l);
 }
 
 void load_send(struct pg_store *s, struct conn *c, const struct wants *w, bool payload,

@@ -17,6 +17,7 @@
 
 #define TRIES 4
 #define PLANNED_NS INT64_C(1000000000)
+#define PLANNED_MAX 16 /* times as long */
 #define PAGES 64
 #define TIDY_EVERY 64
 #define TIDY_MAX 100
@@ -25,6 +26,7 @@
 #define KEEP_MIN_MS 3000 /* that a renewal may take, however short the ttl is */
 #define NUMBERS "BT001"
 #define ADMITTED "BT004"
+#define STALE "BT005"
 
 static struct baton_store_time server_wall(const struct baton_clock *clock)
 {
@@ -41,10 +43,12 @@ struct deal {
 	struct call *calls; /* linked by their requests */
 	struct wants first, second;
 	struct desk desk;
-	bool open;     /* the desk is */
-	bool any;      /* something was written */
+	bool open; /* the desk is */
+	struct written written;
 	bool split;    /* a call failed after a part of it was written */
 	bool certain;  /* a guess was wrong: there are no more */
+	bool recalled; /* the queue is that of `recall` */
+	struct recall recall;
 	bool sleepers; /* elsewhere, when it was committed */
 	int64_t xid;
 	struct baton_store_news *news;
@@ -148,6 +152,18 @@ static enum baton_err rest_of_first(struct deal *t)
 	return e == BATON_OK ? load_rest_take(t->c, &l, &t->desk) : e;
 }
 
+static void deal_begin(struct deal *t)
+{
+	t->written = (struct written){.told = -1};
+	t->split = t->sleepers = false;
+	t->xid = 0;
+	t->news_count = 0;
+	for (struct call *call = t->calls; call; call = call_next(call)) {
+		call->request.err = BATON_OK;
+		call->request.detail[0] = '\0';
+	}
+}
+
 /* Whose claims are completed this process knows, if it has made them. */
 static void guess(struct deal *t)
 {
@@ -166,6 +182,24 @@ static void guess(struct deal *t)
 	}
 }
 
+/* Whether all it is about is one queue, of which this process knows what it is: those who put into
+ * it what is ready at once, or complete claims. */
+static void recall(struct deal *t)
+{
+	const struct wants *w = &t->first;
+	const bool puts = w->queues.count == 1 && w->heads.count == 0;
+	const bool ends = w->queues.count == 0 && w->guessed.count == 1;
+	t->recalled = !t->certain && (puts || ends) && t->second.queues.count == 0 &&
+	              !t->second.runners && !w->runners && !w->timed &&
+	              w->lanes.count + w->keys.count + w->ids.count + w->melt.count +
+	                              w->subjects.count + w->schedules.count ==
+	                      0 &&
+	              (ends || atomic_load(&t->s->drawing) == 0) &&
+	              hints_recall(&t->s->hints, puts ? w->queues.list[0] : BATON_STR(""),
+	                           ends ? (uint32_t)w->guessed.list[0] : 0,
+	                           t->s->host->now(t->s->host).ns, &t->recall);
+}
+
 /* What is renewed has to be renewed again in time if it hangs: a statement gets a third of the
  * shortest ttl. */
 static int64_t within_ms(const struct deal *t)
@@ -182,20 +216,23 @@ static int64_t within_ms(const struct deal *t)
 	return least;
 }
 
-/* A plan that was made when a table was empty is a bad one once it is not: so plans are made anew
- * every second. */
+/* A plan that was made when a table was empty is a bad one once it is not: so plans are made anew,
+ * after a second, and then half as often each time. */
 static void plan_anew(struct deal *t)
 {
 	int64_t now_ns = t->s->host->now(t->s->host).ns;
-	if (t->c->pooled || now_ns - t->c->planned_ns < PLANNED_NS)
+	if (t->c->pooled || now_ns - t->c->planned_ns < PLANNED_NS * t->c->plans)
 		return;
 	t->c->planned_ns = now_ns;
+	t->c->plans =
+		t->c->plans < PLANNED_MAX ? (t->c->plans > 0 ? 2 * t->c->plans : 1) : PLANNED_MAX;
 	conn_send(t->c, SQL_DISCARD, NULL);
 }
 
 static void begin(struct deal *t)
 {
 	guess(t);
+	recall(t);
 	conn_begin(t->c, within_ms(t));
 	plan_anew(t);
 	load_lock(t->c, &t->first, &t->second);
@@ -222,9 +259,32 @@ static bool is_guessed_right(struct deal *t)
 	return true;
 }
 
+static enum baton_err first_recall(struct deal *t)
+{
+	struct loading l;
+	load_chunks(t->c, &t->first, &l);
+	enum baton_err e = t->first.heads.count > 0 ? conn_round(t->c) : BATON_OK;
+	if (e != BATON_OK)
+		return e;
+	t->open = true;
+	e = desk_open(&t->desk, &t->s->base, baton_store_now(&t->s->base), t->recall.made,
+	              &t->c->spare);
+	if (e == BATON_OK)
+		e = desk_recall(&t->desk, baton_str_z(t->recall.name), t->recall.queue,
+		                &t->recall.is);
+	if (e != BATON_OK)
+		return e;
+	t->desk.m->runner = t->desk.last_runner = t->recall.last_runner;
+	t->desk.m->seq = t->desk.last = t->recall.last;
+	t->desk.expects = true;
+	return t->first.heads.count > 0 ? desk_chunks(&t->desk, conn_answer(t->c, l.chunks)) : e;
+}
+
 static enum baton_err first_load(struct deal *t)
 {
 	struct loading l;
+	if (t->recalled)
+		return first_recall(t);
 	load_send(t->s, t->c, &t->first, false, &l);
 	enum baton_err e = conn_round(t->c);
 	t->open = e == BATON_OK;
@@ -241,6 +301,33 @@ static enum baton_err begin_again(struct deal *t)
 	return first_load(t);
 }
 
+static bool has_failure(const struct deal *t)
+{
+	for (struct call *call = t->calls; call; call = call_next(call)) {
+		if (call->request.err != BATON_OK)
+			return true;
+	}
+	return false;
+}
+
+static enum baton_err first_part(struct deal *t);
+
+/* The same, by what is read. */
+static enum baton_err first_again(struct deal *t)
+{
+	if (t->c->sent > 0)
+		conn_round(t->c); /* what was sent is not written yet, or will not be */
+	conn_rollback(t->c);
+	desk_end(t);
+	deal_begin(t);
+	t->certain = true;
+	enum baton_err e = conn_need(t->c);
+	if (e != BATON_OK)
+		return e;
+	begin(t);
+	return first_part(t);
+}
+
 static enum baton_err first_part(struct deal *t)
 {
 	if (!has_first(t))
@@ -253,8 +340,17 @@ static enum baton_err first_part(struct deal *t)
 	if (e != BATON_OK)
 		return e;
 	run_all(t, false);
+	if (t->recalled && has_failure(t)) {
+		/* It may be otherwise by now. */
+		hints_unsure(&t->s->hints, &t->recall);
+		return first_again(t);
+	}
 	e = keep_news(t);
-	return e == BATON_OK && has_success(t) ? desk_write(&t->desk, t->c, &t->any) : e;
+	if (e == BATON_OK && has_success(t))
+		e = desk_write(&t->desk, t->c, &t->written);
+	if (e == BATON_OK && t->recalled && !t->written.sure)
+		e = first_again(t);
+	return e;
 }
 
 static enum baton_err more_heads(struct deal *t, const struct page_end *after,
@@ -351,7 +447,7 @@ static enum baton_err second_part(struct deal *t)
 	desk_end(t);
 	enum baton_err e = second_load(t, &l);
 	t->open = e == BATON_OK;
-	t->any = t->any || t->second.take_count > 0 || t->second.lane_ask;
+	t->written.any = t->written.any || t->second.take_count > 0 || t->second.lane_ask;
 	if (e == BATON_OK)
 		e = load_take(t->s, t->c, &l, &t->desk);
 	if (e == BATON_OK && t->second.take_count > 0)
@@ -363,7 +459,7 @@ static enum baton_err second_part(struct deal *t)
 	run_all(t, true);
 	e = keep_news(t);
 	if (e == BATON_OK && has_success(t) && !t->split) {
-		e = desk_write(&t->desk, t->c, &t->any);
+		e = desk_write(&t->desk, t->c, &t->written);
 		remember_claims(t);
 	}
 	return e;
@@ -372,11 +468,12 @@ static enum baton_err second_part(struct deal *t)
 /* The number of the transaction is asked for, so that the server can be asked about it. */
 static enum baton_err finish(struct deal *t)
 {
-	if (!t->any)
+	if (!t->written.any)
 		return conn_commit(t->c);
 	if (t->s->base.sync == BATON_STORE_RELAXED)
 		conn_send(t->c, SQL_RELAX, NULL);
-	int answer = conn_send(t->c, SQL_XID, NULL);
+	const int told = t->written.told;
+	const int answer = told >= 0 ? told : conn_send(t->c, SQL_XID, NULL);
 	conn_hurry(t->c);
 	enum baton_err e = conn_commit(t->c);
 	if (answer < t->c->read && PQntuples(conn_answer(t->c, answer)) == 1) {
@@ -388,7 +485,10 @@ static enum baton_err finish(struct deal *t)
 
 static enum baton_err attempt(struct deal *t)
 {
+	uint64_t connects = t->c->connects;
 	enum baton_err e = conn_need(t->c);
+	if (t->c->connects != connects)
+		hints_forget(&t->s->hints);
 	if (e != BATON_OK)
 		return e;
 	begin(t);
@@ -422,24 +522,33 @@ static enum baton_err resolve(struct deal *t, enum baton_err e)
 	return committed ? BATON_OK : fail(e, "%s", why);
 }
 
-static void deal_begin(struct deal *t)
-{
-	t->any = t->split = t->sleepers = false;
-	t->xid = 0;
-	t->news_count = 0;
-	for (struct call *call = t->calls; call; call = call_next(call)) {
-		call->request.err = BATON_OK;
-		call->request.detail[0] = '\0';
-	}
-}
-
 /* What may be done again: nothing of it is there. */
 static bool can_repeat(const struct conn *c, bool unknown)
 {
 	return !unknown && (c->state[0] == '\0' || strcmp(c->state, NUMBERS) == 0 ||
-	                    strcmp(c->state, ADMITTED) == 0 || strcmp(c->state, "40P01") == 0 ||
-	                    strcmp(c->state, "40001") == 0 || strcmp(c->state, "57P01") == 0 ||
-	                    strcmp(c->state, IDLE_ENDED) == 0);
+	                    strcmp(c->state, ADMITTED) == 0 || strcmp(c->state, STALE) == 0 ||
+	                    strcmp(c->state, "40P01") == 0 || strcmp(c->state, "40001") == 0 ||
+	                    strcmp(c->state, "57P01") == 0 || strcmp(c->state, IDLE_ENDED) == 0);
+}
+
+/* What the queues are now, for the next who is about one of them. */
+static void remember_queues(struct deal *t)
+{
+	const struct desk *d = &t->desk;
+	for (size_t i = 0; t->open && i < d->queue_count; i++) {
+		const struct read_queue *read = &d->queues[i];
+		const struct baton_str name = read->row->name;
+		struct recall r = {.queue = (uint32_t)read->row->row.kept,
+		                   .at_ns = t->recalled ? t->recall.at_ns
+		                                        : t->s->host->now(t->s->host).ns,
+		                   .last = d->m->seq,
+		                   .last_runner = d->last_runner,
+		                   .made = d->m->made};
+		if (!t->written.any || name.len >= sizeof r.name || !desk_foresee(d, read, &r.is))
+			continue;
+		memcpy(r.name, name.ptr, name.len);
+		hints_remember(&t->s->hints, &r);
+	}
 }
 
 static enum baton_err deal_do(struct deal *t)
@@ -454,6 +563,12 @@ static enum baton_err deal_do(struct deal *t)
 			atomic_store(&t->s->drawing, DRAWING);
 		if (e != BATON_OK && strcmp(t->c->state, ADMITTED) == 0)
 			t->first.all_may_be = true;
+		if (e != BATON_OK && strcmp(t->c->state, STALE) == 0) {
+			t->certain = true;
+			hints_unsure(&t->s->hints, &t->recall);
+		}
+		if (e == BATON_OK && !t->split)
+			remember_queues(t);
 		bool again = e != BATON_OK && can_repeat(t->c, unknown);
 		conn_rollback(t->c);
 		desk_end(t);

@@ -83,6 +83,9 @@ void load_send(struct pg_store *s, struct conn *c, const struct wants *w, bool p
 enum baton_err load_take(struct pg_store *s, struct conn *c, const struct loading *l,
                          struct desk *d);
 
+/* Sends for the claims that stand with others in a row, alone. */
+void load_chunks(struct conn *c, const struct wants *w, struct loading *ret);
+
 /* Whether claims are named that were not found in rows with others; reading these. */
 bool load_rest(struct wants *w, const struct desk *d);
 void load_rest_send(struct conn *c, const struct wants *w, const struct desk *d,

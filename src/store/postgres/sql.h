@@ -17,7 +17,7 @@
 	"q.failed + coalesce(t.failed, 0), coalesce(t.tended, 0), coalesce(t.top, q.top), "    \
 	"coalesce(t.floor, q.floor), q.key_limit, q.hold_on_retry, q.on_conflict, "            \
 	"q.key_waiting_max, q.key_fair, q.key_starts, q.key_window, q.key_ttl, "               \
-	"coalesce(t.n, 0)"
+	"coalesce(t.n, 0), q.xmin"
 
 /* Queues, and what is counted of them. */
 #define PART_QUEUES                                                     \
@@ -72,6 +72,11 @@
 	"IS NOT NULL)) OR "                                                                    \
 	"EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = q.id AND c.offered "              \
 	"AND c.expires_at > m.now)"
+
+/* The number of the transaction, and whether somebody elsewhere sleeps. */
+#define XID_COLUMNS                                        \
+	"pg_current_xact_id_if_assigned()::text::bigint, " \
+	"EXISTS (SELECT 1 FROM baton.sleeper)"
 
 /* Claims and batches that are named: $1, $2 the claims, $3 the batches. */
 #define PART_NAMED_CLAIMS                                                    \
@@ -228,12 +233,15 @@
 	  "SELECT y.rank, y.flags, y.put_at, y.ctid AS at FROM baton.bulk y "                      \
 	  "WHERE y.first = c.first OFFSET 0) b")                                                   \
 	X(BULKS,                                                                                   \
-	  "WITH RECURSIVE m AS MATERIALIZED (SELECT q.id, w.pool, w.few, r.rank, k.seq FROM "      \
+	  "WITH RECURSIVE m AS (SELECT q.id, w.pool, w.few, k.rank, k.seq FROM "                   \
 	  "unnest($1::text[], $2::int[], $3::int[]) w(name, pool, few) JOIN baton.queue q "        \
-	  "ON q.name = w.name CROSS JOIN (SELECT i::smallint AS rank FROM "                        \
-	  "generate_series(0, 9) i) r CROSS JOIN LATERAL (SELECT x.seq FROM baton.mark x "         \
-	  "WHERE x.queue = q.id AND x.pool = w.pool AND x.rank = r.rank "                          \
-	  "ORDER BY x.seq DESC LIMIT 1) k), "                                                      \
+	  "ON q.name = w.name CROSS JOIN LATERAL (SELECT x.rank, x.seq FROM baton.mark x "         \
+	  "WHERE x.queue = q.id AND x.pool = w.pool "                                              \
+	  "ORDER BY x.rank DESC, x.seq DESC LIMIT 1) k UNION ALL "                                 \
+	  "SELECT m.id, m.pool, m.few, k.rank, k.seq FROM m CROSS JOIN LATERAL (SELECT "           \
+	  "x.rank, x.seq "                                                                         \
+	  "FROM baton.mark x WHERE x.queue = m.id AND x.pool = m.pool AND x.rank < m.rank "        \
+	  "ORDER BY x.rank DESC, x.seq DESC LIMIT 1) k), "                                         \
 	  "b AS (SELECT x.first, x.last, x.queue, x.pool, x.rank, m.few, m.seq, "                  \
 	  "CASE WHEN x.first > m.seq THEN x.n ELSE 0 END::bigint AS sum "                          \
 	  "FROM m CROSS JOIN LATERAL (SELECT " PART_BULK                                           \
@@ -527,7 +535,25 @@
 	  "coalesce(o.retrying, 0) + $5::bigint, coalesce(o.claimed, 0) + $6::bigint, "            \
 	  "coalesce(o.dead, 0) + $7::bigint, coalesce(o.kept, 0) + $8::bigint, "                   \
 	  "coalesce(o.done, 0) + $9::bigint, coalesce(o.failed, 0) + $10::bigint, "                \
-	  "$11::bigint, $12::bigint, $13::bigint FROM (SELECT 1) x LEFT JOIN o ON true")           \
+	  "$11::bigint, $12::bigint, $13::bigint FROM (SELECT 1) x LEFT JOIN o ON true "           \
+	  "RETURNING " XID_COLUMNS)                                                                \
+	X(QUEUE_COUNT_SURE,                                                                        \
+	  "WITH o AS (DELETE FROM baton.tally t WHERE t.queue = $1::bigint::int AND t.n = "        \
+	  "$2::bigint "                                                                            \
+	  "AND t.tended = $14::bigint RETURNING *) INSERT INTO baton.tally(queue, n, ready, "      \
+	  "delayed, "                                                                              \
+	  "retrying, claimed, dead, kept, done, failed, top, floor, tended) SELECT "               \
+	  "$1::bigint::int, "                                                                      \
+	  "$2::bigint + 1, o.ready + $3::bigint, o.delayed + $4::bigint, o.retrying + "            \
+	  "$5::bigint, "                                                                           \
+	  "o.claimed + $6::bigint, o.dead + $7::bigint, o.kept + $8::bigint, o.done + "            \
+	  "$9::bigint, "                                                                           \
+	  "o.failed + $10::bigint, $11::bigint, $12::bigint, CASE WHEN o.n IS NULL OR q.id IS "    \
+	  "NULL "                                                                                  \
+	  "OR s.version <> $16::bigint THEN baton.stale() ELSE $13::bigint END "                   \
+	  "FROM baton.state s LEFT JOIN o ON true LEFT JOIN baton.queue q ON q.id = "              \
+	  "$1::bigint::int "                                                                       \
+	  "AND q.xmin::text::bigint = $15::bigint RETURNING " XID_COLUMNS)                         \
 	X(BATCH_ADD, "INSERT INTO baton.batch(seq, queue, lane, shard, pool, head, line, state, "  \
 	             "rank, flags, put_at, due, grp, retry, attempts, fence, cancel, holds, "      \
 	             "blocks, error, payload, ended_at, until, rival) "                            \
@@ -733,8 +759,7 @@
 	                 "SELECT c.queue FROM baton.runner r JOIN baton.claim c "                  \
 	                 "ON c.owner = r.owner AND c.expires_at = 9223372036854775807 "            \
 	                 "WHERE r.number = $1::bigint)")                                           \
-	X(XID, "SELECT pg_current_xact_id_if_assigned()::text::bigint, "                           \
-	       "EXISTS (SELECT 1 FROM baton.sleeper)")                                             \
+	X(XID, "SELECT " XID_COLUMNS)                                                              \
 	X(SLEEP, "INSERT INTO baton.sleeper(since) SELECT "                                        \
 	         "(extract(epoch FROM clock_timestamp()) * 1000)::bigint "                         \
 	         "FROM (SELECT set_config('synchronous_commit', 'off', true)) o "                  \
@@ -745,7 +770,8 @@
 	           "+ coalesce(t.n, 0)), 0)::bigint FROM " PART_QUEUES ") * 31 + (SELECT "         \
 	           "hashint8(s.xmin::text::bigint) FROM baton.state s)")                           \
 	X(RING, "UPDATE baton.state SET rung = rung + 1")                                          \
-	X(TIDY, "SELECT baton.tidy($1::bigint, $2::bigint)")                                       \
+	X(TIDY, "SELECT baton.tidy($1::bigint, $2::bigint) FROM (SELECT "                          \
+	        "set_config('synchronous_commit', 'off', true)) o")                                \
 	X(CHECK, "SELECT sentence, amount FROM baton.faults()")
 
 #endif

@@ -220,6 +220,7 @@ void want_puts(struct wants *w, const struct baton_batch *batches, size_t count)
 		char text[LINE_NAME_MAX];
 		struct baton_str line = line_name(&b, text);
 		want_lane(w, b.queue, b.key.len > 0 ? kept(w, line) : line);
+		w->timed = w->timed || b.delay.ns > 0 || b.at.ms > 0;
 		if (b.source.len > 0) {
 			batch_source_digest(&b, key);
 			str_add(w, &w->keys,

@@ -52,6 +52,7 @@ struct wants {
 	bool runners;     /* all of them                              */
 	uint64_t only;    /* or this one alone                        */
 	uint64_t numbers; /* of batches, at most so many              */
+	bool timed;       /* something is put that is not ready at once */
 	bool due;         /* what time has done is seen to before anything is read */
 };
 

@@ -13,6 +13,7 @@
 #include "store/memory/queue.h"
 #include "store/parcel.h"
 #include "store/postgres/bulk.h"
+#include "store/postgres/steps.h"
 
 #define SENT_ENOUGH 128 /* before answers are read */
 
@@ -20,6 +21,8 @@ struct writer {
 	struct desk *d;
 	struct conn *c;
 	bool any;
+	int told; /* the last answer that has the number of the transaction; -1: none */
+	bool sure;
 };
 
 static void args_new(struct writer *w, struct args *a, int count)
@@ -29,7 +32,8 @@ static void args_new(struct writer *w, struct args *a, int count)
 
 static void send(struct writer *w, enum sql sql, struct args *a)
 {
-	conn_send(w->c, sql, a);
+	int answer = conn_send(w->c, sql, a);
+	w->told = sql == SQL_QUEUE_COUNT_ONE || sql == SQL_QUEUE_COUNT_SURE ? answer : -1;
 	w->any = true;
 }
 
@@ -120,7 +124,7 @@ static enum baton_err policies_set(struct writer *w)
 	return e;
 }
 
-static bool counts_changed(const struct read_queue *read)
+bool desk_counts_changed(const struct read_queue *read)
 {
 	const struct queue *q = read->row;
 	return memcmp(read->in, q->is.in, sizeof read->in) != 0 || read->done != q->is.done ||
@@ -145,7 +149,8 @@ static void count_set_one(struct writer *w, const struct read_queue *read)
 {
 	struct args a;
 	const struct queue *q = read->row;
-	args_new(w, &a, 13);
+	const bool sure = w->d->recalled;
+	args_new(w, &a, sure ? 16 : 13);
 	arg_int(&a, 0, (int64_t)q->row.kept);
 	arg_int(&a, 1, (int64_t)read->counts);
 	for (int state = BATON_BATCH_READY; state < BATON_BATCH_GONE; state++)
@@ -155,7 +160,13 @@ static void count_set_one(struct writer *w, const struct read_queue *read)
 	arg_int(&a, 10, (int64_t)q->is.reach.top);
 	arg_int(&a, 11, (int64_t)q->is.reach.floor);
 	arg_int(&a, 12, read->tended_ms);
-	send(w, SQL_QUEUE_COUNT_ONE, &a);
+	if (sure) {
+		arg_int(&a, 13, read->since_ms);
+		arg_int(&a, 14, (int64_t)read->version);
+		arg_int(&a, 15, pg_step_count);
+	}
+	send(w, sure ? SQL_QUEUE_COUNT_SURE : SQL_QUEUE_COUNT_ONE, &a);
+	w->sure = true;
 }
 
 static void counts_set(struct writer *w)
@@ -168,7 +179,7 @@ static void counts_set(struct writer *w)
 	args_new(w, &a, 12);
 	arrays(&a, types);
 	for (size_t i = 0; i < w->d->queue_count; i++) {
-		if (!counts_changed(&w->d->queues[i]))
+		if (!desk_counts_changed(&w->d->queues[i]))
 			continue;
 		only = &w->d->queues[i];
 		counts_add(&a, only);
@@ -179,7 +190,7 @@ static void counts_set(struct writer *w)
 	else if (a.list[0].count > 1)
 		send(w, SQL_QUEUE_COUNT, &a);
 	else if (w->d->news_count > 0)
-		conn_send(w->c, SQL_RING, NULL);
+		send(w, SQL_RING, NULL);
 	args_done(&a);
 }
 
@@ -884,9 +895,9 @@ static enum baton_err bulk_write(struct writer *w)
 	return e;
 }
 
-enum baton_err desk_write(struct desk *d, struct conn *c, bool *ret_any)
+enum baton_err desk_write(struct desk *d, struct conn *c, struct written *ret)
 {
-	struct writer w = {d, c, false};
+	struct writer w = {d, c, false, -1, false};
 	if (!d->memory)
 		return fail_memory(1, "a transaction");
 	enum baton_err e = queues_add(&w);
@@ -923,6 +934,8 @@ enum baton_err desk_write(struct desk *d, struct conn *c, bool *ret_any)
 	settle_all(&w, SQL_SETTLE_FAIR, other_turns);
 	rates_settle(&w);
 	raise_lows(&w);
-	*ret_any = *ret_any || w.any;
+	ret->any = ret->any || w.any;
+	ret->told = w.told;
+	ret->sure = w.sure || !d->recalled;
 	return BATON_OK;
 }
