@@ -656,18 +656,18 @@ enum baton_err desk_answers(struct desk *d, const PGresult *r)
 	return load_end(d, &tx, memory);
 }
 
-static bool lease_read(const PGresult *r, int row, struct lease *l)
+static bool lease_read(const PGresult *r, int row, int at, struct lease *l)
 {
-	struct baton_str owner = cell_str(r, row, 2);
-	l->row.kept = 1 + (uint64_t)cell_int(r, row, 5);
-	l->is.row.held = cell_bool(r, row, 1);
-	cell_id(r, row, 3, &l->is.row.token);
-	cell_id(r, row, 4, &l->is.row.nonce);
-	l->is.row.fence = (uint64_t)cell_int(r, row, 5);
-	l->is.counter = (uint64_t)cell_int(r, row, 6);
-	l->is.row.claimed_at.ms = cell_int(r, row, 7);
-	l->is.row.expires_at.ms = cell_int(r, row, 8);
-	l->is.runner = (uint64_t)cell_int(r, row, 9);
+	struct baton_str owner = cell_str(r, row, at + 2);
+	l->row.kept = 1 + (uint64_t)cell_int(r, row, at + 5);
+	l->is.row.held = cell_bool(r, row, at + 1);
+	cell_id(r, row, at + 3, &l->is.row.token);
+	cell_id(r, row, at + 4, &l->is.row.nonce);
+	l->is.row.fence = (uint64_t)cell_int(r, row, at + 5);
+	l->is.counter = (uint64_t)cell_int(r, row, at + 6);
+	l->is.row.claimed_at.ms = cell_int(r, row, at + 7);
+	l->is.row.expires_at.ms = cell_int(r, row, at + 8);
+	l->is.runner = (uint64_t)cell_int(r, row, at + 9);
 	return owner.len == 0 || baton_owner_parse(owner, &l->is.row.owner) == BATON_OK;
 }
 
@@ -684,16 +684,19 @@ static bool lease_note(struct desk *d, struct lease *l, bool first)
 	return true;
 }
 
-enum baton_err desk_leases(struct desk *d, const PGresult *r)
+enum baton_err desk_leases_at(struct desk *d, const PGresult *r, int at)
 {
 	struct tx tx;
 	bool memory = true, sound = true;
 	desk_load_begin(d, &tx);
 	for (int i = 0; i < PQntuples(r) && memory && sound; i++) {
-		struct lease *l = memory_lease_make(&tx, cell_str(r, i, 0));
+		if (cell_is_null(r, i, at))
+			continue;
+		struct lease *l = memory_lease_make(&tx, cell_str(r, i, at));
 		memory = l != NULL;
-		sound = memory && lease_read(r, i, l);
-		bool first = PQnfields(r) > 10 && cell_int(r, i, 10) == cell_int(r, i, 6);
+		sound = memory && lease_read(r, i, at, l);
+		bool first =
+			PQnfields(r) > at + 10 && cell_int(r, i, at + 10) == cell_int(r, i, at + 6);
 		memory = memory && lease_note(d, l, first);
 	}
 	enum baton_err e = load_end(d, &tx, memory);
@@ -701,6 +704,11 @@ enum baton_err desk_leases(struct desk *d, const PGresult *r)
 		e = fail(BATON_STORAGE,
 		         "the store is damaged: it has an owner that cannot be read");
 	return e;
+}
+
+enum baton_err desk_leases(struct desk *d, const PGresult *r)
+{
+	return desk_leases_at(d, r, 0);
 }
 
 enum baton_err desk_held_off(struct desk *d, const PGresult *r)

@@ -99,6 +99,7 @@ enum baton_err desk_waiting(struct desk *d, const PGresult *r); /* after the bat
 enum baton_err desk_sources(struct desk *d, const PGresult *r);
 enum baton_err desk_answers(struct desk *d, const PGresult *r);
 enum baton_err desk_leases(struct desk *d, const PGresult *r);
+enum baton_err desk_leases_at(struct desk *d, const PGresult *r, int column);
 enum baton_err desk_held_off(struct desk *d, const PGresult *r); /* after the leases */
 enum baton_err desk_runners(struct desk *d, const PGresult *r);
 enum baton_err desk_schedules(struct desk *d, const PGresult *r);

@@ -269,7 +269,7 @@ static void send_chunks(struct conn *c, const struct wants *w, bool look, struct
 
 const struct loading load_nothing = {NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
                                      NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
-                                     NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE};
+                                     NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE};
 
 /* The greatest number among the ids that are asked for. */
 static uint64_t last_id(const struct baton_lane_ask *ask)
@@ -447,15 +447,67 @@ static int send_pools(struct conn *c, const struct wants *w, enum sql sql, int c
 	return conn_send(c, sql, &a);
 }
 
+void load_claim_look(struct pg_store *s, struct conn *c, const struct wants *w, uint32_t queue,
+                     struct loading *l)
+{
+	struct args a;
+	*l = load_nothing;
+	args_init(&a, c->alloc, 3);
+	arg_int(&a, 0, queue);
+	if (s->own_clock)
+		arg_int(&a, 1, s->host->wall(s->host).ms);
+	arg_text(&a, 2, w->subjects.list[0]);
+	l->claim_look = conn_send(c, SQL_CLAIM_LOOK, &a);
+	load_bulks(c, w, l);
+}
+
+enum look_column {
+	LOOK_CLOCK = 0,
+	LOOK_NOW,
+	LOOK_DUE,
+	LOOK_HEADS,
+	LOOK_VERSION,
+	LOOK_COUNTS,
+	LOOK_TENDED,
+	LOOK_STEP,
+	LOOK_LEASE
+};
+
+bool load_is_as(const struct conn *c, const struct loading *l, const struct read_queue *is)
+{
+	const PGresult *r = conn_answer(c, l->claim_look);
+	return PQntuples(r) == 1 && cell_int(r, 0, LOOK_STEP) == pg_step_count &&
+	       (uint64_t)cell_int(r, 0, LOOK_COUNTS) == is->counts &&
+	       (uint32_t)cell_int(r, 0, LOOK_VERSION) == is->version &&
+	       cell_int(r, 0, LOOK_TENDED) == is->since_ms && cell_int(r, 0, LOOK_DUE) == DUE_NO;
+}
+
+struct baton_store_time load_now(struct pg_store *s, const struct conn *c, const struct loading *l)
+{
+	struct baton_store_time now = {cell_int(conn_answer(c, l->claim_look), 0, LOOK_CLOCK)};
+	atomic_store(&s->ahead_ms, now.ms - s->host->now(s->host).ns / 1000000);
+	return s->own_clock ? s->host->wall(s->host) : now;
+}
+
+enum baton_err load_claim_look_take(const struct conn *c, const struct loading *l, struct desk *d)
+{
+	const PGresult *r = conn_answer(c, l->claim_look);
+	for (size_t i = 0; i < d->queue_count; i++)
+		desk_tended_at(d, (int64_t)d->queues[i].row->row.kept, cell_int(r, 0, LOOK_NOW));
+	return desk_leases_at(d, r, LOOK_LEASE);
+}
+
 void load_bulks(struct conn *c, const struct wants *w, struct loading *l)
 {
-	if (l->heads == NONE)
+	if (l->heads == NONE && l->claim_look == NONE)
 		l->heads_any = send_pools(c, w, SQL_HEADS_ANY, 2);
 	l->bulks = send_pools(c, w, SQL_BULKS, 3);
 }
 
 bool load_has_heads(const struct conn *c, const struct loading *l)
 {
+	if (l->claim_look != NONE)
+		return cell_bool(conn_answer(c, l->claim_look), 0, LOOK_HEADS);
 	return l->heads_any != NONE && cell_bool(conn_answer(c, l->heads_any), 0, 0);
 }
 

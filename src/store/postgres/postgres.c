@@ -259,16 +259,11 @@ static bool is_guessed_right(struct deal *t)
 	return true;
 }
 
-static enum baton_err first_recall(struct deal *t)
+/* Opens the desk with nothing but the queue that is remembered. */
+static enum baton_err open_recalled(struct deal *t, struct baton_store_time now)
 {
-	struct loading l;
-	load_chunks(t->c, &t->first, &l);
-	enum baton_err e = t->first.heads.count > 0 ? conn_round(t->c) : BATON_OK;
-	if (e != BATON_OK)
-		return e;
 	t->open = true;
-	e = desk_open(&t->desk, &t->s->base, baton_store_now(&t->s->base), t->recall.made,
-	              &t->c->spare);
+	enum baton_err e = desk_open(&t->desk, &t->s->base, now, t->recall.made, &t->c->spare);
 	if (e == BATON_OK)
 		e = desk_recall(&t->desk, baton_str_z(t->recall.name), t->recall.queue,
 		                &t->recall.is);
@@ -277,6 +272,18 @@ static enum baton_err first_recall(struct deal *t)
 	t->desk.m->runner = t->desk.last_runner = t->recall.last_runner;
 	t->desk.m->seq = t->desk.last = t->recall.last;
 	t->desk.expects = true;
+	return BATON_OK;
+}
+
+static enum baton_err first_recall(struct deal *t)
+{
+	struct loading l;
+	load_chunks(t->c, &t->first, &l);
+	enum baton_err e = t->first.heads.count > 0 ? conn_round(t->c) : BATON_OK;
+	if (e == BATON_OK)
+		e = open_recalled(t, baton_store_now(&t->s->base));
+	if (e != BATON_OK)
+		return e;
 	return t->first.heads.count > 0 ? desk_chunks(&t->desk, conn_answer(t->c, l.chunks)) : e;
 }
 
@@ -411,7 +418,7 @@ static enum baton_err second_load(struct deal *t, struct loading *l)
 /* Puts what can be claimed on the desk. */
 static enum baton_err heads_load(struct deal *t, const struct loading *l, struct page_end *page)
 {
-	const bool asked = l->heads_any >= 0, any = load_has_heads(t->c, l);
+	const bool asked = l->heads < 0, any = load_has_heads(t->c, l);
 	enum baton_err e = load_heads_take(t->c, l, &t->desk, &t->second, page);
 	if (e == BATON_OK && any)
 		e = more_heads(t, NULL, page);
@@ -438,6 +445,36 @@ static void remember_claims(struct deal *t)
 	}
 }
 
+/* Whether it is about claims of one queue alone, of which this process knows what it is. */
+static bool recalls_claims(struct deal *t)
+{
+	const struct wants *w = &t->second;
+	return !t->certain && !has_first(t) && w->take_count == 1 && w->takes[0].pool == 0 &&
+	       w->queues.count == 1 && w->subjects.count == 1 && !w->lane_ask && !w->runners &&
+	       w->taken.count == 0 && !expects_heads(t) &&
+	       hints_recall(&t->s->hints, w->queues.list[0], 0, t->s->host->now(t->s->host).ns,
+	                    &t->recall) &&
+	       t->recall.is.policy.key_fair == BATON_KEY_FAIR_OFF;
+}
+
+/* The queue is as it was: that is read under its lock, and so nothing has to be checked later.
+ * *ret_is: false, if it is not, and nothing was done. */
+static enum baton_err second_recall(struct deal *t, struct loading *l, bool *ret_is)
+{
+	load_claim_look(t->s, t->c, &t->second, t->recall.queue, l);
+	enum baton_err e = conn_round(t->c);
+	*ret_is = e == BATON_OK && load_is_as(t->c, l, &t->recall.is);
+	if (e != BATON_OK)
+		return e;
+	if (!*ret_is) {
+		hints_unsure(&t->s->hints, &t->recall);
+		return BATON_OK;
+	}
+	e = open_recalled(t, load_now(t->s, t->c, l));
+	t->desk.recalled = false;
+	return e == BATON_OK ? load_claim_look_take(t->c, l, &t->desk) : e;
+}
+
 static enum baton_err second_part(struct deal *t)
 {
 	struct loading l;
@@ -445,10 +482,14 @@ static enum baton_err second_part(struct deal *t)
 	if (!has_second(t))
 		return BATON_OK;
 	desk_end(t);
-	enum baton_err e = second_load(t, &l);
-	t->open = e == BATON_OK;
+	t->written.told = -1;
+	bool is_as_it_was = false;
+	enum baton_err e = recalls_claims(t) ? second_recall(t, &l, &is_as_it_was) : BATON_OK;
+	if (e == BATON_OK && !is_as_it_was)
+		e = second_load(t, &l);
+	t->open = t->open || e == BATON_OK;
 	t->written.any = t->written.any || t->second.take_count > 0 || t->second.lane_ask;
-	if (e == BATON_OK)
+	if (e == BATON_OK && !is_as_it_was)
 		e = load_take(t->s, t->c, &l, &t->desk);
 	if (e == BATON_OK && t->second.take_count > 0)
 		e = heads_load(t, &l, &page);

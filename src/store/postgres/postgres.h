@@ -68,7 +68,7 @@ struct loading {
 	int start, queues, sources, around, claims, answers, leases, runners, schedules, numbers;
 	int heads, head_claims, heads_last, line, line_claims;
 	int bound_queues, bound_batches, bound_claims, bound_leases, held_off;
-	int chunks, members, member_claims, bulks, waiting, tend, look, due, heads_any;
+	int chunks, members, member_claims, bulks, waiting, tend, look, due, heads_any, claim_look;
 };
 
 extern const struct loading load_nothing;
@@ -85,6 +85,14 @@ enum baton_err load_take(struct pg_store *s, struct conn *c, const struct loadin
 
 /* Sends for the claims that stand with others in a row, alone. */
 void load_chunks(struct conn *c, const struct wants *w, struct loading *ret);
+
+/* For claims of a queue that is remembered: sends for the rest of what they need; whether the queue
+ * is as it was, and nothing is due; the time; and puts what was read on the desk. */
+void load_claim_look(struct pg_store *s, struct conn *c, const struct wants *w, uint32_t queue,
+                     struct loading *ret);
+bool load_is_as(const struct conn *c, const struct loading *l, const struct read_queue *is);
+struct baton_store_time load_now(struct pg_store *s, const struct conn *c, const struct loading *l);
+enum baton_err load_claim_look_take(const struct conn *c, const struct loading *l, struct desk *d);
 
 /* Whether claims are named that were not found in rows with others; reading these. */
 bool load_rest(struct wants *w, const struct desk *d);

@@ -73,6 +73,27 @@
 	"EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = q.id AND c.offered "              \
 	"AND c.expires_at > m.now)"
 
+/* The same: 0 it has not, 2 it has, 1 that is not known. */
+#define PART_DUE \
+	"CASE WHEN q.mixed THEN 2 WHEN q.paused THEN 1 WHEN " PART_IS_DUE " THEN 2 ELSE 0 END"
+
+/* Whether there are heads in a pool of a queue. */
+#define PART_HAS_HEADS(pool)                                                                    \
+	"(SELECT CASE WHEN k.places IS NULL THEN EXISTS (SELECT 1 FROM baton.batch b "          \
+	"WHERE b.queue = q.id AND b.pool = " pool " AND b.head) ELSE EXISTS (SELECT 1 FROM "    \
+	"generate_series(0, 9) r CROSS JOIN LATERAL (SELECT 1 FROM baton.batch b "              \
+	"WHERE b.queue = q.id AND b.pool = " pool " AND b.head AND b.rank = r::smallint "       \
+	"AND coalesce(b.place, b.seq * 2) > k.places[r + 1] LIMIT 1) x) END FROM (SELECT 1) o " \
+	"LEFT JOIN LATERAL (SELECT l.places FROM baton.low l WHERE l.queue = q.id "             \
+	"AND l.pool = " pool " ORDER BY l.n DESC LIMIT 1) k ON true)"
+
+/* A lease, `l`, and how many claims were counted under it. */
+#define LEASE_COUNTED                                                                     \
+	"l.subject, l.held, l.owner, l.token, l.nonce, l.fence, "                         \
+	"greatest(l.counter, (SELECT k.n FROM baton.counter k "                           \
+	"WHERE k.subject = l.subject AND k.fence = l.fence ORDER BY k.n DESC LIMIT 1)), " \
+	"l.claimed_at, l.expires_at, l.runner, l.counter"
+
 /* The number of the transaction, and whether somebody elsewhere sleeps. */
 #define XID_COLUMNS                                        \
 	"pg_current_xact_id_if_assigned()::text::bigint, " \
@@ -256,16 +277,16 @@
 	  "FROM (SELECT * FROM b ORDER BY rank, first) o CROSS JOIN LATERAL (SELECT y.flags, "     \
 	  "y.put_at, y.payload FROM baton.bulk y WHERE y.first = o.first OFFSET 0) p "             \
 	  "ORDER BY o.rank, o.first")                                                              \
-	X(HEADS_ANY,                                                                               \
-	  "SELECT EXISTS (SELECT 1 FROM unnest($1::text[], $2::int[]) w(name, pool) "              \
-	  "JOIN baton.queue q ON q.name = w.name LEFT JOIN LATERAL (SELECT l.places "              \
-	  "FROM baton.low l WHERE l.queue = q.id AND l.pool = w.pool ORDER BY l.n DESC LIMIT "     \
-	  "1) k "                                                                                  \
-	  "ON true WHERE CASE WHEN k.places IS NULL THEN EXISTS (SELECT 1 FROM baton.batch b "     \
-	  "WHERE b.queue = q.id AND b.pool = w.pool AND b.head) ELSE EXISTS (SELECT 1 FROM "       \
-	  "generate_series(0, 9) r CROSS JOIN LATERAL (SELECT 1 FROM baton.batch b "               \
-	  "WHERE b.queue = q.id AND b.pool = w.pool AND b.head AND b.rank = r::smallint "          \
-	  "AND coalesce(b.place, b.seq * 2) > k.places[r + 1] LIMIT 1) x) END)")                   \
+	X(HEADS_ANY, "SELECT EXISTS (SELECT 1 FROM unnest($1::text[], $2::int[]) w(name, pool) "   \
+	             "JOIN baton.queue q ON q.name = w.name WHERE " PART_HAS_HEADS("w.pool") ")")  \
+	X(CLAIM_LOOK,                                                                              \
+	  "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, m.now, " PART_DUE        \
+	  ", " PART_HAS_HEADS("0") ", q.xmin, coalesce(t.n, 0), "                                  \
+	                           "coalesce(t.tended, 0), s.version, " LEASE_COUNTED              \
+	                           " FROM baton.state s "                                          \
+	                           "CROSS JOIN " PART_NOW " m CROSS JOIN (" PART_QUEUES            \
+	                           ") LEFT JOIN baton.lease l "                                    \
+	                           "ON l.subject = $3::text WHERE q.id = $1::bigint::int")         \
 	X(MEMBERS, "SELECT " BATCH_COLUMNS ", b.payload FROM unnest($1::bigint[]) n(id) "          \
 	           "JOIN baton.member b ON b.first = baton.bulk_of(n.id) AND b.seq = n.id")        \
 	X(MEMBER_CLAIMS, "SELECT " CLAIM_COLUMNS " FROM unnest($1::bigint[]) n(id) "               \
@@ -331,10 +352,8 @@
 	  "SELECT " QUEUE_COLUMNS ", " START_COLUMNS " " PART_LOOK "ON q.name = ANY($1::text[])")  \
 	X(LOOK_NUMBERS,                                                                            \
 	  "SELECT " QUEUE_COLUMNS ", " START_COLUMNS " " PART_LOOK "ON q.id = ANY($1::int[])")     \
-	X(LOOK_DUE,                                                                                \
-	  "SELECT " QUEUE_COLUMNS ", " START_COLUMNS ", m.now, CASE WHEN q.mixed THEN 2 "          \
-	  "WHEN q.paused THEN 1 WHEN " PART_IS_DUE " THEN 2 ELSE 0 END " PART_LOOK                 \
-	  "ON q.name = ANY($1::text[]) CROSS JOIN " PART_NOW " m")                                 \
+	X(LOOK_DUE, "SELECT " QUEUE_COLUMNS ", " START_COLUMNS ", m.now, " PART_DUE " " PART_LOOK  \
+	            "ON q.name = ANY($1::text[]) CROSS JOIN " PART_NOW " m")                       \
 	X(DRAW, "SELECT nextval('baton.seq') FROM generate_series(1, $1::bigint + ("               \
 	        "SELECT coalesce(sum(cardinality(c.seqs)), 0) FROM "                               \
 	        "unnest($2::bigint[], $3::bigint[]) n(head, fence) JOIN baton.claim c "            \
@@ -408,12 +427,8 @@
 	           "CROSS JOIN LATERAL unnest(r.heads, r.fences) WITH ORDINALITY "                 \
 	           "h(head, fence, at) WHERE (h.head, h.fence) IN "                                \
 	           "(SELECT * FROM unnest($1::bigint[], $2::bigint[]))")                           \
-	X(LEASES,                                                                                  \
-	  "SELECT l.subject, l.held, l.owner, l.token, l.nonce, l.fence, "                         \
-	  "greatest(l.counter, (SELECT k.n FROM baton.counter k "                                  \
-	  "WHERE k.subject = l.subject AND k.fence = l.fence ORDER BY k.n DESC LIMIT 1)), "        \
-	  "l.claimed_at, l.expires_at, l.runner, l.counter FROM baton.lease l "                    \
-	  "WHERE l.subject = ANY($1::text[])")                                                     \
+	X(LEASES, "SELECT " LEASE_COUNTED " FROM baton.lease l "                                   \
+	          "WHERE l.subject = ANY($1::text[])")                                             \
 	X(COUNTER_SET, "WITH n AS (SELECT * FROM unnest($1::text[], $2::bigint[], "                \
 	               "$3::bigint[], $4::bigint[]) n(subject, fence, old, new)), "                \
 	               "d AS (DELETE FROM baton.counter k USING n WHERE k.subject = n.subject "    \
