@@ -136,7 +136,7 @@ bool desk_counts_changed(const struct read_queue *read);
 struct written {
 	bool any;  /* something has */
 	bool sure; /* it fails if it was done by what is not so any more */
-	int told;  /* which answer has the number of the transaction, and is the last; -1: none */
+	int told;  /* which answer has the number of the transaction; -1: none */
 };
 enum baton_err desk_write(struct desk *d, struct conn *c, struct written *ret);
 

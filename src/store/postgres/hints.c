@@ -93,6 +93,23 @@ void hints_remember(struct hints *h, const struct recall *queue)
 	pthread_mutex_unlock(&h->mu);
 }
 
+void hints_number(struct hints *h, uint64_t number)
+{
+	pthread_mutex_lock(&h->mu);
+	h->last = number > h->last ? number : h->last;
+	pthread_mutex_unlock(&h->mu);
+}
+
+void hints_drop(struct hints *h, struct baton_str name)
+{
+	pthread_mutex_lock(&h->mu);
+	for (size_t i = 0; i < HINTS_QUEUES; i++) {
+		if (is_recalled(&h->queues[i], name, 0))
+			memset(&h->queues[i], 0, sizeof h->queues[i]);
+	}
+	pthread_mutex_unlock(&h->mu);
+}
+
 void hints_unsure(struct hints *h, const struct recall *queue)
 {
 	pthread_mutex_lock(&h->mu);

@@ -56,6 +56,12 @@ bool hints_recall(struct hints *h, struct baton_str name, uint32_t queue, int64_
                   struct recall *ret);
 void hints_remember(struct hints *h, const struct recall *queue);
 
+/* That number was given. */
+void hints_number(struct hints *h, uint64_t number);
+
+/* It is something else now. */
+void hints_drop(struct hints *h, struct baton_str name);
+
 /* It was wrong. */
 void hints_unsure(struct hints *h, const struct recall *queue);
 

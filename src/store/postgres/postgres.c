@@ -576,6 +576,8 @@ static bool can_repeat(const struct conn *c, bool unknown)
 static void remember_queues(struct deal *t)
 {
 	const struct desk *d = &t->desk;
+	if (t->open)
+		hints_number(&t->s->hints, d->m->seq);
 	for (size_t i = 0; t->open && i < d->queue_count; i++) {
 		const struct read_queue *read = &d->queues[i];
 		const struct baton_str name = read->row->name;
@@ -585,8 +587,12 @@ static void remember_queues(struct deal *t)
 		                   .last = d->m->seq,
 		                   .last_runner = d->last_runner,
 		                   .made = d->m->made};
-		if (!t->written.any || name.len >= sizeof r.name || !desk_foresee(d, read, &r.is))
+		if (!t->written.any)
 			continue;
+		if (name.len >= sizeof r.name || !desk_foresee(d, read, &r.is)) {
+			hints_drop(&t->s->hints, name);
+			continue;
+		}
 		memcpy(r.name, name.ptr, name.len);
 		hints_remember(&t->s->hints, &r);
 	}

@@ -100,9 +100,9 @@
 	"EXISTS (SELECT 1 FROM baton.sleeper)"
 
 /* Claims and batches that are named: $1, $2 the claims, $3 the batches. */
-#define PART_NAMED_CLAIMS                                                    \
-	"SELECT c.* FROM unnest($1::bigint[], $2::bigint[]) n(head, fence) " \
-	"JOIN baton.claim c ON c.head = n.head AND c.fence = n.fence"
+#define PART_NAMED_CLAIMS                                                                        \
+	"SELECT c.* FROM unnest($1::bigint[], $2::bigint[]) n(head, fence) CROSS JOIN LATERAL (" \
+	"SELECT * FROM baton.claim x WHERE x.head = n.head AND x.fence = n.fence OFFSET 0) c"
 #define PART_NAMED_BATCHES                                                 \
 	"SELECT b.seq, b.queue, b.lane FROM unnest($3::bigint[]) n(id) "   \
 	"JOIN baton.batch b ON b.seq = n.id AND b.born IS NULL UNION ALL " \
@@ -130,9 +130,8 @@
 	"SELECT pg_advisory_xact_lock(1650553967, s) FROM ("                         \
 	"SELECT s FROM unnest($3::int[]) s UNION "                                   \
 	"SELECT q.stripe FROM k JOIN baton.queue q ON q.id = k.queue UNION "         \
-	"SELECT q.stripe FROM unnest($1::bigint[], $2::bigint[]) n(head, fence) "    \
-	"JOIN baton.claim c ON c.head = n.head AND c.fence = n.fence "               \
-	"JOIN baton.queue q ON q.id = c.queue WHERE n.head NOT IN ("                 \
+	"SELECT q.stripe FROM (" PART_NAMED_CLAIMS ") c "                            \
+	"JOIN baton.queue q ON q.id = c.queue WHERE c.head NOT IN ("                 \
 	"SELECT unnest(k.heads) FROM k)"
 
 /* What is looked at to find out which rows of several batches are claimed from. */
@@ -143,37 +142,67 @@
 	"coalesce(nullif(u.queue, 0), (SELECT q.id FROM baton.queue q " \
 	"WHERE q.name = u.name))"
 
+/* Up to which number nothing is in the line of a lane: see baton.pass(). */
+#define PAST_OF_Y                                                           \
+	"coalesce((SELECT p.seq FROM baton.past p WHERE p.queue = y.queue " \
+	"AND p.lane = y.lane ORDER BY p.n DESC LIMIT 1), 0) AS past"
+#define PAST_OF_H                                                           \
+	"coalesce((SELECT p.seq FROM baton.past p WHERE p.queue = h.queue " \
+	"AND p.lane = h.lane ORDER BY p.n DESC LIMIT 1), 0) AS past"
+
+/* What is in the line of the lane of `l`, or of `h`, and its claims: said so that only the index over
+ * lanes can be used, from there on. */
+#define LINE_OF_L                                                                        \
+	"b.queue = l.queue AND (b.lane, b.seq) > (l.lane, l.past) AND b.lane <= l.lane " \
+	"AND b.line "
+#define LINE_OF_H                                                                        \
+	"b.queue = h.queue AND (b.lane, b.seq) > (h.lane, h.past) AND b.lane <= h.lane " \
+	"AND b.line "
+#define CLAIMS_OF_L                                             \
+	"(SELECT * FROM baton.claim x WHERE x.queue = l.queue " \
+	"AND (x.lane, x.head) > (l.lane, l.past) AND x.lane <= l.lane OFFSET 0) c "
+#define CLAIMS_OF_H                                             \
+	"(SELECT * FROM baton.claim x WHERE x.queue = h.queue " \
+	"AND (x.lane, x.head) > (h.lane, h.past) AND x.lane <= h.lane OFFSET 0) c "
+
 /* The lanes of these, and those that are named: $4 the queues, $5 the lanes. */
 #define PART_LANES                                                                         \
-	"lanes AS MATERIALIZED (SELECT queue, lane, count(*) AS n FROM ("                  \
+	"lanes AS MATERIALIZED (SELECT y.*, " PAST_OF_Y " FROM ("                          \
+	"SELECT queue, lane, count(*) AS n FROM ("                                         \
 	"SELECT queue, lane FROM (" PART_NAMED_CLAIMS ") c "                               \
 	"UNION ALL SELECT queue, lane FROM (" PART_NAMED_BATCHES ") b "                    \
 	"UNION ALL SELECT q.id, w.lane FROM unnest($4::text[], $5::text[]) w(name, lane) " \
-	"JOIN baton.queue q ON q.name = w.name) x WHERE lane IS NOT NULL GROUP BY 1, 2)"
+	"JOIN baton.queue q ON q.name = w.name) x WHERE lane IS NOT NULL GROUP BY 1, 2) y)"
+
+/* The lane $2 of the queue $1. */
+#define PART_LANE                                                                        \
+	"WITH l AS MATERIALIZED (SELECT y.*, " PAST_OF_Y " FROM (SELECT q.id AS queue, " \
+	"$2::text AS lane FROM baton.queue q WHERE q.name = $1::text) y) "
 
 /* What can be claimed of queues: $1 their names, $2 the pools, $3 how many, $4 how many batches in
  * one claim, $5 to $7 after which rank, place and number. They are looked for from the first rank
  * on, and in each rank for which it is known from the place on up to which there are none. */
-#define PART_HEADS                                                                            \
-	"heads AS MATERIALIZED (SELECT h.*, w.few, w.max FROM unnest($1::text[], $2::int[], " \
-	"$3::int[], $4::int[], $5::smallint[], $6::bigint[], $7::bigint[]) "                  \
-	"w(name, pool, few, max, rank, place, seq) JOIN baton.queue q ON q.name = w.name "    \
-	"CROSS JOIN LATERAL (SELECT x.* FROM (SELECT z.rank, z.place, "                       \
-	"lead(z.rank, 1, 10::smallint) OVER (ORDER BY z.rank) AS next, "                      \
-	"(z.rank, z.place) >= (w.rank, w.place) AS later FROM ("                              \
-	"SELECT -1::smallint AS rank, 0::bigint AS place UNION ALL "                          \
-	"SELECT (u.at - 1)::smallint, u.place FROM (SELECT l.places FROM baton.low l "        \
-	"WHERE l.queue = q.id AND l.pool = w.pool ORDER BY l.n DESC LIMIT 1) k CROSS JOIN "   \
-	"LATERAL unnest(k.places) WITH ORDINALITY u(place, at) WHERE u.place > 0) z) r "      \
-	"CROSS JOIN LATERAL (SELECT b.queue, b.pool, b.lane, b.seq, b.rank, b.state, "        \
-	"b.flags, coalesce(b.place, b.seq * 2) AS place, "                                    \
-	"CASE WHEN b.rank = r.rank THEN r.place ELSE 0 END AS low "                           \
-	"FROM baton.batch b WHERE b.queue = q.id AND b.pool = w.pool AND b.head "             \
-	"AND b.rank < r.next AND (b.rank, coalesce(b.place, b.seq * 2), b.seq) > "            \
-	"(CASE WHEN r.later THEN r.rank ELSE w.rank END, "                                    \
-	"CASE WHEN r.later THEN r.place ELSE w.place END, "                                   \
-	"CASE WHEN r.later THEN 9223372036854775807 ELSE w.seq END) "                         \
-	"ORDER BY b.rank, coalesce(b.place, b.seq * 2), b.seq LIMIT w.few) x "                \
+#define PART_HEADS                                                                          \
+	"heads AS MATERIALIZED (SELECT h.*, w.few, w.max, " PAST_OF_H " FROM "              \
+	"unnest($1::text[], $2::int[], "                                                    \
+	"$3::int[], $4::int[], $5::smallint[], $6::bigint[], $7::bigint[]) "                \
+	"w(name, pool, few, max, rank, place, seq) JOIN baton.queue q ON q.name = w.name "  \
+	"CROSS JOIN LATERAL (SELECT x.* FROM (SELECT z.rank, z.place, "                     \
+	"lead(z.rank, 1, 10::smallint) OVER (ORDER BY z.rank) AS next, "                    \
+	"(z.rank, z.place) >= (w.rank, w.place) AS later FROM ("                            \
+	"SELECT -1::smallint AS rank, 0::bigint AS place UNION ALL "                        \
+	"SELECT (u.at - 1)::smallint, u.place FROM (SELECT l.places FROM baton.low l "      \
+	"WHERE l.queue = q.id AND l.pool = w.pool ORDER BY l.n DESC LIMIT 1) k CROSS JOIN " \
+	"LATERAL unnest(k.places) WITH ORDINALITY u(place, at) WHERE u.place > 0) z) r "    \
+	"CROSS JOIN LATERAL (SELECT b.queue, b.pool, b.lane, b.seq, b.rank, b.state, "      \
+	"b.flags, coalesce(b.place, b.seq * 2) AS place, "                                  \
+	"CASE WHEN b.rank = r.rank THEN r.place ELSE 0 END AS low "                         \
+	"FROM baton.batch b WHERE b.queue = q.id AND b.pool = w.pool AND b.head "           \
+	"AND b.rank < r.next AND (b.rank, coalesce(b.place, b.seq * 2), b.seq) > "          \
+	"(CASE WHEN r.later THEN r.rank ELSE w.rank END, "                                  \
+	"CASE WHEN r.later THEN r.place ELSE w.place END, "                                 \
+	"CASE WHEN r.later THEN 9223372036854775807 ELSE w.seq END) "                       \
+	"ORDER BY b.rank, coalesce(b.place, b.seq * 2), b.seq LIMIT w.few) x "              \
 	"ORDER BY x.rank, x.place, x.seq LIMIT w.few) h)"
 
 /* The first head of each priority, of the queues $1. */
@@ -356,8 +385,9 @@
 	            "ON q.name = ANY($1::text[]) CROSS JOIN " PART_NOW " m")                       \
 	X(DRAW, "SELECT nextval('baton.seq') FROM generate_series(1, $1::bigint + ("               \
 	        "SELECT coalesce(sum(cardinality(c.seqs)), 0) FROM "                               \
-	        "unnest($2::bigint[], $3::bigint[]) n(head, fence) JOIN baton.claim c "            \
-	        "ON c.head = n.head AND c.fence = n.fence JOIN baton.queue q ON q.id = c.queue "   \
+	        "unnest($2::bigint[], $3::bigint[]) n(head, fence) CROSS JOIN LATERAL (SELECT * "  \
+	        "FROM baton.claim x WHERE x.head = n.head AND x.fence = n.fence OFFSET 0) c "      \
+	        "JOIN baton.queue q ON q.id = c.queue "                                            \
 	        "WHERE q.hold_on_retry = 2 AND baton.is_key(c.lane)) + ("                          \
 	        "SELECT coalesce(sum(w.few), 0) FROM unnest($4::text[], $5::int[]) w(name, few) "  \
 	        "JOIN baton.queue q ON q.name = w.name WHERE q.key_fair = 2))")                    \
@@ -385,11 +415,10 @@
 	          "UNION SELECT b.seq FROM baton.source s JOIN baton.batch b "                     \
 	          "ON (b.seq = s.id AND b.born IS NULL) OR b.born = s.id "                         \
 	          "WHERE s.key = ANY($6::bytea[]) "                                                \
-	          "UNION SELECT unnest(c.seqs) FROM lanes l JOIN baton.claim c "                   \
-	          "ON c.queue = l.queue AND c.lane = l.lane "                                      \
+	          "UNION SELECT unnest(c.seqs) FROM lanes l CROSS JOIN LATERAL " CLAIMS_OF_L       \
 	          "UNION SELECT x.seq FROM lanes l CROSS JOIN LATERAL (SELECT b.seq "              \
-	          "FROM baton.batch b WHERE b.queue = l.queue AND b.lane BETWEEN l.lane AND "      \
-	          "l.lane AND b.line AND b.state <> 4 ORDER BY b.lane, b.seq LIMIT l.n + 1) x "    \
+	          "FROM baton.batch b WHERE " LINE_OF_L                                            \
+	          "AND b.state <> 4 ORDER BY b.lane, b.seq LIMIT l.n + 1) x "                      \
 	          "UNION SELECT x.seq FROM lanes l CROSS JOIN LATERAL (SELECT b.seq "              \
 	          "FROM baton.batch b WHERE b.queue = l.queue AND b.lane = l.lane AND b.holds "    \
 	          "ORDER BY b.seq LIMIT CASE WHEN baton.is_key(l.lane) THEN NULL "                 \
@@ -400,12 +429,12 @@
 	          "AND b.state = 1 ORDER BY b.lane DESC, b.seq DESC LIMIT l.n + 1) x "             \
 	          "WHERE baton.is_key(l.lane)) "                                                   \
 	          "SELECT " BATCH_COLUMNS ", CASE WHEN $7::bool AND (b.seq = ANY($3::bigint[])"    \
-	          " OR b.born = ANY($3::bigint[])) THEN b.payload END FROM s JOIN baton.batch b "  \
-	          "ON b.seq = s.seq ORDER BY b.seq")                                               \
+	          " OR b.born = ANY($3::bigint[])) THEN b.payload END FROM s "                     \
+	          "CROSS JOIN LATERAL (SELECT * FROM baton.batch z WHERE z.seq = s.seq "           \
+	          "OFFSET 0) b ORDER BY b.seq")                                                    \
 	X(CLAIMS, "WITH " PART_LANES " SELECT DISTINCT ON (c.head, c.fence) " CLAIM_COLUMNS        \
 	          " FROM (" PART_NAMED_CLAIMS " UNION ALL "                                        \
-	          "SELECT c.* FROM lanes l JOIN baton.claim c "                                    \
-	          "ON c.queue = l.queue AND c.lane = l.lane UNION ALL "                            \
+	          "SELECT c.* FROM lanes l CROSS JOIN LATERAL " CLAIMS_OF_L "UNION ALL "           \
 	          "SELECT c.* FROM (" PART_NAMED_BATCHES ") b JOIN baton.claim c "                 \
 	          "ON c.head = b.seq AND c.lane IS NULL) c")                                       \
 	X(WAITING, "WITH " PART_LANES " SELECT l.queue, l.lane, CASE WHEN q.on_conflict > 1 "      \
@@ -441,11 +470,10 @@
 	                   "INSERT INTO baton.counter VALUES($1::text, $2::bigint, $4::bigint)")   \
 	X(HEADS, "WITH " PART_HEADS ", s AS (SELECT seq FROM heads WHERE lane IS NULL "            \
 	         "UNION SELECT x.seq FROM heads h CROSS JOIN LATERAL (SELECT b.seq "               \
-	         "FROM baton.batch b WHERE b.queue = h.queue AND b.lane BETWEEN h.lane AND "       \
-	         "h.lane AND b.line ORDER BY b.lane, b.seq "                                       \
+	         "FROM baton.batch b WHERE " LINE_OF_H "ORDER BY b.lane, b.seq "                   \
 	         "LIMIT CASE WHEN h.state = 4 THEN h.max + 1 + ("                                  \
-	         "SELECT sum(cardinality(c.seqs)) FROM baton.claim c WHERE c.queue = h.queue "     \
-	         "AND c.lane = h.lane) WHEN h.flags & 4 <> 0 THEN h.max + 1 ELSE 2 END) x "        \
+	         "SELECT sum(cardinality(c.seqs)) FROM " CLAIMS_OF_H                               \
+	         ") WHEN h.flags & 4 <> 0 THEN h.max + 1 ELSE 2 END) x "                           \
 	         "WHERE NOT baton.is_key(h.lane) "                                                 \
 	         "UNION SELECT x.seq FROM heads h JOIN baton.queue q ON q.id = h.queue "           \
 	         "CROSS JOIN LATERAL (SELECT b.seq FROM baton.batch b WHERE b.queue = h.queue "    \
@@ -456,42 +484,39 @@
 	         "ELSE least(q.key_limit, h.few) * h.max END) x WHERE baton.is_key(h.lane) "       \
 	         "UNION SELECT b.seq FROM heads h JOIN baton.batch b ON b.queue = h.queue "        \
 	         "AND b.lane = h.lane AND b.holds WHERE baton.is_key(h.lane) "                     \
-	         "UNION SELECT unnest(c.seqs) FROM heads h JOIN baton.claim c "                    \
-	         "ON c.queue = h.queue AND c.lane = h.lane) "                                      \
+	         "UNION SELECT unnest(c.seqs) FROM heads h CROSS JOIN LATERAL " CLAIMS_OF_H ") "   \
 	         "SELECT " BATCH_COLUMNS ", b.payload, CASE WHEN baton.is_key(b.lane) THEN ("      \
 	         "SELECT r.starts FROM baton.rate r WHERE r.queue = b.queue AND r.lane = "         \
 	         "b.lane) "                                                                        \
-	         "END FROM s JOIN baton.batch b ON b.seq = s.seq ORDER BY b.seq")                  \
+	         "END FROM s CROSS JOIN LATERAL (SELECT * FROM baton.batch z WHERE z.seq = "       \
+	         "s.seq "                                                                          \
+	         "OFFSET 0) b ORDER BY b.seq")                                                     \
 	X(HEAD_CLAIMS, "WITH " PART_HEADS " SELECT " CLAIM_COLUMNS " FROM heads h "                \
 	               "JOIN baton.claim c ON c.head = h.seq AND c.lane IS NULL "                  \
 	               "WHERE h.lane IS NULL AND h.state = 4 UNION ALL "                           \
-	               "SELECT " CLAIM_COLUMNS " FROM heads h "                                    \
-	               "JOIN baton.claim c ON c.queue = h.queue AND c.lane = h.lane")              \
+	               "SELECT " CLAIM_COLUMNS " FROM heads h CROSS JOIN LATERAL " CLAIMS_OF_H)    \
 	X(HEADS_LAST, "WITH " PART_HEADS " SELECT queue, pool, rank, count(*), "                   \
 	              "max(place), (array_agg(seq ORDER BY place DESC, seq DESC))[1], "            \
 	              "min(place) - min(low) > 512 FROM heads GROUP BY queue, pool, rank "         \
 	              "ORDER BY rank, 5, 6")                                                       \
 	X(RAISE, "SELECT baton.raise(f.queue, f.pool, f.rank) FROM unnest($1::int[], $2::int[], "  \
 	         "$3::int[]) f(queue, pool, rank)")                                                \
-	X(LINE, "SELECT " BATCH_COLUMNS ", b.payload FROM ((SELECT b.seq FROM baton.batch b "      \
-	        "JOIN baton.queue q ON q.id = b.queue WHERE q.name = $1::text "                    \
-	        "AND b.lane BETWEEN $2::text AND $2::text AND b.line "                             \
-	        "ORDER BY b.lane, b.seq LIMIT $3::bigint + "                                       \
-	        "(SELECT coalesce(sum(cardinality(c.seqs)), 0) FROM baton.claim c "                \
-	        "JOIN baton.queue q ON q.id = c.queue WHERE q.name = $1::text "                    \
-	        "AND c.lane = $2::text)) UNION "                                                   \
-	        "(SELECT b.seq FROM baton.batch b JOIN baton.queue q ON q.id = b.queue "           \
-	        "WHERE q.name = $1::text AND b.lane = $2::text AND b.line "                        \
-	        "AND b.seq <= $4::bigint) UNION "                                                  \
-	        "(SELECT b.seq FROM baton.batch b JOIN baton.queue q ON q.id = b.queue "           \
-	        "WHERE q.name = $1::text AND b.lane = $2::text AND b.holds "                       \
-	        "ORDER BY b.seq LIMIT 1) UNION "                                                   \
-	        "(SELECT unnest(c.seqs) FROM baton.claim c JOIN baton.queue q ON q.id = c.queue "  \
-	        "WHERE q.name = $1::text AND c.lane = $2::text)) s "                               \
-	        "JOIN baton.batch b ON b.seq = s.seq ORDER BY b.seq")                              \
-	X(LINE_CLAIMS, "SELECT " CLAIM_COLUMNS " FROM baton.claim c "                              \
-	               "JOIN baton.queue q ON q.id = c.queue "                                     \
-	               "WHERE q.name = $1::text AND c.lane = $2::text")                            \
+	X(LINE,                                                                                    \
+	  PART_LANE "SELECT " BATCH_COLUMNS ", b.payload FROM (SELECT x.seq FROM l "               \
+	            "CROSS JOIN LATERAL (SELECT b.seq FROM baton.batch b WHERE " LINE_OF_L         \
+	            "ORDER BY b.lane, b.seq LIMIT $3::bigint + (SELECT "                           \
+	            "coalesce(sum(cardinality(c.seqs)), 0) FROM " CLAIMS_OF_L ")) x UNION "        \
+	            "SELECT x.seq FROM l CROSS JOIN LATERAL (SELECT b.seq FROM baton.batch b "     \
+	            "WHERE " LINE_OF_L "AND b.seq <= $4::bigint) x UNION "                         \
+	            "SELECT x.seq FROM l CROSS JOIN LATERAL (SELECT b.seq FROM baton.batch b "     \
+	            "WHERE b.queue = l.queue AND b.lane = l.lane AND b.holds "                     \
+	            "ORDER BY b.seq LIMIT 1) x UNION "                                             \
+	            "SELECT unnest(c.seqs) FROM l CROSS JOIN LATERAL " CLAIMS_OF_L ") s "          \
+	            "CROSS JOIN LATERAL (SELECT * FROM baton.batch z WHERE z.seq = s.seq "         \
+	            "OFFSET 0) b "                                                                 \
+	            "ORDER BY b.seq")                                                              \
+	X(LINE_CLAIMS,                                                                             \
+	  PART_LANE "SELECT " CLAIM_COLUMNS " FROM l CROSS JOIN LATERAL " CLAIMS_OF_L)             \
 	X(GATHER, "SELECT baton.gather(q.id) FROM baton.queue q "                                  \
 	          "WHERE q.name = ANY($1::text[]) AND q.mixed")                                    \
 	X(QUEUE_ADD, "INSERT INTO baton.queue(name, stripe, mode, shards, paused, payload_max, "   \
@@ -565,8 +590,11 @@
 	  "$9::bigint, "                                                                           \
 	  "o.failed + $10::bigint, $11::bigint, $12::bigint, CASE WHEN o.n IS NULL OR q.id IS "    \
 	  "NULL "                                                                                  \
-	  "OR s.version <> $16::bigint THEN baton.stale() ELSE $13::bigint END "                   \
-	  "FROM baton.state s LEFT JOIN o ON true LEFT JOIN baton.queue q ON q.id = "              \
+	  "OR s.version <> $16::bigint "                                                           \
+	  "OR z.last_value - CASE WHEN z.is_called THEN 0 ELSE 1 END <> $17::bigint "              \
+	  "THEN baton.stale() ELSE $13::bigint END "                                               \
+	  "FROM baton.state s CROSS JOIN baton.seq z LEFT JOIN o ON true LEFT JOIN "               \
+	  "baton.queue q ON q.id = "                                                               \
 	  "$1::bigint::int "                                                                       \
 	  "AND q.xmin::text::bigint = $15::bigint RETURNING " XID_COLUMNS)                         \
 	X(BATCH_ADD, "INSERT INTO baton.batch(seq, queue, lane, shard, pool, head, line, state, "  \
@@ -592,13 +620,15 @@
 	             "holds = u.holds, blocks = u.blocks, error = u.error, result = u.result, "    \
 	             "ended_at = u.ended_at, until = u.until, rival = u.rival, "                   \
 	             "place = CASE WHEN u.head THEN b.place END "                                  \
-	             "FROM unnest($1::bigint[], "                                                  \
+	             "FROM (SELECT u.*, x.at FROM unnest($1::bigint[], "                           \
 	             "$2::bigint[], $3::int[], $4::bool[], $5::bool[], $6::smallint[], "           \
 	             "$7::bigint[], $8::int[], $9::bigint[], $10::bool[], $11::bool[], "           \
 	             "$12::bool[], $13::bytea[], $14::bytea[], $15::bigint[], $16::bigint[], "     \
 	             "$17::bigint[]) "                                                             \
 	             "u(old, new, pool, head, line, state, due, attempts, fence, cancel, holds, "  \
-	             "blocks, error, result, ended_at, until, rival) WHERE b.seq = u.old")         \
+	             "blocks, error, result, ended_at, until, rival) "                             \
+	             "CROSS JOIN LATERAL (SELECT y.ctid AS at FROM baton.batch y "                 \
+	             "WHERE y.seq = u.old OFFSET 0) x) u WHERE b.ctid = u.at")                     \
 	X(BATCH_DROP, "DELETE FROM baton.batch WHERE seq = ANY($1::bigint[])")                     \
 	X(CLAIM_ADD, "INSERT INTO baton.claim(head, fence, token, owner, queue, lane, granter, "   \
 	             "claimed_at, expires_at, offered, seqs) SELECT u.head, u.fence, u.token, "    \
@@ -608,13 +638,18 @@
 	             "$9::bigint[], $10::bool[], $11::text[]) u(head, fence, token, owner, "       \
 	             "queue, lane, granter, claimed_at, expires_at, offered, seqs) "               \
 	             "JOIN baton.queue q ON q.name = u.queue")                                     \
-	X(CLAIM_SET, "UPDATE baton.claim c SET expires_at = u.expires_at, offered = u.offered, "   \
-	             "seqs = u.seqs::bigint[] FROM unnest($1::bigint[], $2::bigint[], "            \
-	             "$3::bigint[], $4::bool[], $5::text[]) "                                      \
-	             "u(head, fence, expires_at, offered, seqs) "                                  \
-	             "WHERE c.head = u.head AND c.fence = u.fence")                                \
-	X(CLAIM_DROP, "DELETE FROM baton.claim c USING unnest($1::bigint[], $2::bigint[]) "        \
-	              "u(head, fence) WHERE c.head = u.head AND c.fence = u.fence")                \
+	X(CLAIM_SET,                                                                               \
+	  "UPDATE baton.claim c SET expires_at = u.expires_at, offered = u.offered, "              \
+	  "seqs = u.seqs::bigint[] FROM (SELECT u.*, x.at FROM unnest($1::bigint[], "              \
+	  "$2::bigint[], $3::bigint[], $4::bool[], $5::text[]) "                                   \
+	  "u(head, fence, expires_at, offered, seqs) CROSS JOIN LATERAL (SELECT y.ctid AS at "     \
+	  "FROM baton.claim y WHERE y.head = u.head AND y.fence = u.fence OFFSET 0) x) u "         \
+	  "WHERE c.ctid = u.at")                                                                   \
+	X(CLAIM_DROP,                                                                              \
+	  "DELETE FROM baton.claim c WHERE c.ctid = ANY(ARRAY(SELECT x.at FROM "                   \
+	  "unnest($1::bigint[], $2::bigint[]) u(head, fence) CROSS JOIN LATERAL ("                 \
+	  "SELECT y.ctid AS at FROM baton.claim y WHERE y.head = u.head AND y.fence = u.fence "    \
+	  "OFFSET 0) x))")                                                                         \
 	X(SOURCE_SET, "INSERT INTO baton.source(key, content, id, until) SELECT * FROM "           \
 	              "unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[]) "              \
 	              "ON CONFLICT (key) DO UPDATE SET content = excluded.content, "               \

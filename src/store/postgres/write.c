@@ -21,7 +21,7 @@ struct writer {
 	struct desk *d;
 	struct conn *c;
 	bool any;
-	int told; /* the last answer that has the number of the transaction; -1: none */
+	int told; /* which answer has the number of the transaction; -1: none */
 	bool sure;
 };
 
@@ -33,7 +33,8 @@ static void args_new(struct writer *w, struct args *a, int count)
 static void send(struct writer *w, enum sql sql, struct args *a)
 {
 	int answer = conn_send(w->c, sql, a);
-	w->told = sql == SQL_QUEUE_COUNT_ONE || sql == SQL_QUEUE_COUNT_SURE ? answer : -1;
+	if (sql == SQL_QUEUE_COUNT_ONE || sql == SQL_QUEUE_COUNT_SURE)
+		w->told = answer;
 	w->any = true;
 }
 
@@ -150,7 +151,7 @@ static void count_set_one(struct writer *w, const struct read_queue *read)
 	struct args a;
 	const struct queue *q = read->row;
 	const bool sure = w->d->recalled;
-	args_new(w, &a, sure ? 16 : 13);
+	args_new(w, &a, sure ? 17 : 13);
 	arg_int(&a, 0, (int64_t)q->row.kept);
 	arg_int(&a, 1, (int64_t)read->counts);
 	for (int state = BATON_BATCH_READY; state < BATON_BATCH_GONE; state++)
@@ -164,6 +165,8 @@ static void count_set_one(struct writer *w, const struct read_queue *read)
 		arg_int(&a, 13, read->since_ms);
 		arg_int(&a, 14, (int64_t)read->version);
 		arg_int(&a, 15, pg_step_count);
+		if (w->d->m->seq != w->d->last)
+			arg_int(&a, 16, (int64_t)w->d->last);
 	}
 	send(w, sure ? SQL_QUEUE_COUNT_SURE : SQL_QUEUE_COUNT_ONE, &a);
 	w->sure = true;
@@ -905,6 +908,8 @@ enum baton_err desk_write(struct desk *d, struct conn *c, struct written *ret)
 		e = policies_set(&w);
 	if (e != BATON_OK)
 		return e;
+	if (d->recalled)
+		counts_set(&w); /* first, since numbers that were drawn are gone */
 	draw(&w);
 	numbers_gone(&w, SQL_CLAIM_DROP, &d->gone_heads, &d->gone_fences);
 	numbers_gone(&w, SQL_BATCH_DROP, &d->gone_batches, NULL);
@@ -926,7 +931,8 @@ enum baton_err desk_write(struct desk *d, struct conn *c, struct written *ret)
 	e = rates_write(&w);
 	if (e != BATON_OK)
 		return e;
-	counts_set(&w);
+	if (!d->recalled)
+		counts_set(&w);
 	paces_write(&w);
 	settle(&w);
 	paces_leave(&w);
