@@ -435,8 +435,8 @@
 	X(CLAIMS, "WITH " PART_LANES " SELECT DISTINCT ON (c.head, c.fence) " CLAIM_COLUMNS        \
 	          " FROM (" PART_NAMED_CLAIMS " UNION ALL "                                        \
 	          "SELECT c.* FROM lanes l CROSS JOIN LATERAL " CLAIMS_OF_L "UNION ALL "           \
-	          "SELECT c.* FROM (" PART_NAMED_BATCHES ") b JOIN baton.claim c "                 \
-	          "ON c.head = b.seq AND c.lane IS NULL) c")                                       \
+	          "SELECT c.* FROM (" PART_NAMED_BATCHES ") b CROSS JOIN LATERAL (SELECT * "       \
+	          "FROM baton.claim x WHERE x.head = b.seq AND x.lane IS NULL OFFSET 0) c) c")     \
 	X(WAITING, "WITH " PART_LANES " SELECT l.queue, l.lane, CASE WHEN q.on_conflict > 1 "      \
 	           "OR q.key_waiting_max > 0 THEN (SELECT count(*) FROM (SELECT 1 "                \
 	           "FROM baton.batch b WHERE b.queue = l.queue AND b.lane BETWEEN l.lane AND "     \
@@ -448,11 +448,13 @@
 	           "AND r.until IS NOT NULL WHERE baton.is_key(l.lane)")                           \
 	X(ANSWERS, "SELECT a.head, a.fence, a.token, a.state, a.until "                            \
 	           "FROM unnest($1::bigint[], $2::bigint[]) n(head, fence) "                       \
-	           "JOIN baton.answer a ON a.head = n.head AND a.fence = n.fence "                 \
+	           "CROSS JOIN LATERAL (SELECT * FROM baton.answer x WHERE x.head = n.head "       \
+	           "AND x.fence = n.fence OFFSET 0) a "                                            \
 	           "UNION ALL SELECT h.head, h.fence, "                                            \
 	           "substring(r.tokens FROM (16 * h.at - 15)::int FOR 16), r.state, r.until "      \
 	           "FROM (SELECT DISTINCT x - x % 64 AS base FROM unnest($1::bigint[]) x) n "      \
-	           "JOIN baton.reply r ON r.base = n.base "                                        \
+	           "CROSS JOIN LATERAL (SELECT * FROM baton.reply y WHERE y.base = n.base "        \
+	           "OFFSET 0) r "                                                                  \
 	           "CROSS JOIN LATERAL unnest(r.heads, r.fences) WITH ORDINALITY "                 \
 	           "h(head, fence, at) WHERE (h.head, h.fence) IN "                                \
 	           "(SELECT * FROM unnest($1::bigint[], $2::bigint[]))")                           \
@@ -492,7 +494,8 @@
 	         "s.seq "                                                                          \
 	         "OFFSET 0) b ORDER BY b.seq")                                                     \
 	X(HEAD_CLAIMS, "WITH " PART_HEADS " SELECT " CLAIM_COLUMNS " FROM heads h "                \
-	               "JOIN baton.claim c ON c.head = h.seq AND c.lane IS NULL "                  \
+	               "CROSS JOIN LATERAL (SELECT * FROM baton.claim x WHERE x.head = h.seq "     \
+	               "AND x.lane IS NULL OFFSET 0) c "                                           \
 	               "WHERE h.lane IS NULL AND h.state = 4 UNION ALL "                           \
 	               "SELECT " CLAIM_COLUMNS " FROM heads h CROSS JOIN LATERAL " CLAIMS_OF_H)    \
 	X(HEADS_LAST, "WITH " PART_HEADS " SELECT queue, pool, rank, count(*), "                   \
