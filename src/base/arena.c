@@ -7,6 +7,7 @@
 #include "base/mem.h"
 
 #define CHUNK_MIN 4096
+#define CHUNK_MAX (1u << 20)
 #define ALIGN _Alignof(max_align_t)
 
 struct arena_chunk {
@@ -34,8 +35,10 @@ void arena_done(struct arena *a)
 void arena_reset(struct arena *a)
 {
 	struct arena_chunk *kept = a->chunks;
-	if (!kept)
+	if (!kept || kept->size > CHUNK_MAX) {
+		arena_done(a);
 		return;
+	}
 	a->chunks = kept->next;
 	arena_done(a);
 	kept->next = NULL;
@@ -47,7 +50,7 @@ static struct arena_chunk *chunk_add(struct arena *a, size_t want)
 {
 	size_t last = a->chunks ? a->chunks->size : CHUNK_MIN / 2;
 	size_t size = last < SIZE_MAX / 4 ? last * 2 : last;
-	size = size < (1u << 20) ? size : 1u << 20;
+	size = size < CHUNK_MAX ? size : CHUNK_MAX;
 	size = size > HEAD + want ? size : HEAD + want;
 	struct arena_chunk *chunk = mem_resize(a->alloc, NULL, 0, size, 1);
 	if (!chunk)
@@ -57,7 +60,7 @@ static struct arena_chunk *chunk_add(struct arena *a, size_t want)
 	return chunk;
 }
 
-void *arena_take(struct arena *a, size_t count, size_t size)
+void *arena_take_raw(struct arena *a, size_t count, size_t size)
 {
 	size_t want;
 	if (__builtin_mul_overflow(count, size, &want) || want > SIZE_MAX / 4)
@@ -70,7 +73,13 @@ void *arena_take(struct arena *a, size_t count, size_t size)
 		return NULL;
 	char *place = (char *)chunk + chunk->used;
 	chunk->used += want;
-	return memset(place, 0, want);
+	return place;
+}
+
+void *arena_take(struct arena *a, size_t count, size_t size)
+{
+	void *place = arena_take_raw(a, count, size);
+	return place ? memset(place, 0, count * size) : NULL;
 }
 
 bool arena_copy(struct arena *a, struct baton_str s, struct baton_str *ret)

@@ -6,17 +6,30 @@
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "base/ids.h"
 #include "base/quote.h"
 
-enum baton_err baton_id_random(struct baton_id *ret)
+#define ONCE 16 /* ids are 256 bytes, the most that getentropy() gives */
+
+enum baton_err ids_random(struct baton_id *ids, size_t count)
 {
 	/* Not randombytes_buf(): sodium_init() takes a lock, which a child may inherit locked, and
 	 * without a random source it aborts. */
-	struct baton_id id;
-	if (getentropy(id.bytes, sizeof id.bytes) != 0)
-		return fail_errno(errno, "the system gives no random bytes");
-	*ret = id;
+	for (size_t i = 0; i < count; i += ONCE) {
+		size_t some = count - i < ONCE ? count - i : ONCE;
+		if (getentropy(ids + i, some * sizeof ids[0]) != 0)
+			return fail_errno(errno, "the system gives no random bytes");
+	}
 	return BATON_OK;
+}
+
+enum baton_err baton_id_random(struct baton_id *ret)
+{
+	struct baton_id id;
+	enum baton_err e = ids_random(&id, 1);
+	if (e == BATON_OK)
+		*ret = id;
+	return e;
 }
 
 char *baton_id_print(const struct baton_id *id, char text[BATON_ID_TEXT])

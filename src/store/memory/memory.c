@@ -45,7 +45,7 @@ static void memory_close(struct baton_store *store)
 	struct table *const tables[] = {&m->queues,    &m->lanes,   &m->batches, &m->claims,
 	                                &m->sources,   &m->answers, &m->leases,  &m->texts,
 	                                &m->schedules, &m->runners, &m->reports, &m->rates};
-	for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+	for (size_t i = 0; i < sizeof tables / sizeof tables[0] && m->rows == m->store.alloc; i++)
 		memory_table_done(tables[i]);
 	pthread_mutex_destroy(&m->mu);
 	store_done(store);
@@ -114,9 +114,9 @@ static const struct store_ops ops = {
 
 #define CHANGES(type) .from = offsetof(type, is), .len = sizeof(((type *)NULL)->is)
 
-static void tables_init(struct memory *m)
+void memory_rows_from(struct memory *m, const struct baton_alloc *a)
 {
-	const struct baton_alloc *a = m->store.alloc;
+	m->rows = a;
 	m->queues = (struct table){.alloc = a, CHANGES(struct queue)};
 	m->lanes = (struct table){.alloc = a, CHANGES(struct lane)};
 	m->batches = (struct table){.alloc = a,
@@ -149,7 +149,7 @@ enum baton_err memory_open(const struct baton_store *store, struct baton_store *
 	m->made = baton_store_now(store);
 	pthread_mutex_init(&m->mu, NULL);
 	pthread_mutex_init(&m->store.beats_mu, NULL);
-	tables_init(m);
+	memory_rows_from(m, store->alloc);
 	*ret_store = &m->store;
 	return BATON_OK;
 }

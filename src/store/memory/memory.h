@@ -19,9 +19,10 @@ struct keeper {
 };
 
 struct memory {
-	struct baton_store store;     /* first */
-	struct baton_id seed;         /* [const] of the hashes                          */
-	struct baton_store_time made; /* [const] when the store was                     */
+	struct baton_store store;       /* first */
+	struct baton_id seed;           /* [const] of the hashes                          */
+	struct baton_store_time made;   /* [const] when the store was                     */
+	const struct baton_alloc *rows; /* [const] what they are made of                 */
 	pthread_mutex_t mu;
 	uint64_t epoch; /* [mu] grows with every transaction and every mark in one       */
 	uint64_t seq;   /* [mu] the last number that was given                           */
@@ -194,6 +195,9 @@ struct report {
 	size_t len;
 	char text[];
 };
+
+/* Rows are made of that from now on, and need not be given back. There are none yet. */
+void memory_rows_from(struct memory *m, const struct baton_alloc *alloc);
 
 /* The number that a batch gets next. */
 uint64_t memory_next_number(const struct memory *m);

@@ -102,7 +102,7 @@ static enum baton_err claim_new(struct tx *tx, const struct take *take, const st
 	if (e == BATON_OK)
 		e = memory_lease_count(take->granter, &queue->is.reach, last, &name.fence);
 	if (e == BATON_OK)
-		e = baton_id_random(&token);
+		e = memory_tx_random(tx, &token);
 	if (e != BATON_OK)
 		return e;
 	claim = (struct claim *)memory_tx_add(tx, &tx->m->claims, sizeof *claim,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/ids.h"
 #include "store/memory/forget.h"
 #include "store/memory/lane.h"
 #include "store/memory/news.h"
@@ -21,7 +22,11 @@ struct entry {
 void memory_tx_begin(struct tx *tx, struct baton_store *store)
 {
 	struct memory *m = (struct memory *)store;
-	*tx = (struct tx){.m = m, .now = baton_store_now(store)};
+	tx->m = m;
+	tx->now = baton_store_now(store);
+	tx->last = NULL;
+	tx->news = NULL;
+	tx->news_count = tx->random_count = tx->random_left = 0;
 	arena_init(&tx->arena, store->alloc);
 	pthread_mutex_lock(&m->mu);
 	tx->start = memory_tx_mark(tx);
@@ -83,6 +88,20 @@ struct row *memory_tx_add(struct tx *tx, struct table *t, size_t size, uint64_t 
 	return NULL;
 }
 
+enum baton_err memory_tx_random(struct tx *tx, struct baton_id *ret)
+{
+	if (tx->random_left == 0) {
+		size_t count = tx->random_count > 0 ? 2 * tx->random_count : 1;
+		count = count < TX_RANDOM_MAX ? count : TX_RANDOM_MAX;
+		enum baton_err e = ids_random(tx->random, count);
+		if (e != BATON_OK)
+			return e;
+		tx->random_count = tx->random_left = count;
+	}
+	*ret = tx->random[--tx->random_left];
+	return BATON_OK;
+}
+
 struct mark memory_tx_mark(struct tx *tx)
 {
 	tx->m->epoch++;
@@ -131,7 +150,7 @@ static void commit(struct tx *tx)
 	while (free_rows) {
 		struct row *row = free_rows;
 		free_rows = row->next;
-		memory_row_free(tx->m->store.alloc, row);
+		memory_row_free(tx->m->rows, row);
 	}
 }
 

@@ -11,6 +11,8 @@
 
 struct entry;
 
+#define TX_RANDOM_MAX 16
+
 /* A moment of a transaction. */
 struct mark {
 	struct entry *last; /* the newest of the journal           */
@@ -26,6 +28,8 @@ struct tx {
 	struct baton_store_news *news;
 	size_t news_count;
 	bool spares; /* what is old is not forgotten along the way */
+	struct baton_id random[TX_RANDOM_MAX]; /* some that nobody has yet */
+	size_t random_count, random_left;
 };
 
 /* Reads the clock and takes the store's lock. */
@@ -46,6 +50,9 @@ enum baton_err memory_tx_delete(struct tx *tx, struct row *row);
 
 /* A new row. NULL: no memory, and the detail says so. */
 struct row *memory_tx_add(struct tx *tx, struct table *t, size_t size, uint64_t hash);
+
+/* An id that nobody can guess. BATON_SYSTEM: there is none. */
+enum baton_err memory_tx_random(struct tx *tx, struct baton_id *ret);
 
 /* Marks a moment, and goes back to it. */
 struct mark memory_tx_mark(struct tx *tx);

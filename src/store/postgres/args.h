@@ -21,7 +21,8 @@ enum arg_type {
 	ARG_INT8 = 20,
 	ARG_INT2 = 21,
 	ARG_INT4 = 23,
-	ARG_TEXT = 25
+	ARG_TEXT = 25,
+	ARG_PLACE = 27 /* of a row: TID */
 };
 
 struct arg {

@@ -12,7 +12,6 @@
 #define PAYLOAD_MAX 2000 /* a longer one does too                          */
 #define BYTES_MAX 7000   /* of a row: it has to fit into a page            */
 #define MEMBER_HEAD 5    /* bytes before a payload: its place and its length */
-#define TEXT_MAX 4096    /* the numbers of a row as an array is written    */
 
 static uint32_t length_at(const unsigned char *bytes)
 {
@@ -122,8 +121,10 @@ static bool chunk_read(struct desk *d, const PGresult *r, int row)
 {
 	size_t count = cell_count(r, row, 7);
 	struct baton_str tokens = cell_str(r, row, 9);
+	const struct baton_str places[] = {cell_str(r, row, 13), cell_str(r, row, 14)};
 	if (count > BULK_MAX || cell_count(r, row, 8) != count ||
-	    tokens.len != count * sizeof(struct baton_id))
+	    tokens.len != count * sizeof(struct baton_id) || places[0].len != PLACE_LEN ||
+	    places[1].len != PLACE_LEN)
 		return false;
 	struct chunk_read *chunk = &d->chunks[d->chunk_count++];
 	*chunk = (struct chunk_read){
@@ -131,6 +132,8 @@ static bool chunk_read(struct desk *d, const PGresult *r, int row)
 		.id = (uint64_t)cell_int(r, row, 0),
 		.count = (uint32_t)count,
 	};
+	memcpy(chunk->place, places[0].ptr, PLACE_LEN);
+	memcpy(chunk->bulk_place, places[1].ptr, PLACE_LEN);
 	for (size_t i = 0; i < count; i++) {
 		chunk->heads[i] = (uint64_t)cell_element(r, row, 7, i);
 		chunk->fences[i] = (uint64_t)cell_element(r, row, 8, i);
@@ -146,13 +149,15 @@ static enum baton_err chunk_load(struct desk *d, struct tx *tx, const PGresult *
 	                      .claimed_at = {cell_int(r, row, 5)},
 	                      .is.expires = {cell_int(r, row, 6)}};
 	struct lane lane = {.queue = desk_queue_of(d, cell_int(r, row, 2))};
-	if (lane.queue && lane.queue->is.policy.keep.ns > 0) {
+	if (!lane.queue)
+		return BATON_OK; /* of others, whose numbers are near */
+	if (lane.queue->is.policy.keep.ns > 0) {
 		d->melts = true; /* what is completed stays, in a row of its own */
 		return BATON_OK;
 	}
 	if (!desk_room(d, (void **)&d->chunks, d->chunk_count, &d->chunk_cap, sizeof *d->chunks))
 		return BATON_NO_MEMORY;
-	if (!lane.queue || baton_owner_parse(cell_str(r, row, 3), &model.owner) != BATON_OK ||
+	if (baton_owner_parse(cell_str(r, row, 3), &model.owner) != BATON_OK ||
 	    !chunk_read(d, r, row))
 		return fail(BATON_STORAGE, "the store is damaged: claims cannot be read");
 	const struct baton_batch put = put_of(cell_int(r, row, 10), cell_int(r, row, 11));
@@ -222,14 +227,15 @@ static void filling_flush(struct fillings *all, struct filling *f)
 	add_int(a, 1, (int64_t)f->last);
 	add_int(a, 2, (int64_t)f->has);
 	add_int(a, 3, f->put_at_ms);
-	add_str(a, 4, f->queue->name);
-	add_int(a, 5, f->pool);
-	add_int(a, 6, f->rank);
-	add_int(a, 7, f->n);
-	add_int(a, 8, f->flags);
-	add_str(a, 9, buf_str(&f->bytes));
+	add_int(a, 4, (int64_t)f->queue->row.kept);
+	add_str(a, 5, f->queue->name);
+	add_int(a, 6, f->pool);
+	add_int(a, 7, f->rank);
+	add_int(a, 8, f->n);
+	add_int(a, 9, f->flags);
+	add_str(a, 14, buf_str(&f->bytes));
 	if (f->bytes.err != BATON_OK)
-		a->list[9].bytes.err = f->bytes.err;
+		a->list[14].bytes.err = f->bytes.err;
 	buf_reset(&f->bytes);
 	f->n = 0;
 	f->has = 0;
@@ -304,17 +310,40 @@ static void send_any(struct bulk_writer *w, enum sql sql, struct args *a)
 	w->any = true;
 }
 
+static bool has_same_mark(const struct filling *a, const struct filling *b)
+{
+	return a->queue == b->queue && a->pool == b->pool && a->rank == b->rank;
+}
+
+/* The marks that the rows need, each once. */
+static void add_marks(struct fillings *all)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		const struct filling *f = &all->list[i];
+		bool first = true;
+		for (size_t j = 0; j < i && first; j++)
+			first = !has_same_mark(&all->list[j], f);
+		if (!first)
+			continue;
+		add_int(&all->args, 10, (int64_t)f->queue->row.kept);
+		add_str(&all->args, 11, f->queue->name);
+		add_int(&all->args, 12, f->pool);
+		add_int(&all->args, 13, f->rank);
+	}
+}
+
 enum baton_err bulk_batches_write(struct bulk_writer *w)
 {
-	static const enum arg_type types[] = {ARG_INT8, ARG_INT8, ARG_INT8, ARG_INT8, ARG_TEXT,
-	                                      ARG_INT4, ARG_INT2, ARG_INT2, ARG_INT2, ARG_BYTES};
+	static const enum arg_type types[] = {ARG_INT8, ARG_INT8, ARG_INT8, ARG_INT8, ARG_INT4,
+	                                      ARG_TEXT, ARG_INT4, ARG_INT2, ARG_INT2, ARG_INT2,
+	                                      ARG_INT4, ARG_TEXT, ARG_INT4, ARG_INT2, ARG_BYTES};
 	struct fillings all = {.w = w};
 	w->d->shared = 0;
 	for (struct row *row = w->d->m->batches.oldest; row; row = row->newer)
 		w->d->shared += can_share(w->d, (struct batch *)row);
 	if (w->d->shared < ALONE_BELOW)
 		return BATON_OK;
-	args_arrays(w, &all.args, types, 10);
+	args_arrays(w, &all.args, types, 15);
 	for (struct row *row = w->d->m->batches.oldest; row; row = row->newer) {
 		if (can_share(w->d, (struct batch *)row))
 			member_add(&all, (struct batch *)row);
@@ -323,37 +352,35 @@ enum baton_err bulk_batches_write(struct bulk_writer *w)
 		filling_flush(&all, &all.list[i]);
 		buf_done(&all.list[i].bytes);
 	}
+	add_marks(&all);
 	send_any(w, SQL_BULK_ADD, &all.args);
 	return w->d->memory ? BATON_OK : fail_memory(1, "a transaction");
 }
 
-/* Numbers and tokens of several claims, as they are written. */
+/* Several claims, as they are written: the last three arguments of the rows say from where to where
+ * their numbers are in two more, which have those of all rows, and what their tokens are. */
 struct items {
-	char heads[TEXT_MAX], fences[TEXT_MAX];
-	size_t head_len, fence_len;
+	struct args *a;
+	int at; /* the first of these arguments */
+	size_t before, count;
 	struct baton_id tokens[BULK_MAX];
-	size_t count;
 };
 
 static void items_add(struct items *i, uint64_t head, uint64_t fence, const struct baton_id *token)
 {
-	const char *comma = i->count > 0 ? "," : "{";
-	i->head_len += (size_t)snprintf(i->heads + i->head_len, TEXT_MAX - i->head_len,
-	                                "%s%" PRIu64, comma, head);
-	i->fence_len += (size_t)snprintf(i->fences + i->fence_len, TEXT_MAX - i->fence_len,
-	                                 "%s%" PRIu64, comma, fence);
+	add_int(i->a, i->at + 3, (int64_t)head);
+	add_int(i->a, i->at + 4, (int64_t)fence);
 	i->tokens[i->count++] = *token;
 }
 
-static void items_arg(struct items *i, struct args *a, int at)
+static void items_flush(struct items *i)
 {
-	i->heads[i->head_len++] = '}';
-	i->fences[i->fence_len++] = '}';
-	add_str(a, at, (struct baton_str){i->heads, i->head_len});
-	add_str(a, at + 1, (struct baton_str){i->fences, i->fence_len});
-	add_str(a, at + 2,
+	add_int(i->a, i->at, (int64_t)i->before + 1);
+	add_int(i->a, i->at + 1, (int64_t)(i->before + i->count));
+	add_str(i->a, i->at + 2,
 	        (struct baton_str){(const char *)i->tokens, i->count * sizeof i->tokens[0]});
-	*i = (struct items){.count = 0};
+	i->before += i->count;
+	i->count = 0;
 }
 
 static bool is_alike(const struct claim *a, const struct claim *b)
@@ -363,10 +390,11 @@ static bool is_alike(const struct claim *a, const struct claim *b)
 	       baton_id_equal(&a->owner.incarnation, &b->owner.incarnation);
 }
 
-static void chunk_flush(struct args *a, const struct bulk_read *read, const struct claim *model,
+static void chunk_flush(const struct bulk_read *read, const struct claim *model,
                         struct items *items)
 {
 	char owner[BATON_OWNER_TEXT];
+	struct args *a = items->a;
 	if (items->count == 0)
 		return;
 	add_int(a, 0, (int64_t)read->first);
@@ -375,11 +403,11 @@ static void chunk_flush(struct args *a, const struct bulk_read *read, const stru
 	add_int(a, 3, model->is.expires.ms);
 	add_int(a, 4, (int64_t)read->queue->row.kept);
 	add_str(a, 5, baton_str_z(baton_owner_print(&model->owner, owner)));
-	items_arg(items, a, 6);
+	items_flush(items);
 }
 
 /* The rows come in the order in which they were read, and so do the batches of each. */
-static enum baton_err chunks_add(struct bulk_writer *w, struct args *a, struct items *items)
+static enum baton_err chunks_add(struct bulk_writer *w, struct items *items)
 {
 	const struct claim *model = NULL;
 	struct bulk_read *of = NULL;
@@ -392,7 +420,7 @@ static enum baton_err chunks_add(struct bulk_writer *w, struct args *a, struct i
 			return fail(BATON_STORAGE, "batch %" PRIu64 " cannot stay where it is",
 			            b->is.seq);
 		if (read != of || !is_alike(model, b->is.claim)) {
-			chunk_flush(a, of, model, items);
+			chunk_flush(of, model, items);
 			of = read;
 			model = b->is.claim;
 		}
@@ -400,7 +428,7 @@ static enum baton_err chunks_add(struct bulk_writer *w, struct args *a, struct i
 		          &b->is.claim->token);
 		read->reached = b->is.seq > read->reached ? b->is.seq : read->reached;
 	}
-	chunk_flush(a, of, model, items);
+	chunk_flush(of, model, items);
 	return BATON_OK;
 }
 
@@ -432,12 +460,26 @@ static enum baton_err check_marks(const struct desk *d)
 	return BATON_OK;
 }
 
+static void mark_set_one(struct bulk_writer *w, const struct bulk_read *read)
+{
+	struct args a;
+	args_init(&a, w->c->alloc, 5);
+	arg_int(&a, 0, (int64_t)read->queue->row.kept);
+	arg_int(&a, 1, read->pool);
+	arg_int(&a, 2, read->rank);
+	arg_int(&a, 3, (int64_t)read->mark);
+	arg_int(&a, 4, (int64_t)read->reached);
+	conn_send(w->c, SQL_MARK_SET_ONE, &a);
+	w->any = true;
+}
+
 /* Several rows may have the same mark: the last that was reached counts. */
 static void marks_write(struct bulk_writer *w)
 {
 	static const enum arg_type types[] = {ARG_INT4, ARG_INT4, ARG_INT2, ARG_INT8, ARG_INT8};
 	struct args a;
 	const struct desk *d = w->d;
+	const struct bulk_read *only = NULL;
 	args_arrays(w, &a, types, 5);
 	for (size_t i = 0; i < d->bulk_count; i++) {
 		const struct bulk_read *read = &d->bulks[i];
@@ -453,18 +495,25 @@ static void marks_write(struct bulk_writer *w)
 		add_int(&a, 2, read->rank);
 		add_int(&a, 3, (int64_t)read->mark);
 		add_int(&a, 4, (int64_t)read->reached);
+		only = read;
 	}
-	send_any(w, SQL_MARK_SET, &a);
+	if (a.list[0].count != 1) {
+		send_any(w, SQL_MARK_SET, &a);
+		return;
+	}
+	args_done(&a);
+	mark_set_one(w, only);
 }
 
 enum baton_err bulk_claims_write(struct bulk_writer *w)
 {
-	static const enum arg_type types[] = {ARG_INT8, ARG_INT8, ARG_INT8, ARG_INT8, ARG_INT4,
-	                                      ARG_TEXT, ARG_TEXT, ARG_TEXT, ARG_BYTES};
+	static const enum arg_type types[] = {ARG_INT8,  ARG_INT8, ARG_INT8, ARG_INT8,
+	                                      ARG_INT4,  ARG_TEXT, ARG_INT4, ARG_INT4,
+	                                      ARG_BYTES, ARG_INT8, ARG_INT8};
 	struct args a;
-	struct items items = {.count = 0};
-	args_arrays(w, &a, types, 9);
-	enum baton_err e = chunks_add(w, &a, &items);
+	struct items items = {.a = &a, .at = 6};
+	args_arrays(w, &a, types, 11);
+	enum baton_err e = chunks_add(w, &items);
 	if (e == BATON_OK)
 		e = check_marks(w->d);
 	if (e != BATON_OK) {
@@ -477,16 +526,15 @@ enum baton_err bulk_claims_write(struct bulk_writer *w)
 }
 
 /* What is left of a chunk. */
-static void chunk_set(struct args *a, const struct chunk_read *chunk)
+static void chunk_set(struct items *items, const struct chunk_read *chunk)
 {
-	struct items items = {.count = 0};
-	add_int(a, 0, (int64_t)chunk->first);
-	add_int(a, 1, (int64_t)chunk->id);
+	add_int(items->a, 0, (int64_t)chunk->first);
+	add_int(items->a, 1, (int64_t)chunk->id);
 	for (uint32_t i = 0; i < chunk->count; i++) {
 		if (!(chunk->gone >> i & 1))
-			items_add(&items, chunk->heads[i], chunk->fences[i], &chunk->tokens[i]);
+			items_add(items, chunk->heads[i], chunk->fences[i], &chunk->tokens[i]);
 	}
-	items_arg(&items, a, 2);
+	items_flush(items);
 }
 
 static bool is_all_gone(const struct chunk_read *chunk)
@@ -497,48 +545,47 @@ static bool is_all_gone(const struct chunk_read *chunk)
 
 void bulk_ends_write(struct bulk_writer *w)
 {
-	static const enum arg_type set_types[] = {ARG_INT8, ARG_INT8, ARG_TEXT, ARG_TEXT,
-	                                          ARG_BYTES};
-	static const enum arg_type drop_types[] = {ARG_INT8, ARG_INT8};
-	struct args set, drop, rows;
-	args_arrays(w, &set, set_types, 5);
+	static const enum arg_type set_types[] = {ARG_INT8,  ARG_INT8, ARG_INT4, ARG_INT4,
+	                                          ARG_BYTES, ARG_INT8, ARG_INT8};
+	static const enum arg_type drop_types[] = {ARG_PLACE, ARG_PLACE};
+	struct args set, drop;
+	struct items items = {.a = &set, .at = 2};
+	args_arrays(w, &set, set_types, 7);
 	args_arrays(w, &drop, drop_types, 2);
-	args_arrays(w, &rows, drop_types, 1);
 	for (size_t i = 0; i < w->d->chunk_count; i++) {
 		const struct chunk_read *chunk = &w->d->chunks[i];
 		if (chunk->gone == 0)
 			continue;
 		if (!is_all_gone(chunk)) {
-			chunk_set(&set, chunk);
+			chunk_set(&items, chunk);
 			continue;
 		}
-		add_int(&drop, 0, (int64_t)chunk->first);
-		add_int(&drop, 1, (int64_t)chunk->id);
-		add_int(&rows, 0, (int64_t)chunk->first);
+		add_str(&drop, 0, (struct baton_str){chunk->place, PLACE_LEN});
+		add_str(&drop, 1, (struct baton_str){chunk->bulk_place, PLACE_LEN});
 	}
 	send_any(w, SQL_CHUNK_SET, &set);
 	send_any(w, SQL_CHUNK_DROP, &drop);
-	send_any(w, SQL_BULK_DROP, &rows);
 }
 
-static void reply_flush(struct args *a, const struct answer *model, struct items *items)
+static void reply_flush(const struct answer *model, struct items *items)
 {
+	struct args *a = items->a;
 	if (items->count == 0)
 		return;
 	add_int(a, 0, (int64_t)(model->name.head - model->name.head % BULK_MAX));
 	add_int(a, 1, model->until.ms);
 	add_int(a, 2, model->state);
-	items_arg(items, a, 3);
+	items_flush(items);
 }
 
 enum baton_err bulk_answers_write(struct bulk_writer *w)
 {
-	static const enum arg_type types[] = {ARG_INT8, ARG_INT8, ARG_INT2,
-	                                      ARG_TEXT, ARG_TEXT, ARG_BYTES};
+	static const enum arg_type types[] = {ARG_INT8, ARG_INT8,  ARG_INT2, ARG_INT4,
+	                                      ARG_INT4, ARG_BYTES, ARG_INT8, ARG_INT8};
 	struct args a;
-	struct items items = {.count = 0};
+	struct items items = {.a = &a, .at = 3};
 	const struct answer *model = NULL;
-	args_arrays(w, &a, types, 6);
+	args_arrays(w, &a, types, 8);
 	for (struct row *row = w->d->m->answers.oldest; row; row = row->newer) {
 		const struct answer *x = (struct answer *)row;
 		if (!row->noted)
@@ -547,11 +594,11 @@ enum baton_err bulk_answers_write(struct bulk_writer *w)
 		             model->name.head / BULK_MAX == x->name.head / BULK_MAX &&
 		             items.count < BULK_MAX;
 		if (!alike)
-			reply_flush(&a, model, &items);
+			reply_flush(model, &items);
 		model = alike ? model : x;
 		items_add(&items, x->name.head, x->name.fence, &x->token);
 	}
-	reply_flush(&a, model, &items);
+	reply_flush(model, &items);
 	send_any(w, SQL_REPLY_ADD, &a);
 	return BATON_OK;
 }

@@ -21,11 +21,15 @@ struct bulk_read {
 	uint64_t reached; /* and up to here now                  */
 };
 
+#define PLACE_LEN 6
+
 /* Claims on one of them. */
 struct chunk_read {
 	uint64_t first, id;
 	uint32_t count;
-	uint64_t gone; /* bits: those that are completed now */
+	uint64_t gone;              /* bits: those that are completed now */
+	char place[PLACE_LEN];      /* of the row */
+	char bulk_place[PLACE_LEN]; /* and of that with the batches */
 	uint64_t heads[BULK_MAX], fences[BULK_MAX];
 	struct baton_id tokens[BULK_MAX];
 };

@@ -192,6 +192,8 @@ enum baton_err conn_connect(struct conn *c, bool plain)
 {
 	const char *const values[] = OPTION_VALUES(c->info);
 	disconnect(c);
+	c->connects++;
+	c->plans = 0;
 	c->err = BATON_OK;
 	c->committed = false;
 	c->pg = PQconnectdbParams(option_names, values, 1);
@@ -241,6 +243,7 @@ void conn_close(struct conn *c)
 {
 	settle_owed(c);
 	disconnect(c);
+	arena_done(&c->spare);
 }
 
 /* Whether the server has ended it while nobody used it. */
@@ -367,7 +370,7 @@ static void begin(struct conn *c, enum sql sql, int64_t within_ms)
 	const bool less = within_ms > 0 && within_ms < usual_ms;
 	c->committed = false;
 	c->open = true;
-	conn_send(c, sql, NULL);
+	conn_send(c, sql == SQL_BEGIN && !c->pooled ? SQL_BEGIN_USUAL : sql, NULL);
 	if (c->pooled) {
 		args_init(&a, c->alloc, 2);
 		tell_ms(&a, 0, c->patience_ms);

@@ -14,6 +14,7 @@
 #include <baton/str.h>
 #include <baton/time.h>
 
+#include "base/arena.h"
 #include "store/postgres/args.h"
 #include "store/postgres/sql.h"
 
@@ -35,10 +36,12 @@ struct conn {
 	enum baton_err (*arrived)(struct conn *c); /* [const] NULL, or called on each connection */
 	PGconn *pg; /* NULL: none yet, or it was lost                      */
 	bool prepared[SQL_COUNT];
+	uint64_t connects;  /* how often it was connected                                       */
 	bool owed;          /* the answer to conn_send_away() was not read yet                  */
 	bool lost;          /* it cannot be used any more                                       */
 	bool once;          /* the next who needs it gets another one                           */
 	int64_t planned_ns; /* when the server was last told to plan anew                       */
+	int64_t plans;      /* how many seconds after that it is told again                     */
 	bool open;      /* a transaction is                                                     */
 	bool committed; /* COMMIT was sent in it: when the connection breaks now, nobody knows   */
 	enum baton_err err;
@@ -48,6 +51,7 @@ struct conn {
 	enum sql
 		prepares[CONN_SENT_MAX]; /* the answer is that of a PREPARE; SQL_COUNT: it is not */
 	int sent, read;
+	struct arena spare; /* for what is read */
 };
 
 void conn_init(struct conn *c, const struct baton_alloc *alloc, const char *info,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "queue/policy.h"
 #include "store/memory/batch.h"
 #include "store/memory/lane.h"
 #include "store/memory/lease.h"
@@ -17,6 +18,19 @@
 static struct baton_store_time desk_wall(const struct baton_clock *clock)
 {
 	return ((const struct desk *)((const char *)clock - offsetof(struct desk, clock)))->now;
+}
+
+/* Rows live as long as the desk. */
+static void *rows_resize(const struct baton_alloc *self, void *old, size_t old_size,
+                         size_t new_size)
+{
+	struct desk *d = (struct desk *)((const char *)self - offsetof(struct desk, rows));
+	if (new_size == 0)
+		return NULL;
+	void *block = arena_take_raw(&d->arena, 1, new_size);
+	if (block && old)
+		memcpy(block, old, old_size < new_size ? old_size : new_size);
+	return block;
 }
 
 bool desk_room(struct desk *d, void **list, size_t count, size_t *cap, size_t size)
@@ -130,12 +144,13 @@ static void on_news(void *arg, const struct baton_store_news *news, size_t count
 }
 
 enum baton_err desk_open(struct desk *d, const struct baton_store *of, struct baton_store_time now,
-                         struct baton_store_time made)
+                         struct baton_store_time made, struct arena *home)
 {
-	*d = (struct desk){.now = now, .memory = true};
+	*d = (struct desk){.now = now, .memory = true, .home = home, .arena = *home};
+	*home = (struct arena){.chunks = NULL};
 	d->clock = *of->clock;
 	d->clock.wall = desk_wall;
-	arena_init(&d->arena, of->alloc);
+	d->arena.alloc = of->alloc;
 	struct baton_store *base = arena_take(&d->arena, 1, sizeof *base);
 	if (!base)
 		return fail_memory(sizeof *base, "a transaction");
@@ -151,6 +166,8 @@ enum baton_err desk_open(struct desk *d, const struct baton_store *of, struct ba
 	if (e != BATON_OK)
 		return e;
 	d->m = (struct memory *)d->store;
+	d->rows.resize = rows_resize;
+	memory_rows_from(d->m, &d->rows);
 	d->m->made = made;
 	d->m->keeper = (struct keeper){changed, d};
 	return BATON_OK;
@@ -161,7 +178,11 @@ void desk_close(struct desk *d)
 	if (d->store)
 		d->store->ops->close(d->store);
 	d->store = NULL;
-	arena_done(&d->arena);
+	arena_reset(&d->arena);
+	if (d->home)
+		*d->home = d->arena;
+	d->home = NULL;
+	d->arena.chunks = NULL;
 }
 
 static void ignore(void *arg, struct row *row)
@@ -234,10 +255,10 @@ static void queue_read(const PGresult *r, int row, struct queue *q)
 	q->is.reach.floor = (uint64_t)cell_int(r, row, 29);
 }
 
-static bool queue_note(struct desk *d, struct queue *q, int64_t since_ms)
+static struct read_queue *queue_note(struct desk *d, struct queue *q, int64_t since_ms)
 {
 	if (!desk_room(d, (void **)&d->queues, d->queue_count, &d->queue_cap, sizeof *d->queues))
-		return false;
+		return NULL;
 	struct read_queue *read = &d->queues[d->queue_count++];
 	read->row = q;
 	memcpy(&read->policy, &q->is.policy, sizeof read->policy);
@@ -246,7 +267,7 @@ static bool queue_note(struct desk *d, struct queue *q, int64_t since_ms)
 	read->failed = q->is.failed;
 	read->reach = q->is.reach;
 	read->since_ms = read->tended_ms = since_ms;
-	return true;
+	return read;
 }
 
 enum baton_err desk_queues(struct desk *d, const PGresult *r)
@@ -256,7 +277,7 @@ enum baton_err desk_queues(struct desk *d, const PGresult *r)
 	desk_load_begin(d, &tx);
 	for (int i = 0; i < PQntuples(r) && memory; i++) {
 		struct baton_str name = cell_str(r, i, 1);
-		if (memory_queue_find(d->m, name))
+		if (cell_is_null(r, i, 0) || memory_queue_find(d->m, name))
 			continue;
 		struct queue *q = memory_queue_make(&tx, name);
 		memory = q != NULL;
@@ -264,9 +285,54 @@ enum baton_err desk_queues(struct desk *d, const PGresult *r)
 			break;
 		q->row.kept = (uint64_t)cell_int(r, i, 0);
 		queue_read(r, i, q);
-		memory = queue_note(d, q, cell_int(r, i, 27));
+		struct read_queue *read = queue_note(d, q, cell_int(r, i, 27));
+		memory = read != NULL;
+		if (!memory)
+			break;
+		read->counts = (uint64_t)cell_int(r, i, 38);
+		read->version = (uint32_t)cell_int(r, i, 39);
 	}
 	return load_end(d, &tx, memory);
+}
+
+enum baton_err desk_recall(struct desk *d, struct baton_str name, uint32_t number,
+                           const struct read_queue *was)
+{
+	struct tx tx;
+	desk_load_begin(d, &tx);
+	struct queue *q = memory_queue_make(&tx, name);
+	struct read_queue *read = q ? queue_note(d, q, was->since_ms) : NULL;
+	if (read) {
+		memcpy(read, was, sizeof *read);
+		read->row = q;
+		q->row.kept = number;
+		memcpy(&q->is.policy, &was->policy, sizeof q->is.policy);
+		memcpy(q->is.in, was->in, sizeof q->is.in);
+		q->is.done = was->done;
+		q->is.failed = was->failed;
+		q->is.reach = was->reach;
+	}
+	d->recalled = true;
+	return load_end(d, &tx, read != NULL);
+}
+
+bool desk_foresee(const struct desk *d, const struct read_queue *read, struct read_queue *ret)
+{
+	const struct queue *q = read->row;
+	if (!policy_equal(&read->policy, &q->is.policy) || read->counts == 0)
+		return false;
+	memcpy(ret, read, sizeof *ret);
+	ret->row = NULL;
+	memcpy(ret->in, q->is.in, sizeof ret->in);
+	ret->done = q->is.done;
+	ret->failed = q->is.failed;
+	ret->reach = q->is.reach;
+	ret->since_ms = ret->tended_ms = read->since_ms;
+	if (!desk_counts_changed(read))
+		return true;
+	ret->since_ms = ret->tended_ms = read->tended_ms;
+	ret->counts = read->counts + 1;
+	return !d->recalled || read->version > 0;
 }
 
 enum baton_err desk_far(struct desk *d, const PGresult *r)
@@ -286,14 +352,19 @@ enum baton_err desk_far(struct desk *d, const PGresult *r)
 enum baton_err desk_tended(struct desk *d, const PGresult *r)
 {
 	for (int i = 0; i < PQntuples(r); i++) {
-		for (size_t j = 0; j < d->queue_count && cell_bool(r, i, 2); j++) {
-			struct read_queue *read = &d->queues[j];
-			if (read->row->row.kept == (uint64_t)cell_int(r, i, 0) &&
-			    read->since_ms < cell_int(r, i, 1))
-				read->tended_ms = cell_int(r, i, 1);
-		}
+		if (cell_bool(r, i, 2))
+			desk_tended_at(d, cell_int(r, i, 0), cell_int(r, i, 1));
 	}
 	return BATON_OK;
+}
+
+void desk_tended_at(const struct desk *d, int64_t queue, int64_t at_ms)
+{
+	for (size_t i = 0; i < d->queue_count; i++) {
+		struct read_queue *read = &d->queues[i];
+		if (read->row->row.kept == (uint64_t)queue && read->since_ms < at_ms)
+			read->tended_ms = at_ms;
+	}
 }
 
 void desk_until(const struct desk *d, const struct queue *q, struct baton_store_time at)
@@ -585,18 +656,18 @@ enum baton_err desk_answers(struct desk *d, const PGresult *r)
 	return load_end(d, &tx, memory);
 }
 
-static bool lease_read(const PGresult *r, int row, struct lease *l)
+static bool lease_read(const PGresult *r, int row, int at, struct lease *l)
 {
-	struct baton_str owner = cell_str(r, row, 2);
-	l->row.kept = 1 + (uint64_t)cell_int(r, row, 5);
-	l->is.row.held = cell_bool(r, row, 1);
-	cell_id(r, row, 3, &l->is.row.token);
-	cell_id(r, row, 4, &l->is.row.nonce);
-	l->is.row.fence = (uint64_t)cell_int(r, row, 5);
-	l->is.counter = (uint64_t)cell_int(r, row, 6);
-	l->is.row.claimed_at.ms = cell_int(r, row, 7);
-	l->is.row.expires_at.ms = cell_int(r, row, 8);
-	l->is.runner = (uint64_t)cell_int(r, row, 9);
+	struct baton_str owner = cell_str(r, row, at + 2);
+	l->row.kept = 1 + (uint64_t)cell_int(r, row, at + 5);
+	l->is.row.held = cell_bool(r, row, at + 1);
+	cell_id(r, row, at + 3, &l->is.row.token);
+	cell_id(r, row, at + 4, &l->is.row.nonce);
+	l->is.row.fence = (uint64_t)cell_int(r, row, at + 5);
+	l->is.counter = (uint64_t)cell_int(r, row, at + 6);
+	l->is.row.claimed_at.ms = cell_int(r, row, at + 7);
+	l->is.row.expires_at.ms = cell_int(r, row, at + 8);
+	l->is.runner = (uint64_t)cell_int(r, row, at + 9);
 	return owner.len == 0 || baton_owner_parse(owner, &l->is.row.owner) == BATON_OK;
 }
 
@@ -613,16 +684,19 @@ static bool lease_note(struct desk *d, struct lease *l, bool first)
 	return true;
 }
 
-enum baton_err desk_leases(struct desk *d, const PGresult *r)
+enum baton_err desk_leases_at(struct desk *d, const PGresult *r, int at)
 {
 	struct tx tx;
 	bool memory = true, sound = true;
 	desk_load_begin(d, &tx);
 	for (int i = 0; i < PQntuples(r) && memory && sound; i++) {
-		struct lease *l = memory_lease_make(&tx, cell_str(r, i, 0));
+		if (cell_is_null(r, i, at))
+			continue;
+		struct lease *l = memory_lease_make(&tx, cell_str(r, i, at));
 		memory = l != NULL;
-		sound = memory && lease_read(r, i, l);
-		bool first = PQnfields(r) > 10 && cell_int(r, i, 10) == cell_int(r, i, 6);
+		sound = memory && lease_read(r, i, at, l);
+		bool first =
+			PQnfields(r) > at + 10 && cell_int(r, i, at + 10) == cell_int(r, i, at + 6);
 		memory = memory && lease_note(d, l, first);
 	}
 	enum baton_err e = load_end(d, &tx, memory);
@@ -630,6 +704,11 @@ enum baton_err desk_leases(struct desk *d, const PGresult *r)
 		e = fail(BATON_STORAGE,
 		         "the store is damaged: it has an owner that cannot be read");
 	return e;
+}
+
+enum baton_err desk_leases(struct desk *d, const PGresult *r)
+{
+	return desk_leases_at(d, r, 0);
 }
 
 enum baton_err desk_held_off(struct desk *d, const PGresult *r)

@@ -19,6 +19,8 @@ struct read_queue {
 	struct fence_reach reach;
 	int64_t since_ms;  /* before that nothing was due, and no claim over */
 	int64_t tended_ms; /* and now, as far as this transaction knows       */
+	uint64_t counts;   /* the number of the row that has its counts; 0: none has */
+	uint64_t version;  /* of the row that has its policy                         */
 };
 
 /* A lease as it was read. */
@@ -53,9 +55,11 @@ enum {
 struct desk {
 	struct baton_store *store; /* in memory */
 	struct memory *m;          /* the same  */
+	struct baton_alloc rows;   /* takes from the arena, and gives nothing back */
 	struct baton_clock clock;  /* shows `now` */
 	struct baton_store_time now;
-	struct arena arena;
+	struct arena arena; /* [home] of who has lent it, and gets it back */
+	struct arena *home;
 	bool memory;   /* false: there was not enough */
 	uint64_t last; /* the number that was the last before */
 	uint64_t last_runner;
@@ -77,12 +81,14 @@ struct desk {
 	struct far *fars;
 	size_t far_count, far_cap;
 	size_t shared; /* so many new batches can stand in such rows */
+	bool recalled; /* the queue was not read, but remembered */
 	bool melts;    /* claims were found that first have to stand in rows of their own */
 };
 
-/* An empty one, for calls on `of` at the moment `now`. */
+/* An empty one, for calls on `of` at the moment `now`. Its memory is that of `home`, until it is
+ * closed. */
 enum baton_err desk_open(struct desk *d, const struct baton_store *of, struct baton_store_time now,
-                         struct baton_store_time made);
+                         struct baton_store_time made, struct arena *home);
 void desk_close(struct desk *d);
 
 /* Put what an answer has on the desk. Queues come first, then batches, then their claims. */
@@ -93,6 +99,7 @@ enum baton_err desk_waiting(struct desk *d, const PGresult *r); /* after the bat
 enum baton_err desk_sources(struct desk *d, const PGresult *r);
 enum baton_err desk_answers(struct desk *d, const PGresult *r);
 enum baton_err desk_leases(struct desk *d, const PGresult *r);
+enum baton_err desk_leases_at(struct desk *d, const PGresult *r, int column);
 enum baton_err desk_held_off(struct desk *d, const PGresult *r); /* after the leases */
 enum baton_err desk_runners(struct desk *d, const PGresult *r);
 enum baton_err desk_schedules(struct desk *d, const PGresult *r);
@@ -106,16 +113,32 @@ enum baton_err desk_far(struct desk *d, const PGresult *r);
 /* Up to when the queues have been tended, after them. */
 enum baton_err desk_tended(struct desk *d, const PGresult *r);
 
+void desk_tended_at(const struct desk *d, int64_t queue, int64_t at_ms);
+
 /* Something of the queue will be due, or over, then. */
 void desk_until(const struct desk *d, const struct queue *q, struct baton_store_time at);
+
+/* A queue as it was read before: see struct recall. */
+enum baton_err desk_recall(struct desk *d, struct baton_str name, uint32_t number,
+                           const struct read_queue *read);
+
+/* What will be read of it after this transaction. False: that is not known. */
+bool desk_foresee(const struct desk *d, const struct read_queue *read, struct read_queue *ret);
 
 /* The queue that was read with that number, or NULL. */
 struct queue *desk_queue_of(const struct desk *d, int64_t id);
 bool desk_has_claim(const struct desk *d, const struct claim_name *name);
 int32_t desk_flags(const struct baton_batch *put);
 
-/* Sends what has changed. *ret_any: something has. */
-enum baton_err desk_write(struct desk *d, struct conn *c, bool *ret_any);
+bool desk_counts_changed(const struct read_queue *read);
+
+/* Sends what has changed. */
+struct written {
+	bool any;  /* something has */
+	bool sure; /* it fails if it was done by what is not so any more */
+	int told;  /* which answer has the number of the transaction; -1: none */
+};
+enum baton_err desk_write(struct desk *d, struct conn *c, struct written *ret);
 
 /* Appends to a list that the desk's arena has. False: no memory. */
 bool desk_room(struct desk *d, void **list, size_t count, size_t *cap, size_t size);

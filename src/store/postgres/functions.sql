@@ -108,6 +108,11 @@ BEGIN
   END IF;
  END LOOP;
 END $$;
+-- For whoever wrote by what he remembered of a queue, and it is not so any more.
+CREATE OR REPLACE FUNCTION baton.stale() RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+ RAISE EXCEPTION 'the queue has changed' USING ERRCODE = 'BT005';
+END $$;
 CREATE OR REPLACE FUNCTION baton.is_key(line text) RETURNS bool LANGUAGE sql IMMUTABLE AS $$
  SELECT left(line, 1) = chr(1) $$;
 -- The window of a rate in milliseconds, as the library has it.
@@ -158,34 +163,77 @@ BEGIN
   pool = CASE WHEN n.mode = 4 THEN b.shard + 1 ELSE 0 END
  FROM n WHERE b.seq = n.seq;
 END $$;
+-- How many rows that are gone this connection has come across in the lines of lanes.
+CREATE OR REPLACE FUNCTION baton.walked() RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+ RETURN pg_stat_get_xact_tuples_returned('baton.batch_line'::regclass)
+  - pg_stat_get_xact_tuples_fetched('baton.batch_line'::regclass);
+END $$;
+-- What is gone stays in the indexes over lanes as long as somebody holds an old snapshot. Of a lane
+-- in which much of it was walked over, it is written down up to which number there is nothing else;
+-- whoever brings something back that is before it takes that back. The lock of the queue is held.
+CREATE OR REPLACE FUNCTION baton.pass(of int, lanes text[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE name text; was baton.past; upto bigint;
+BEGIN
+ FOR name IN SELECT DISTINCT y FROM unnest(lanes) y WHERE NOT baton.is_key(y) LOOP
+  SELECT * INTO was FROM baton.past p WHERE p.queue = of AND p.lane = name
+   ORDER BY p.n DESC LIMIT 1;
+  was.seq := coalesce(was.seq, 0);
+-- A claim has the number of its first batch, also when that is gone.
+  upto := coalesce(least((SELECT b.seq - 1 FROM baton.batch b WHERE b.queue = of
+   AND (b.lane, b.seq) > (name, was.seq) AND b.lane <= name AND b.line
+   ORDER BY b.lane, b.seq LIMIT 1), (SELECT c.head - 1 FROM baton.claim c WHERE c.queue = of
+   AND (c.lane, c.head) > (name, was.seq) AND c.lane <= name
+   ORDER BY c.lane, c.head LIMIT 1)), (SELECT last_value FROM baton.seq));
+  CONTINUE WHEN upto <= was.seq;
+  DELETE FROM baton.past p WHERE p.queue = of AND p.lane = name AND p.n = was.n;
+  INSERT INTO baton.past(queue, lane, n, seq, at) VALUES (of, name, coalesce(was.n, 0) + 1, upto,
+   baton.now_ms());
+ END LOOP;
+END $$;
+CREATE OR REPLACE FUNCTION baton.on_line() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+ UPDATE baton.past p SET seq = NEW.seq - 1 WHERE p.queue = NEW.queue AND p.lane = NEW.lane
+  AND p.seq >= NEW.seq AND p.n = (SELECT y.n FROM baton.past y WHERE y.queue = NEW.queue
+   AND y.lane = NEW.lane ORDER BY y.n DESC LIMIT 1);
+ RETURN NULL;
+END $$;
 -- Makes `head` right in these lanes, in which at most `entered` batches have entered.
 CREATE OR REPLACE FUNCTION baton.settle(of int, lanes text[], entered bigint) RETURNS void
  LANGUAGE plpgsql AS $$
 DECLARE keys text[] := ARRAY(SELECT x FROM unnest(lanes) x WHERE baton.is_key(x));
+ dead bigint := baton.walked();
 BEGIN
  IF cardinality(keys) > 0 THEN PERFORM baton.settle_keys(of, keys, entered); END IF;
  IF cardinality(keys) = cardinality(lanes) THEN RETURN; END IF;
  WITH l AS MATERIALIZED (
-  SELECT x.lane, q.mode, f.seq, f.state, f.head, f.seq IS NOT NULL AND f.state <> 3
+  SELECT x.lane, x.past, f.seq, f.state, f.head, f.seq IS NOT NULL AND f.state <> 3
    AND NOT EXISTS (SELECT 1 FROM baton.batch h WHERE h.queue = of AND h.lane = x.lane
     AND h.holds)
 -- Said so that only the index over lanes can be used, whatever the statistics are.
-   AND NOT EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = of AND c.lane = x.lane
+   AND NOT EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = of
+    AND (c.lane, c.head) > (x.lane, x.past) AND c.lane <= x.lane
     AND c.offered IS NOT TRUE) AS free
-  FROM (SELECT DISTINCT y AS lane FROM unnest(lanes) y WHERE NOT baton.is_key(y)) x
-  JOIN baton.queue q ON q.id = of
+  FROM (SELECT z.lane, coalesce((SELECT p.seq FROM baton.past p WHERE p.queue = of
+    AND p.lane = z.lane ORDER BY p.n DESC LIMIT 1), 0) AS past
+   FROM (SELECT DISTINCT y AS lane FROM unnest(lanes) y WHERE NOT baton.is_key(y)) z) x
   LEFT JOIN LATERAL (SELECT b.seq, b.state, b.head FROM baton.batch b
-   WHERE b.queue = of AND b.lane BETWEEN x.lane AND x.lane AND b.line
+   WHERE b.queue = of AND (b.lane, b.seq) > (x.lane, x.past) AND b.lane <= x.lane AND b.line
    ORDER BY b.lane, b.seq LIMIT 1) f ON true),
- n AS (
-  SELECT y.seq, l.free AND y.seq = l.seq AS head, l.mode FROM l
-  CROSS JOIN LATERAL (SELECT b.seq, b.head FROM baton.batch b WHERE b.queue = of
-   AND b.lane BETWEEN l.lane AND l.lane AND b.line ORDER BY b.lane, b.seq
-   LIMIT entered + 1) y
+ n AS MATERIALIZED (
+  SELECT y.at, l.free AND y.seq = l.seq AS head FROM l
+  CROSS JOIN LATERAL (SELECT b.ctid AS at, b.seq, b.head FROM baton.batch b WHERE b.queue = of
+   AND (b.lane, b.seq) > (l.lane, l.past) AND b.lane <= l.lane AND b.line
+   ORDER BY b.lane, b.seq LIMIT entered + 1) y
   WHERE NOT (l.free AND l.head) AND y.head <> (l.free AND y.seq = l.seq))
- UPDATE baton.batch b SET head = n.head,
-  pool = CASE WHEN n.mode = 4 THEN b.shard + 1 ELSE 0 END
- FROM n WHERE b.seq = n.seq;
+ UPDATE baton.batch b SET head = b.ctid = ANY(ARRAY(SELECT n.at FROM n WHERE n.head)),
+  pool = CASE WHEN (SELECT q.mode = 4 FROM baton.queue q WHERE q.id = of) THEN b.shard + 1
+   ELSE 0 END
+ WHERE b.ctid = ANY(ARRAY(SELECT n.at FROM n));
+-- What this transaction has removed itself is walked over too, twice.
+ IF baton.walked() - dead > 2 * entered + 8 * cardinality(lanes) THEN
+  PERFORM baton.pass(of, lanes);
+ END IF;
 END $$;
 -- All keys of a queue, after its limit has changed: one look for each of them.
 CREATE OR REPLACE FUNCTION baton.settle_limit(of int) RETURNS void LANGUAGE sql AS $$
@@ -529,6 +577,11 @@ BEGIN
   WHERE y.until IS NULL AND y.over <= now_ms ORDER BY y.over LIMIT most - total
   FOR UPDATE SKIP LOCKED));
  GET DIAGNOSTICS n = ROW_COUNT;
+ total := total + n;
+-- Without it a lane is walked through once more, if anybody uses it and the snapshot is still there.
+ DELETE FROM baton.past p WHERE p.ctid = ANY(ARRAY(SELECT y.ctid FROM baton.past y
+  WHERE y.at <= now_ms - 86400000 ORDER BY y.at LIMIT most - total FOR UPDATE SKIP LOCKED));
+ GET DIAGNOSTICS n = ROW_COUNT;
  RETURN total + n;
 END $$;
 -- What does not fit together: a sentence, and how many of them.
@@ -614,6 +667,11 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
    FROM baton.batch b WHERE b.head AND coalesce(b.place, b.seq * 2) <= (
    SELECT l.places[b.rank + 1] FROM baton.low l WHERE l.queue = b.queue AND l.pool = b.pool
    ORDER BY l.n DESC LIMIT 1)
+  UNION ALL SELECT 'work of lanes is before the number from which on it is looked for', count(*)
+   FROM (SELECT b.queue, b.lane, b.seq FROM baton.batch b WHERE b.line
+    UNION ALL SELECT c.queue, c.lane, c.head FROM baton.claim c) x WHERE x.seq <= (
+   SELECT p.seq FROM baton.past p WHERE p.queue = x.queue AND p.lane = x.lane
+   ORDER BY p.n DESC LIMIT 1)
   UNION ALL SELECT 'rows of several batches have none that is not done', count(*)
    FROM baton.bulk b WHERE NOT EXISTS (SELECT 1 FROM baton.member m WHERE m.first = b.first)
   UNION ALL SELECT 'rows of several batches have no mark', count(*) FROM baton.bulk b
@@ -979,6 +1037,11 @@ CREATE OR REPLACE VIEW baton.jobs AS SELECT coalesce(b.born, b.seq) AS id, q.nam
  rival FROM baton.batch UNION ALL SELECT seq, born, queue, lane, state, rank, attempts, put_at, due,
  error, payload, rival FROM baton.member) b JOIN baton.queue q ON q.id = b.queue;
 DO $$ BEGIN
+ IF NOT EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = 'baton.batch'::regclass
+   AND tgname = 'line') THEN
+  CREATE TRIGGER line AFTER UPDATE ON baton.batch FOR EACH ROW WHEN (NEW.line AND NOT OLD.line)
+   EXECUTE FUNCTION baton.on_line();
+ END IF;
  IF NOT EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = 'baton.staged'::regclass
    AND tgname = 'staged') THEN
   CREATE CONSTRAINT TRIGGER staged AFTER INSERT ON baton.staged

@@ -13,6 +13,14 @@
 
 #define HEADS_MORE 16 /* than are asked for: some may turn out to be dead */
 #define NONE (-1)
+#define LOOK_START 40 /* where what there is one of begins in the row of a queue */
+#define DUE_AT 45
+#define DUE_COLUMN 46 /* what time has done to the queue: */
+enum due {
+	DUE_NO = 0,
+	DUE_UNKNOWN = 1,
+	DUE_YES = 2
+};
 #define FIRST_RANK (-1)
 #define SKIPPED_MAX 20000 /* batches of a lane that exact ones are looked for among */
 
@@ -46,30 +54,61 @@ static void lock_runner(struct conn *c, const struct wants *w)
 	conn_send(c, SQL_LOCK_RUNNER, &a);
 }
 
+/* Where claims are that stand with others in a row. */
+static void chunks_arg(struct args *a, int at, const struct wants *w)
+{
+	nums_arg(a, at, ARG_INT8, &w->bases);
+	nums_arg(a, at + 1, ARG_INT8, &w->lows);
+	nums_arg(a, at + 2, ARG_INT8, &w->highs);
+}
+
+static void lock_stripes(struct conn *c, const struct wants *first, const struct wants *second)
+{
+	struct args a;
+	const struct nums *const all[] = {&first->stripes, &first->guessed_stripes,
+	                                  &second->stripes};
+	const struct nums *only = NULL;
+	size_t count = 0;
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+		only = all[i]->count > 0 ? all[i] : only;
+		count += all[i]->count;
+	}
+	args_init(&a, c->alloc, 1);
+	if (count == 1) {
+		arg_int(&a, 0, (int64_t)only->list[0]);
+		conn_send(c, SQL_LOCK_STRIPE, &a);
+		return;
+	}
+	arg_array(&a, 0, ARG_INT4);
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		nums_more(&a, 0, all[i]);
+	conn_send(c, SQL_LOCK_STRIPES, &a);
+}
+
 void load_lock(struct conn *c, const struct wants *first, const struct wants *second)
 {
 	struct args a;
-	if (first->heads.count + first->ids.count + second->heads.count + second->ids.count == 0) {
-		args_init(&a, c->alloc, 1);
-		nums_arg(&a, 0, ARG_INT4, &first->stripes);
-		nums_more(&a, 0, &second->stripes);
-		conn_send(c, SQL_LOCK_STRIPES, &a);
+	if (first->guessed.count > 0 ||
+	    first->heads.count + first->ids.count + second->heads.count + second->ids.count == 0) {
+		lock_stripes(c, first, second);
 		lock_runner(c, first);
 		return;
 	}
 	bool claims = first->ids.count + second->ids.count == 0;
-	args_init(&a, c->alloc, claims ? 4 : 5);
+	args_init(&a, c->alloc, claims ? 6 : 7);
 	nums_arg(&a, 0, ARG_INT8, &first->heads);
 	nums_more(&a, 0, &second->heads);
 	nums_arg(&a, 1, ARG_INT8, &first->fences);
 	nums_more(&a, 1, &second->fences);
 	nums_arg(&a, 2, ARG_INT4, &first->stripes);
 	nums_more(&a, 2, &second->stripes);
-	nums_arg(&a, 3, ARG_INT8, &first->bases);
+	chunks_arg(&a, 3, first);
 	nums_more(&a, 3, &second->bases);
+	nums_more(&a, 4, &second->lows);
+	nums_more(&a, 5, &second->highs);
 	if (!claims) {
-		nums_arg(&a, 4, ARG_INT8, &first->ids);
-		nums_more(&a, 4, &second->ids);
+		nums_arg(&a, 6, ARG_INT8, &first->ids);
+		nums_more(&a, 6, &second->ids);
 	}
 	conn_send(c, claims ? SQL_LOCK_CLAIMS : SQL_LOCK, &a);
 	lock_runner(c, first);
@@ -143,15 +182,38 @@ static void send_around(struct conn *c, const struct wants *w, bool payload, str
 static void send_queues(struct conn *c, const struct wants *w, struct loading *l)
 {
 	struct args a;
-	if (w->rest_heads.count + w->ids.count + w->keys.count + w->bases.count == 0) {
-		l->queues = send_strs(c, SQL_QUEUES_NAMED, ARG_TEXT, &w->queues);
-		return;
-	}
-	named_args(&a, c, 6, w);
+	named_args(&a, c, 8, w);
 	strs_arg(&a, 3, ARG_TEXT, &w->queues);
 	strs_arg(&a, 4, ARG_BYTES, &w->keys);
-	nums_arg(&a, 5, ARG_INT8, &w->bases);
+	chunks_arg(&a, 5, w);
 	l->queues = conn_send(c, SQL_QUEUES, &a);
+}
+
+static bool claims_any(const struct wants *w)
+{
+	return w->take_count > 0 || (w->lane_ask && w->lane_ask->max > 0);
+}
+
+/* What there is one of, and the queues; for who claims, whether time has done something to them. */
+static void send_start(struct pg_store *s, struct conn *c, const struct wants *w, struct loading *l)
+{
+	struct args a;
+	if (w->guessed.count > 0) {
+		args_init(&a, c->alloc, 1);
+		nums_arg(&a, 0, ARG_INT4, &w->guessed);
+		l->look = conn_send(c, SQL_LOOK_NUMBERS, &a);
+	} else if (w->rest_heads.count + w->ids.count + w->keys.count + w->bases.count > 0) {
+		l->start = conn_send(c, SQL_START, NULL);
+		send_queues(c, w, l);
+	} else if (claims_any(w) && !w->due) {
+		args_init(&a, c->alloc, 2);
+		strs_arg(&a, 0, ARG_TEXT, &w->queues);
+		if (s->own_clock)
+			arg_int(&a, 1, s->host->wall(s->host).ms);
+		l->look = l->due = conn_send(c, SQL_LOOK_DUE, &a);
+	} else {
+		l->look = send_strs(c, SQL_LOOK, ARG_TEXT, &w->queues);
+	}
 }
 
 /* What a runner has: its shards, and what it has claimed. */
@@ -191,9 +253,8 @@ static void send_chunks(struct conn *c, const struct wants *w, bool look, struct
 {
 	struct args a;
 	if (w->bases.count > 0) {
-		args_init(&a, c->alloc, 2);
-		nums_arg(&a, 0, ARG_INT8, &w->bases);
-		nums_arg(&a, 1, ARG_INT8, &w->heads);
+		args_init(&a, c->alloc, 3);
+		chunks_arg(&a, 0, w);
 		l->chunks = conn_send(c, SQL_CHUNKS, &a);
 	}
 	if (!look || w->ids.count == 0)
@@ -206,9 +267,9 @@ static void send_chunks(struct conn *c, const struct wants *w, bool look, struct
 	l->member_claims = conn_send(c, SQL_MEMBER_CLAIMS, &a);
 }
 
-static const struct loading nothing = {NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
-                                       NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
-                                       NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE};
+const struct loading load_nothing = {NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+                                     NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+                                     NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE};
 
 /* The greatest number among the ids that are asked for. */
 static uint64_t last_id(const struct baton_lane_ask *ask)
@@ -279,16 +340,21 @@ static int send_draw(struct conn *c, const struct wants *w)
 	return conn_send(c, SQL_DRAW, &a);
 }
 
+void load_chunks(struct conn *c, const struct wants *w, struct loading *l)
+{
+	*l = load_nothing;
+	send_chunks(c, w, false, l);
+}
+
 void load_send(struct pg_store *s, struct conn *c, const struct wants *w, bool payload,
                struct loading *l)
 {
-	*l = nothing;
+	*l = load_nothing;
 	if (!payload)
 		send_melt(c, &w->melt, w);
-	if (w->take_count > 0 || (w->lane_ask && w->lane_ask->max > 0))
+	if (claims_any(w) && (w->due || w->bases.count + w->ids.count + w->keys.count > 0))
 		l->tend = send_tend(s, c, w);
-	l->start = conn_send(c, SQL_START, NULL);
-	send_queues(c, w, l);
+	send_start(s, c, w, l);
 	if (w->keys.count > 0)
 		l->sources = send_strs(c, SQL_SOURCES, ARG_BYTES, &w->keys);
 	send_chunks(c, w, payload, l);
@@ -311,6 +377,7 @@ void load_send(struct pg_store *s, struct conn *c, const struct wants *w, bool p
 
 bool load_rest(struct wants *w, const struct desk *d)
 {
+	w->rest_heads.count = w->rest_fences.count = 0;
 	for (size_t i = 0; i < w->heads.count; i++) {
 		const struct claim_name name = {w->heads.list[i], w->fences.list[i]};
 		if (!desk_has_claim(d, &name))
@@ -322,7 +389,7 @@ bool load_rest(struct wants *w, const struct desk *d)
 void load_rest_send(struct conn *c, const struct wants *w, const struct desk *d, struct loading *l)
 {
 	const struct nums none = {.count = 0};
-	*l = nothing;
+	*l = load_nothing;
 	send_melt(c, d->melts ? &w->rest_heads : &none, w);
 	send_queues(c, w, l);
 	send_around(c, w, false, l);
@@ -361,23 +428,107 @@ void load_heads(struct conn *c, const struct wants *w, const struct page_end *af
 	l->head_claims = conn_send(c, SQL_HEAD_CLAIMS, &a);
 	heads_args(&a, c, w, after);
 	l->heads_last = conn_send(c, SQL_HEADS_LAST, &a);
-	if (after)
-		return;
-	args_init(&a, c->alloc, 3);
+}
+
+static int send_pools(struct conn *c, const struct wants *w, enum sql sql, int count)
+{
+	struct args a;
+	args_init(&a, c->alloc, count);
 	arg_array(&a, 0, ARG_TEXT);
 	arg_array(&a, 1, ARG_INT4);
-	arg_array(&a, 2, ARG_INT4);
+	if (count > 2)
+		arg_array(&a, 2, ARG_INT4);
 	for (size_t i = 0; i < w->take_count; i++) {
 		add_str(&a, 0, w->takes[i].queue);
 		add_int(&a, 1, w->takes[i].pool);
-		add_int(&a, 2, w->takes[i].few);
+		if (count > 2)
+			add_int(&a, 2, w->takes[i].few);
 	}
-	l->bulks = conn_send(c, SQL_BULKS, &a);
+	return conn_send(c, sql, &a);
+}
+
+void load_claim_look(struct pg_store *s, struct conn *c, const struct wants *w, uint32_t queue,
+                     struct loading *l)
+{
+	struct args a;
+	*l = load_nothing;
+	args_init(&a, c->alloc, 3);
+	arg_int(&a, 0, queue);
+	if (s->own_clock)
+		arg_int(&a, 1, s->host->wall(s->host).ms);
+	arg_text(&a, 2, w->subjects.list[0]);
+	l->claim_look = conn_send(c, SQL_CLAIM_LOOK, &a);
+	load_bulks(c, w, l);
+}
+
+enum look_column {
+	LOOK_CLOCK = 0,
+	LOOK_NOW,
+	LOOK_DUE,
+	LOOK_HEADS,
+	LOOK_VERSION,
+	LOOK_COUNTS,
+	LOOK_TENDED,
+	LOOK_STEP,
+	LOOK_LEASE
+};
+
+bool load_is_as(const struct conn *c, const struct loading *l, const struct read_queue *is)
+{
+	const PGresult *r = conn_answer(c, l->claim_look);
+	return PQntuples(r) == 1 && cell_int(r, 0, LOOK_STEP) == pg_step_count &&
+	       (uint64_t)cell_int(r, 0, LOOK_COUNTS) == is->counts &&
+	       (uint32_t)cell_int(r, 0, LOOK_VERSION) == is->version &&
+	       cell_int(r, 0, LOOK_TENDED) == is->since_ms && cell_int(r, 0, LOOK_DUE) == DUE_NO;
+}
+
+struct baton_store_time load_now(struct pg_store *s, const struct conn *c, const struct loading *l)
+{
+	struct baton_store_time now = {cell_int(conn_answer(c, l->claim_look), 0, LOOK_CLOCK)};
+	atomic_store(&s->ahead_ms, now.ms - s->host->now(s->host).ns / 1000000);
+	return s->own_clock ? s->host->wall(s->host) : now;
+}
+
+enum baton_err load_claim_look_take(const struct conn *c, const struct loading *l, struct desk *d)
+{
+	const PGresult *r = conn_answer(c, l->claim_look);
+	for (size_t i = 0; i < d->queue_count; i++)
+		desk_tended_at(d, (int64_t)d->queues[i].row->row.kept, cell_int(r, 0, LOOK_NOW));
+	return desk_leases_at(d, r, LOOK_LEASE);
+}
+
+void load_bulks(struct conn *c, const struct wants *w, struct loading *l)
+{
+	if (l->heads == NONE && l->claim_look == NONE)
+		l->heads_any = send_pools(c, w, SQL_HEADS_ANY, 2);
+	l->bulks = send_pools(c, w, SQL_BULKS, 3);
+}
+
+bool load_has_heads(const struct conn *c, const struct loading *l)
+{
+	if (l->claim_look != NONE)
+		return cell_bool(conn_answer(c, l->claim_look), 0, LOOK_HEADS);
+	return l->heads_any != NONE && cell_bool(conn_answer(c, l->heads_any), 0, 0);
+}
+
+bool load_is_due(const struct conn *c, const struct loading *l)
+{
+	const PGresult *r = l->due != NONE ? conn_answer(c, l->due) : NULL;
+	for (int i = 0; r && i < PQntuples(r); i++) {
+		if (cell_int(r, i, DUE_COLUMN) == DUE_YES)
+			return true;
+	}
+	return false;
 }
 
 enum baton_err load_heads_take(const struct conn *c, const struct loading *l, struct desk *d,
                                const struct wants *w, struct page_end *ret)
 {
+	enum baton_err e = BATON_OK;
+	if (l->bulks != NONE)
+		e = desk_bulks(d, conn_answer(c, l->bulks));
+	if (l->heads == NONE || e != BATON_OK)
+		return e;
 	const PGresult *last = conn_answer(c, l->heads_last);
 	const int rows = PQntuples(last);
 	uint64_t most = 0, found = 0;
@@ -389,35 +540,38 @@ enum baton_err load_heads_take(const struct conn *c, const struct loading *l, st
 	ret->rank = rows > 0 ? cell_int(last, rows - 1, 2) : 0;
 	ret->place = rows > 0 ? cell_int(last, rows - 1, 4) : 0;
 	ret->seq = rows > 0 ? cell_int(last, rows - 1, 5) : 0;
-	enum baton_err e = desk_batches(d, conn_answer(c, l->heads));
+	ret->any = rows > 0;
+	e = desk_batches(d, conn_answer(c, l->heads));
 	if (e == BATON_OK)
 		e = desk_far(d, last);
-	if (e == BATON_OK && l->bulks != NONE)
-		e = desk_bulks(d, conn_answer(c, l->bulks));
 	return e == BATON_OK ? desk_claims(d, conn_answer(c, l->head_claims)) : e;
 }
 
 /* What there is one of, and what the server's clock shows. */
-static enum baton_err open_desk(struct pg_store *s, const PGresult *r, struct desk *d)
+static enum baton_err open_desk(struct pg_store *s, struct conn *c, const struct loading *l,
+                                struct desk *d)
 {
-	if (PQntuples(r) != 1)
+	const int at = l->look != NONE ? LOOK_START : 0;
+	const PGresult *r = conn_answer(c, l->look != NONE ? l->look : l->start);
+
+	if (PQntuples(r) == 0)
 		return fail(BATON_STORAGE, "store %s is damaged: its counters are gone",
 		            s->base.where);
-	if (cell_int(r, 0, 4) != pg_step_count)
+	if (cell_int(r, 0, at + 4) != pg_step_count)
 		return fail(
 			BATON_STORAGE,
 			"store %s has version %lld of its tables by now, and this program knows "
 			"version %d: it has to be a newer one",
-			s->base.where, (long long)cell_int(r, 0, 4), pg_step_count);
-	struct baton_store_time now = {cell_int(r, 0, 0)}, made = {cell_int(r, 0, 1)};
+			s->base.where, (long long)cell_int(r, 0, at + 4), pg_step_count);
+	struct baton_store_time now = {cell_int(r, 0, at)}, made = {cell_int(r, 0, at + 1)};
 	atomic_store(&s->ahead_ms, now.ms - s->host->now(s->host).ns / 1000000);
 	if (s->own_clock)
 		now = s->host->wall(s->host);
-	enum baton_err e = desk_open(d, &s->base, now, made);
+	enum baton_err e = desk_open(d, &s->base, now, made, &c->spare);
 	if (e != BATON_OK)
 		return e;
-	d->m->runner = d->last_runner = (uint64_t)cell_int(r, 0, 2);
-	d->m->seq = d->last = (uint64_t)cell_int(r, 0, 3);
+	d->m->runner = d->last_runner = (uint64_t)cell_int(r, 0, at + 2);
+	d->m->seq = d->last = (uint64_t)cell_int(r, 0, at + 3);
 	d->expects = true;
 	return BATON_OK;
 }
@@ -439,6 +593,16 @@ static enum baton_err take_numbers(struct desk *d, const PGresult *r)
 	return BATON_OK;
 }
 
+/* Nothing is due in these queues, and no claim is over. */
+static enum baton_err desk_quiet(struct desk *d, const PGresult *r)
+{
+	for (int i = 0; i < PQntuples(r); i++) {
+		if (cell_int(r, i, DUE_COLUMN) == DUE_NO)
+			desk_tended_at(d, cell_int(r, i, 0), cell_int(r, i, DUE_AT));
+	}
+	return BATON_OK;
+}
+
 struct step {
 	int answer;
 	enum baton_err (*put)(struct desk *d, const PGresult *r);
@@ -447,6 +611,7 @@ struct step {
 static enum baton_err take_steps(const struct conn *c, const struct loading *l, struct desk *d)
 {
 	const struct step steps[] = {
+		{l->look, desk_queues},           {l->due, desk_quiet},
 		{l->queues, desk_queues},         {l->bound_queues, desk_queues},
 		{l->tend, desk_tended},           {l->sources, desk_sources},
 		{l->line, desk_batches},          {l->around, desk_batches},
@@ -467,10 +632,10 @@ static enum baton_err take_steps(const struct conn *c, const struct loading *l, 
 	return e;
 }
 
-enum baton_err load_take(struct pg_store *s, const struct conn *c, const struct loading *l,
+enum baton_err load_take(struct pg_store *s, struct conn *c, const struct loading *l,
                          struct desk *d)
 {
-	enum baton_err e = open_desk(s, conn_answer(c, l->start), d);
+	enum baton_err e = open_desk(s, c, l, d);
 	return e == BATON_OK ? take_steps(c, l, d) : e;
 }
 

@@ -125,8 +125,7 @@ static enum baton_err glance_read(struct glance *g)
 static enum baton_err glance_end(struct glance *g, enum baton_err e)
 {
 	conn_rollback(g->c);
-	if (g->d.store)
-		desk_close(&g->d);
+	desk_close(&g->d);
 	pthread_mutex_unlock(&g->s->read_mu);
 	return e;
 }
@@ -167,14 +166,10 @@ static int send_queue_list(struct glance *g, struct baton_str after, size_t max)
 static int send_queue(struct glance *g, struct baton_str name)
 {
 	struct args a;
-	args_init(&a, g->c->alloc, 6);
-	for (int i = 0; i < 3; i++)
-		arg_array(&a, i, ARG_INT8);
-	arg_array(&a, 3, ARG_TEXT);
-	add_str(&a, 3, name);
-	arg_array(&a, 4, ARG_BYTES);
-	arg_array(&a, 5, ARG_INT8);
-	return conn_send(g->c, SQL_QUEUES, &a);
+	args_init(&a, g->c->alloc, 1);
+	arg_array(&a, 0, ARG_TEXT);
+	add_str(&a, 0, name);
+	return conn_send(g->c, SQL_LOOK, &a);
 }
 
 /* Sends a statement about all queues that were found. */

@@ -11,11 +11,13 @@
 #include "base/fail.h"
 #include "base/mem.h"
 #include "store/postgres/address.h"
+#include "store/postgres/bulk.h"
 #include "store/postgres/look.h"
 #include "store/postgres/schema.h"
 
 #define TRIES 4
 #define PLANNED_NS INT64_C(1000000000)
+#define PLANNED_MAX 16 /* times as long */
 #define PAGES 64
 #define TIDY_EVERY 64
 #define TIDY_MAX 100
@@ -24,6 +26,7 @@
 #define KEEP_MIN_MS 3000 /* that a renewal may take, however short the ttl is */
 #define NUMBERS "BT001"
 #define ADMITTED "BT004"
+#define STALE "BT005"
 
 static struct baton_store_time server_wall(const struct baton_clock *clock)
 {
@@ -40,9 +43,12 @@ struct deal {
 	struct call *calls; /* linked by their requests */
 	struct wants first, second;
 	struct desk desk;
-	bool open;     /* the desk is */
-	bool any;      /* something was written */
+	bool open; /* the desk is */
+	struct written written;
 	bool split;    /* a call failed after a part of it was written */
+	bool certain;  /* a guess was wrong: there are no more */
+	bool recalled; /* the queue is that of `recall` */
+	struct recall recall;
 	bool sleepers; /* elsewhere, when it was committed */
 	int64_t xid;
 	struct baton_store_news *news;
@@ -139,7 +145,6 @@ static bool has_success(const struct deal *t)
 static enum baton_err rest_of_first(struct deal *t)
 {
 	struct loading l;
-	t->first.rest_heads.count = t->first.rest_fences.count = 0;
 	if (!load_rest(&t->first, &t->desk))
 		return t->first.memory ? BATON_OK : fail_memory(1, "a transaction");
 	load_rest_send(t->c, &t->first, &t->desk, &l);
@@ -147,82 +152,52 @@ static enum baton_err rest_of_first(struct deal *t)
 	return e == BATON_OK ? load_rest_take(t->c, &l, &t->desk) : e;
 }
 
-static enum baton_err first_part(struct deal *t)
+static void deal_begin(struct deal *t)
 {
-	struct loading l;
-	if (!has_first(t))
-		return BATON_OK;
-	load_send(t->s, t->c, &t->first, false, &l);
-	enum baton_err e = conn_round(t->c);
-	t->open = e == BATON_OK;
-	if (e == BATON_OK)
-		e = load_take(t->s, t->c, &l, &t->desk);
-	if (e == BATON_OK)
-		e = rest_of_first(t);
-	if (e != BATON_OK)
-		return e;
-	run_all(t, false);
-	e = keep_news(t);
-	return e == BATON_OK && has_success(t) ? desk_write(&t->desk, t->c, &t->any) : e;
-}
-
-static enum baton_err more_heads(struct deal *t, struct page_end *page)
-{
-	struct loading l;
-	load_heads(t->c, &t->second, page, &l);
-	enum baton_err e = conn_round(t->c);
-	return e == BATON_OK ? load_heads_take(t->c, &l, &t->desk, &t->second, page) : e;
-}
-
-/* What can be claimed has been claimed before: all of it may turn out to be dead. */
-static bool are_all_claimed(const struct deal *t, const struct page_end *page)
-{
-	return page->full && t->second.take_count == 1 &&
-	       t->desk.m->claims.count >= t->desk.m->batches.count;
-}
-
-static enum baton_err second_part(struct deal *t)
-{
-	struct loading l;
-	struct page_end page = {.full = false};
-	if (!has_second(t))
-		return BATON_OK;
-	desk_end(t);
-	load_send(t->s, t->c, &t->second, false, &l);
-	if (t->second.take_count > 0)
-		load_heads(t->c, &t->second, NULL, &l);
-	enum baton_err e = conn_round(t->c);
-	t->open = e == BATON_OK;
-	t->any = t->any || t->second.take_count > 0 || t->second.lane_ask;
-	if (e == BATON_OK)
-		e = load_take(t->s, t->c, &l, &t->desk);
-	if (e == BATON_OK && t->second.take_count > 0)
-		e = load_heads_take(t->c, &l, &t->desk, &t->second, &page);
-	for (int i = 0; i < PAGES && e == BATON_OK && are_all_claimed(t, &page); i++)
-		e = more_heads(t, &page);
-	if (e != BATON_OK)
-		return e;
-	run_all(t, true);
-	e = keep_news(t);
-	return e == BATON_OK && has_success(t) && !t->split ? desk_write(&t->desk, t->c, &t->any)
-	                                                    : e;
-}
-
-/* The number of the transaction is asked for, so that the server can be asked about it. */
-static enum baton_err finish(struct deal *t)
-{
-	if (!t->any)
-		return conn_commit(t->c);
-	if (t->s->base.sync == BATON_STORE_RELAXED)
-		conn_send(t->c, SQL_RELAX, NULL);
-	int answer = conn_send(t->c, SQL_XID, NULL);
-	conn_hurry(t->c);
-	enum baton_err e = conn_commit(t->c);
-	if (answer < t->c->read && PQntuples(conn_answer(t->c, answer)) == 1) {
-		t->xid = cell_int(conn_answer(t->c, answer), 0, 0);
-		t->sleepers = cell_bool(conn_answer(t->c, answer), 0, 1);
+	t->written = (struct written){.told = -1};
+	t->split = t->sleepers = false;
+	t->xid = 0;
+	t->news_count = 0;
+	for (struct call *call = t->calls; call; call = call_next(call)) {
+		call->request.err = BATON_OK;
+		call->request.detail[0] = '\0';
 	}
-	return e;
+}
+
+/* Whose claims are completed this process knows, if it has made them. */
+static void guess(struct deal *t)
+{
+	struct wants *w = &t->first;
+	w->guessed.count = w->guessed_stripes.count = 0;
+	if (t->certain || t->second.heads.count + t->second.ids.count > 0 ||
+	    w->ids.count + w->melt.count + w->queues.count + w->keys.count + w->runner > 0)
+		return;
+	for (size_t i = 0; i < w->bases.count; i++) {
+		struct hint_claim claim;
+		if (!hints_find(&t->s->hints, w->bases.list[i], &claim)) {
+			w->guessed.count = w->guessed_stripes.count = 0;
+			return;
+		}
+		want_guess(w, claim.queue, claim.stripe);
+	}
+}
+
+/* Whether all it is about is one queue, of which this process knows what it is: those who put into
+ * it what is ready at once, or complete claims. */
+static void recall(struct deal *t)
+{
+	const struct wants *w = &t->first;
+	const bool puts = w->queues.count == 1 && w->heads.count == 0;
+	const bool ends = w->queues.count == 0 && w->guessed.count == 1;
+	t->recalled = !t->certain && (puts || ends) && t->second.queues.count == 0 &&
+	              !t->second.runners && !w->runners && !w->timed &&
+	              w->lanes.count + w->keys.count + w->ids.count + w->melt.count +
+	                              w->subjects.count + w->schedules.count ==
+	                      0 &&
+	              (ends || atomic_load(&t->s->drawing) == 0) &&
+	              hints_recall(&t->s->hints, puts ? w->queues.list[0] : BATON_STR(""),
+	                           ends ? (uint32_t)w->guessed.list[0] : 0,
+	                           t->s->host->now(t->s->host).ns, &t->recall);
 }
 
 /* What is renewed has to be renewed again in time if it hangs: a statement gets a third of the
@@ -241,25 +216,323 @@ static int64_t within_ms(const struct deal *t)
 	return least;
 }
 
-/* A plan that was made when a table was empty is a bad one once it is not: so plans are made anew
- * every second. */
+/* A plan that was made when a table was empty is a bad one once it is not: so plans are made anew,
+ * after a second, and then half as often each time. */
 static void plan_anew(struct deal *t)
 {
 	int64_t now_ns = t->s->host->now(t->s->host).ns;
-	if (t->c->pooled || now_ns - t->c->planned_ns < PLANNED_NS)
+	if (t->c->pooled || now_ns - t->c->planned_ns < PLANNED_NS * t->c->plans)
 		return;
 	t->c->planned_ns = now_ns;
+	t->c->plans =
+		t->c->plans < PLANNED_MAX ? (t->c->plans > 0 ? 2 * t->c->plans : 1) : PLANNED_MAX;
 	conn_send(t->c, SQL_DISCARD, NULL);
+}
+
+static void begin(struct deal *t)
+{
+	guess(t);
+	recall(t);
+	conn_begin(t->c, within_ms(t));
+	plan_anew(t);
+	load_lock(t->c, &t->first, &t->second);
+}
+
+static bool has_stripe(const struct nums *stripes, uint32_t stripe)
+{
+	for (size_t i = 0; i < stripes->count; i++) {
+		if (stripes->list[i] == stripe)
+			return true;
+	}
+	return false;
+}
+
+/* Whether all claims were found, and in queues whose locks are held. */
+static bool is_guessed_right(struct deal *t)
+{
+	if (load_rest(&t->first, &t->desk) || !t->first.memory)
+		return false;
+	for (size_t i = 0; i < t->desk.queue_count; i++) {
+		if (!has_stripe(&t->first.guessed_stripes, stripe_of(t->desk.queues[i].row->name)))
+			return false;
+	}
+	return true;
+}
+
+/* Opens the desk with nothing but the queue that is remembered. */
+static enum baton_err open_recalled(struct deal *t, struct baton_store_time now)
+{
+	t->open = true;
+	enum baton_err e = desk_open(&t->desk, &t->s->base, now, t->recall.made, &t->c->spare);
+	if (e == BATON_OK)
+		e = desk_recall(&t->desk, baton_str_z(t->recall.name), t->recall.queue,
+		                &t->recall.is);
+	if (e != BATON_OK)
+		return e;
+	t->desk.m->runner = t->desk.last_runner = t->recall.last_runner;
+	t->desk.m->seq = t->desk.last = t->recall.last;
+	t->desk.expects = true;
+	return BATON_OK;
+}
+
+static enum baton_err first_recall(struct deal *t)
+{
+	struct loading l;
+	load_chunks(t->c, &t->first, &l);
+	enum baton_err e = t->first.heads.count > 0 ? conn_round(t->c) : BATON_OK;
+	if (e == BATON_OK)
+		e = open_recalled(t, baton_store_now(&t->s->base));
+	if (e != BATON_OK)
+		return e;
+	return t->first.heads.count > 0 ? desk_chunks(&t->desk, conn_answer(t->c, l.chunks)) : e;
+}
+
+static enum baton_err first_load(struct deal *t)
+{
+	struct loading l;
+	if (t->recalled)
+		return first_recall(t);
+	load_send(t->s, t->c, &t->first, false, &l);
+	enum baton_err e = conn_round(t->c);
+	t->open = e == BATON_OK;
+	return e == BATON_OK ? load_take(t->s, t->c, &l, &t->desk) : e;
+}
+
+/* After a wrong guess everything begins anew, with locks that are asked for. */
+static enum baton_err begin_again(struct deal *t)
+{
+	conn_rollback(t->c);
+	desk_end(t);
+	t->certain = true;
+	begin(t);
+	return first_load(t);
+}
+
+static bool has_failure(const struct deal *t)
+{
+	for (struct call *call = t->calls; call; call = call_next(call)) {
+		if (call->request.err != BATON_OK)
+			return true;
+	}
+	return false;
+}
+
+static enum baton_err first_part(struct deal *t);
+
+/* The same, by what is read. */
+static enum baton_err first_again(struct deal *t)
+{
+	if (t->c->sent > 0)
+		conn_round(t->c); /* what was sent is not written yet, or will not be */
+	conn_rollback(t->c);
+	desk_end(t);
+	deal_begin(t);
+	t->certain = true;
+	enum baton_err e = conn_need(t->c);
+	if (e != BATON_OK)
+		return e;
+	begin(t);
+	return first_part(t);
+}
+
+static enum baton_err first_part(struct deal *t)
+{
+	if (!has_first(t))
+		return BATON_OK;
+	enum baton_err e = first_load(t);
+	if (e == BATON_OK && t->first.guessed.count > 0 && !is_guessed_right(t))
+		e = begin_again(t);
+	if (e == BATON_OK)
+		e = rest_of_first(t);
+	if (e != BATON_OK)
+		return e;
+	run_all(t, false);
+	if (t->recalled && has_failure(t)) {
+		/* It may be otherwise by now. */
+		hints_unsure(&t->s->hints, &t->recall);
+		return first_again(t);
+	}
+	e = keep_news(t);
+	if (e == BATON_OK && has_success(t))
+		e = desk_write(&t->desk, t->c, &t->written);
+	if (e == BATON_OK && t->recalled && !t->written.sure)
+		e = first_again(t);
+	return e;
+}
+
+static enum baton_err more_heads(struct deal *t, const struct page_end *after,
+                                 struct page_end *page)
+{
+	struct loading l = load_nothing;
+	load_heads(t->c, &t->second, after, &l);
+	enum baton_err e = conn_round(t->c);
+	return e == BATON_OK ? load_heads_take(t->c, &l, &t->desk, &t->second, page) : e;
+}
+
+/* What can be claimed has been claimed before: all of it may turn out to be dead. */
+static bool are_all_claimed(const struct deal *t, const struct page_end *page)
+{
+	return page->full && t->second.take_count == 1 &&
+	       t->desk.m->claims.count >= t->desk.m->batches.count;
+}
+
+/* Whether heads were found not long ago in one of the pools that are claimed from. */
+static bool expects_heads(struct deal *t)
+{
+	for (size_t i = 0; i < t->second.take_count; i++) {
+		const struct want_heads *h = &t->second.takes[i];
+		if (hints_heads(&t->s->hints, stripe_of(h->queue), h->pool))
+			return true;
+	}
+	return false;
+}
+
+static void remember_heads(struct deal *t, bool any)
+{
+	for (size_t i = 0; i < t->second.take_count; i++) {
+		const struct want_heads *h = &t->second.takes[i];
+		hints_heads_found(&t->s->hints, stripe_of(h->queue), h->pool, any);
+	}
+}
+
+/* Where time has done something that is seen to, and then everything is read anew. */
+static enum baton_err second_load(struct deal *t, struct loading *l)
+{
+	enum baton_err e = BATON_OK;
+	t->second.due = hints_due(&t->s->hints);
+	for (bool again = true; again && e == BATON_OK;) {
+		load_send(t->s, t->c, &t->second, false, l);
+		if (t->second.take_count > 0 && expects_heads(t))
+			load_heads(t->c, &t->second, NULL, l);
+		if (t->second.take_count > 0)
+			load_bulks(t->c, &t->second, l);
+		e = conn_round(t->c);
+		again = e == BATON_OK && !t->second.due && load_is_due(t->c, l);
+		t->second.due = t->second.due || again;
+		if (again)
+			hints_due_found(&t->s->hints);
+	}
+	return e;
+}
+
+/* Puts what can be claimed on the desk. */
+static enum baton_err heads_load(struct deal *t, const struct loading *l, struct page_end *page)
+{
+	const bool asked = l->heads < 0, any = load_has_heads(t->c, l);
+	enum baton_err e = load_heads_take(t->c, l, &t->desk, &t->second, page);
+	if (e == BATON_OK && any)
+		e = more_heads(t, NULL, page);
+	if (e == BATON_OK && (!asked || any))
+		remember_heads(t, page->any);
+	return e;
+}
+
+/* The queues of claims that may be completed as they stand. */
+static void remember_claims(struct deal *t)
+{
+	const struct queue *last = NULL;
+	struct hint_claim claim = {.stripe = 0};
+	for (size_t i = 0; i < t->desk.bulk_count; i++) {
+		const struct bulk_read *read = &t->desk.bulks[i];
+		if (read->reached == read->mark || read->queue->is.policy.keep.ns > 0)
+			continue;
+		if (read->queue != last)
+			claim.stripe = stripe_of(read->queue->name);
+		last = read->queue;
+		claim.base = read->first - read->first % BULK_MAX;
+		claim.queue = (uint32_t)last->row.kept;
+		hints_claimed(&t->s->hints, &claim);
+	}
+}
+
+/* Whether it is about claims of one queue alone, of which this process knows what it is. */
+static bool recalls_claims(struct deal *t)
+{
+	const struct wants *w = &t->second;
+	return !t->certain && !has_first(t) && w->take_count == 1 && w->takes[0].pool == 0 &&
+	       w->queues.count == 1 && w->subjects.count == 1 && !w->lane_ask && !w->runners &&
+	       w->taken.count == 0 && !expects_heads(t) &&
+	       hints_recall(&t->s->hints, w->queues.list[0], 0, t->s->host->now(t->s->host).ns,
+	                    &t->recall) &&
+	       t->recall.is.policy.key_fair == BATON_KEY_FAIR_OFF;
+}
+
+/* The queue is as it was: that is read under its lock, and so nothing has to be checked later.
+ * *ret_is: false, if it is not, and nothing was done. */
+static enum baton_err second_recall(struct deal *t, struct loading *l, bool *ret_is)
+{
+	load_claim_look(t->s, t->c, &t->second, t->recall.queue, l);
+	enum baton_err e = conn_round(t->c);
+	*ret_is = e == BATON_OK && load_is_as(t->c, l, &t->recall.is);
+	if (e != BATON_OK)
+		return e;
+	if (!*ret_is) {
+		hints_unsure(&t->s->hints, &t->recall);
+		return BATON_OK;
+	}
+	e = open_recalled(t, load_now(t->s, t->c, l));
+	t->desk.recalled = false;
+	return e == BATON_OK ? load_claim_look_take(t->c, l, &t->desk) : e;
+}
+
+static enum baton_err second_part(struct deal *t)
+{
+	struct loading l;
+	struct page_end page = {.full = false};
+	if (!has_second(t))
+		return BATON_OK;
+	desk_end(t);
+	t->written.told = -1;
+	bool is_as_it_was = false;
+	enum baton_err e = recalls_claims(t) ? second_recall(t, &l, &is_as_it_was) : BATON_OK;
+	if (e == BATON_OK && !is_as_it_was)
+		e = second_load(t, &l);
+	t->open = t->open || e == BATON_OK;
+	t->written.any = t->written.any || t->second.take_count > 0 || t->second.lane_ask;
+	if (e == BATON_OK && !is_as_it_was)
+		e = load_take(t->s, t->c, &l, &t->desk);
+	if (e == BATON_OK && t->second.take_count > 0)
+		e = heads_load(t, &l, &page);
+	for (int i = 0; i < PAGES && e == BATON_OK && are_all_claimed(t, &page); i++)
+		e = more_heads(t, &page, &page);
+	if (e != BATON_OK)
+		return e;
+	run_all(t, true);
+	e = keep_news(t);
+	if (e == BATON_OK && has_success(t) && !t->split) {
+		e = desk_write(&t->desk, t->c, &t->written);
+		remember_claims(t);
+	}
+	return e;
+}
+
+/* The number of the transaction is asked for, so that the server can be asked about it. */
+static enum baton_err finish(struct deal *t)
+{
+	if (!t->written.any)
+		return conn_commit(t->c);
+	if (t->s->base.sync == BATON_STORE_RELAXED)
+		conn_send(t->c, SQL_RELAX, NULL);
+	const int told = t->written.told;
+	const int answer = told >= 0 ? told : conn_send(t->c, SQL_XID, NULL);
+	conn_hurry(t->c);
+	enum baton_err e = conn_commit(t->c);
+	if (answer < t->c->read && PQntuples(conn_answer(t->c, answer)) == 1) {
+		t->xid = cell_int(conn_answer(t->c, answer), 0, 0);
+		t->sleepers = cell_bool(conn_answer(t->c, answer), 0, 1);
+	}
+	return e;
 }
 
 static enum baton_err attempt(struct deal *t)
 {
+	uint64_t connects = t->c->connects;
 	enum baton_err e = conn_need(t->c);
+	if (t->c->connects != connects)
+		hints_forget(&t->s->hints);
 	if (e != BATON_OK)
 		return e;
-	conn_begin(t->c, within_ms(t));
-	plan_anew(t);
-	load_lock(t->c, &t->first, &t->second);
+	begin(t);
 	e = first_part(t);
 	if (e == BATON_OK)
 		e = second_part(t);
@@ -290,24 +563,39 @@ static enum baton_err resolve(struct deal *t, enum baton_err e)
 	return committed ? BATON_OK : fail(e, "%s", why);
 }
 
-static void deal_begin(struct deal *t)
-{
-	t->any = t->split = t->sleepers = false;
-	t->xid = 0;
-	t->news_count = 0;
-	for (struct call *call = t->calls; call; call = call_next(call)) {
-		call->request.err = BATON_OK;
-		call->request.detail[0] = '\0';
-	}
-}
-
 /* What may be done again: nothing of it is there. */
 static bool can_repeat(const struct conn *c, bool unknown)
 {
 	return !unknown && (c->state[0] == '\0' || strcmp(c->state, NUMBERS) == 0 ||
-	                    strcmp(c->state, ADMITTED) == 0 || strcmp(c->state, "40P01") == 0 ||
-	                    strcmp(c->state, "40001") == 0 || strcmp(c->state, "57P01") == 0 ||
-	                    strcmp(c->state, IDLE_ENDED) == 0);
+	                    strcmp(c->state, ADMITTED) == 0 || strcmp(c->state, STALE) == 0 ||
+	                    strcmp(c->state, "40P01") == 0 || strcmp(c->state, "40001") == 0 ||
+	                    strcmp(c->state, "57P01") == 0 || strcmp(c->state, IDLE_ENDED) == 0);
+}
+
+/* What the queues are now, for the next who is about one of them. */
+static void remember_queues(struct deal *t)
+{
+	const struct desk *d = &t->desk;
+	if (t->open)
+		hints_number(&t->s->hints, d->m->seq);
+	for (size_t i = 0; t->open && i < d->queue_count; i++) {
+		const struct read_queue *read = &d->queues[i];
+		const struct baton_str name = read->row->name;
+		struct recall r = {.queue = (uint32_t)read->row->row.kept,
+		                   .at_ns = t->recalled ? t->recall.at_ns
+		                                        : t->s->host->now(t->s->host).ns,
+		                   .last = d->m->seq,
+		                   .last_runner = d->last_runner,
+		                   .made = d->m->made};
+		if (!t->written.any)
+			continue;
+		if (name.len >= sizeof r.name || !desk_foresee(d, read, &r.is)) {
+			hints_drop(&t->s->hints, name);
+			continue;
+		}
+		memcpy(r.name, name.ptr, name.len);
+		hints_remember(&t->s->hints, &r);
+	}
 }
 
 static enum baton_err deal_do(struct deal *t)
@@ -322,6 +610,12 @@ static enum baton_err deal_do(struct deal *t)
 			atomic_store(&t->s->drawing, DRAWING);
 		if (e != BATON_OK && strcmp(t->c->state, ADMITTED) == 0)
 			t->first.all_may_be = true;
+		if (e != BATON_OK && strcmp(t->c->state, STALE) == 0) {
+			t->certain = true;
+			hints_unsure(&t->s->hints, &t->recall);
+		}
+		if (e == BATON_OK && !t->split)
+			remember_queues(t);
 		bool again = e != BATON_OK && can_repeat(t->c, unknown);
 		conn_rollback(t->c);
 		desk_end(t);
@@ -499,6 +793,7 @@ void postgres_close(struct baton_store *store)
 	if (s->base.pid == getpid())
 		conn_close(&s->read);
 	pthread_mutex_destroy(&s->read_mu);
+	hints_done(&s->hints);
 	store_done(store);
 	explicit_bzero(s->info, sizeof s->info);
 	mem_free(s->base.alloc, s, 1, sizeof *s);
@@ -601,6 +896,7 @@ enum baton_err postgres_open(const struct baton_store *store, struct baton_str i
 	pthread_mutex_init(&s->base.beats_mu, NULL);
 	pthread_mutex_init(&s->read_mu, NULL);
 	listener_init(&s->listener);
+	hints_init(&s->hints);
 	snprintf(s->info, sizeof s->info, "%.*s", (int)info.len, info.ptr);
 	s->host = store->clock;
 	s->own_clock = store->clock != baton_clock_awake();

@@ -4,6 +4,7 @@
 
 #include "store/group.h"
 #include "store/postgres/desk.h"
+#include "store/postgres/hints.h"
 #include "store/postgres/listen.h"
 #include "store/store.h"
 
@@ -30,6 +31,7 @@ struct pg_store {
 	pthread_mutex_t read_mu;
 	struct conn read; /* [read_mu] */
 	struct listener listener;
+	struct hints hints;
 	uint64_t listen_key;      /* [const] what the processes of a host know this database by */
 	uint32_t commits;         /* [by the group of adds] */
 	_Atomic uint32_t drawing; /* [atomic] so many transactions draw their numbers first */
@@ -66,15 +68,31 @@ struct loading {
 	int start, queues, sources, around, claims, answers, leases, runners, schedules, numbers;
 	int heads, head_claims, heads_last, line, line_claims;
 	int bound_queues, bound_batches, bound_claims, bound_leases, held_off;
-	int chunks, members, member_claims, bulks, waiting, tend;
+	int chunks, members, member_claims, bulks, waiting, tend, look, due, heads_any, claim_look;
 };
+
+extern const struct loading load_nothing;
+
+/* Whether what was read says that time has done something, which has to be seen to first. */
+bool load_is_due(const struct conn *c, const struct loading *l);
 
 /* Sends what is wanted, and puts the answers on a desk that is opened for that; `payload`: of the
  * batches that are named, too. */
 void load_send(struct pg_store *s, struct conn *c, const struct wants *w, bool payload,
                struct loading *ret);
-enum baton_err load_take(struct pg_store *s, const struct conn *c, const struct loading *l,
+enum baton_err load_take(struct pg_store *s, struct conn *c, const struct loading *l,
                          struct desk *d);
+
+/* Sends for the claims that stand with others in a row, alone. */
+void load_chunks(struct conn *c, const struct wants *w, struct loading *ret);
+
+/* For claims of a queue that is remembered: sends for the rest of what they need; whether the queue
+ * is as it was, and nothing is due; the time; and puts what was read on the desk. */
+void load_claim_look(struct pg_store *s, struct conn *c, const struct wants *w, uint32_t queue,
+                     struct loading *ret);
+bool load_is_as(const struct conn *c, const struct loading *l, const struct read_queue *is);
+struct baton_store_time load_now(struct pg_store *s, const struct conn *c, const struct loading *l);
+enum baton_err load_claim_look_take(const struct conn *c, const struct loading *l, struct desk *d);
 
 /* Whether claims are named that were not found in rows with others; reading these. */
 bool load_rest(struct wants *w, const struct desk *d);
@@ -84,11 +102,17 @@ enum baton_err load_rest_take(const struct conn *c, const struct loading *l, str
 
 /* The next page of what can be claimed. *ret_more: there may be more. */
 struct page_end {
-	bool full;
+	bool full; /* there may be more */
+	bool any;
 	int64_t rank, place, seq;
 };
 void load_heads(struct conn *c, const struct wants *w, const struct page_end *after,
                 struct loading *ret);
+
+/* What can be claimed of rows of several batches, and whether there is anything else. */
+void load_bulks(struct conn *c, const struct wants *w, struct loading *ret);
+bool load_has_heads(const struct conn *c, const struct loading *l);
+
 enum baton_err load_heads_take(const struct conn *c, const struct loading *l, struct desk *d,
                                const struct wants *w, struct page_end *ret);
 

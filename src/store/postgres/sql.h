@@ -16,12 +16,21 @@
 	"q.kept + coalesce(t.kept, 0), q.done + coalesce(t.done, 0), "                         \
 	"q.failed + coalesce(t.failed, 0), coalesce(t.tended, 0), coalesce(t.top, q.top), "    \
 	"coalesce(t.floor, q.floor), q.key_limit, q.hold_on_retry, q.on_conflict, "            \
-	"q.key_waiting_max, q.key_fair, q.key_starts, q.key_window, q.key_ttl"
+	"q.key_waiting_max, q.key_fair, q.key_starts, q.key_window, q.key_ttl, "               \
+	"coalesce(t.n, 0), q.xmin"
 
 /* Queues, and what is counted of them. */
 #define PART_QUEUES                                                     \
 	"baton.queue q LEFT JOIN LATERAL (SELECT * FROM baton.tally y " \
 	"WHERE y.queue = q.id ORDER BY y.n DESC LIMIT 1) t ON true"
+
+/* What there is one of: `s`, and the numbers, `z`. */
+#define START_COLUMNS                                                                \
+	"(extract(epoch FROM clock_timestamp()) * 1000)::bigint, s.made, s.runner, " \
+	"z.last_value - CASE WHEN z.is_called THEN 0 ELSE 1 END, s.version"
+
+/* The same, and queues: at least one row. */
+#define PART_LOOK "FROM baton.state s CROSS JOIN baton.seq z LEFT JOIN (" PART_QUEUES ") "
 
 /* baton.since() of a queue `q`, in place. */
 #define PART_SINCE                                                                       \
@@ -42,10 +51,58 @@
 	"number, name, slot, endpoint, labels, owner, weight, ttl, since, beat, host, " \
 	"queues, life, guardian, wish, state"
 
+/* The time: $2, or that of the server. */
+#define PART_NOW                                                                                \
+	"(SELECT coalesce($2::bigint, (extract(epoch FROM clock_timestamp()) * 1000)::bigint) " \
+	"AS now OFFSET 0)"
+
+/* Whether time has done something to a queue. */
+#define PART_IS_DUE                                                                            \
+	"EXISTS (SELECT 1 FROM baton.chunk c WHERE c.queue = q.id "                            \
+	"AND c.expires_at >= coalesce(t.tended, 0) "                                           \
+	"AND c.expires_at <= m.now AND c.expires_at < 9223372036854775807) OR "                \
+	"EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = q.id AND b.state IN (2, 3) "      \
+	"AND b.due >= coalesce(t.tended, 0) AND b.due <= m.now) OR "                           \
+	"EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = q.id AND NOT c.offered "          \
+	"AND c.expires_at >= coalesce(t.tended, 0) AND c.expires_at <= m.now) OR "             \
+	"(q.key_starts > 0 AND ((SELECT r.until FROM baton.rate r WHERE r.queue = q.id "       \
+	"AND r.until >= coalesce(t.tended, 0) AND r.until <= m.now ORDER BY r.until LIMIT 1) " \
+	"IS NOT NULL OR (SELECT r.until FROM baton.rate r WHERE r.queue = q.id "               \
+	"AND r.until > m.now + baton.window_ms(q) ORDER BY r.until LIMIT 1) "                  \
+	"IS NOT NULL)) OR "                                                                    \
+	"EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = q.id AND c.offered "              \
+	"AND c.expires_at > m.now)"
+
+/* The same: 0 it has not, 2 it has, 1 that is not known. */
+#define PART_DUE \
+	"CASE WHEN q.mixed THEN 2 WHEN q.paused THEN 1 WHEN " PART_IS_DUE " THEN 2 ELSE 0 END"
+
+/* Whether there are heads in a pool of a queue. */
+#define PART_HAS_HEADS(pool)                                                                    \
+	"(SELECT CASE WHEN k.places IS NULL THEN EXISTS (SELECT 1 FROM baton.batch b "          \
+	"WHERE b.queue = q.id AND b.pool = " pool " AND b.head) ELSE EXISTS (SELECT 1 FROM "    \
+	"generate_series(0, 9) r CROSS JOIN LATERAL (SELECT 1 FROM baton.batch b "              \
+	"WHERE b.queue = q.id AND b.pool = " pool " AND b.head AND b.rank = r::smallint "       \
+	"AND coalesce(b.place, b.seq * 2) > k.places[r + 1] LIMIT 1) x) END FROM (SELECT 1) o " \
+	"LEFT JOIN LATERAL (SELECT l.places FROM baton.low l WHERE l.queue = q.id "             \
+	"AND l.pool = " pool " ORDER BY l.n DESC LIMIT 1) k ON true)"
+
+/* A lease, `l`, and how many claims were counted under it. */
+#define LEASE_COUNTED                                                                     \
+	"l.subject, l.held, l.owner, l.token, l.nonce, l.fence, "                         \
+	"greatest(l.counter, (SELECT k.n FROM baton.counter k "                           \
+	"WHERE k.subject = l.subject AND k.fence = l.fence ORDER BY k.n DESC LIMIT 1)), " \
+	"l.claimed_at, l.expires_at, l.runner, l.counter"
+
+/* The number of the transaction, and whether somebody elsewhere sleeps. */
+#define XID_COLUMNS                                        \
+	"pg_current_xact_id_if_assigned()::text::bigint, " \
+	"EXISTS (SELECT 1 FROM baton.sleeper)"
+
 /* Claims and batches that are named: $1, $2 the claims, $3 the batches. */
-#define PART_NAMED_CLAIMS                                                    \
-	"SELECT c.* FROM unnest($1::bigint[], $2::bigint[]) n(head, fence) " \
-	"JOIN baton.claim c ON c.head = n.head AND c.fence = n.fence"
+#define PART_NAMED_CLAIMS                                                                        \
+	"SELECT c.* FROM unnest($1::bigint[], $2::bigint[]) n(head, fence) CROSS JOIN LATERAL (" \
+	"SELECT * FROM baton.claim x WHERE x.head = n.head AND x.fence = n.fence OFFSET 0) c"
 #define PART_NAMED_BATCHES                                                 \
 	"SELECT b.seq, b.queue, b.lane FROM unnest($3::bigint[]) n(id) "   \
 	"JOIN baton.batch b ON b.seq = n.id AND b.born IS NULL UNION ALL " \
@@ -57,56 +114,95 @@
 	"n(id) JOIN baton.bulk b ON b.first >= n.id - n.id % 64 " \
 	"AND b.first <= n.id AND (b.has >> (n.id - b.first)::int) & 1 = 1 "
 
-/* Behind an unnest(): chunks of claims near those that are named, by numbers in steps of 64. In a
- * way that leaves the planner no choice but to look for each of them in the index. */
-#define PART_CHUNKS                                                      \
-	"n(base) CROSS JOIN LATERAL (SELECT * FROM baton.chunk x WHERE " \
-	"x.first >= n.base AND x.first < n.base + 64 OFFSET 0) c "
+/* Behind an unnest(): chunks of claims near those that are named, by numbers in steps of 64, and
+ * the lowest and highest that are named of these. In a way that leaves the planner no choice but to
+ * look for each of them in the index. The claims of a chunk are in the order of their numbers. */
+#define PART_CHUNKS                                                                               \
+	"n(base, low, high) CROSS JOIN LATERAL (SELECT *, x.ctid AS at FROM baton.chunk x WHERE " \
+	"x.first >= n.base AND x.first < n.base + 64 AND x.heads[1] <= n.high "                   \
+	"AND x.heads[cardinality(x.heads)] >= n.low OFFSET 0) c "
 
 /* The stripes that are named, and those of claims, in chunks and in rows of their own: $1 the
- * heads, $2 the fences, $3 the stripes, $4 the chunks. */
-#define PART_LOCK                                                                                \
-	"WITH k AS MATERIALIZED (SELECT c.queue, c.heads FROM unnest($4::bigint[]) " PART_CHUNKS \
-	"WHERE c.heads && $1::bigint[]) "                                                        \
-	"SELECT pg_advisory_xact_lock(1650553967, s) FROM ("                                     \
-	"SELECT s FROM unnest($3::int[]) s UNION "                                               \
-	"SELECT q.stripe FROM k JOIN baton.queue q ON q.id = k.queue UNION "                     \
-	"SELECT q.stripe FROM unnest($1::bigint[], $2::bigint[]) n(head, fence) "                \
-	"JOIN baton.claim c ON c.head = n.head AND c.fence = n.fence "                           \
-	"JOIN baton.queue q ON q.id = c.queue WHERE n.head NOT IN ("                             \
+ * heads, $2 the fences, $3 the stripes, $4 to $6 the chunks. */
+#define PART_LOCK                                                                    \
+	"WITH k AS MATERIALIZED (SELECT c.queue, c.heads FROM unnest($4::bigint[], " \
+	"$5::bigint[], $6::bigint[]) " PART_CHUNKS ") "                              \
+	"SELECT pg_advisory_xact_lock(1650553967, s) FROM ("                         \
+	"SELECT s FROM unnest($3::int[]) s UNION "                                   \
+	"SELECT q.stripe FROM k JOIN baton.queue q ON q.id = k.queue UNION "         \
+	"SELECT q.stripe FROM (" PART_NAMED_CLAIMS ") c "                            \
+	"JOIN baton.queue q ON q.id = c.queue WHERE c.head NOT IN ("                 \
 	"SELECT unnest(k.heads) FROM k)"
+
+/* What is looked at to find out which rows of several batches are claimed from. */
+#define PART_BULK "x.first, x.last, x.queue, x.pool, x.rank, x.n"
+
+/* A queue whose number, or if it is new, whose name is given: `u`. */
+#define PART_QUEUE_OF                                                   \
+	"coalesce(nullif(u.queue, 0), (SELECT q.id FROM baton.queue q " \
+	"WHERE q.name = u.name))"
+
+/* Up to which number nothing is in the line of a lane: see baton.pass(). */
+#define PAST_OF_Y                                                           \
+	"coalesce((SELECT p.seq FROM baton.past p WHERE p.queue = y.queue " \
+	"AND p.lane = y.lane ORDER BY p.n DESC LIMIT 1), 0) AS past"
+#define PAST_OF_H                                                           \
+	"coalesce((SELECT p.seq FROM baton.past p WHERE p.queue = h.queue " \
+	"AND p.lane = h.lane ORDER BY p.n DESC LIMIT 1), 0) AS past"
+
+/* What is in the line of the lane of `l`, or of `h`, and its claims: said so that only the index over
+ * lanes can be used, from there on. */
+#define LINE_OF_L                                                                        \
+	"b.queue = l.queue AND (b.lane, b.seq) > (l.lane, l.past) AND b.lane <= l.lane " \
+	"AND b.line "
+#define LINE_OF_H                                                                        \
+	"b.queue = h.queue AND (b.lane, b.seq) > (h.lane, h.past) AND b.lane <= h.lane " \
+	"AND b.line "
+#define CLAIMS_OF_L                                             \
+	"(SELECT * FROM baton.claim x WHERE x.queue = l.queue " \
+	"AND (x.lane, x.head) > (l.lane, l.past) AND x.lane <= l.lane OFFSET 0) c "
+#define CLAIMS_OF_H                                             \
+	"(SELECT * FROM baton.claim x WHERE x.queue = h.queue " \
+	"AND (x.lane, x.head) > (h.lane, h.past) AND x.lane <= h.lane OFFSET 0) c "
 
 /* The lanes of these, and those that are named: $4 the queues, $5 the lanes. */
 #define PART_LANES                                                                         \
-	"lanes AS MATERIALIZED (SELECT queue, lane, count(*) AS n FROM ("                  \
+	"lanes AS MATERIALIZED (SELECT y.*, " PAST_OF_Y " FROM ("                          \
+	"SELECT queue, lane, count(*) AS n FROM ("                                         \
 	"SELECT queue, lane FROM (" PART_NAMED_CLAIMS ") c "                               \
 	"UNION ALL SELECT queue, lane FROM (" PART_NAMED_BATCHES ") b "                    \
 	"UNION ALL SELECT q.id, w.lane FROM unnest($4::text[], $5::text[]) w(name, lane) " \
-	"JOIN baton.queue q ON q.name = w.name) x WHERE lane IS NOT NULL GROUP BY 1, 2)"
+	"JOIN baton.queue q ON q.name = w.name) x WHERE lane IS NOT NULL GROUP BY 1, 2) y)"
+
+/* The lane $2 of the queue $1. */
+#define PART_LANE                                                                        \
+	"WITH l AS MATERIALIZED (SELECT y.*, " PAST_OF_Y " FROM (SELECT q.id AS queue, " \
+	"$2::text AS lane FROM baton.queue q WHERE q.name = $1::text) y) "
 
 /* What can be claimed of queues: $1 their names, $2 the pools, $3 how many, $4 how many batches in
  * one claim, $5 to $7 after which rank, place and number. They are looked for from the first rank
  * on, and in each rank for which it is known from the place on up to which there are none. */
-#define PART_HEADS                                                                            \
-	"heads AS MATERIALIZED (SELECT h.*, w.few, w.max FROM unnest($1::text[], $2::int[], " \
-	"$3::int[], $4::int[], $5::smallint[], $6::bigint[], $7::bigint[]) "                  \
-	"w(name, pool, few, max, rank, place, seq) JOIN baton.queue q ON q.name = w.name "    \
-	"CROSS JOIN LATERAL (SELECT x.* FROM (SELECT z.rank, z.place, "                       \
-	"lead(z.rank, 1, 10::smallint) OVER (ORDER BY z.rank) AS next, "                      \
-	"(z.rank, z.place) >= (w.rank, w.place) AS later FROM ("                              \
-	"SELECT -1::smallint AS rank, 0::bigint AS place UNION ALL "                          \
-	"SELECT (u.at - 1)::smallint, u.place FROM (SELECT l.places FROM baton.low l "        \
-	"WHERE l.queue = q.id AND l.pool = w.pool ORDER BY l.n DESC LIMIT 1) k CROSS JOIN "   \
-	"LATERAL unnest(k.places) WITH ORDINALITY u(place, at) WHERE u.place > 0) z) r "      \
-	"CROSS JOIN LATERAL (SELECT b.queue, b.pool, b.lane, b.seq, b.rank, b.state, "        \
-	"b.flags, coalesce(b.place, b.seq * 2) AS place, "                                    \
-	"CASE WHEN b.rank = r.rank THEN r.place ELSE 0 END AS low "                           \
-	"FROM baton.batch b WHERE b.queue = q.id AND b.pool = w.pool AND b.head "             \
-	"AND b.rank < r.next AND (b.rank, coalesce(b.place, b.seq * 2), b.seq) > "            \
-	"(CASE WHEN r.later THEN r.rank ELSE w.rank END, "                                    \
-	"CASE WHEN r.later THEN r.place ELSE w.place END, "                                   \
-	"CASE WHEN r.later THEN 9223372036854775807 ELSE w.seq END) "                         \
-	"ORDER BY b.rank, coalesce(b.place, b.seq * 2), b.seq LIMIT w.few) x "                \
+#define PART_HEADS                                                                          \
+	"heads AS MATERIALIZED (SELECT h.*, w.few, w.max, " PAST_OF_H " FROM "              \
+	"unnest($1::text[], $2::int[], "                                                    \
+	"$3::int[], $4::int[], $5::smallint[], $6::bigint[], $7::bigint[]) "                \
+	"w(name, pool, few, max, rank, place, seq) JOIN baton.queue q ON q.name = w.name "  \
+	"CROSS JOIN LATERAL (SELECT x.* FROM (SELECT z.rank, z.place, "                     \
+	"lead(z.rank, 1, 10::smallint) OVER (ORDER BY z.rank) AS next, "                    \
+	"(z.rank, z.place) >= (w.rank, w.place) AS later FROM ("                            \
+	"SELECT -1::smallint AS rank, 0::bigint AS place UNION ALL "                        \
+	"SELECT (u.at - 1)::smallint, u.place FROM (SELECT l.places FROM baton.low l "      \
+	"WHERE l.queue = q.id AND l.pool = w.pool ORDER BY l.n DESC LIMIT 1) k CROSS JOIN " \
+	"LATERAL unnest(k.places) WITH ORDINALITY u(place, at) WHERE u.place > 0) z) r "    \
+	"CROSS JOIN LATERAL (SELECT b.queue, b.pool, b.lane, b.seq, b.rank, b.state, "      \
+	"b.flags, coalesce(b.place, b.seq * 2) AS place, "                                  \
+	"CASE WHEN b.rank = r.rank THEN r.place ELSE 0 END AS low "                         \
+	"FROM baton.batch b WHERE b.queue = q.id AND b.pool = w.pool AND b.head "           \
+	"AND b.rank < r.next AND (b.rank, coalesce(b.place, b.seq * 2), b.seq) > "          \
+	"(CASE WHEN r.later THEN r.rank ELSE w.rank END, "                                  \
+	"CASE WHEN r.later THEN r.place ELSE w.place END, "                                 \
+	"CASE WHEN r.later THEN 9223372036854775807 ELSE w.seq END) "                       \
+	"ORDER BY b.rank, coalesce(b.place, b.seq * 2), b.seq LIMIT w.few) x "              \
 	"ORDER BY x.rank, x.place, x.seq LIMIT w.few) h)"
 
 /* The first head of each priority, of the queues $1. */
@@ -136,6 +232,7 @@
  * Lines are read by `b.lane BETWEEN x AND x ... ORDER BY b.lane, b.seq`: functions.sql says why. */
 #define SQL_TABLE(X)                                                                               \
 	X(BEGIN, "BEGIN ISOLATION LEVEL READ COMMITTED")                                           \
+	X(BEGIN_USUAL, "BEGIN")                                                                    \
 	X(WISHES, "SELECT set_config('search_path', 'pg_catalog', true), "                         \
 	          "set_config('client_min_messages', 'warning', true), "                           \
 	          "set_config('lock_timeout', $1::text, true), "                                   \
@@ -150,19 +247,21 @@
 	X(COMMIT, "COMMIT")                                                                        \
 	X(ROLLBACK, "ROLLBACK")                                                                    \
 	X(RELAX, "SET LOCAL synchronous_commit = off")                                             \
-	X(LOCK, PART_LOCK " UNION SELECT q.stripe FROM unnest($5::bigint[]) " PART_BULKS           \
+	X(LOCK, PART_LOCK " UNION SELECT q.stripe FROM unnest($7::bigint[]) " PART_BULKS           \
 	                  "JOIN baton.queue q ON q.id = b.queue UNION "                            \
-	                  "SELECT q.stripe FROM unnest($5::bigint[]) n(id) JOIN baton.batch b "    \
+	                  "SELECT q.stripe FROM unnest($7::bigint[]) n(id) JOIN baton.batch b "    \
 	                  "ON b.seq = n.id AND b.born IS NULL JOIN baton.queue q "                 \
 	                  "ON q.id = b.queue UNION "                                               \
-	                  "SELECT q.stripe FROM unnest($5::bigint[]) n(id) JOIN baton.batch b "    \
+	                  "SELECT q.stripe FROM unnest($7::bigint[]) n(id) JOIN baton.batch b "    \
 	                  "ON b.born = n.id JOIN baton.queue q ON q.id = b.queue ORDER BY 1) x")   \
 	X(LOCK_CLAIMS, PART_LOCK " ORDER BY 1) x")                                                 \
 	X(LOCK_STRIPES, "SELECT pg_advisory_xact_lock(1650553967, s) FROM (SELECT DISTINCT s "     \
 	                "FROM unnest($1::int[]) s ORDER BY s) x")                                  \
+	X(LOCK_STRIPE, "SELECT pg_advisory_xact_lock(1650553967, $1::bigint::int)")                \
 	X(LOCK_RUNNER, "SELECT pg_advisory_xact_lock(1650553967, stripe) FROM ("                   \
 	               "SELECT q.stripe FROM baton.lease l JOIN baton.queue q "                    \
-	               "ON q.name = split_part(l.subject, chr(1), 2) WHERE l.runner = $1::bigint " \
+	               "ON q.name = split_part(l.subject, chr(1), 2) WHERE l.runner = "            \
+	               "$1::bigint "                                                               \
 	               "UNION SELECT q.stripe FROM baton.runner r JOIN baton.claim c "             \
 	               "ON c.owner = r.owner AND c.expires_at = 9223372036854775807 "              \
 	               "JOIN baton.queue q ON q.id = c.queue WHERE r.number = $1::bigint "         \
@@ -178,111 +277,136 @@
 	        "WHERE q.name = ANY($4::text[])))))")                                              \
 	X(CHUNKS,                                                                                  \
 	  "SELECT c.id, c.first, c.queue, c.owner, c.granter, c.claimed_at, "                      \
-	  "c.expires_at, c.heads, c.fences, c.tokens, b.rank, b.flags, b.put_at "                  \
-	  "FROM unnest($1::bigint[]) " PART_CHUNKS " CROSS JOIN LATERAL (SELECT * FROM "           \
-	  "baton.bulk y WHERE y.first = c.first OFFSET 0) b WHERE c.heads && $2::bigint[]")        \
+	  "c.expires_at, c.heads, c.fences, c.tokens, b.rank, b.flags, b.put_at, c.at, b.at "      \
+	  "FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) " PART_CHUNKS                     \
+	  "CROSS JOIN LATERAL ("                                                                   \
+	  "SELECT y.rank, y.flags, y.put_at, y.ctid AS at FROM baton.bulk y "                      \
+	  "WHERE y.first = c.first OFFSET 0) b")                                                   \
 	X(BULKS,                                                                                   \
-	  "WITH RECURSIVE m AS MATERIALIZED (SELECT q.id, w.pool, w.few, r.rank, k.seq FROM "      \
+	  "WITH RECURSIVE m AS (SELECT q.id, w.pool, w.few, k.rank, k.seq FROM "                   \
 	  "unnest($1::text[], $2::int[], $3::int[]) w(name, pool, few) JOIN baton.queue q "        \
-	  "ON q.name = w.name CROSS JOIN (SELECT i::smallint AS rank FROM "                        \
-	  "generate_series(0, 9) i) r CROSS JOIN LATERAL (SELECT x.seq FROM baton.mark x "         \
-	  "WHERE x.queue = q.id AND x.pool = w.pool AND x.rank = r.rank "                          \
-	  "ORDER BY x.seq DESC LIMIT 1) k), "                                                      \
-	  "b AS (SELECT x.*, m.few, m.seq, CASE WHEN x.first > m.seq THEN x.n ELSE 0 END::bigint " \
-	  "AS sum FROM m CROSS JOIN LATERAL (SELECT * FROM baton.bulk x WHERE x.queue = m.id "     \
-	  "AND x.pool = m.pool AND x.rank = m.rank AND x.last > m.seq ORDER BY x.last LIMIT 1) x " \
-	  "UNION ALL SELECT x.*, b.few, b.seq, b.sum + x.n FROM b CROSS JOIN LATERAL (SELECT * "   \
+	  "ON q.name = w.name CROSS JOIN LATERAL (SELECT x.rank, x.seq FROM baton.mark x "         \
+	  "WHERE x.queue = q.id AND x.pool = w.pool "                                              \
+	  "ORDER BY x.rank DESC, x.seq DESC LIMIT 1) k UNION ALL "                                 \
+	  "SELECT m.id, m.pool, m.few, k.rank, k.seq FROM m CROSS JOIN LATERAL (SELECT "           \
+	  "x.rank, x.seq "                                                                         \
+	  "FROM baton.mark x WHERE x.queue = m.id AND x.pool = m.pool AND x.rank < m.rank "        \
+	  "ORDER BY x.rank DESC, x.seq DESC LIMIT 1) k), "                                         \
+	  "b AS (SELECT x.first, x.last, x.queue, x.pool, x.rank, m.few, m.seq, "                  \
+	  "CASE WHEN x.first > m.seq THEN x.n ELSE 0 END::bigint AS sum "                          \
+	  "FROM m CROSS JOIN LATERAL (SELECT " PART_BULK                                           \
+	  " FROM baton.bulk x WHERE x.queue = m.id "                                               \
+	  "AND x.pool = m.pool AND x.rank = m.rank AND x.last > m.seq ORDER BY x.last LIMIT "      \
+	  "1) x "                                                                                  \
+	  "UNION ALL SELECT x.first, x.last, x.queue, x.pool, x.rank, b.few, b.seq, b.sum + x.n "  \
+	  "FROM b CROSS JOIN LATERAL (SELECT " PART_BULK " "                                       \
 	  "FROM baton.bulk x WHERE x.queue = b.queue AND x.pool = b.pool AND x.rank = b.rank "     \
 	  "AND x.last > b.last ORDER BY x.last LIMIT 1) x WHERE b.sum < b.few) "                   \
-	  "SELECT first, last, queue, pool, rank, flags, put_at, seq, payload FROM b "             \
-	  "ORDER BY rank, first")                                                                  \
+	  "SELECT o.first, o.last, o.queue, o.pool, o.rank, p.flags, p.put_at, o.seq, p.payload "  \
+	  "FROM (SELECT * FROM b ORDER BY rank, first) o CROSS JOIN LATERAL (SELECT y.flags, "     \
+	  "y.put_at, y.payload FROM baton.bulk y WHERE y.first = o.first OFFSET 0) p "             \
+	  "ORDER BY o.rank, o.first")                                                              \
+	X(HEADS_ANY, "SELECT EXISTS (SELECT 1 FROM unnest($1::text[], $2::int[]) w(name, pool) "   \
+	             "JOIN baton.queue q ON q.name = w.name WHERE " PART_HAS_HEADS("w.pool") ")")  \
+	X(CLAIM_LOOK,                                                                              \
+	  "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, m.now, " PART_DUE        \
+	  ", " PART_HAS_HEADS("0") ", q.xmin, coalesce(t.n, 0), "                                  \
+	                           "coalesce(t.tended, 0), s.version, " LEASE_COUNTED              \
+	                           " FROM baton.state s "                                          \
+	                           "CROSS JOIN " PART_NOW " m CROSS JOIN (" PART_QUEUES            \
+	                           ") LEFT JOIN baton.lease l "                                    \
+	                           "ON l.subject = $3::text WHERE q.id = $1::bigint::int")         \
 	X(MEMBERS, "SELECT " BATCH_COLUMNS ", b.payload FROM unnest($1::bigint[]) n(id) "          \
 	           "JOIN baton.member b ON b.first = baton.bulk_of(n.id) AND b.seq = n.id")        \
 	X(MEMBER_CLAIMS, "SELECT " CLAIM_COLUMNS " FROM unnest($1::bigint[]) n(id) "               \
 	                 "JOIN baton.item c ON c.first = baton.bulk_of(n.id) "                     \
 	                 "AND c.head = n.id")                                                      \
-	X(BULK_ADD, "WITH n AS (SELECT u.*, q.id AS qid FROM unnest($1::bigint[], "                \
-	            "$2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::int[], "            \
-	            "$7::smallint[], $8::smallint[], $9::smallint[], $10::bytea[]) u(first, "      \
-	            "last, has, put_at, queue, pool, rank, n, flags, payload) "                    \
-	            "JOIN baton.queue q ON q.name = u.queue), "                                    \
-	            "m AS (INSERT INTO baton.mark(queue, pool, rank, seq) SELECT DISTINCT n.qid, " \
-	            "n.pool, n.rank, 0::bigint FROM n WHERE (SELECT k.seq FROM baton.mark k "      \
-	            "WHERE k.queue = n.qid AND k.pool = n.pool AND k.rank = n.rank "               \
-	            "ORDER BY k.seq DESC LIMIT 1) IS NULL) "                                       \
-	            "INSERT INTO baton.bulk(first, last, has, put_at, queue, pool, rank, n, "      \
-	            "flags, payload) SELECT n.first, n.last, n.has, n.put_at, n.qid, n.pool, "     \
-	            "n.rank, n.n, n.flags, n.payload FROM n")                                      \
-	X(BULK_DROP,                                                                               \
-	  "DELETE FROM baton.bulk b WHERE b.first = ANY($1::bigint[]) "                            \
-	  "AND NOT EXISTS (SELECT 1 FROM baton.chunk c WHERE c.first = b.first OFFSET 0) "         \
-	  "AND b.last <= (SELECT m.seq FROM baton.mark m WHERE m.queue = b.queue "                 \
-	  "AND m.pool = b.pool AND m.rank = b.rank ORDER BY m.seq DESC LIMIT 1)")                  \
+	X(BULK_ADD,                                                                                \
+	  "WITH n AS (SELECT " PART_QUEUE_OF " AS queue, u.pool, u.rank FROM "                     \
+	  "unnest($11::int[], $12::text[], $13::int[], $14::smallint[]) u(queue, name, pool, "     \
+	  "rank)), "                                                                               \
+	  "m AS (INSERT INTO baton.mark(queue, pool, rank, seq) SELECT n.queue, n.pool, n.rank, "  \
+	  "0::bigint FROM n WHERE (SELECT k.seq FROM baton.mark k WHERE k.queue = n.queue "        \
+	  "AND k.pool = n.pool AND k.rank = n.rank ORDER BY k.seq DESC LIMIT 1) IS NULL) "         \
+	  "INSERT INTO baton.bulk(first, last, has, put_at, queue, pool, rank, n, flags, "         \
+	  "payload) "                                                                              \
+	  "SELECT u.first, u.last, u.has, u.put_at, " PART_QUEUE_OF ", u.pool, u.rank, u.n, "      \
+	  "u.flags, u.payload FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], "              \
+	  "$4::bigint[], "                                                                         \
+	  "$5::int[], $6::text[], $7::int[], $8::smallint[], $9::smallint[], $10::smallint[], "    \
+	  "$15::bytea[]) u(first, last, has, put_at, queue, name, pool, rank, n, flags, "          \
+	  "payload)")                                                                              \
 	X(MARK_SET, "WITH n AS (SELECT * FROM unnest($1::int[], $2::int[], $3::smallint[], "       \
 	            "$4::bigint[], $5::bigint[]) n(queue, pool, rank, old, seq)), "                \
 	            "d AS (DELETE FROM baton.mark m USING n WHERE m.queue = n.queue "              \
 	            "AND m.pool = n.pool AND m.rank = n.rank AND m.seq = n.old) "                  \
 	            "INSERT INTO baton.mark(queue, pool, rank, seq) SELECT queue, pool, rank, "    \
 	            "seq FROM n")                                                                  \
-	X(CHUNK_ADD, "INSERT INTO baton.chunk(first, granter, claimed_at, expires_at, queue, "     \
-	             "owner, heads, fences, tokens) SELECT u.first, u.granter, u.claimed_at, "     \
-	             "u.expires_at, u.queue, u.owner, u.heads::bigint[], u.fences::bigint[], "     \
-	             "u.tokens FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], "             \
-	             "$4::bigint[], $5::int[], $6::text[], $7::text[], $8::text[], "               \
-	             "$9::bytea[]) u(first, granter, claimed_at, expires_at, queue, owner, "       \
-	             "heads, fences, tokens)")                                                     \
-	X(CHUNK_SET, "UPDATE baton.chunk c SET heads = u.heads::bigint[], "                        \
-	             "fences = u.fences::bigint[], tokens = u.tokens FROM unnest($1::bigint[], "   \
-	             "$2::bigint[], $3::text[], $4::text[], $5::bytea[]) u(first, id, heads, "     \
-	             "fences, tokens) WHERE c.first = u.first AND c.id = u.id")                    \
-	X(CHUNK_DROP, "DELETE FROM baton.chunk c WHERE c.ctid = ANY(ARRAY(SELECT x.at FROM "       \
-	              "unnest($1::bigint[], $2::bigint[]) u(first, id) CROSS JOIN LATERAL ("       \
-	              "SELECT y.ctid AS at FROM baton.chunk y WHERE y.first = u.first "            \
-	              "AND y.id = u.id OFFSET 0) x))")                                             \
-	X(REPLY_ADD, "INSERT INTO baton.reply(base, until, state, heads, fences, tokens) "         \
-	             "SELECT u.base, u.until, u.state, u.heads::bigint[], u.fences::bigint[], "    \
-	             "u.tokens FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], "           \
-	             "$4::text[], $5::text[], $6::bytea[]) u(base, until, state, heads, fences, "  \
-	             "tokens)")                                                                    \
-	X(START, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, s.made, "         \
-	         "s.runner, q.last_value - CASE WHEN q.is_called THEN 0 ELSE 1 END, s.version "    \
-	         "FROM baton.state s, baton.seq q")                                                \
+	X(MARK_SET_ONE,                                                                            \
+	  "WITH d AS (DELETE FROM baton.mark m WHERE m.queue = $1::bigint::int "                   \
+	  "AND m.pool = $2::bigint::int AND m.rank = $3::bigint::smallint AND m.seq = "            \
+	  "$4::bigint) "                                                                           \
+	  "INSERT INTO baton.mark(queue, pool, rank, seq) VALUES($1::bigint::int, "                \
+	  "$2::bigint::int, "                                                                      \
+	  "$3::bigint::smallint, $5::bigint)")                                                     \
+	X(CHUNK_ADD,                                                                               \
+	  "INSERT INTO baton.chunk(first, granter, claimed_at, expires_at, queue, owner, heads, "  \
+	  "fences, tokens) SELECT u.first, u.granter, u.claimed_at, u.expires_at, u.queue, "       \
+	  "u.owner, "                                                                              \
+	  "($10::bigint[])[u.a:u.b], ($11::bigint[])[u.a:u.b], u.tokens FROM "                     \
+	  "unnest($1::bigint[], "                                                                  \
+	  "$2::bigint[], $3::bigint[], $4::bigint[], $5::int[], $6::text[], $7::int[], "           \
+	  "$8::int[], "                                                                            \
+	  "$9::bytea[]) u(first, granter, claimed_at, expires_at, queue, owner, a, b, tokens)")    \
+	X(CHUNK_SET,                                                                               \
+	  "UPDATE baton.chunk c SET heads = ($6::bigint[])[u.a:u.b], fences = "                    \
+	  "($7::bigint[])[u.a:u.b], "                                                              \
+	  "tokens = u.tokens FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::int[], "       \
+	  "$5::bytea[]) u(first, id, a, b, tokens) WHERE c.first = u.first AND c.id = u.id")       \
+	X(CHUNK_DROP, "WITH d AS (DELETE FROM baton.chunk c WHERE c.ctid = ANY($1::tid[])) "       \
+	              "DELETE FROM baton.bulk b WHERE b.ctid = ANY($2::tid[]) "                    \
+	              "AND NOT EXISTS (SELECT 1 FROM baton.chunk c WHERE c.first = b.first "       \
+	              "AND c.ctid <> ALL($1::tid[]) OFFSET 0) "                                    \
+	              "AND b.last <= (SELECT m.seq FROM baton.mark m WHERE m.queue = b.queue "     \
+	              "AND m.pool = b.pool AND m.rank = b.rank ORDER BY m.seq DESC LIMIT 1)")      \
+	X(REPLY_ADD,                                                                               \
+	  "INSERT INTO baton.reply(base, until, state, heads, fences, tokens) SELECT u.base, "     \
+	  "u.until, "                                                                              \
+	  "u.state, ($7::bigint[])[u.a:u.b], ($8::bigint[])[u.a:u.b], u.tokens FROM "              \
+	  "unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::int[], $5::int[], "              \
+	  "$6::bytea[]) "                                                                          \
+	  "u(base, until, state, a, b, tokens)")                                                   \
+	X(START, "SELECT " START_COLUMNS " FROM baton.state s, baton.seq z")                       \
+	X(LOOK,                                                                                    \
+	  "SELECT " QUEUE_COLUMNS ", " START_COLUMNS " " PART_LOOK "ON q.name = ANY($1::text[])")  \
+	X(LOOK_NUMBERS,                                                                            \
+	  "SELECT " QUEUE_COLUMNS ", " START_COLUMNS " " PART_LOOK "ON q.id = ANY($1::int[])")     \
+	X(LOOK_DUE, "SELECT " QUEUE_COLUMNS ", " START_COLUMNS ", m.now, " PART_DUE " " PART_LOOK  \
+	            "ON q.name = ANY($1::text[]) CROSS JOIN " PART_NOW " m")                       \
 	X(DRAW, "SELECT nextval('baton.seq') FROM generate_series(1, $1::bigint + ("               \
 	        "SELECT coalesce(sum(cardinality(c.seqs)), 0) FROM "                               \
-	        "unnest($2::bigint[], $3::bigint[]) n(head, fence) JOIN baton.claim c "            \
-	        "ON c.head = n.head AND c.fence = n.fence JOIN baton.queue q ON q.id = c.queue "   \
+	        "unnest($2::bigint[], $3::bigint[]) n(head, fence) CROSS JOIN LATERAL (SELECT * "  \
+	        "FROM baton.claim x WHERE x.head = n.head AND x.fence = n.fence OFFSET 0) c "      \
+	        "JOIN baton.queue q ON q.id = c.queue "                                            \
 	        "WHERE q.hold_on_retry = 2 AND baton.is_key(c.lane)) + ("                          \
 	        "SELECT coalesce(sum(w.few), 0) FROM unnest($4::text[], $5::int[]) w(name, few) "  \
 	        "JOIN baton.queue q ON q.name = w.name WHERE q.key_fair = 2))")                    \
-	X(DRAW_EXPECTED, "SELECT baton.draw($1::bigint, $2::bigint)")                              \
-	X(TEND, "SELECT q.id, t.now, CASE WHEN q.paused THEN false WHEN "                          \
-	        "EXISTS (SELECT 1 FROM baton.chunk c WHERE c.queue = q.id "                        \
-	        "AND c.expires_at >= s.since "                                                     \
-	        "AND c.expires_at <= t.now AND c.expires_at < 9223372036854775807) OR "            \
-	        "EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = q.id AND b.state IN (2, 3) "  \
-	        "AND b.due >= s.since AND b.due <= t.now) OR "                                     \
-	        "EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = q.id AND NOT c.offered "      \
-	        "AND c.expires_at >= s.since AND c.expires_at <= t.now) OR "                       \
-	        "(q.key_starts > 0 AND ((SELECT r.until FROM baton.rate r WHERE r.queue = q.id "   \
-	        "AND r.until >= s.since AND r.until <= t.now ORDER BY r.until LIMIT 1) "           \
-	        "IS NOT NULL OR (SELECT r.until FROM baton.rate r WHERE r.queue = q.id "           \
-	        "AND r.until > t.now + baton.window_ms(q) ORDER BY r.until LIMIT 1) "              \
-	        "IS NOT NULL)) OR "                                                                \
-	        "EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = q.id AND c.offered "          \
-	        "AND c.expires_at > t.now) THEN baton.tend(q.id, t.now) ELSE true END "            \
-	        "FROM (SELECT coalesce($2::bigint, "                                               \
-	        "(extract(epoch FROM clock_timestamp()) * 1000)::bigint) AS now OFFSET 0) t, "     \
-	        "baton.queue q " PART_SINCE " WHERE q.name = ANY($1::text[])")                     \
+	X(DRAW_EXPECTED,                                                                           \
+	  "SELECT CASE WHEN min(x.n) <> $1::bigint OR max(x.n) <> $1::bigint + $2::bigint - 1 "    \
+	  "THEN baton.draw(0, 1) END FROM (SELECT nextval('baton.seq') AS n "                      \
+	  "FROM generate_series(1, $2::bigint)) x")                                                \
+	X(TEND, "SELECT q.id, m.now, CASE WHEN q.paused THEN false WHEN " PART_IS_DUE " "          \
+	        "THEN baton.tend(q.id, m.now) ELSE true END FROM " PART_NOW " m, " PART_QUEUES " " \
+	        "WHERE q.name = ANY($1::text[])")                                                  \
 	X(QUEUES, "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES " WHERE q.id IN ("                  \
 	          "SELECT id FROM baton.queue WHERE name = ANY($4::text[]) "                       \
 	          "UNION SELECT queue FROM (" PART_NAMED_CLAIMS ") c "                             \
 	          "UNION SELECT queue FROM (" PART_NAMED_BATCHES ") b "                            \
 	          "UNION SELECT b.queue FROM unnest($3::bigint[]) " PART_BULKS " "                 \
-	          "UNION SELECT c.queue FROM unnest($6::bigint[]) " PART_CHUNKS " "                \
+	          "UNION SELECT c.queue FROM unnest($6::bigint[], $7::bigint[], $8::bigint[])  "   \
+	          "" PART_CHUNKS " "                                                               \
 	          "UNION SELECT b.queue FROM baton.source s JOIN baton.batch b "                   \
 	          "ON b.seq = s.id OR b.born = s.id WHERE s.key = ANY($5::bytea[]))")              \
-	X(QUEUES_NAMED,                                                                            \
-	  "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES " WHERE q.name = ANY($1::text[])")          \
 	X(SOURCES, "SELECT key, content, id, until FROM baton.source "                             \
 	           "WHERE key = ANY($1::bytea[])")                                                 \
 	X(AROUND, "WITH " PART_LANES ", s AS (SELECT unnest(c.seqs) AS seq "                       \
@@ -291,11 +415,10 @@
 	          "UNION SELECT b.seq FROM baton.source s JOIN baton.batch b "                     \
 	          "ON (b.seq = s.id AND b.born IS NULL) OR b.born = s.id "                         \
 	          "WHERE s.key = ANY($6::bytea[]) "                                                \
-	          "UNION SELECT unnest(c.seqs) FROM lanes l JOIN baton.claim c "                   \
-	          "ON c.queue = l.queue AND c.lane = l.lane "                                      \
+	          "UNION SELECT unnest(c.seqs) FROM lanes l CROSS JOIN LATERAL " CLAIMS_OF_L       \
 	          "UNION SELECT x.seq FROM lanes l CROSS JOIN LATERAL (SELECT b.seq "              \
-	          "FROM baton.batch b WHERE b.queue = l.queue AND b.lane BETWEEN l.lane AND "      \
-	          "l.lane AND b.line AND b.state <> 4 ORDER BY b.lane, b.seq LIMIT l.n + 1) x "    \
+	          "FROM baton.batch b WHERE " LINE_OF_L                                            \
+	          "AND b.state <> 4 ORDER BY b.lane, b.seq LIMIT l.n + 1) x "                      \
 	          "UNION SELECT x.seq FROM lanes l CROSS JOIN LATERAL (SELECT b.seq "              \
 	          "FROM baton.batch b WHERE b.queue = l.queue AND b.lane = l.lane AND b.holds "    \
 	          "ORDER BY b.seq LIMIT CASE WHEN baton.is_key(l.lane) THEN NULL "                 \
@@ -306,14 +429,14 @@
 	          "AND b.state = 1 ORDER BY b.lane DESC, b.seq DESC LIMIT l.n + 1) x "             \
 	          "WHERE baton.is_key(l.lane)) "                                                   \
 	          "SELECT " BATCH_COLUMNS ", CASE WHEN $7::bool AND (b.seq = ANY($3::bigint[])"    \
-	          " OR b.born = ANY($3::bigint[])) THEN b.payload END FROM s JOIN baton.batch b "  \
-	          "ON b.seq = s.seq ORDER BY b.seq")                                               \
+	          " OR b.born = ANY($3::bigint[])) THEN b.payload END FROM s "                     \
+	          "CROSS JOIN LATERAL (SELECT * FROM baton.batch z WHERE z.seq = s.seq "           \
+	          "OFFSET 0) b ORDER BY b.seq")                                                    \
 	X(CLAIMS, "WITH " PART_LANES " SELECT DISTINCT ON (c.head, c.fence) " CLAIM_COLUMNS        \
 	          " FROM (" PART_NAMED_CLAIMS " UNION ALL "                                        \
-	          "SELECT c.* FROM lanes l JOIN baton.claim c "                                    \
-	          "ON c.queue = l.queue AND c.lane = l.lane UNION ALL "                            \
-	          "SELECT c.* FROM (" PART_NAMED_BATCHES ") b JOIN baton.claim c "                 \
-	          "ON c.head = b.seq AND c.lane IS NULL) c")                                       \
+	          "SELECT c.* FROM lanes l CROSS JOIN LATERAL " CLAIMS_OF_L "UNION ALL "           \
+	          "SELECT c.* FROM (" PART_NAMED_BATCHES ") b CROSS JOIN LATERAL (SELECT * "       \
+	          "FROM baton.claim x WHERE x.head = b.seq AND x.lane IS NULL OFFSET 0) c) c")     \
 	X(WAITING, "WITH " PART_LANES " SELECT l.queue, l.lane, CASE WHEN q.on_conflict > 1 "      \
 	           "OR q.key_waiting_max > 0 THEN (SELECT count(*) FROM (SELECT 1 "                \
 	           "FROM baton.batch b WHERE b.queue = l.queue AND b.lane BETWEEN l.lane AND "     \
@@ -325,20 +448,18 @@
 	           "AND r.until IS NOT NULL WHERE baton.is_key(l.lane)")                           \
 	X(ANSWERS, "SELECT a.head, a.fence, a.token, a.state, a.until "                            \
 	           "FROM unnest($1::bigint[], $2::bigint[]) n(head, fence) "                       \
-	           "JOIN baton.answer a ON a.head = n.head AND a.fence = n.fence "                 \
+	           "CROSS JOIN LATERAL (SELECT * FROM baton.answer x WHERE x.head = n.head "       \
+	           "AND x.fence = n.fence OFFSET 0) a "                                            \
 	           "UNION ALL SELECT h.head, h.fence, "                                            \
 	           "substring(r.tokens FROM (16 * h.at - 15)::int FOR 16), r.state, r.until "      \
 	           "FROM (SELECT DISTINCT x - x % 64 AS base FROM unnest($1::bigint[]) x) n "      \
-	           "JOIN baton.reply r ON r.base = n.base "                                        \
+	           "CROSS JOIN LATERAL (SELECT * FROM baton.reply y WHERE y.base = n.base "        \
+	           "OFFSET 0) r "                                                                  \
 	           "CROSS JOIN LATERAL unnest(r.heads, r.fences) WITH ORDINALITY "                 \
 	           "h(head, fence, at) WHERE (h.head, h.fence) IN "                                \
 	           "(SELECT * FROM unnest($1::bigint[], $2::bigint[]))")                           \
-	X(LEASES,                                                                                  \
-	  "SELECT l.subject, l.held, l.owner, l.token, l.nonce, l.fence, "                         \
-	  "greatest(l.counter, (SELECT k.n FROM baton.counter k "                                  \
-	  "WHERE k.subject = l.subject AND k.fence = l.fence ORDER BY k.n DESC LIMIT 1)), "        \
-	  "l.claimed_at, l.expires_at, l.runner, l.counter FROM baton.lease l "                    \
-	  "WHERE l.subject = ANY($1::text[])")                                                     \
+	X(LEASES, "SELECT " LEASE_COUNTED " FROM baton.lease l "                                   \
+	          "WHERE l.subject = ANY($1::text[])")                                             \
 	X(COUNTER_SET, "WITH n AS (SELECT * FROM unnest($1::text[], $2::bigint[], "                \
 	               "$3::bigint[], $4::bigint[]) n(subject, fence, old, new)), "                \
 	               "d AS (DELETE FROM baton.counter k USING n WHERE k.subject = n.subject "    \
@@ -346,13 +467,15 @@
 	               "e AS (DELETE FROM baton.counter k USING n WHERE n.old = 0 "                \
 	               "AND k.subject = n.subject AND k.fence < n.fence) "                         \
 	               "INSERT INTO baton.counter SELECT subject, fence, new FROM n")              \
+	X(COUNTER_SET_ONE, "WITH d AS (DELETE FROM baton.counter k WHERE k.subject = $1::text "    \
+	                   "AND k.fence = $2::bigint AND k.n = $3::bigint) "                       \
+	                   "INSERT INTO baton.counter VALUES($1::text, $2::bigint, $4::bigint)")   \
 	X(HEADS, "WITH " PART_HEADS ", s AS (SELECT seq FROM heads WHERE lane IS NULL "            \
 	         "UNION SELECT x.seq FROM heads h CROSS JOIN LATERAL (SELECT b.seq "               \
-	         "FROM baton.batch b WHERE b.queue = h.queue AND b.lane BETWEEN h.lane AND "       \
-	         "h.lane AND b.line ORDER BY b.lane, b.seq "                                       \
+	         "FROM baton.batch b WHERE " LINE_OF_H "ORDER BY b.lane, b.seq "                   \
 	         "LIMIT CASE WHEN h.state = 4 THEN h.max + 1 + ("                                  \
-	         "SELECT sum(cardinality(c.seqs)) FROM baton.claim c WHERE c.queue = h.queue "     \
-	         "AND c.lane = h.lane) WHEN h.flags & 4 <> 0 THEN h.max + 1 ELSE 2 END) x "        \
+	         "SELECT sum(cardinality(c.seqs)) FROM " CLAIMS_OF_H                               \
+	         ") WHEN h.flags & 4 <> 0 THEN h.max + 1 ELSE 2 END) x "                           \
 	         "WHERE NOT baton.is_key(h.lane) "                                                 \
 	         "UNION SELECT x.seq FROM heads h JOIN baton.queue q ON q.id = h.queue "           \
 	         "CROSS JOIN LATERAL (SELECT b.seq FROM baton.batch b WHERE b.queue = h.queue "    \
@@ -363,41 +486,40 @@
 	         "ELSE least(q.key_limit, h.few) * h.max END) x WHERE baton.is_key(h.lane) "       \
 	         "UNION SELECT b.seq FROM heads h JOIN baton.batch b ON b.queue = h.queue "        \
 	         "AND b.lane = h.lane AND b.holds WHERE baton.is_key(h.lane) "                     \
-	         "UNION SELECT unnest(c.seqs) FROM heads h JOIN baton.claim c "                    \
-	         "ON c.queue = h.queue AND c.lane = h.lane) "                                      \
+	         "UNION SELECT unnest(c.seqs) FROM heads h CROSS JOIN LATERAL " CLAIMS_OF_H ") "   \
 	         "SELECT " BATCH_COLUMNS ", b.payload, CASE WHEN baton.is_key(b.lane) THEN ("      \
-	         "SELECT r.starts FROM baton.rate r WHERE r.queue = b.queue AND r.lane = b.lane) " \
-	         "END FROM s JOIN baton.batch b ON b.seq = s.seq ORDER BY b.seq")                  \
+	         "SELECT r.starts FROM baton.rate r WHERE r.queue = b.queue AND r.lane = "         \
+	         "b.lane) "                                                                        \
+	         "END FROM s CROSS JOIN LATERAL (SELECT * FROM baton.batch z WHERE z.seq = "       \
+	         "s.seq "                                                                          \
+	         "OFFSET 0) b ORDER BY b.seq")                                                     \
 	X(HEAD_CLAIMS, "WITH " PART_HEADS " SELECT " CLAIM_COLUMNS " FROM heads h "                \
-	               "JOIN baton.claim c ON c.head = h.seq AND c.lane IS NULL "                  \
+	               "CROSS JOIN LATERAL (SELECT * FROM baton.claim x WHERE x.head = h.seq "     \
+	               "AND x.lane IS NULL OFFSET 0) c "                                           \
 	               "WHERE h.lane IS NULL AND h.state = 4 UNION ALL "                           \
-	               "SELECT " CLAIM_COLUMNS " FROM heads h "                                    \
-	               "JOIN baton.claim c ON c.queue = h.queue AND c.lane = h.lane")              \
+	               "SELECT " CLAIM_COLUMNS " FROM heads h CROSS JOIN LATERAL " CLAIMS_OF_H)    \
 	X(HEADS_LAST, "WITH " PART_HEADS " SELECT queue, pool, rank, count(*), "                   \
 	              "max(place), (array_agg(seq ORDER BY place DESC, seq DESC))[1], "            \
 	              "min(place) - min(low) > 512 FROM heads GROUP BY queue, pool, rank "         \
 	              "ORDER BY rank, 5, 6")                                                       \
 	X(RAISE, "SELECT baton.raise(f.queue, f.pool, f.rank) FROM unnest($1::int[], $2::int[], "  \
 	         "$3::int[]) f(queue, pool, rank)")                                                \
-	X(LINE, "SELECT " BATCH_COLUMNS ", b.payload FROM ((SELECT b.seq FROM baton.batch b "      \
-	        "JOIN baton.queue q ON q.id = b.queue WHERE q.name = $1::text "                    \
-	        "AND b.lane BETWEEN $2::text AND $2::text AND b.line "                             \
-	        "ORDER BY b.lane, b.seq LIMIT $3::bigint + "                                       \
-	        "(SELECT coalesce(sum(cardinality(c.seqs)), 0) FROM baton.claim c "                \
-	        "JOIN baton.queue q ON q.id = c.queue WHERE q.name = $1::text "                    \
-	        "AND c.lane = $2::text)) UNION "                                                   \
-	        "(SELECT b.seq FROM baton.batch b JOIN baton.queue q ON q.id = b.queue "           \
-	        "WHERE q.name = $1::text AND b.lane = $2::text AND b.line "                        \
-	        "AND b.seq <= $4::bigint) UNION "                                                  \
-	        "(SELECT b.seq FROM baton.batch b JOIN baton.queue q ON q.id = b.queue "           \
-	        "WHERE q.name = $1::text AND b.lane = $2::text AND b.holds "                       \
-	        "ORDER BY b.seq LIMIT 1) UNION "                                                   \
-	        "(SELECT unnest(c.seqs) FROM baton.claim c JOIN baton.queue q ON q.id = c.queue "  \
-	        "WHERE q.name = $1::text AND c.lane = $2::text)) s "                               \
-	        "JOIN baton.batch b ON b.seq = s.seq ORDER BY b.seq")                              \
-	X(LINE_CLAIMS, "SELECT " CLAIM_COLUMNS " FROM baton.claim c "                              \
-	               "JOIN baton.queue q ON q.id = c.queue "                                     \
-	               "WHERE q.name = $1::text AND c.lane = $2::text")                            \
+	X(LINE,                                                                                    \
+	  PART_LANE "SELECT " BATCH_COLUMNS ", b.payload FROM (SELECT x.seq FROM l "               \
+	            "CROSS JOIN LATERAL (SELECT b.seq FROM baton.batch b WHERE " LINE_OF_L         \
+	            "ORDER BY b.lane, b.seq LIMIT $3::bigint + (SELECT "                           \
+	            "coalesce(sum(cardinality(c.seqs)), 0) FROM " CLAIMS_OF_L ")) x UNION "        \
+	            "SELECT x.seq FROM l CROSS JOIN LATERAL (SELECT b.seq FROM baton.batch b "     \
+	            "WHERE " LINE_OF_L "AND b.seq <= $4::bigint) x UNION "                         \
+	            "SELECT x.seq FROM l CROSS JOIN LATERAL (SELECT b.seq FROM baton.batch b "     \
+	            "WHERE b.queue = l.queue AND b.lane = l.lane AND b.holds "                     \
+	            "ORDER BY b.seq LIMIT 1) x UNION "                                             \
+	            "SELECT unnest(c.seqs) FROM l CROSS JOIN LATERAL " CLAIMS_OF_L ") s "          \
+	            "CROSS JOIN LATERAL (SELECT * FROM baton.batch z WHERE z.seq = s.seq "         \
+	            "OFFSET 0) b "                                                                 \
+	            "ORDER BY b.seq")                                                              \
+	X(LINE_CLAIMS,                                                                             \
+	  PART_LANE "SELECT " CLAIM_COLUMNS " FROM l CROSS JOIN LATERAL " CLAIMS_OF_L)             \
 	X(GATHER, "SELECT baton.gather(q.id) FROM baton.queue q "                                  \
 	          "WHERE q.name = ANY($1::text[]) AND q.mixed")                                    \
 	X(QUEUE_ADD, "INSERT INTO baton.queue(name, stripe, mode, shards, paused, payload_max, "   \
@@ -406,7 +528,8 @@
 	             "retrying, claimed, dead, kept, done, failed, key_limit, hold_on_retry, "     \
 	             "on_conflict, key_waiting_max, key_fair, key_starts, key_window, key_ttl) "   \
 	             "VALUES($1::text, "                                                           \
-	             "$2::bigint::int, $3::bigint, $4::bigint, $5::bool, $6::bigint, $7::bigint, " \
+	             "$2::bigint::int, $3::bigint, $4::bigint, $5::bool, $6::bigint, "             \
+	             "$7::bigint, "                                                                \
 	             "$8::bigint, $9::bigint, $10::bigint, $11::bigint, $12::bigint, "             \
 	             "$13::bigint, $14::bigint, $15::bigint, $16::bigint, $17::bigint, "           \
 	             "$18::bigint, $19::bigint, $20::bigint, $21::bigint, $22::bigint, "           \
@@ -445,6 +568,38 @@
 	  "coalesce(o.kept, 0) + d.kept, coalesce(o.done, 0) + d.done, "                           \
 	  "coalesce(o.failed, 0) + d.failed, d.top, d.floor, d.tended "                            \
 	  "FROM d LEFT JOIN o ON o.queue = d.id")                                                  \
+	X(QUEUE_COUNT_ONE,                                                                         \
+	  "WITH o AS (DELETE FROM baton.tally t WHERE t.queue = $1::bigint::int AND t.n = "        \
+	  "$2::bigint "                                                                            \
+	  "RETURNING *) INSERT INTO baton.tally(queue, n, ready, delayed, retrying, claimed, "     \
+	  "dead, "                                                                                 \
+	  "kept, done, failed, top, floor, tended) SELECT $1::bigint::int, $2::bigint + 1, "       \
+	  "coalesce(o.ready, 0) + $3::bigint, coalesce(o.delayed, 0) + $4::bigint, "               \
+	  "coalesce(o.retrying, 0) + $5::bigint, coalesce(o.claimed, 0) + $6::bigint, "            \
+	  "coalesce(o.dead, 0) + $7::bigint, coalesce(o.kept, 0) + $8::bigint, "                   \
+	  "coalesce(o.done, 0) + $9::bigint, coalesce(o.failed, 0) + $10::bigint, "                \
+	  "$11::bigint, $12::bigint, $13::bigint FROM (SELECT 1) x LEFT JOIN o ON true "           \
+	  "RETURNING " XID_COLUMNS)                                                                \
+	X(QUEUE_COUNT_SURE,                                                                        \
+	  "WITH o AS (DELETE FROM baton.tally t WHERE t.queue = $1::bigint::int AND t.n = "        \
+	  "$2::bigint "                                                                            \
+	  "AND t.tended = $14::bigint RETURNING *) INSERT INTO baton.tally(queue, n, ready, "      \
+	  "delayed, "                                                                              \
+	  "retrying, claimed, dead, kept, done, failed, top, floor, tended) SELECT "               \
+	  "$1::bigint::int, "                                                                      \
+	  "$2::bigint + 1, o.ready + $3::bigint, o.delayed + $4::bigint, o.retrying + "            \
+	  "$5::bigint, "                                                                           \
+	  "o.claimed + $6::bigint, o.dead + $7::bigint, o.kept + $8::bigint, o.done + "            \
+	  "$9::bigint, "                                                                           \
+	  "o.failed + $10::bigint, $11::bigint, $12::bigint, CASE WHEN o.n IS NULL OR q.id IS "    \
+	  "NULL "                                                                                  \
+	  "OR s.version <> $16::bigint "                                                           \
+	  "OR z.last_value - CASE WHEN z.is_called THEN 0 ELSE 1 END <> $17::bigint "              \
+	  "THEN baton.stale() ELSE $13::bigint END "                                               \
+	  "FROM baton.state s CROSS JOIN baton.seq z LEFT JOIN o ON true LEFT JOIN "               \
+	  "baton.queue q ON q.id = "                                                               \
+	  "$1::bigint::int "                                                                       \
+	  "AND q.xmin::text::bigint = $15::bigint RETURNING " XID_COLUMNS)                         \
 	X(BATCH_ADD, "INSERT INTO baton.batch(seq, queue, lane, shard, pool, head, line, state, "  \
 	             "rank, flags, put_at, due, grp, retry, attempts, fence, cancel, holds, "      \
 	             "blocks, error, payload, ended_at, until, rival) "                            \
@@ -468,13 +623,15 @@
 	             "holds = u.holds, blocks = u.blocks, error = u.error, result = u.result, "    \
 	             "ended_at = u.ended_at, until = u.until, rival = u.rival, "                   \
 	             "place = CASE WHEN u.head THEN b.place END "                                  \
-	             "FROM unnest($1::bigint[], "                                                  \
+	             "FROM (SELECT u.*, x.at FROM unnest($1::bigint[], "                           \
 	             "$2::bigint[], $3::int[], $4::bool[], $5::bool[], $6::smallint[], "           \
 	             "$7::bigint[], $8::int[], $9::bigint[], $10::bool[], $11::bool[], "           \
 	             "$12::bool[], $13::bytea[], $14::bytea[], $15::bigint[], $16::bigint[], "     \
 	             "$17::bigint[]) "                                                             \
 	             "u(old, new, pool, head, line, state, due, attempts, fence, cancel, holds, "  \
-	             "blocks, error, result, ended_at, until, rival) WHERE b.seq = u.old")         \
+	             "blocks, error, result, ended_at, until, rival) "                             \
+	             "CROSS JOIN LATERAL (SELECT y.ctid AS at FROM baton.batch y "                 \
+	             "WHERE y.seq = u.old OFFSET 0) x) u WHERE b.ctid = u.at")                     \
 	X(BATCH_DROP, "DELETE FROM baton.batch WHERE seq = ANY($1::bigint[])")                     \
 	X(CLAIM_ADD, "INSERT INTO baton.claim(head, fence, token, owner, queue, lane, granter, "   \
 	             "claimed_at, expires_at, offered, seqs) SELECT u.head, u.fence, u.token, "    \
@@ -484,13 +641,18 @@
 	             "$9::bigint[], $10::bool[], $11::text[]) u(head, fence, token, owner, "       \
 	             "queue, lane, granter, claimed_at, expires_at, offered, seqs) "               \
 	             "JOIN baton.queue q ON q.name = u.queue")                                     \
-	X(CLAIM_SET, "UPDATE baton.claim c SET expires_at = u.expires_at, offered = u.offered, "   \
-	             "seqs = u.seqs::bigint[] FROM unnest($1::bigint[], $2::bigint[], "            \
-	             "$3::bigint[], $4::bool[], $5::text[]) "                                      \
-	             "u(head, fence, expires_at, offered, seqs) "                                  \
-	             "WHERE c.head = u.head AND c.fence = u.fence")                                \
-	X(CLAIM_DROP, "DELETE FROM baton.claim c USING unnest($1::bigint[], $2::bigint[]) "        \
-	              "u(head, fence) WHERE c.head = u.head AND c.fence = u.fence")                \
+	X(CLAIM_SET,                                                                               \
+	  "UPDATE baton.claim c SET expires_at = u.expires_at, offered = u.offered, "              \
+	  "seqs = u.seqs::bigint[] FROM (SELECT u.*, x.at FROM unnest($1::bigint[], "              \
+	  "$2::bigint[], $3::bigint[], $4::bool[], $5::text[]) "                                   \
+	  "u(head, fence, expires_at, offered, seqs) CROSS JOIN LATERAL (SELECT y.ctid AS at "     \
+	  "FROM baton.claim y WHERE y.head = u.head AND y.fence = u.fence OFFSET 0) x) u "         \
+	  "WHERE c.ctid = u.at")                                                                   \
+	X(CLAIM_DROP,                                                                              \
+	  "DELETE FROM baton.claim c WHERE c.ctid = ANY(ARRAY(SELECT x.at FROM "                   \
+	  "unnest($1::bigint[], $2::bigint[]) u(head, fence) CROSS JOIN LATERAL ("                 \
+	  "SELECT y.ctid AS at FROM baton.claim y WHERE y.head = u.head AND y.fence = u.fence "    \
+	  "OFFSET 0) x))")                                                                         \
 	X(SOURCE_SET, "INSERT INTO baton.source(key, content, id, until) SELECT * FROM "           \
 	              "unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[]) "              \
 	              "ON CONFLICT (key) DO UPDATE SET content = excluded.content, "               \
@@ -650,8 +812,7 @@
 	                 "SELECT c.queue FROM baton.runner r JOIN baton.claim c "                  \
 	                 "ON c.owner = r.owner AND c.expires_at = 9223372036854775807 "            \
 	                 "WHERE r.number = $1::bigint)")                                           \
-	X(XID, "SELECT pg_current_xact_id_if_assigned()::text::bigint, "                           \
-	       "EXISTS (SELECT 1 FROM baton.sleeper)")                                             \
+	X(XID, "SELECT " XID_COLUMNS)                                                              \
 	X(SLEEP, "INSERT INTO baton.sleeper(since) SELECT "                                        \
 	         "(extract(epoch FROM clock_timestamp()) * 1000)::bigint "                         \
 	         "FROM (SELECT set_config('synchronous_commit', 'off', true)) o "                  \
@@ -662,7 +823,8 @@
 	           "+ coalesce(t.n, 0)), 0)::bigint FROM " PART_QUEUES ") * 31 + (SELECT "         \
 	           "hashint8(s.xmin::text::bigint) FROM baton.state s)")                           \
 	X(RING, "UPDATE baton.state SET rung = rung + 1")                                          \
-	X(TIDY, "SELECT baton.tidy($1::bigint, $2::bigint)")                                       \
+	X(TIDY, "SELECT baton.tidy($1::bigint, $2::bigint) FROM (SELECT "                          \
+	        "set_config('synchronous_commit', 'off', true)) o")                                \
 	X(CHECK, "SELECT sentence, amount FROM baton.faults()")
 
 #endif

@@ -151,13 +151,30 @@ void want_shard(struct wants *w, struct baton_str queue, uint32_t number)
 	str_add(w, &w->subjects, kept(w, (struct baton_str){text, (size_t)len}));
 }
 
-static bool has_number(const struct nums *n, uint64_t number)
+/* Behind how many of the list the number stands; 0: it is not there. */
+static size_t place_of(const struct nums *n, uint64_t number)
 {
-	for (size_t i = n->count; i > 0; i--) {
-		if (n->list[i - 1] == number)
-			return true;
+	size_t i = n->count;
+	while (i > 0 && n->list[i - 1] != number)
+		i--;
+	return i;
+}
+
+static void want_chunk(struct wants *w, uint64_t head)
+{
+	const uint64_t base = head - head % BULK_MAX;
+	size_t place = place_of(&w->bases, base);
+	if (place == 0) {
+		num_add(w, &w->bases, base);
+		num_add(w, &w->lows, head);
+		num_add(w, &w->highs, head);
+		return;
 	}
-	return false;
+	if (place > w->highs.count)
+		return; /* no memory */
+	uint64_t *low = &w->lows.list[place - 1], *high = &w->highs.list[place - 1];
+	*low = head < *low ? head : *low;
+	*high = head > *high ? head : *high;
 }
 
 void want_claim(struct wants *w, const struct baton_work_proof *proof, bool whole)
@@ -167,11 +184,17 @@ void want_claim(struct wants *w, const struct baton_work_proof *proof, bool whol
 		return;
 	num_add(w, &w->heads, name.head);
 	num_add(w, &w->fences, name.fence);
-	uint64_t base = name.head - name.head % BULK_MAX;
-	if (!has_number(&w->bases, base))
-		num_add(w, &w->bases, base);
+	want_chunk(w, name.head);
 	if (!whole)
 		num_add(w, &w->melt, name.head);
+}
+
+void want_guess(struct wants *w, uint32_t queue, uint32_t stripe)
+{
+	if (place_of(&w->guessed, queue) > 0)
+		return;
+	num_add(w, &w->guessed, queue);
+	num_add(w, &w->guessed_stripes, stripe);
 }
 
 void want_rest(struct wants *w, const struct claim_name *name)
@@ -197,6 +220,7 @@ void want_puts(struct wants *w, const struct baton_batch *batches, size_t count)
 		char text[LINE_NAME_MAX];
 		struct baton_str line = line_name(&b, text);
 		want_lane(w, b.queue, b.key.len > 0 ? kept(w, line) : line);
+		w->timed = w->timed || b.delay.ns > 0 || b.at.ms > 0;
 		if (b.source.len > 0) {
 			batch_source_digest(&b, key);
 			str_add(w, &w->keys,

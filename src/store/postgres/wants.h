@@ -35,7 +35,11 @@ struct wants {
 	struct strs taken;         /* subjects that may get another owner              */
 	bool all_may_be;           /* even those that are live: their holders may be dead */
 	struct nums heads, fences; /* claims, by name */
-	struct nums bases; /* their heads in steps of 64, each once, if they come in order */
+	struct nums bases;       /* their heads in steps of 64, each once, if they come in order */
+	struct nums lows, highs; /* the lowest and the highest of each step */
+	/* The queues of all of them, by number, and their stripes, as far as this process remembers; none:
+	 * they are asked for. */
+	struct nums guessed, guessed_stripes;
 	struct nums rest_heads, rest_fences; /* those of the claims that have rows of their own */
 	struct nums melt;                    /* batches that cannot stay in a row with others */
 	struct nums ids;
@@ -48,12 +52,15 @@ struct wants {
 	bool runners;     /* all of them                              */
 	uint64_t only;    /* or this one alone                        */
 	uint64_t numbers; /* of batches, at most so many              */
+	bool timed;       /* something is put that is not ready at once */
+	bool due;         /* what time has done is seen to before anything is read */
 };
 
 void pg_wants_init(struct wants *w, const struct baton_alloc *alloc);
 void pg_wants_done(struct wants *w);
 
 void want_queue(struct wants *w, struct baton_str name);
+void want_guess(struct wants *w, uint32_t queue, uint32_t stripe);
 void want_lane(struct wants *w, struct baton_str queue, struct baton_str lane);
 void want_subject(struct wants *w, struct baton_str subject);
 void want_take(struct wants *w, struct baton_str subject);

@@ -13,6 +13,7 @@
 #include "store/memory/queue.h"
 #include "store/parcel.h"
 #include "store/postgres/bulk.h"
+#include "store/postgres/steps.h"
 
 #define SENT_ENOUGH 128 /* before answers are read */
 
@@ -20,6 +21,8 @@ struct writer {
 	struct desk *d;
 	struct conn *c;
 	bool any;
+	int told; /* which answer has the number of the transaction; -1: none */
+	bool sure;
 };
 
 static void args_new(struct writer *w, struct args *a, int count)
@@ -29,7 +32,9 @@ static void args_new(struct writer *w, struct args *a, int count)
 
 static void send(struct writer *w, enum sql sql, struct args *a)
 {
-	conn_send(w->c, sql, a);
+	int answer = conn_send(w->c, sql, a);
+	if (sql == SQL_QUEUE_COUNT_ONE || sql == SQL_QUEUE_COUNT_SURE)
+		w->told = answer;
 	w->any = true;
 }
 
@@ -120,7 +125,7 @@ static enum baton_err policies_set(struct writer *w)
 	return e;
 }
 
-static bool counts_changed(const struct read_queue *read)
+bool desk_counts_changed(const struct read_queue *read)
 {
 	const struct queue *q = read->row;
 	return memcmp(read->in, q->is.in, sizeof read->in) != 0 || read->done != q->is.done ||
@@ -141,23 +146,54 @@ static void counts_add(struct args *a, const struct read_queue *read)
 	add_int(a, 11, read->tended_ms);
 }
 
+static void count_set_one(struct writer *w, const struct read_queue *read)
+{
+	struct args a;
+	const struct queue *q = read->row;
+	const bool sure = w->d->recalled;
+	args_new(w, &a, sure ? 17 : 13);
+	arg_int(&a, 0, (int64_t)q->row.kept);
+	arg_int(&a, 1, (int64_t)read->counts);
+	for (int state = BATON_BATCH_READY; state < BATON_BATCH_GONE; state++)
+		arg_int(&a, 1 + state, (int64_t)(q->is.in[state] - read->in[state]));
+	arg_int(&a, 8, (int64_t)(q->is.done - read->done));
+	arg_int(&a, 9, (int64_t)(q->is.failed - read->failed));
+	arg_int(&a, 10, (int64_t)q->is.reach.top);
+	arg_int(&a, 11, (int64_t)q->is.reach.floor);
+	arg_int(&a, 12, read->tended_ms);
+	if (sure) {
+		arg_int(&a, 13, read->since_ms);
+		arg_int(&a, 14, (int64_t)read->version);
+		arg_int(&a, 15, pg_step_count);
+		if (w->d->m->seq != w->d->last)
+			arg_int(&a, 16, (int64_t)w->d->last);
+	}
+	send(w, sure ? SQL_QUEUE_COUNT_SURE : SQL_QUEUE_COUNT_ONE, &a);
+	w->sure = true;
+}
+
 static void counts_set(struct writer *w)
 {
 	static const enum arg_type types[] = {ARG_INT4, ARG_INT8, ARG_INT8, ARG_INT8,
 	                                      ARG_INT8, ARG_INT8, ARG_INT8, ARG_INT8,
 	                                      ARG_INT8, ARG_INT8, ARG_INT8, ARG_INT8};
 	struct args a;
+	const struct read_queue *only = NULL;
 	args_new(w, &a, 12);
 	arrays(&a, types);
 	for (size_t i = 0; i < w->d->queue_count; i++) {
-		if (counts_changed(&w->d->queues[i]))
-			counts_add(&a, &w->d->queues[i]);
+		if (!desk_counts_changed(&w->d->queues[i]))
+			continue;
+		only = &w->d->queues[i];
+		counts_add(&a, only);
 	}
 	/* Those who wait look whether a queue has changed, or this. */
-	if (a.list[0].count > 0)
+	if (a.list[0].count == 1)
+		count_set_one(w, only);
+	else if (a.list[0].count > 1)
 		send(w, SQL_QUEUE_COUNT, &a);
 	else if (w->d->news_count > 0)
-		conn_send(w->c, SQL_RING, NULL);
+		send(w, SQL_RING, NULL);
 	args_done(&a);
 }
 
@@ -526,10 +562,22 @@ static const struct read_lease *is_only_counted(const struct desk *d, const stru
 	return NULL;
 }
 
+static void counter_set_one(struct writer *w, const struct read_lease *read)
+{
+	struct args a;
+	args_new(w, &a, 4);
+	arg_text(&a, 0, read->row->subject);
+	arg_int(&a, 1, (int64_t)read->row->is.row.fence);
+	arg_int(&a, 2, (int64_t)read->counter);
+	arg_int(&a, 3, (int64_t)read->row->is.counter);
+	send(w, SQL_COUNTER_SET_ONE, &a);
+}
+
 static void counters_write(struct writer *w)
 {
 	static const enum arg_type types[] = {ARG_TEXT, ARG_INT8, ARG_INT8, ARG_INT8};
 	struct args a;
+	const struct read_lease *only = NULL;
 	args_new(w, &a, 4);
 	arrays(&a, types);
 	for (struct row *row = w->d->m->leases.oldest; row; row = row->newer) {
@@ -541,8 +589,11 @@ static void counters_write(struct writer *w)
 		add_int(&a, 1, (int64_t)l->is.row.fence);
 		add_int(&a, 2, read->first ? 0 : (int64_t)read->counter);
 		add_int(&a, 3, (int64_t)l->is.counter);
+		only = read;
 	}
-	if (a.list[0].count > 0)
+	if (a.list[0].count == 1 && !only->first)
+		counter_set_one(w, only);
+	else if (a.list[0].count > 0)
 		send(w, SQL_COUNTER_SET, &a);
 	args_done(&a);
 }
@@ -847,9 +898,9 @@ static enum baton_err bulk_write(struct writer *w)
 	return e;
 }
 
-enum baton_err desk_write(struct desk *d, struct conn *c, bool *ret_any)
+enum baton_err desk_write(struct desk *d, struct conn *c, struct written *ret)
 {
-	struct writer w = {d, c, false};
+	struct writer w = {d, c, false, -1, false};
 	if (!d->memory)
 		return fail_memory(1, "a transaction");
 	enum baton_err e = queues_add(&w);
@@ -857,6 +908,8 @@ enum baton_err desk_write(struct desk *d, struct conn *c, bool *ret_any)
 		e = policies_set(&w);
 	if (e != BATON_OK)
 		return e;
+	if (d->recalled)
+		counts_set(&w); /* first, since numbers that were drawn are gone */
 	draw(&w);
 	numbers_gone(&w, SQL_CLAIM_DROP, &d->gone_heads, &d->gone_fences);
 	numbers_gone(&w, SQL_BATCH_DROP, &d->gone_batches, NULL);
@@ -878,7 +931,8 @@ enum baton_err desk_write(struct desk *d, struct conn *c, bool *ret_any)
 	e = rates_write(&w);
 	if (e != BATON_OK)
 		return e;
-	counts_set(&w);
+	if (!d->recalled)
+		counts_set(&w);
 	paces_write(&w);
 	settle(&w);
 	paces_leave(&w);
@@ -886,6 +940,8 @@ enum baton_err desk_write(struct desk *d, struct conn *c, bool *ret_any)
 	settle_all(&w, SQL_SETTLE_FAIR, other_turns);
 	rates_settle(&w);
 	raise_lows(&w);
-	*ret_any = *ret_any || w.any;
+	ret->any = ret->any || w.any;
+	ret->told = w.told;
+	ret->sure = w.sure || !d->recalled;
 	return BATON_OK;
 }

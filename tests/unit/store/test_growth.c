@@ -217,6 +217,20 @@ static void lives_in_lanes_cost_the_same_while_an_old_snapshot_is_held(void **st
 	assert_flat(first, last);
 }
 
+/* The same few lanes are used again and again: a hundred thousand jobs of each in a long run. */
+static void a_lane_that_is_used_again_costs_the_same_while_an_old_snapshot_is_held(void **state)
+{
+	struct bench *b = *state;
+	PGconn *user = hold(b);
+	live_many(b, OWN, WARM / 3);
+	long long first = cost(b, OWN, 1);
+	live_many(b, OWN, soak_scale(500, 100000));
+	long long last = cost(b, OWN, 1);
+	PQfinish(user);
+	b->store = open_as(b->where);
+	assert_flat(first, last);
+}
+
 /* Without a lane, in one lane, and in as many lanes: a million of each in a long run. */
 static void lives_cost_the_same_however_much_waits(void **state)
 {
@@ -346,6 +360,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		SERVED_TEST(lives_cost_the_same_while_an_old_snapshot_is_held),
 		SERVED_TEST(lives_in_lanes_cost_the_same_while_an_old_snapshot_is_held),
+		SERVED_TEST(a_lane_that_is_used_again_costs_the_same_while_an_old_snapshot_is_held),
 		SERVED_TEST(lives_cost_the_same_however_much_waits),
 		SERVED_TEST(a_key_that_many_wait_for_costs_others_and_itself_nothing),
 		SERVED_TEST(keys_that_wait_for_their_window_cost_others_nothing),

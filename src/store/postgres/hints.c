@@ -1,0 +1,167 @@
+/* What a process remembers of a store, to ask less of it. */
+#include "store/postgres/hints.h"
+
+#include <string.h>
+
+#include "store/postgres/wants.h"
+
+#define OFTEN 32
+#define RECALL_NS INT64_C(1000000000)
+
+void hints_init(struct hints *h)
+{
+	*h = (struct hints){.due = 0};
+	pthread_mutex_init(&h->mu, NULL);
+}
+
+void hints_done(struct hints *h)
+{
+	pthread_mutex_destroy(&h->mu);
+}
+
+static struct hint_claim *slot(struct hints *h, uint64_t base)
+{
+	return &h->claims[base / BULK_MAX % HINTS_CLAIMS];
+}
+
+void hints_claimed(struct hints *h, const struct hint_claim *claim)
+{
+	pthread_mutex_lock(&h->mu);
+	*slot(h, claim->base) = *claim;
+	pthread_mutex_unlock(&h->mu);
+}
+
+bool hints_find(struct hints *h, uint64_t base, struct hint_claim *ret)
+{
+	pthread_mutex_lock(&h->mu);
+	*ret = *slot(h, base);
+	pthread_mutex_unlock(&h->mu);
+	return ret->stripe > 0 && ret->base == base;
+}
+
+static bool is_recalled(const struct recall *r, struct baton_str name, uint32_t queue)
+{
+	if (name.len == 0)
+		return r->name[0] && r->queue == queue;
+	return baton_str_equal(baton_str_z(r->name), name);
+}
+
+bool hints_recall(struct hints *h, struct baton_str name, uint32_t queue, int64_t now_ns,
+                  struct recall *ret)
+{
+	bool found = false;
+	pthread_mutex_lock(&h->mu);
+	for (size_t i = 0; i < HINTS_QUEUES && !found; i++) {
+		struct recall *r = &h->queues[i];
+		if (!is_recalled(r, name, queue))
+			continue;
+		found = r->unsure == 0 && now_ns - r->at_ns < RECALL_NS;
+		if (r->unsure > 0)
+			r->unsure--;
+		if (!found)
+			break;
+		memcpy(ret, r, sizeof *ret);
+		ret->last = h->last;
+	}
+	pthread_mutex_unlock(&h->mu);
+	return found;
+}
+
+/* The place of that queue, or of the one that was used the longest ago. */
+static struct recall *recall_slot(struct hints *h, struct baton_str name)
+{
+	struct recall *oldest = &h->queues[0];
+	for (size_t i = 0; i < HINTS_QUEUES; i++) {
+		struct recall *r = &h->queues[i];
+		if (is_recalled(r, name, 0))
+			return r;
+		if (r->at_ns < oldest->at_ns)
+			oldest = r;
+	}
+	oldest->unsure = 0;
+	return oldest;
+}
+
+void hints_remember(struct hints *h, const struct recall *queue)
+{
+	pthread_mutex_lock(&h->mu);
+	struct recall *r = recall_slot(h, baton_str_z(queue->name));
+	uint32_t unsure = r->unsure;
+	memcpy(r, queue, sizeof *r);
+	r->unsure = unsure;
+	h->last = queue->last > h->last ? queue->last : h->last;
+	pthread_mutex_unlock(&h->mu);
+}
+
+void hints_number(struct hints *h, uint64_t number)
+{
+	pthread_mutex_lock(&h->mu);
+	h->last = number > h->last ? number : h->last;
+	pthread_mutex_unlock(&h->mu);
+}
+
+void hints_drop(struct hints *h, struct baton_str name)
+{
+	pthread_mutex_lock(&h->mu);
+	for (size_t i = 0; i < HINTS_QUEUES; i++) {
+		if (is_recalled(&h->queues[i], name, 0))
+			memset(&h->queues[i], 0, sizeof h->queues[i]);
+	}
+	pthread_mutex_unlock(&h->mu);
+}
+
+void hints_unsure(struct hints *h, const struct recall *queue)
+{
+	pthread_mutex_lock(&h->mu);
+	recall_slot(h, baton_str_z(queue->name))->unsure = OFTEN;
+	pthread_mutex_unlock(&h->mu);
+}
+
+void hints_forget(struct hints *h)
+{
+	pthread_mutex_lock(&h->mu);
+	memset(h->queues, 0, sizeof h->queues);
+	memset(h->claims, 0, sizeof h->claims);
+	h->last = 0;
+	pthread_mutex_unlock(&h->mu);
+}
+
+static uint8_t *pool_slot(struct hints *h, uint32_t stripe, uint32_t pool)
+{
+	return &h->heads[(stripe + pool) % HINTS_POOLS];
+}
+
+bool hints_heads(struct hints *h, uint32_t stripe, uint32_t pool)
+{
+	pthread_mutex_lock(&h->mu);
+	bool any = *pool_slot(h, stripe, pool) > 0;
+	pthread_mutex_unlock(&h->mu);
+	return any;
+}
+
+void hints_heads_found(struct hints *h, uint32_t stripe, uint32_t pool, bool any)
+{
+	pthread_mutex_lock(&h->mu);
+	uint8_t *often = pool_slot(h, stripe, pool);
+	if (any)
+		*often = OFTEN;
+	else if (*often > 0)
+		--*often;
+	pthread_mutex_unlock(&h->mu);
+}
+
+bool hints_due(struct hints *h)
+{
+	pthread_mutex_lock(&h->mu);
+	bool due = h->due > 0;
+	h->due -= due;
+	pthread_mutex_unlock(&h->mu);
+	return due;
+}
+
+void hints_due_found(struct hints *h)
+{
+	pthread_mutex_lock(&h->mu);
+	h->due = OFTEN;
+	pthread_mutex_unlock(&h->mu);
+}

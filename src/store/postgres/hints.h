@@ -1,0 +1,80 @@
+/* What a process remembers of a store, to ask less of it. All of it may be wrong by now: whoever goes
+ * by a hint finds that out from what is read under the locks, and then asks for everything. */
+#ifndef POSTGRES_HINTS_H
+#define POSTGRES_HINTS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "store/postgres/desk.h"
+
+#define HINTS_CLAIMS 1024
+#define HINTS_POOLS 256
+#define HINTS_QUEUES 16
+
+/* The queue of the claims whose heads are the same but for the rest of the division by BULK_MAX. */
+struct hint_claim {
+	uint64_t base;
+	uint32_t queue, stripe; /* 0: none is known */
+};
+
+/* A queue as it was when this process last read or wrote it. Whoever goes by it writes its counts
+ * last, in a statement that fails if they, or the queue, are not those any more. */
+struct recall {
+	char name[BATON_NAME_MAX + 1]; /* "": none */
+	uint32_t queue;
+	uint32_t unsure; /* it was wrong: so often it is not gone by */
+	int64_t at_ns;
+	uint64_t last;    /* the last number that was given */
+	uint64_t version; /* of the row that has its policy */
+	uint64_t last_runner;
+	struct baton_store_time made;
+	struct read_queue is;
+};
+
+struct hints {
+	pthread_mutex_t mu;
+	struct recall queues[HINTS_QUEUES];     /* [mu] */
+	struct hint_claim claims[HINTS_CLAIMS]; /* [mu] */
+	uint8_t heads[HINTS_POOLS]; /* [mu] so often heads are looked for before it is asked
+	                               whether there are any */
+	uint64_t last;              /* [mu] the last number that was given */
+	uint32_t due;               /* [mu] so often time is seen to before it is asked for */
+};
+
+void hints_init(struct hints *h);
+void hints_done(struct hints *h);
+
+void hints_claimed(struct hints *h, const struct hint_claim *claim);
+
+/* False: nothing is known of `base`. */
+bool hints_find(struct hints *h, uint64_t base, struct hint_claim *ret);
+
+/* The queue of that name, or with "" of that number. False: nothing is known, or it is too old. */
+bool hints_recall(struct hints *h, struct baton_str name, uint32_t queue, int64_t now_ns,
+                  struct recall *ret);
+void hints_remember(struct hints *h, const struct recall *queue);
+
+/* That number was given. */
+void hints_number(struct hints *h, uint64_t number);
+
+/* It is something else now. */
+void hints_drop(struct hints *h, struct baton_str name);
+
+/* It was wrong. */
+void hints_unsure(struct hints *h, const struct recall *queue);
+
+/* Another server may have answered since. */
+void hints_forget(struct hints *h);
+
+/* Whether heads are to be looked for in the pool of a queue with that stripe, of which some were
+ * found not long ago. */
+bool hints_heads(struct hints *h, uint32_t stripe, uint32_t pool);
+void hints_heads_found(struct hints *h, uint32_t stripe, uint32_t pool, bool any);
+
+/* Whether something was due not long ago, and that something is. */
+bool hints_due(struct hints *h);
+void hints_due_found(struct hints *h);
+
+#endif
