@@ -20,14 +20,13 @@ struct hint_claim {
 };
 
 /* A queue as it was when this process last read or wrote it. Whoever goes by it writes its counts
- * last, in a statement that fails if they, or the queue, are not those any more. */
+ * first, in a statement that fails if they, or the queue, are not those any more. */
 struct recall {
 	char name[BATON_NAME_MAX + 1]; /* "": none */
 	uint32_t queue;
 	uint32_t unsure; /* it was wrong: so often it is not gone by */
 	int64_t at_ns;
-	uint64_t last;    /* the last number that was given */
-	uint64_t version; /* of the row that has its policy */
+	uint64_t last; /* the last number that was given */
 	uint64_t last_runner;
 	struct baton_store_time made;
 	struct read_queue is;

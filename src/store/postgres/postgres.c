@@ -322,13 +322,16 @@ static enum baton_err first_part(struct deal *t);
 /* The same, by what is read. */
 static enum baton_err first_again(struct deal *t)
 {
-	if (t->c->sent > 0)
-		conn_round(t->c); /* what was sent is not written yet, or will not be */
+	/* What was sent is not written yet, or will not be. Who could not get the lock in time does
+	 * not wait for it once more. */
+	enum baton_err e = t->c->sent > 0 ? conn_round(t->c) : BATON_OK;
+	if (e == BATON_BUSY)
+		return e;
 	conn_rollback(t->c);
 	desk_end(t);
 	deal_begin(t);
 	t->certain = true;
-	enum baton_err e = conn_need(t->c);
+	e = conn_need(t->c);
 	if (e != BATON_OK)
 		return e;
 	begin(t);
