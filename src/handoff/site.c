@@ -208,6 +208,7 @@ enum baton_err site_adopt(const char *path, int type, int fd)
 
 int site_accept(int listener)
 {
+	/* cppcheck-suppress nullPointer */
 	return accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 }
 
