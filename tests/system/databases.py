@@ -30,9 +30,11 @@ class Database:
     """A server on a socket in a folder of its own. It runs as a user who may do nothing, and ends
     with the test, however that ends."""
 
-    def __init__(self, clock=None):
-        """clock: what makes one of its own, in its folder."""
+    def __init__(self, clock=None, place=None):
+        """clock: what makes one of its own, in its folder. place: what is done to it first."""
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix='baton-pg-'))
+        if place:
+            place(self.folder)
         self.clock = clock(self.folder) if clock else None
         self.server = None
         self.names = 0      # of databases in it

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import databases
 from handlers import PATIENCE, Pipe, is_gone, until_log
 
 OK, USAGE, SYSTEM, IO_ERROR = 0, 64, 71, 74
@@ -150,20 +151,38 @@ def test_a_runner_without_its_store_says_why_and_goes_on_when_it_is_back(shop, p
     assert shop.object('queue', 'show', 'q')['done'] == 1
 
 
+def mount_small(folder, megabytes):
+    """Gives the folder a disk of its own, which only this process and those it starts see."""
+    if LIBC.unshare(CLONE_NEWNS) != 0:
+        pytest.skip('no file system can be mounted here')
+    try:
+        mount('--make-rprivate', '/')
+        mount('-t', 'tmpfs', '-o', f'size={megabytes}m,mode=0700', 'tmpfs', str(folder))
+    except subprocess.CalledProcessError:
+        pytest.skip('no file system can be mounted here')
+
+
 @pytest.fixture
 def small_disk(tmp_path):
     """A folder with room for a few megabytes."""
     folder = tmp_path / 'disk'
     folder.mkdir(mode=0o700)
-    if LIBC.unshare(CLONE_NEWNS) != 0:
-        pytest.skip('no file system can be mounted here')
-    try:
-        mount('--make-rprivate', '/')
-        mount('-t', 'tmpfs', '-o', 'size=8m,mode=0700', 'tmpfs', str(folder))
-    except subprocess.CalledProcessError:
-        pytest.skip('no file system can be mounted here')
+    mount_small(folder, 8)
     yield folder
     subprocess.run(['umount', '-l', str(folder)], check=True)
+
+
+@pytest.fixture
+def small_database():
+    """A server whose disk has room for some megabytes more than it needs."""
+    if not databases.tools():
+        pytest.skip('no PostgreSQL is installed')
+    database = databases.Database(place=lambda folder: mount_small(folder, 160))
+    database.renew()
+    yield database
+    database.stop()
+    subprocess.run(['umount', '-l', str(database.folder)], check=True)
+    os.rmdir(database.folder)
 
 
 def mount(*arguments):
@@ -197,10 +216,40 @@ def test_a_full_disk_loses_nothing_and_work_goes_on_once_there_is_room(shop, sma
     os.unlink(small_disk / 'filler')
     until_log(runner, 'attached again')
     acknowledged.append(shop.put('q', 'y'))
+    until_done(shop, acknowledged)
+    runner.send_signal(signal.SIGTERM)
+    assert runner.wait(PATIENCE) == OK
+    shop.ok('check')
+
+
+def until_done(shop, jobs):
     deadline = time.monotonic() + PATIENCE
-    while shop.object('queue', 'show', 'q')['done'] < len(acknowledged):
+    while shop.object('queue', 'show', 'q')['done'] < len(jobs):
         assert time.monotonic() < deadline, shop.object('queue', 'show', 'q')
-    assert shop.states('q') == {job: 'done' for job in acknowledged}
+    assert shop.states('q') == {job: 'done' for job in jobs}
+
+
+def test_a_server_whose_disk_is_full_loses_nothing_and_work_goes_on(shop, small_database):
+    shop.store = shop.env['BATON_STORE'] = small_database.info()
+    shop.ok('queue', 'set', 'q', 'keep=1h', 'attempts=1000', 'backoff=none')
+    acknowledged = [shop.put('q', 'x') for _ in range(30)]
+    gate, started = Pipe(shop.folder / 'gate'), Pipe(shop.folder / 'started')
+    script = f'echo > {started.path}; read x < {gate.path}; head -c 20000 /dev/urandom | base64'
+    runner = shop.start('work', 'q', '-j', '2', *sh(script))
+    started.line()
+    fill(small_database.folder / 'filler')
+    # Results get to the disk until there is no room, and then none does.
+    gate.file.write(b'go\n' * 1000)
+    told = b''
+    while b'No space left' not in told:
+        result = shop.run('put', 'q', '-', input=os.urandom(500000))
+        if result.returncode == OK:
+            acknowledged.append(result.stdout.decode().strip())
+        told = result.stderr
+    assert result.returncode == IO_ERROR, result
+    os.unlink(small_database.folder / 'filler')
+    acknowledged.append(shop.put('q', 'y'))
+    until_done(shop, acknowledged)
     runner.send_signal(signal.SIGTERM)
     assert runner.wait(PATIENCE) == OK
     shop.ok('check')

@@ -27,7 +27,7 @@ struct tx {
 	struct arena arena; /* for what the transaction needs to remember */
 	struct baton_store_news *news;
 	size_t news_count;
-	bool spares; /* what is old is not forgotten along the way */
+	bool spares;                           /* what is old is not forgotten along the way */
 	struct baton_id random[TX_RANDOM_MAX]; /* some that nobody has yet */
 	size_t random_count, random_left;
 };

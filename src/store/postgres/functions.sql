@@ -578,7 +578,7 @@ BEGIN
   FOR UPDATE SKIP LOCKED));
  GET DIAGNOSTICS n = ROW_COUNT;
  total := total + n;
--- Without it a lane is walked through once more, if anybody uses it and the snapshot is still there.
+-- Without it a lane is walked through once more, if it is used and the snapshot is still there.
  DELETE FROM baton.past p WHERE p.ctid = ANY(ARRAY(SELECT y.ctid FROM baton.past y
   WHERE y.at <= now_ms - 86400000 ORDER BY y.at LIMIT most - total FOR UPDATE SKIP LOCKED));
  GET DIAGNOSTICS n = ROW_COUNT;

@@ -1,5 +1,5 @@
-/* What a process remembers of a store, to ask less of it. All of it may be wrong by now: whoever goes
- * by a hint finds that out from what is read under the locks, and then asks for everything. */
+/* What a process remembers of a store, to ask less of it. All of it may be wrong by now: whoever
+ * goes by a hint finds that out from what is read under the locks, and then asks for everything. */
 #ifndef POSTGRES_HINTS_H
 #define POSTGRES_HINTS_H
 

@@ -150,8 +150,8 @@
 	"coalesce((SELECT p.seq FROM baton.past p WHERE p.queue = h.queue " \
 	"AND p.lane = h.lane ORDER BY p.n DESC LIMIT 1), 0) AS past"
 
-/* What is in the line of the lane of `l`, or of `h`, and its claims: said so that only the index over
- * lanes can be used, from there on. */
+/* What is in the line of the lane of `l`, or of `h`, and its claims: said so that only the index
+ * over lanes can be used, from there on. */
 #define LINE_OF_L                                                                        \
 	"b.queue = l.queue AND (b.lane, b.seq) > (l.lane, l.past) AND b.lane <= l.lane " \
 	"AND b.line "

@@ -37,8 +37,8 @@ struct wants {
 	struct nums heads, fences; /* claims, by name */
 	struct nums bases;       /* their heads in steps of 64, each once, if they come in order */
 	struct nums lows, highs; /* the lowest and the highest of each step */
-	/* The queues of all of them, by number, and their stripes, as far as this process remembers; none:
-	 * they are asked for. */
+	/* The queues of all of them, by number, and their stripes, as far as this process
+	 * remembers; none: they are asked for. */
 	struct nums guessed, guessed_stripes;
 	struct nums rest_heads, rest_fences; /* those of the claims that have rows of their own */
 	struct nums melt;                    /* batches that cannot stay in a row with others */

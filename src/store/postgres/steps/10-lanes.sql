@@ -4,8 +4,8 @@ ALTER TABLE baton.chunk ALTER COLUMN heads SET STORAGE PLAIN,
  ALTER COLUMN fences SET STORAGE PLAIN, ALTER COLUMN tokens SET STORAGE PLAIN;
 ALTER TABLE baton.reply ALTER COLUMN heads SET STORAGE PLAIN,
  ALTER COLUMN fences SET STORAGE PLAIN, ALTER COLUMN tokens SET STORAGE PLAIN;
--- Up to which number nothing is in the line of a lane, nor claimed of it: see baton.pass(). Few lanes
--- have one. The next row has a higher number, as in baton.tally.
+-- Up to which number nothing is in the line of a lane, nor claimed of it: see baton.pass(). Few
+-- lanes have one. The next row has a higher number, as in baton.tally.
 CREATE TABLE baton.past(
  queue int NOT NULL, lane text COLLATE "C" NOT NULL, n bigint NOT NULL, seq bigint NOT NULL,
  at bigint NOT NULL, PRIMARY KEY (queue, lane, n))
