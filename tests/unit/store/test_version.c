@@ -189,10 +189,16 @@ static void rows_of_jobs_of_version_9_go_over_to_a_runner_whole(void **state)
 	const struct baton_shard shard = {BATON_STR("q"), 0, 1, 1};
 	struct baton_shard_answer answer = {.err = BATON_OK};
 	struct baton_runner *r = NULL;
-	struct baton_batch_id last = {.text = "20"};
+	const struct baton_tick tick = {.shards = &shard,
+	                                .shard_count = 1,
+	                                .owned = &answer,
+	                                .claims = 1};
+	struct baton_work_claims *claims = NULL;
+	struct baton_batch_id last = {.text = "40"};
 	enum baton_cancelled cancelled;
 	world_open(w);
 	set_mode(w->store, BATON_QUEUE_OPEN);
+	assert_ok(put_some(w->store, "q", "", 20));
 	assert_ok(put_some(w->store, "q", "", 20));
 	world_close(w);
 	go_back(w, 9);
@@ -200,11 +206,14 @@ static void rows_of_jobs_of_version_9_go_over_to_a_runner_whole(void **state)
 	assert_ok(baton_runner_register(w->store, &ask, &r, NULL));
 	assert_ok(baton_shard_take(r, &shard, 1, &answer));
 	assert_ok(answer.err);
+	assert_ok(baton_runner_tick(r, &tick, &claims));
+	assert_non_null(claims);
 	assert_sound(w->store);
 	assert_ok(baton_work_cancel(w->store, &last, 1, &cancelled));
 	assert_int_equal(cancelled, BATON_CANCEL_REMOVED);
-	assert_int_equal(counts(w->store, "q").ready, 19);
+	assert_int_equal(counts(w->store, "q").ready, 38);
 	assert_sound(w->store);
+	baton_work_claims_free(claims);
 	baton_runner_leave(r);
 }
 
