@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "queue/line.h"
 #include "store/memory/batch.h"
 #include "store/memory/lane.h"
 #include "store/memory/lease.h"
@@ -66,9 +67,12 @@ static void touch_line(struct desk *d, struct baton_str queue, struct baton_str 
 		d->lanes[d->lane_count++] = (struct touched){keep(d, queue), keep(d, line)};
 }
 
-static void touch(struct desk *d, const struct lane *lane)
+/* A lane, and the line of the key that something in it has. */
+static void touch(struct desk *d, const struct lane *lane, const struct lane *key)
 {
 	touch_line(d, lane->queue->name, lane->name);
+	if (key)
+		touch_line(d, key->queue->name, key->name);
 }
 
 #define CLAIM_KEPT 1
@@ -77,7 +81,7 @@ static void touch(struct desk *d, const struct lane *lane)
 static void claim_changed(struct desk *d, struct claim *c)
 {
 	bool was = (c->row.kept & CLAIM_OFFERED) != 0;
-	touch(d, c->lane);
+	touch(d, c->lane, c->key);
 	if (c->row.gone && (c->row.kept & CLAIM_CHUNK)) {
 		d->chunks[CHUNK_NUMBER(c->row.kept)].gone |= UINT64_C(1)
 		                                             << CHUNK_PLACE(c->row.kept);
@@ -108,7 +112,7 @@ static void changed(void *arg, struct row *row)
 {
 	struct desk *d = arg;
 	if (row->table == &d->m->batches)
-		touch(d, ((struct batch *)row)->lane);
+		touch(d, ((struct batch *)row)->lane, ((struct batch *)row)->key);
 	if (row->table == &d->m->rates)
 		touch_line(d, ((struct rate *)row)->queue->name, ((struct rate *)row)->name);
 	if (row->table == &d->m->claims) {
@@ -232,6 +236,7 @@ static void queue_read(const PGresult *r, int row, struct queue *q)
 	q->is.failed = (uint64_t)cell_int(r, row, 26);
 	q->is.reach.top = (uint64_t)cell_int(r, row, 28);
 	q->is.reach.floor = (uint64_t)cell_int(r, row, 29);
+	q->is.guests = cell_bool(r, row, 38);
 }
 
 static bool queue_note(struct desk *d, struct queue *q, int64_t since_ms)
@@ -245,6 +250,7 @@ static bool queue_note(struct desk *d, struct queue *q, int64_t since_ms)
 	read->done = q->is.done;
 	read->failed = q->is.failed;
 	read->reach = q->is.reach;
+	read->guests = q->is.guests;
 	read->since_ms = read->tended_ms = since_ms;
 	return true;
 }
@@ -337,6 +343,9 @@ static struct batch *batch_by_seq(const struct desk *d, uint64_t seq)
 	return NULL;
 }
 
+#define BATCH_GUEST 22
+#define BATCH_PAYLOAD 25
+
 /* What was put, as far as it was read. */
 static enum baton_err put_read(struct desk *d, const PGresult *r, int row, struct baton_batch *put)
 {
@@ -344,6 +353,7 @@ static enum baton_err put_read(struct desk *d, const PGresult *r, int row, struc
 	struct baton_str retry = cell_str(r, row, 10);
 	*put = (struct baton_batch){
 		.lane = cell_str(r, row, 3),
+		.key = line_key(cell_str(r, row, BATCH_GUEST)),
 		.cls = flags & FLAG_COMMAND ? BATON_COMMAND : BATON_WORK,
 		.delivery = flags & FLAG_AFTER_COMMIT ? BATON_AFTER_COMMIT : BATON_EARLIEST,
 		.slot = flags & FLAG_JOIN ? BATON_JOIN : BATON_EXCLUSIVE,
@@ -358,9 +368,9 @@ static enum baton_err put_read(struct desk *d, const PGresult *r, int row, struc
 		                                  {(int64_t)be64toh(n[2])},
 		                                  {(int64_t)be64toh(n[3])}};
 	}
-	if (cell_is_null(r, row, 22))
+	if (cell_is_null(r, row, BATCH_PAYLOAD))
 		return BATON_OK;
-	return payloads_unpack(&d->arena, cell_str(r, row, 22), (flags & FLAG_MANY) != 0,
+	return payloads_unpack(&d->arena, cell_str(r, row, BATCH_PAYLOAD), (flags & FLAG_MANY) != 0,
 	                       &put->payloads, &put->count);
 }
 
@@ -386,6 +396,8 @@ static bool batch_read(struct tx *tx, const PGresult *r, int row, struct batch *
 	b->is.ended_at.ms = cell_int(r, row, 18);
 	b->is.until.ms = cell_int(r, row, 19);
 	b->is.by = (uint64_t)cell_int(r, row, 20);
+	b->is.keeps = cell_bool(r, row, 23);
+	b->was_head = cell_bool(r, row, 24);
 	if (!cell_is_null(r, row, 21))
 		b->lane->row.kept = b->lane->is.turn = (uint64_t)cell_int(r, row, 21) / 2;
 	return text_read(tx, r, row, 16, &b->is.error) && text_read(tx, r, row, 17, &b->is.result);
@@ -424,13 +436,14 @@ static enum baton_err starts_load(struct desk *d, struct tx *tx, const PGresult 
 	return memory_rate_set(tx, s);
 }
 
-#define HEAD_STARTS 23
+#define HEAD_STARTS 26
 
 /* What can be claimed comes with the starts of its key. */
 static enum baton_err head_load(struct desk *d, struct tx *tx, const PGresult *r, int row)
 {
+	bool guest = !cell_is_null(r, row, BATCH_GUEST);
 	struct rate_starts s = {.queue = desk_queue_of(d, cell_int(r, row, 2)),
-	                        .name = cell_str(r, row, 3)};
+	                        .name = cell_str(r, row, guest ? BATCH_GUEST : 3)};
 	enum baton_err e = batch_load(d, tx, r, row);
 	return e == BATON_OK && PQnfields(r) > HEAD_STARTS
 	               ? starts_load(d, tx, r, row, HEAD_STARTS, &s)
@@ -476,6 +489,7 @@ static void claim_attach(struct desk *d, const PGresult *r, int row, struct clai
 		if (!b)
 			continue;
 		c->lane = b->lane;
+		c->key = b->key;
 		b->is.claim = c;
 		c->is.count++;
 	}

@@ -32,6 +32,7 @@ void bulk_batch(const struct bulk_row *row, size_t index, struct batch_row *ret)
 	ret->due.ms = 0;
 	ret->has_retry = false;
 	ret->lane_len = 0;
+	ret->key_len = 0;
 	ret->group_len = 0;
 }
 

@@ -120,6 +120,14 @@ enum baton_err lone_melt(struct sqlite_store *s, struct queue_row *q, const stru
 	return e == BATON_OK && seq == b->seq ? melt(s, q, b) : e;
 }
 
+enum baton_err lone_melt_key(struct sqlite_store *s, struct queue_row *q, struct baton_str line)
+{
+	struct batch_row b;
+	bool found;
+	enum baton_err e = find(s, q->id, line, &b, &found);
+	return e == BATON_OK && found ? melt(s, q, &b) : e;
+}
+
 enum baton_err lone_melt_claim(struct sqlite_store *s, struct claim_row *c)
 {
 	struct batch_row b;
