@@ -131,6 +131,13 @@ static enum baton_err claim_lane(struct tx *tx, struct take *take, struct batch 
 	return memory_take(tx, take, ready.batches, count);
 }
 
+/* Where lanes have keys, what is done to one may have taken the head of another. */
+static bool is_head(const struct tx *tx, const struct batch *head)
+{
+	const struct lane *line = memory_key_of(head->lane, head->key);
+	return !head->lane->queue->is.guests || memory_head(line, tx->now) == head;
+}
+
 /* The lane of number `at` is done with, but if more can be claimed of it, as of a key that several
  * may have: then it takes its place among those behind. Returns which one is next. */
 static size_t firsts_next(const struct tx *tx, struct firsts *f, size_t at)
@@ -155,6 +162,10 @@ enum baton_err memory_take_lanes(struct tx *tx, struct queue *queue, uint32_t sh
 	for (size_t i = 0; i < firsts.count && e == BATON_OK;) {
 		if (take->parcel->pub.count - before >= limits->claims)
 			break;
+		if (!is_head(tx, firsts.list[i])) {
+			i++;
+			continue;
+		}
 		e = claim_lane(tx, take, firsts.list[i], limits->max);
 		i = firsts_next(tx, &firsts, i);
 	}

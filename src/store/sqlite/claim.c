@@ -113,14 +113,26 @@ static enum baton_err is_turn(struct sqlite_store *s, struct grant *g, const str
 	               : e;
 }
 
+/* Where lanes have keys, what is done to one may have taken the head of another. */
+static enum baton_err is_head(struct sqlite_store *s, const struct head *h, bool *ret)
+{
+	int64_t rank, place, seq;
+	enum baton_err e = lane_next(s, h->lane, &rank, &place, &seq);
+	*ret = e == BATON_OK && seq == h->seq;
+	return e;
+}
+
 static enum baton_err take_from_lane(struct sqlite_store *s, struct grant *g, const struct head *h,
                                      size_t max)
 {
 	struct scan scan = {.at = BATON_IDLE, .max = max};
 	struct pick p = {.count = 0};
 	int64_t lane = h->lane;
-	bool live = false, turn = true, gives = false;
-	enum baton_err e = recover_expired(s, g, lane, &live);
+	bool live = false, turn = true, gives = false, is = true;
+	enum baton_err e = g->q->guests ? is_head(s, h, &is) : BATON_OK;
+	if (e != BATON_OK || !is)
+		return e;
+	e = recover_expired(s, g, lane, &live);
 	if (e == BATON_OK && g->q->guests)
 		e = is_turn(s, g, h, &turn);
 	if (e == BATON_OK && turn)
