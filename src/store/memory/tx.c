@@ -27,6 +27,7 @@ void memory_tx_begin(struct tx *tx, struct baton_store *store)
 	tx->last = NULL;
 	tx->news = NULL;
 	tx->news_count = tx->random_count = tx->random_left = 0;
+	tx->spares = false;
 	arena_init(&tx->arena, store->alloc);
 	pthread_mutex_lock(&m->mu);
 	tx->start = memory_tx_mark(tx);
