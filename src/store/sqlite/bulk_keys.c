@@ -249,7 +249,7 @@ enum baton_err bulk_leave(struct sqlite_store *s, int64_t seq, bool *ret_left)
 /* Whether that job is ready or claimed. If not, nobody has to look for it any more. */
 static enum baton_err is_live(struct sqlite_store *s, int64_t seq, bool *ret)
 {
-	struct bulk_row row;
+	struct bulk_row row = {.first = seq};
 	uint64_t live = 0;
 	bool found = false;
 	enum baton_err e = bulk_settle(s);
