@@ -1,4 +1,5 @@
 /* What a client is answered: its connection is handed over, or it is told where to reconnect. */
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -248,6 +249,20 @@ static bool offer_plain(struct baton_broker *b, struct peer *peer)
 	return offered;
 }
 
+/* `limit` is the one that it has to wait for. */
+static void refuse_for_now(struct baton_broker *b, struct peer *peer,
+                           const struct baton_broker_rate *limit, struct baton_duration wait)
+{
+	const int64_t ms = wait.ns / 1000000 + 1;
+	char window[BATON_DURATION_TEXT], next[BATON_DURATION_TEXT], reason[320];
+	snprintf(reason, sizeof reason, "at most %u clients of %s may come in %s: the next in %s",
+	         limit->count, limit == &b->rate ? "a user" : "the service",
+	         baton_duration_print(limit->window, window),
+	         baton_duration_print(baton_duration_ms(ms), next));
+	b->counts[COUNT_LIMITED]++;
+	peers_refuse(b, peer, WIRE_RATE_LIMITED, reason, baton_duration_ms(ms));
+}
+
 /* Whether there is room for one client more in the time that the limits are about; else it is told
  * when there is. It counts once, also if it has to wait for its service. */
 static bool is_in_time(struct baton_broker *b, struct peer *peer, struct service *service)
@@ -263,13 +278,11 @@ static bool is_in_time(struct baton_broker *b, struct peer *peer, struct service
 		wait = user ? quota_wait(&b->rate, user, now) : b->rate.window;
 	if (d)
 		other = quota_wait(&d->rate, &service->use, now);
-	wait = other.ns > wait.ns ? other : wait;
-	if (wait.ns > 0) {
-		b->counts[COUNT_LIMITED]++;
-		peers_refuse(b, peer, WIRE_RATE_LIMITED,
-		             other.ns == wait.ns ? "too many clients want the service"
-		                                 : "too many clients of this user",
-		             (struct baton_duration){wait.ns + 999999});
+	if (wait.ns > 0 || other.ns > 0) {
+		if (other.ns > wait.ns)
+			refuse_for_now(b, peer, &d->rate, other);
+		else
+			refuse_for_now(b, peer, &b->rate, wait);
 		return false;
 	}
 	if (user)
