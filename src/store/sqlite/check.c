@@ -30,7 +30,8 @@ static const struct rule rules[] = {
          " bulk.first AND chunk.first BETWEEN bulk.first AND bulk.first + count - 1)"
          " AND NOT EXISTS (SELECT 1 FROM head WHERE tried = 2"
          " AND pool IN (queue << 13, (queue << 13) | ((flags >> 8) + 1))"
-         " AND rank = 9 - (flags >> 4 & 15) AND seq BETWEEN first AND first + count - 1)",
+         " AND rank = 9 - (flags >> 4 & 15)"
+         " AND place BETWEEN first * 2 AND (first + count - 1) * 2)",
          "rows of jobs are in no state"},
 	{"SELECT count(*) FROM chunk WHERE NOT EXISTS (SELECT 1 FROM bulk WHERE bulk.first ="
          " chunk.bulk AND chunk.first < bulk.first + bulk.count)",

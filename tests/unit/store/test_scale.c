@@ -398,6 +398,38 @@ static void a_shard_that_has_nothing_costs_a_tick_nothing(void **state)
 	assert_true(all.steps <= one.steps + 20 && all.pages <= one.pages + 5);
 }
 
+static int count_turn(void *turns)
+{
+	++*(uint64_t *)turns;
+	return 0;
+}
+
+/* What it takes to check so many rows of four jobs that stand together, in hundreds of steps. */
+static uint64_t check_cost(struct world *w, size_t rows)
+{
+	uint64_t turns = 0;
+	world_open(w);
+	for (size_t i = 0; i < rows; i++)
+		put_many(w->store, "q", "", 4, 0);
+	sqlite3 *db = ((struct sqlite_store *)w->store)->read.handle;
+	sqlite3_progress_handler(db, 100, count_turn, &turns);
+	assert_sound(w->store);
+	sqlite3_progress_handler(db, 0, NULL, NULL);
+	world_close(w);
+	world_remove(w->path);
+	return turns;
+}
+
+static void a_check_takes_as_much_longer_as_there_is_more(void **state)
+{
+	struct world *w = *state;
+	w->sync = BATON_STORE_RELAXED;
+	uint64_t few = check_cost(w, 200), many = check_cost(w, 1600);
+	print_message("# check: %d hundred steps, and %d with eight times as much\n", (int)few,
+	              (int)many);
+	assert_true(many <= few * 10);
+}
+
 int main(void)
 {
 	skips_repair();
@@ -407,6 +439,7 @@ int main(void)
 		WORLD_TEST(a_key_that_one_job_alone_has_costs_little),
 		WORLD_TEST(a_change_of_rate_costs_nothing_for_other_queues),
 		WORLD_TEST(a_shard_that_has_nothing_costs_a_tick_nothing),
+		WORLD_TEST(a_check_takes_as_much_longer_as_there_is_more),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
