@@ -1,5 +1,6 @@
 /* baton ls: lists jobs. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <sysexits.h>
 
 #include "command.h"
@@ -171,11 +172,9 @@ static bool add_all(struct errors *errors, const struct baton_work_page *page)
 	return memory;
 }
 
-/* Counts all that are dead. */
-static enum baton_err count_errors(struct request *r, struct errors *errors)
+/* Counts all that are dead in a queue. */
+static enum baton_err count_queue(struct request *r, struct errors *errors)
 {
-	r->filter.state = BATON_BATCH_DEAD;
-	r->filter.max = BATON_LIST_MAX;
 	do {
 		struct baton_work_page *page = NULL;
 		enum baton_err e = baton_work_list(r->store.handle, &r->filter, &page);
@@ -188,6 +187,30 @@ static enum baton_err count_errors(struct request *r, struct errors *errors)
 			return BATON_NO_MEMORY;
 	} while (r->filter.after > 0);
 	return BATON_OK;
+}
+
+/* Counts all that are dead, queue by queue: a store can go from one of a queue to the next. */
+static enum baton_err count_errors(struct request *r, struct errors *errors)
+{
+	char after[BATON_NAME_MAX + 1] = "";
+	struct baton_queue_info info;
+	size_t count = 1;
+	r->filter.state = BATON_BATCH_DEAD;
+	r->filter.max = BATON_LIST_MAX;
+	if (r->filter.queue.len > 0)
+		return count_queue(r, errors);
+	for (;;) {
+		enum baton_err e =
+			baton_queue_list(r->store.handle, baton_str_z(after), &info, 1, &count);
+		if (e != BATON_OK || count == 0)
+			return e;
+		snprintf(after, sizeof after, "%s", info.name);
+		r->filter.queue = baton_str_z(after);
+		if (info.counts.dead > 0)
+			e = count_queue(r, errors);
+		if (e != BATON_OK)
+			return e;
+	}
 }
 
 static int list_errors(struct out *out, struct request *r)

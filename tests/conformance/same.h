@@ -40,6 +40,7 @@ struct same {
 	struct same_lease lanes[SAME_QUEUES][SAME_LANES];
 	struct same_lease pulls[SAME_QUEUES];
 	uint64_t fences[SIDES][SAME_QUEUES][SAME_LANES]; /* the last of each lane */
+	unsigned looks;                                  /* at all there is */
 	char said[SIDES][300]; /* the detail of the last error of each side */
 	char did[400];         /* the operation, for people */
 	char why[600];         /* they differ; "": they do not */

@@ -123,6 +123,17 @@ static void compare_list(struct same *s, const struct baton_work_filter *filter)
 	} while (f.after != 0 && !s->why[0]);
 }
 
+/* What is in that state, in all queues and in one; it is all on one page. */
+static void compare_state(struct same *s, enum baton_batch_state state)
+{
+	struct baton_work_filter f = {.state = state, .max = BATON_LIST_MAX};
+	if (state == BATON_BATCH_GONE)
+		return;
+	compare_list(s, &f);
+	f.queue = BATON_STR("a");
+	compare_list(s, &f);
+}
+
 static void compare_counts(struct same *s, struct baton_str queue)
 {
 	struct baton_queue_info a, b;
@@ -197,6 +208,8 @@ void same_compare_all(struct same *s)
 	const struct baton_work_filter all = {.max = 7};
 	see_windows(s);
 	compare_list(s, &all);
+	s->looks++;
+	compare_state(s, (enum baton_batch_state)(1 + s->looks % BATON_BATCH_SKIPPED));
 	for (int i = 0; i < 3; i++) {
 		if (queues[i][0])
 			compare_counts(s, baton_str_z(queues[i]));

@@ -191,8 +191,10 @@ struct bulk_job {
 /* The job of that number. */
 enum baton_err bulk_look(struct db *db, int64_t seq, struct batch_row *ret, struct bulk_job *job);
 
-/* The first one after that number. */
-enum baton_err bulk_next(struct db *db, int64_t after, struct batch_row *ret, struct bulk_job *job);
+/* The first one after that number. With BATON_BATCH_CLAIMED as `state`, rows of which nothing is
+ * claimed are passed over. */
+enum baton_err bulk_next(struct db *db, int64_t after, enum baton_batch_state state,
+                         struct batch_row *ret, struct bulk_job *job);
 
 /* Its payload. */
 enum baton_err bulk_payload(struct db *db, struct arena *a, int64_t seq, struct baton_str *ret);

@@ -639,25 +639,38 @@ enum baton_err bulk_look(struct db *db, int64_t seq, struct batch_row *ret, stru
 	return e;
 }
 
-enum baton_err bulk_next(struct db *db, int64_t after, struct batch_row *ret, struct bulk_job *job)
+/* The first row from that one on of which something may be in that state; 0: there is none. */
+static enum baton_err bulk_with(struct db *db, int64_t first, enum baton_batch_state state,
+                                int64_t *ret_first)
+{
+	*ret_first = first;
+	return state == BATON_BATCH_CLAIMED ? FIND(db, SQL_BULK_CLAIMED, ret_first, first)
+	                                    : BATON_OK;
+}
+
+enum baton_err bulk_next(struct db *db, int64_t after, enum baton_batch_state state,
+                         struct batch_row *ret, struct bulk_job *job)
 {
 	struct bulk_row row;
 	enum baton_err e = BATON_OK;
 	*job = (struct bulk_job){.found = false};
 	while (e == BATON_OK && !job->found) {
+		int64_t first;
 		bool found;
 		e = bulk_find(db, after + 1, &row, &found);
-		if (e == BATON_OK && !found) {
-			int64_t first;
+		if (e == BATON_OK && found)
+			first = row.first;
+		else if (e == BATON_OK)
 			e = FIND(db, SQL_BULK_NEXT, &first, after);
-			if (e != BATON_OK || first == 0)
-				return e;
-			if (first == after + 1)
-				return bulk_damaged(db, first);
+		if (e == BATON_OK && !found && first == after + 1)
+			return bulk_damaged(db, first);
+		if (e == BATON_OK && first > 0)
+			e = bulk_with(db, first, state, &first);
+		if (e != BATON_OK || first == 0)
+			return e;
+		if (first > after + 1)
 			after = first - 1;
-			continue;
-		}
-		if (e == BATON_OK)
+		else
 			e = bulk_look(db, ++after, ret, job);
 	}
 	return e;

@@ -372,8 +372,18 @@ static bool may_match(const struct baton_work_filter *f, const struct batch_row 
 static struct query list_begin(const struct view *v, const struct baton_work_filter *f,
                                int64_t queue)
 {
+	static const enum sql lists[] = {
+		[0] = SQL_BATCH_LIST,
+		[BATON_BATCH_READY] = SQL_BATCH_LIST,
+		[BATON_BATCH_DELAYED] = SQL_BATCH_LIST,
+		[BATON_BATCH_RETRY] = SQL_BATCH_LIST_RETRY,
+		[BATON_BATCH_CLAIMED] = SQL_BATCH_LIST_CLAIMED,
+		[BATON_BATCH_DEAD] = SQL_BATCH_LIST_DEAD_ALL,
+		[BATON_BATCH_DONE] = SQL_BATCH_LIST_DONE,
+		[BATON_BATCH_SKIPPED] = SQL_BATCH_LIST_DONE,
+	};
 	bool dead = f->state == BATON_BATCH_DEAD && queue > 0;
-	struct query q = query_begin(v->db, dead ? SQL_BATCH_LIST_DEAD : SQL_BATCH_LIST);
+	struct query q = query_begin(v->db, dead ? SQL_BATCH_LIST_DEAD : lists[f->state]);
 	if (dead)
 		query_int(&q, queue);
 	query_int(&q, (int64_t)f->after);
@@ -421,7 +431,7 @@ static enum baton_err listing_bulks(struct listing *l, int64_t before)
 	while (e == BATON_OK && !l->more && l->job.found && l->b.seq < before) {
 		e = listing_add(l, &l->b, &l->job);
 		if (e == BATON_OK && !l->more)
-			e = bulk_next(l->v->db, l->b.seq, &l->b, &l->job);
+			e = bulk_next(l->v->db, l->b.seq, l->f->state, &l->b, &l->job);
 	}
 	return e;
 }
@@ -434,8 +444,8 @@ static enum baton_err list_into(const struct view *v, const struct baton_work_fi
 	l.infos = arena_take(v->a, f->max + 1, sizeof *l.infos);
 	if (!l.infos)
 		return no_memory();
-	if (f->state != BATON_BATCH_DEAD)
-		bad = bulk_next(v->db, (int64_t)f->after, &l.b, &l.job);
+	if (f->state == 0 || f->state == BATON_BATCH_READY || f->state == BATON_BATCH_CLAIMED)
+		bad = bulk_next(v->db, (int64_t)f->after, f->state, &l.b, &l.job);
 	struct query q = list_begin(v, f, queue);
 	while (bad == BATON_OK && !l.more && query_row(&q)) {
 		struct batch_row b;

@@ -80,6 +80,17 @@
 	X(BATCH_LIST_DEAD,                                                                         \
 	  "SELECT " SQL_BATCH_COLUMNS " FROM (SELECT seq AS number FROM dead WHERE queue = ? "     \
 	  "AND seq > ? ORDER BY seq) CROSS JOIN batch ON seq = number")                            \
+	X(BATCH_LIST_DEAD_ALL, "SELECT " SQL_BATCH_COLUMNS " FROM batch WHERE seq > ? "            \
+	                       "AND seq IN (SELECT seq FROM dead) ORDER BY seq")                   \
+	X(BATCH_LIST_DONE,                                                                         \
+	  "SELECT " SQL_BATCH_COLUMNS " FROM (SELECT seq AS number FROM done WHERE seq > ? "       \
+	  "ORDER BY seq) CROSS JOIN batch ON seq = number")                                        \
+	X(BATCH_LIST_RETRY, "SELECT " SQL_BATCH_COLUMNS " FROM batch WHERE seq > ? "               \
+	                    "AND seq IN (SELECT seq FROM later WHERE retry > 0) ORDER BY seq")     \
+	X(BATCH_LIST_CLAIMED, "SELECT " SQL_BATCH_COLUMNS " FROM batch WHERE seq > ? "             \
+	                      "AND (seq IN (SELECT head FROM claim) OR lane IN "                   \
+	                      "(SELECT name FROM lane WHERE id IN (SELECT lane FROM claim "        \
+	                      "WHERE batches IS NOT NULL))) ORDER BY seq")                         \
 	X(HEAD_ADD, "INSERT INTO head(pool, rank, place, seq, lane, tried) "                       \
 	            "VALUES(?, ?, ?, ?, ?, ?)")                                                    \
 	X(HEAD_ADD_BULK, "INSERT INTO head(pool, rank, place, seq, tried, last) "                  \
@@ -234,6 +245,7 @@
 	X(BULK_KEYED_NEXT, "SELECT first FROM bulk WHERE first > ? AND length(keys) > 0 "          \
 	                   "ORDER BY first LIMIT 1")                                               \
 	X(BULK_NEXT, "SELECT first FROM bulk WHERE first > ? ORDER BY first LIMIT 1")              \
+	X(BULK_CLAIMED, "SELECT bulk FROM chunk WHERE first >= ? ORDER BY first LIMIT 1")          \
 	X(BULK_HEAD, "SELECT pool, seq, last FROM head WHERE pool = ?1 AND " SQL_BULK_PLACES       \
 	             " UNION ALL SELECT pool, seq, last FROM head WHERE pool = ?2 "                \
 	             "AND " SQL_BULK_PLACES)                                                       \

@@ -398,6 +398,50 @@ static void a_shard_that_has_nothing_costs_a_tick_nothing(void **state)
 	assert_true(all.steps <= one.steps + 20 && all.pages <= one.pages + 5);
 }
 
+/* What it takes to list what is in that state beside so many rows of jobs that are ready. */
+static uint64_t list_cost(struct world *w, enum baton_batch_state state, size_t rows)
+{
+	struct baton_work_page *page = NULL;
+	const struct baton_work_filter filter = {.state = state, .max = 10};
+	world_open(w);
+	put_many(w->store, "q", "", 50, 0);
+	reject_many(w->store, 2);
+	leave_claimed(w->store, 2);
+	put_many(w->store, "q", "l", rows, 0);
+	for (size_t i = 0; i < rows; i++)
+		put_many(w->store, "q", "", 40, 0);
+	assert_ok(baton_work_list(w->store, &filter, &page));
+	baton_work_page_free(page);
+	sqlite3 *db = ((struct sqlite_store *)w->store)->read.handle;
+	for (sqlite3_stmt *s = NULL; (s = sqlite3_next_stmt(db, s));)
+		sqlite3_stmt_status(s, SQLITE_STMTSTATUS_VM_STEP, 1);
+	assert_ok(baton_work_list(w->store, &filter, &page));
+	bool some = state == BATON_BATCH_CLAIMED || state == BATON_BATCH_DEAD;
+	assert_int_equal(page->count, some ? 2 : 0);
+	baton_work_page_free(page);
+	uint64_t steps = 0;
+	for (sqlite3_stmt *s = NULL; (s = sqlite3_next_stmt(db, s));)
+		steps += (uint64_t)sqlite3_stmt_status(s, SQLITE_STMTSTATUS_VM_STEP, 1);
+	world_close(w);
+	world_remove(w->path);
+	return steps;
+}
+
+/* Some steps for a job that has a row of its own, and none for those that stand together. */
+static void a_list_of_what_is_claimed_does_not_look_at_what_waits(void **state)
+{
+	static const enum baton_batch_state states[] = {BATON_BATCH_CLAIMED, BATON_BATCH_DEAD,
+	                                                BATON_BATCH_DONE, BATON_BATCH_RETRY};
+	struct world *w = *state;
+	w->sync = BATON_STORE_RELAXED;
+	for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
+		uint64_t few = list_cost(w, states[i], 10), many = list_cost(w, states[i], 110);
+		print_message("# state %d: %d steps, and %d beside 4,100 more\n", (int)states[i],
+		              (int)few, (int)many);
+		assert_true(many <= few + 100 * 20);
+	}
+}
+
 static int count_turn(void *turns)
 {
 	++*(uint64_t *)turns;
@@ -439,6 +483,7 @@ int main(void)
 		WORLD_TEST(a_key_that_one_job_alone_has_costs_little),
 		WORLD_TEST(a_change_of_rate_costs_nothing_for_other_queues),
 		WORLD_TEST(a_shard_that_has_nothing_costs_a_tick_nothing),
+		WORLD_TEST(a_list_of_what_is_claimed_does_not_look_at_what_waits),
 		WORLD_TEST(a_check_takes_as_much_longer_as_there_is_more),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
