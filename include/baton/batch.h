@@ -57,7 +57,8 @@ struct baton_batch {
 	struct baton_str queue;
 	struct baton_str lane;              /* as that, '/' allowed; empty: none           */
 	struct baton_str key;               /* as a lane: at most the queue's key_limit of
-	                                       its work run at once; not with a lane       */
+	                                       its work run at once, in whichever lanes;
+	                                       both are not for every policy of a queue    */
 	enum baton_batch_class cls;         /* 0: work                                     */
 	enum baton_batch_delivery delivery; /* 0: earliest                                 */
 	enum baton_batch_slot slot;         /* 0: exclusive                                */

@@ -107,11 +107,7 @@ static bool take(void *arg, int option, const char *value)
 /* What cannot be together. */
 static bool fits(const struct request *r)
 {
-	if (r->batch.lane.len > 0 && r->batch.key.len > 0)
-		complain("--lane and --concurrency-key cannot be together: take a lane for jobs "
-		         "that run in order and one at a time, a key for those of which only so "
-		         "many may run at a time");
-	else if (r->delayed && r->dated)
+	if (r->delayed && r->dated)
 		complain("--delay and --at cannot be together");
 	else if (r->batch.slot == BATON_JOIN && r->batch.cls == BATON_COMMAND)
 		complain("--join and --command cannot be together: a command is claimed alone");

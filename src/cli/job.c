@@ -266,6 +266,14 @@ static void tell_rate(struct line *line, const struct baton_work_info *info,
 	until(line, info->due, now);
 }
 
+/* One that has a lane and a key can wait for another one in either. */
+static bool is_behind_in_lane(const struct baton_work_info *info,
+                              const struct baton_work_info *ahead)
+{
+	return info->key.len == 0 ||
+	       (info->lane.len > 0 && (!ahead || baton_str_equal(info->lane, ahead->lane)));
+}
+
 void job_why(struct line *line, const struct baton_work_info *info,
              const struct baton_work_info *ahead, const struct baton_stalled *stalled,
              struct baton_store_time now)
@@ -298,7 +306,7 @@ void job_why(struct line *line, const struct baton_work_info *info,
 		break;
 	case BATON_WHY_BEHIND:
 		line_print(line, "is ready, but job %s comes first %s", info->ahead.text,
-		           info->key.len > 0 ? "of its key" : "in its lane");
+		           is_behind_in_lane(info, ahead) ? "in its lane" : "of its key");
 		tell_ahead(line, ahead, now);
 		break;
 	case BATON_WHY_LANE_HELD:

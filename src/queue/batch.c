@@ -73,23 +73,13 @@ static bool retry_is_given(const struct baton_retry *r)
 	return r->attempts != 0 || r->backoff != 0 || r->base.ns != 0 || r->cap.ns != 0;
 }
 
-static enum baton_err check_key(const struct baton_batch *b)
-{
-	if (b->key.len > 0 && b->lane.len > 0)
-		return fail(BATON_INVALID,
-		            "both a lane and a key are given, and only one of them is allowed: a "
-		            "lane for jobs that run in order and one at a time, a key for those of "
-		            "which only so many may run at a time");
-	return check_optional("key", b->key);
-}
-
 enum baton_err batch_check(const struct baton_batch *b)
 {
 	enum baton_err e = batch_check_queue(b->queue);
 	if (e == BATON_OK)
 		e = check_optional("lane's name", b->lane);
 	if (e == BATON_OK)
-		e = check_key(b);
+		e = check_optional("key", b->key);
 	if (e == BATON_OK)
 		e = check_optional("group's name", b->group);
 	if (e == BATON_OK)

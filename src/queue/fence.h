@@ -59,4 +59,8 @@ void fence_reach_mode(struct fence_reach *reach, enum baton_queue_mode from,
 bool fence_of_claim(struct fence_base *base, struct fence_reach *reach, uint64_t last,
                     uint64_t *ret);
 
+/* `last` for a claim that holds a key of a queue that has had guests (line.h): such a key is
+ * claimed under several granters, and fences grow along it too. */
+uint64_t fence_of_key(const struct fence_reach *reach, uint64_t last);
+
 #endif

@@ -3,23 +3,23 @@
 
 #include <string.h>
 
-#define KEYED '\1'
+struct baton_str line_name(const struct baton_batch *b, char text[LINE_NAME_MAX])
+{
+	return b->key.len == 0 || b->lane.len > 0 ? b->lane : line_of_key(b->key, text);
+}
 
 struct baton_str line_of_key(struct baton_str key, char text[LINE_NAME_MAX])
 {
-	text[0] = KEYED;
+	if (key.len == 0)
+		return (struct baton_str){NULL, 0};
+	text[0] = LINE_KEYED;
 	memcpy(text + 1, key.ptr, key.len);
 	return (struct baton_str){text, key.len + 1};
 }
 
-struct baton_str line_name(const struct baton_batch *b, char text[LINE_NAME_MAX])
-{
-	return b->key.len == 0 ? b->lane : line_of_key(b->key, text);
-}
-
 bool line_is_keyed(struct baton_str name)
 {
-	return name.len > 0 && name.ptr[0] == KEYED;
+	return name.len > 0 && name.ptr[0] == LINE_KEYED;
 }
 
 struct baton_str line_lane(struct baton_str name)
@@ -97,6 +97,11 @@ enum line_retry line_on_retry(struct baton_str name, const struct baton_queue_po
 		return policy->hold_on_retry == BATON_HOLD_KEEP ? LINE_RETRY_KEEP
 		                                                : LINE_RETRY_BEHIND;
 	return policy->on_retry == BATON_ON_RETRY_BLOCK ? LINE_RETRY_KEEP : LINE_RETRY_PASS;
+}
+
+bool guest_keeps_key(const struct baton_queue_policy *policy)
+{
+	return policy->hold_on_retry == BATON_HOLD_KEEP;
 }
 
 bool line_dead_holds(struct baton_str name, const struct baton_queue_policy *policy)

@@ -1,4 +1,5 @@
-/* The line that a batch stands in: that of its lane, that of its key, or none. */
+/* The line that a batch stands in: that of its lane, that of its key, or none. One that has both
+ * stands in its lane's, and is a guest in that of its key when it is the first of its lane. */
 #ifndef QUEUE_LINE_H
 #define QUEUE_LINE_H
 
@@ -12,6 +13,7 @@
 /* A line has a name that stores keep: the lane's, or a byte 1, which no lane's name can have, and
  * the key. Empty: there is no line. */
 #define LINE_NAME_MAX (BATON_NAME_MAX + 1)
+#define LINE_KEYED '\1'
 
 /* The name of the batch's line. It may be in `text`. */
 struct baton_str line_name(const struct baton_batch *b, char text[LINE_NAME_MAX]);
@@ -20,6 +22,9 @@ struct baton_str line_name(const struct baton_batch *b, char text[LINE_NAME_MAX]
 struct baton_str line_of_key(struct baton_str key, char text[LINE_NAME_MAX]);
 
 bool line_is_keyed(struct baton_str name);
+
+/* The name of the line of that key, in `text`; empty: there is no key. */
+struct baton_str line_of_key(struct baton_str key, char text[LINE_NAME_MAX]);
 
 /* What the name says: the lane, or the key; empty: none. */
 struct baton_str line_lane(struct baton_str name);
@@ -81,6 +86,9 @@ enum line_retry {
 };
 
 enum line_retry line_on_retry(struct baton_str name, const struct baton_queue_policy *policy);
+
+/* Whether a guest keeps its key while it waits for its next attempt, wherever that is. */
+bool guest_keeps_key(const struct baton_queue_policy *policy);
 
 /* Whether a batch that is dead holds up its line. */
 bool line_dead_holds(struct baton_str name, const struct baton_queue_policy *policy);

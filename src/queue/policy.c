@@ -182,6 +182,17 @@ struct baton_duration policy_skipped_keep(const struct baton_queue_policy *polic
 	return policy->keep.ns > 0 ? policy->keep : baton_duration_s(SKIPPED_KEEP_S);
 }
 
+const char *policy_against_guests(const struct baton_queue_policy *policy)
+{
+	if (policy->mode == BATON_QUEUE_LANE)
+		return "the mode is lane";
+	if (policy->on_conflict != BATON_CONFLICT_WAIT)
+		return "on_conflict is not wait";
+	if (policy->key_waiting_max > 0)
+		return "key_waiting_max is not 0";
+	return policy->key_fair == BATON_KEY_FAIR_ON ? "key_fair is on" : NULL;
+}
+
 bool policy_equal(const struct baton_queue_policy *a, const struct baton_queue_policy *b)
 {
 	for (size_t i = 0; i < PARTS; i++) {

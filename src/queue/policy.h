@@ -13,6 +13,9 @@ enum baton_err policy_change(struct baton_queue_policy *policy,
 /* How long it can be seen that a job was skipped: as long as results are kept, or an hour. */
 struct baton_duration policy_skipped_keep(const struct baton_queue_policy *policy);
 
+/* What of it cannot be where work has both a lane and a key, as part of a sentence; NULL: none. */
+const char *policy_against_guests(const struct baton_queue_policy *policy);
+
 bool policy_equal(const struct baton_queue_policy *a, const struct baton_queue_policy *b);
 
 #endif

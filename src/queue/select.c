@@ -5,7 +5,7 @@ bool select_joins(const struct candidate *a, const struct candidate *b)
 {
 	return a->cls == BATON_WORK && b->cls == BATON_WORK && a->slot == BATON_JOIN &&
 	       b->slot == BATON_JOIN && a->delivery == b->delivery &&
-	       baton_str_equal(a->group, b->group);
+	       baton_str_equal(a->group, b->group) && baton_str_equal(a->key, b->key);
 }
 
 static bool is_given(const struct candidate *head, enum baton_boundary at)
@@ -25,7 +25,7 @@ size_t select_prefix(const struct candidate *c, size_t count, enum baton_boundar
 
 size_t select_more(const struct candidate *c, size_t count, size_t max)
 {
-	if (count == 0 || !select_joins(&c[0], &c[0]))
+	if (count == 0 || c[0].key.len > 0 || !select_joins(&c[0], &c[0]))
 		return 0;
 	return select_prefix(c, count, BATON_CHECKPOINT, max);
 }

@@ -15,6 +15,7 @@ struct candidate {
 	enum baton_batch_delivery delivery;
 	enum baton_batch_slot slot;
 	struct baton_str group;
+	struct baton_str key; /* of a guest: see line.h */
 };
 
 /* How many of the leading candidates, which are all of the lane's ready batches in the order of
@@ -22,11 +23,12 @@ struct candidate {
  *
  * The head decides: at a checkpoint only one of delivery `earliest` is given; a command, or an
  * exclusive batch, is taken alone; a join takes those directly behind it that are work, join, of
- * the same delivery and group. No more than `max`. */
+ * the same delivery, group and key. No more than `max`. */
 size_t select_prefix(const struct candidate *c, size_t count, enum baton_boundary at, size_t max);
 
 /* The same for a run that is under way and asks for more at a checkpoint: only a head that is work
- * which joins is given; what is to be alone waits for a run of its own. */
+ * which joins, and has no key, is given; what is to be alone, or to hold a key, waits for a run of
+ * its own. */
 size_t select_more(const struct candidate *c, size_t count, size_t max);
 
 /* Whether `b` may be in the claim that `a` is the head of. */

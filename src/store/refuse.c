@@ -83,6 +83,24 @@ enum baton_err refuse_puller(struct baton_str queue, const char *holder)
 	            quote(queue, shown), quote(baton_str_z(holder), who));
 }
 
+enum baton_err refuse_guest(struct baton_str queue, const char *so)
+{
+	char shown[QUOTE_TEXT];
+	return fail(BATON_INVALID,
+	            "both a lane and a key are given, which cannot be in a queue where %s, as in "
+	            "%s: give one of them, or use another queue",
+	            so, quote(queue, shown));
+}
+
+enum baton_err refuse_for_guests(struct baton_str queue, const char *so)
+{
+	char shown[QUOTE_TEXT];
+	return fail(BATON_INVALID,
+	            "queue %s has had jobs with both a lane and a key, which cannot be where %s: "
+	            "use another queue for that",
+	            quote(queue, shown), so);
+}
+
 enum baton_err refuse_fence(struct baton_str name)
 {
 	char shown[QUOTE_TEXT];

@@ -5,7 +5,8 @@
 #include "world.h"
 
 #define SIDES 2
-#define SAME_QUEUES 2
+#define SAME_QUEUES 3 /* in the last one, work may have a lane and a key */
+#define SAME_KEYS 3
 #define SAME_LANES 4 /* the first has no name */
 #define SAME_IDS 8192
 #define SAME_CLAIMS 8192
@@ -41,6 +42,8 @@ struct same {
 	struct same_lease pulls[SAME_QUEUES];
 	uint64_t fences[SIDES][SAME_QUEUES][SAME_LANES]; /* the last of each lane */
 	unsigned looks;                                  /* at all there is */
+	uint64_t key_fences[SIDES][SAME_KEYS];           /* and of each key of the last queue */
+	bool guests;                                     /* there was one with a lane and a key */
 	char said[SIDES][300]; /* the detail of the last error of each side */
 	char did[400];         /* the operation, for people */
 	char why[600];         /* they differ; "": they do not */
@@ -54,6 +57,9 @@ void same_apply(struct same *s, const struct op *op);
 
 /* Compares all that can be seen. */
 void same_compare_all(struct same *s);
+
+/* A claim was just given: no more hold its key than its limit says. */
+void same_check_key(struct same *s, int side, const struct baton_work_claim *c);
 
 /* How many kinds of operations there are, and which one the lot falls on. */
 uint32_t same_kind(uint64_t lot);

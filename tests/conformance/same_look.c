@@ -202,15 +202,43 @@ static void see_windows(struct same *s)
 		SAME(s, "tidy", baton_store_tidy(s->w[i].store, 1000, NULL), BATON_OK);
 }
 
+/* What keeps its key until its next attempt is not seen from here. */
+void same_check_key(struct same *s, int side, const struct baton_work_claim *c)
+{
+	struct baton_work_filter f = {.queue = c->queue, .state = BATON_BATCH_CLAIMED, .max = 500};
+	struct baton_work_page *page = NULL;
+	struct baton_queue_info info;
+	struct baton_str seen[64];
+	size_t holds = 0;
+	if (c->key.len == 0 || baton_queue_get(s->w[side].store, c->queue, &info) != BATON_OK ||
+	    baton_work_list(s->w[side].store, &f, &page) != BATON_OK)
+		return;
+	for (size_t i = 0; i < page->count && holds < 64; i++) {
+		const struct baton_work_info *b = &page->infos[i];
+		size_t j = 0;
+		if (!baton_str_equal(b->key, c->key) ||
+		    b->expires_at.ms <= baton_store_now(s->w[side].store).ms)
+			continue;
+		while (j < holds && !baton_str_equal(seen[j], b->claim))
+			j++;
+		if (j == holds)
+			seen[holds++] = b->claim;
+	}
+	if (holds > info.policy.key_limit)
+		same_differ(s, "%s: key %.*s is held %zu times", s->w[side].where, (int)c->key.len,
+		            c->key.ptr, holds);
+	baton_work_page_free(page);
+}
+
 void same_compare_all(struct same *s)
 {
-	static const char *const queues[] = {"a", "b", ""};
+	static const char *const queues[] = {"a", "b", "c", ""};
 	const struct baton_work_filter all = {.max = 7};
 	see_windows(s);
 	compare_list(s, &all);
 	s->looks++;
 	compare_state(s, (enum baton_batch_state)(1 + s->looks % BATON_BATCH_SKIPPED));
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		if (queues[i][0])
 			compare_counts(s, baton_str_z(queues[i]));
 		compare_due(s, baton_str_z(queues[i]));

@@ -1,9 +1,9 @@
 /* The operations that two stores are compared by. */
 #include "same.h"
 
-static const char *const queues[SAME_QUEUES] = {"a", "b"};
+static const char *const queues[SAME_QUEUES] = {"a", "b", "c"};
 static const char *const lanes[SAME_LANES] = {"", "x", "y", "z"};
-static const char *const keys[] = {"k", "l", "x"};
+static const char *const keys[SAME_KEYS] = {"k", "l", "x"};
 static const char *const groups[] = {"", "", "g"};
 static const char *const sources[] = {"k0", "k1", "k2", "k3", "k4"};
 static const struct baton_str payloads[] = {{"one", 3}, {"two", 3}};
@@ -51,9 +51,10 @@ static struct baton_batch make_batch(struct same *s, const uint32_t *n)
 {
 	struct baton_batch b = batch_of(pick_queue(n), pick_lane(n[1]), &payloads[n[2] % 2]);
 	b.priority = n[3] % 3;
-	if (n[11] % 3 == 0) {
+	bool guests = n[0] % SAME_QUEUES == SAME_QUEUES - 1;
+	if (n[11] % 3 == 0 || (guests && n[11] % 3 == 1)) {
 		b.key = baton_str_z(keys[n[11] % 9 / 3]);
-		b.lane.len = 0;
+		b.lane.len = guests ? b.lane.len : 0;
 	}
 	if (n[4] % 2 == 0) {
 		b.slot = BATON_JOIN;
@@ -110,6 +111,7 @@ static void do_put(struct same *s, const uint32_t *n)
 		SAME(s, "existing", put[0][i].existing, put[1][i].existing);
 		did(s, " %s", put[0][i].id.text);
 		add_id(s, &put[0][i].id);
+		s->guests = s->guests || (b[i].lane.len > 0 && b[i].key.len > 0);
 	}
 }
 
@@ -165,6 +167,15 @@ static void check_fence(struct same *s, int side, const struct baton_work_claim 
 			*last = c->fence.v;
 		}
 	}
+	for (int k = 0; k < SAME_KEYS; k++) {
+		uint64_t *last = &s->key_fences[side][k];
+		if (!baton_str_equal(c->queue, baton_str_z(queues[SAME_QUEUES - 1])) ||
+		    !baton_str_equal(c->key, baton_str_z(keys[k])))
+			continue;
+		if (c->fence.v <= *last && s->guests)
+			same_differ(s, "the fence of %s goes back along its key", c->proof.id);
+		*last = c->fence.v;
+	}
 }
 
 static void compare_claimed(struct same *s, const struct baton_work_claim *a,
@@ -209,6 +220,8 @@ static void compare_claims(struct same *s, struct baton_work_claims *given[SIDES
 		compare_claimed(s, a, b);
 		check_fence(s, 0, a);
 		check_fence(s, 1, b);
+		same_check_key(s, 0, a);
+		same_check_key(s, 1, b);
 		keep_claim(s, a, b);
 		did(s, " %s(%zu)", a->batches[0].id.text, a->count);
 	}
@@ -489,6 +502,13 @@ static void do_policy(struct same *s, const uint32_t *n)
 		p.key_waiting_max = 0;
 		p.key_fair = BATON_KEY_FAIR_OFF;
 		p.key_rate = (struct baton_key_rate){.starts = 0};
+	}
+	/* Where lanes have keys the rest would be refused nearly always. */
+	if (n[0] % SAME_QUEUES == SAME_QUEUES - 1 && n[0] / SAME_QUEUES % 8 > 0) {
+		p.mode = (enum baton_queue_mode)(1 + n[9] % 2);
+		p.on_conflict = BATON_CONFLICT_WAIT;
+		p.key_waiting_max = 0;
+		p.key_fair = BATON_KEY_FAIR_OFF;
 	}
 	for (int i = 0; i < SIDES; i++)
 		e[i] = said(s, i, baton_queue_set(s->w[i].store, baton_str_z(pick_queue(n)), &p));

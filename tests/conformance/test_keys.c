@@ -75,16 +75,6 @@ static void the_longest_key_is_kept_whole(void **state)
 	assert_sound(w);
 }
 
-static void a_key_and_a_lane_are_not_together(void **state)
-{
-	struct world *w = *state;
-	struct baton_batch b = keyed("k");
-	struct baton_put answer;
-	b.lane = BATON_STR("x");
-	assert_int_equal(try_put(w, &b, &answer), BATON_INVALID);
-	assert_detail("both a lane and a key are given");
-}
-
 static void a_key_that_is_too_long_is_refused_with_the_limit(void **state)
 {
 	struct world *w = *state;
@@ -570,7 +560,6 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(an_expired_claim_is_over_once_another_job_has_its_key),
 	WORLD_TEST(a_claim_says_its_key),
 	WORLD_TEST(the_longest_key_is_kept_whole),
-	WORLD_TEST(a_key_and_a_lane_are_not_together),
 	WORLD_TEST(a_key_that_is_too_long_is_refused_with_the_limit),
 	WORLD_TEST(a_key_is_held_by_one_and_the_next_in_order_follows),
 	WORLD_TEST(a_key_and_a_lane_of_the_same_name_have_nothing_to_do_with_each_other),

@@ -19,6 +19,7 @@ void same_open(struct same *s)
 	for (int i = 0; i < SIDES; i++) {
 		set_attempts(&s->w[i], "a", 3);
 		set_attempts(&s->w[i], "b", 2);
+		set_attempts(&s->w[i], "c", 3);
 	}
 }
 

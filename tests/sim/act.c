@@ -19,8 +19,9 @@ uint32_t job_new(struct world *w, struct rng *rng)
 	job->queue = (uint32_t)rng_below(rng, PLAN_QUEUES);
 	job->lane = (uint32_t)rng_below(rng, SIM_LANES);
 	if (chance(rng, 30)) {
-		job->lane = 0;
 		job->key = 1 + (uint32_t)rng_below(rng, SIM_KEYS);
+		if (!sim_has_guests(w, job->queue))
+			job->lane = 0;
 	}
 	job->poison = chance(rng, 1);
 	job->loose = chance(rng, 5);

@@ -88,6 +88,7 @@
 	X(KEY, "held a key")                                                 \
 	X(KEY_SHARED, "shared a key")                                        \
 	X(KEY_TTL, "ended for having held a key for too long")               \
+	X(GUEST, "claimed with a lane and a key")                            \
 	X(SKIPPED, "skipped for another of its key")                         \
 	X(RATED, "started a key that has a rate")                            \
 	X(PASSED, "claimed while another key waited")                        \
@@ -103,6 +104,7 @@
 	X(WHY_LOOK, "looks at all that waits")                               \
 	X(WHY_BEHIND, "said to wait for one before it")                      \
 	X(WHY_KEY, "said to wait for its key")                               \
+	X(WHY_GUEST, "said to wait for its key in a lane")                   \
 	X(WHY_RATE, "said to wait for the rate of its key")                  \
 	X(STALL_NOBODY, "said to wait for any runner")                       \
 	X(STALL_DETACHED, "said to wait for a detached runner")              \

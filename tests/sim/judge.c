@@ -241,10 +241,24 @@ static void judge_key(struct world *w, const struct grant *g)
 	if (holds > sim_key_limits[g->queue])
 		wrong(w, "job %" PRIu32 " is claimed, and its key is held %" PRIu32 " times",
 		      g->jobs[0], holds);
+	if (g->key > 0 && g->lane > 0)
+		count(w, COVER_GUEST);
 	if (holds == 1)
 		count(w, COVER_KEY);
 	if (holds > 1)
 		count(w, COVER_KEY_SHARED);
+}
+
+/* Along a key they grow, in whichever shards it is claimed. */
+static void judge_key_fence(struct world *w, const struct grant *g, uint64_t fence)
+{
+	uint64_t *last = &w->key_fences[g->queue][g->key];
+	if (g->key == 0 || !sim_has_guests(w, g->queue))
+		return;
+	if (fence <= *last)
+		wrong(w, "job %" PRIu32 " has a fence that is not above the last one of its key",
+		      g->jobs[0]);
+	*last = fence;
 }
 
 static void grant_add(struct proc *p, const struct baton_work_claim *claim, uint32_t of)
@@ -279,6 +293,7 @@ static void grant_add(struct proc *p, const struct baton_work_claim *claim, uint
 	judge_order(w, g);
 	judge_alone(w, g);
 	judge_key(w, g);
+	judge_key_fence(w, g, claim->fence.v);
 	judge_rate_start(w, g, claim->claimed_at);
 }
 

@@ -7,9 +7,14 @@
 
 #include "sim/sim.h"
 
+bool sim_has_guests(const struct world *w, uint32_t queue)
+{
+	return (w->plan->seed / 7 + queue) % 3 == 0;
+}
+
 bool sim_is_fair(const struct world *w, uint32_t queue)
 {
-	return (w->plan->seed / 5 + queue) % 2 == 0;
+	return (w->plan->seed / 5 + queue) % 2 == 0 && !sim_has_guests(w, queue);
 }
 
 /* Whether the job can be claimed in that shard now. */

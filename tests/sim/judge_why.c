@@ -61,7 +61,8 @@ static void judge_ahead(struct world *w, struct truth *t, uint32_t number,
 	if (!ahead)
 		return;
 	bool same = ahead != job && ahead->queue == job->queue &&
-	            (info->key.len > 0 ? ahead->key == job->key : ahead->lane == job->lane);
+	            ((job->key > 0 && ahead->key == job->key) ||
+	             (job->lane > 0 && ahead->lane == job->lane));
 	if (!same || ahead->done || ahead->removed)
 		wrong(w, "job %" PRIu32 " is said to wait for job %s, and does not", number,
 		      info->ahead.text);
@@ -73,8 +74,8 @@ static void judge_behind(struct world *w, struct truth *t, uint32_t number,
 {
 	const struct job *job = &w->jobs[number], *ahead = find_ahead(w, t, &info->ahead);
 	judge_ahead(w, t, number, info);
-	if (ahead && job->lane > 0 && !t->claimed[ahead - w->jobs] && !job->loose &&
-	    !ahead->loose && ahead->order > job->order)
+	if (ahead && job->lane > 0 && ahead->lane == job->lane && !t->claimed[ahead - w->jobs] &&
+	    !job->loose && !ahead->loose && ahead->order > job->order)
 		wrong(w, "job %" PRIu32 " is said to be behind job %s, which was put later", number,
 		      info->ahead.text);
 }
@@ -85,6 +86,11 @@ static void judge_holder(struct world *w, struct truth *t, uint32_t number,
 {
 	const struct job *ahead = find_ahead(w, t, &info->ahead);
 	judge_ahead(w, t, number, info);
+	if (w->jobs[number].lane > 0)
+		count(w, COVER_WHY_GUEST);
+	if (ahead && ahead->key != w->jobs[number].key)
+		wrong(w, "job %" PRIu32 " is said to wait for its key, which job %s does not have",
+		      number, info->ahead.text);
 	if (ahead && !t->claimed[ahead - w->jobs] && w->jobs[number].queue == 0)
 		wrong(w, "job %" PRIu32 " is said to wait for its key, which job %s does not hold",
 		      number, info->ahead.text);

@@ -222,10 +222,11 @@ struct world {
 
 	/* Of looks at what is said of waiting work. */
 	bool written, moved; /* to the store, since the last; and not only about work */
-	bool stalls[PLAN_QUEUES][SIM_SHARDS_MAX]; /* was judged, since something was moved */
-	struct baton_store_time due;              /* what is next, as it told */
-	uint64_t named;                           /* the names of all up to this place are known */
-	uint32_t grants_from;                     /* all before have ended */
+	uint64_t key_fences[PLAN_QUEUES][SIM_KEYS + 1]; /* of the last claim of each */
+	bool stalls[PLAN_QUEUES][SIM_SHARDS_MAX];       /* was judged, since something was moved */
+	struct baton_store_time due;                    /* what is next, as it told */
+	uint64_t named;       /* the names of all up to this place are known */
+	uint32_t grants_from; /* all before have ended */
 	struct baton_runner *handles[SIM_NUMBERS_MAX];
 	uint32_t handle_count;
 };
@@ -311,6 +312,9 @@ bool sim_is_fair(const struct world *w, uint32_t queue);
 
 /* How long a run may have a key of the queue; 0: there is no limit. */
 struct baton_duration sim_key_ttl(const struct world *w, uint32_t queue);
+
+/* Whether jobs of the queue may have a lane and a key. */
+bool sim_has_guests(const struct world *w, uint32_t queue);
 
 /* How often a key of the queue may start; never more than SIM_STARTS times in a window. */
 struct baton_key_rate sim_rate(const struct world *w, uint32_t queue);

@@ -159,6 +159,8 @@ static void open_store(struct world *w)
 		policy.key_ttl = sim_key_ttl(w, (uint32_t)i);
 		policy.hold_on_retry = i == 0 ? BATON_HOLD_GIVE_UP : BATON_HOLD_KEEP;
 		policy.on_conflict = (enum baton_on_conflict)(1 + (w->plan->seed + i) % 5);
+		if (sim_has_guests(w, (uint32_t)i))
+			policy.on_conflict = BATON_CONFLICT_WAIT;
 		policy.on_retry = i == 0 ? BATON_ON_RETRY_PASS : BATON_ON_RETRY_BLOCK;
 		CHECK(baton_queue_set(w->store, baton_str_z(sim_queues[i]), &policy) == BATON_OK);
 	}

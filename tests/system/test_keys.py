@@ -7,6 +7,7 @@ import pytest
 from handlers import PATIENCE, Pipe
 
 USAGE = 64
+DATA = 65
 UNAVAILABLE = 69
 
 
@@ -44,8 +45,6 @@ def test_each_line_of_a_file_has_its_key(shop):
 
 
 @pytest.mark.parametrize('arguments, words', [
-    (['--lane', 'l', '--concurrency-key', 'k'],
-     '--lane and --concurrency-key cannot be together'),
     (['--concurrency-key', ''], 'concurrency key'),
     (['--concurrency-key', 'k' * 256], '255'),
 ])
@@ -209,6 +208,56 @@ def test_a_killed_runner_leaves_no_key_held_and_no_two_run(shop, pipe):
         ran += [line for line in [pipe.line()] if line != 'other 3 2']  # its end may be lost, too
     assert ran == ['k 1 2', 'k 2 1']
     second.kill()
+
+
+def put_both(shop, lane, key, text='x'):
+    return shop.put('mail', '--lane', lane, '--concurrency-key', key, text)
+
+
+def test_a_job_with_a_lane_and_a_key_shows_both_and_why_says_what_it_waits_for(shop):
+    first, second = put_both(shop, 'a', 'k'), put_both(shop, 'b', 'k')
+    third = put_both(shop, 'b', 'l')
+    shown = shop.object('show', first)
+    assert (shown['lane'], shown['concurrency_key']) == ('a', 'k')
+    assert f'job {first} comes first of its key' in shop.ok('why', second)
+    assert f'job {second} comes first in its lane' in shop.ok('why', third)
+    claim = shop.object('claim', 'mail')
+    assert (claim['lane'], claim['concurrency_key']) == ('a', 'k')
+    why = shop.object('why', second)
+    assert (why['why'], why['ahead']) == ('key', first)
+    shop.ok('check')
+
+
+@pytest.mark.parametrize('change, words', [
+    ('on-conflict=skip', 'on_conflict is not wait'), ('key-waiting-max=5', 'key_waiting_max'),
+    ('key-fair=on', 'key_fair is on'),
+])
+def test_a_lane_and_a_key_are_refused_where_the_policy_cannot_be_kept(shop, change, words):
+    shop.ok('queue', 'set', 'mail', change)
+    said = shop.refused(DATA, 'put', 'mail', '--lane', 'a', '--concurrency-key', 'k', 'x')
+    assert 'both a lane and a key' in said and words in said
+    shop.put('other', '--lane', 'a', '--concurrency-key', 'k', 'x')
+    said = shop.refused(DATA, 'queue', 'set', 'other', change)
+    assert 'has had jobs with both a lane and a key' in said and words in said
+
+
+def test_a_killed_runner_leaves_no_key_held_that_lanes_want(shop, pipe):
+    for lane in 'abc':
+        put_both(shop, lane, 'k')
+    put_both(shop, 'a', 'other')
+    script = f'exec 9> {shop.folder}/lock-$BATON_KEY; flock -n 9 || echo two of $BATON_KEY ' \
+             f'> {pipe.path}; echo $BATON_LANE $BATON_KEY $BATON_ATTEMPT > {pipe.path}; ' \
+             '[ $BATON_JOB$BATON_ATTEMPT != 11 ] || sleep 1000'
+    first = shop.start('work', 'mail', '-j', '4', '--', 'sh', '-c', script)
+    assert pipe.line() == 'a k 1'
+    second = shop.start('work', 'mail', '-j', '4', '--', 'sh', '-c', script)
+    first.kill()
+    first.wait(PATIENCE)
+    ran = [pipe.line() for _ in range(4)]
+    assert [line for line in ran if ' k ' in line] == ['a k 2', 'b k 1', 'c k 1']
+    assert ran.index('a other 1') > 0
+    second.kill()
+    shop.ok('check')
 
 
 def test_as_many_run_as_the_limit_says_and_more_when_it_is_raised(shop, pipe, tmp_path):

@@ -58,8 +58,11 @@ struct batch *memory_batch_make(struct tx *tx, struct queue *queue, const struct
 {
 	struct memory *m = tx->m;
 	char text[LINE_NAME_MAX];
-	struct lane *lane = memory_lane_open(tx, queue, line_name(put, text), id);
-	if (!lane)
+	struct lane *lane = memory_lane_open(tx, queue, line_name(put, text), id), *key = NULL;
+	bool guest = put->lane.len > 0 && put->key.len > 0;
+	if (guest)
+		key = memory_lane_open(tx, queue, line_of_key(put->key, text), id);
+	if (!lane || (guest && !key))
 		return NULL;
 	struct batch *b = NULL;
 	b = (struct batch *)memory_tx_add(tx, &m->batches, sizeof *b + copies_size(put),
@@ -73,6 +76,8 @@ struct batch *memory_batch_make(struct tx *tx, struct queue *queue, const struct
 	b->is.seq = seq;
 	b->is.state = BATON_BATCH_GONE;
 	memory_lane_place(b);
+	if (key)
+		memory_guest_add(b, key);
 	return b;
 }
 
@@ -165,6 +170,7 @@ enum baton_err memory_batch_event(struct tx *tx, struct batch *b, enum batch_eve
 	b->is.holds =
 		(next == BATON_BATCH_DEAD && line_dead_holds(b->lane->name, &queue->is.policy)) ||
 		(b->is.blocks && line_is_keyed(b->lane->name));
+	b->is.keeps = b->key && next == BATON_BATCH_RETRY && guest_keeps_key(&queue->is.policy);
 	b->row.gone = next == BATON_BATCH_GONE;
 	return BATON_OK;
 }

@@ -34,6 +34,12 @@ static void check_batch(struct faults *f, const struct memory *m, const struct b
 	expect(f, claimed == (b->is.claim != NULL), "a batch is claimed without a claim", b->id);
 	expect(f, !b->is.claim || b->is.claim->lane == b->lane,
 	       "a batch is under a claim of another lane", b->id);
+	expect(f, !b->is.claim || b->is.claim->key == b->key,
+	       "a batch is under a claim of another key", b->id);
+	expect(f, !b->is.keeps || (b->key && b->is.state == BATON_BATCH_RETRY),
+	       "a key is kept by what does not wait", b->id);
+	expect(f, !b->key || b->lane->queue->is.guests,
+	       "a batch has a lane and a key, and its queue does not know", b->id);
 	expect(f, b->next == NULL || b->next->is.seq > b->is.seq,
 	       "the next batch of the lane has a lower number", b->id);
 	expect(f, b->next ? b->next->prev == b : b->lane->last == b,
@@ -92,7 +98,7 @@ static void check_all(struct faults *f, const struct memory *m)
 	}
 	for (const struct row *row = m->lanes.oldest; row; row = row->newer) {
 		const struct lane *lane = (const struct lane *)row;
-		expect(f, lane->first != NULL, "a lane is empty", row->hash);
+		expect(f, lane->first || lane->guests, "a lane is empty", row->hash);
 		expect(f, lane->is.until.ms == memory_rate_until(m, lane).ms,
 		       "a key waits for another time than its starts say", row->hash);
 	}

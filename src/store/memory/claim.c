@@ -63,12 +63,14 @@ static enum baton_err firsts_find(const struct tx *tx, const struct queue *queue
 		return fail_memory(ret->cap * sizeof(struct batch *), "lanes");
 	for (struct row *row = tx->m->lanes.oldest; row; row = row->newer) {
 		const struct lane *lane = (struct lane *)row;
-		if (lane->queue != queue ||
-		    (shard != MEMORY_ANY_SHARD && memory_lane_shard(lane) != shard))
+		/* Guests stand elsewhere than the line of their key. */
+		if (lane->queue != queue || (shard != MEMORY_ANY_SHARD && !lane->guests &&
+		                             memory_lane_shard(lane) != shard))
 			continue;
-		struct line line = memory_line_look(lane, tx->now);
-		if (line.free)
-			ret->list[ret->count++] = line.first;
+		struct batch *head = memory_head(lane, tx->now);
+		if (head && memory_head_is_marked(tx, head) &&
+		    (shard == MEMORY_ANY_SHARD || memory_lane_shard(head->lane) == shard))
+			ret->list[ret->count++] = head;
 	}
 	if (ret->count > 1)
 		qsort(ret->list, ret->count, sizeof(struct batch *), first_compare);
@@ -104,12 +106,19 @@ static enum baton_err open_granter(struct tx *tx, struct baton_str queue, struct
 	return lease->is.row.fence > 0 ? BATON_OK : memory_lease_raise(tx, lease);
 }
 
-/* One claim of that lane, if there is still something once what was lost there is recovered. After
- * that the lane has one more claim, or none that is offered. */
-static enum baton_err claim_lane(struct tx *tx, struct take *take, struct lane *lane, size_t max)
+/* One claim of the lane of that head, if there is still something once what was lost there, or with
+ * its key, is recovered. After that the lane has one more claim, or none that is offered. One that
+ * has a key is claimed only if it was a head before. */
+static enum baton_err claim_lane(struct tx *tx, struct take *take, struct batch *head, size_t max)
 {
 	struct ready ready;
+	struct lane *lane = head->lane;
 	enum baton_err e = recover_all(tx, lane);
+	const struct batch *first = e == BATON_OK ? memory_line_first(lane, tx->now) : NULL;
+	if (first && first->key && first != head)
+		return BATON_OK;
+	if (first && first->key)
+		e = recover_all(tx, first->key);
 	if (e != BATON_OK || !memory_line_look(lane, tx->now).free)
 		return e;
 	e = memory_take_ready(tx, lane, &ready);
@@ -122,12 +131,19 @@ static enum baton_err claim_lane(struct tx *tx, struct take *take, struct lane *
 	return memory_take(tx, take, ready.batches, count);
 }
 
+/* Where lanes have keys, what is done to one may have taken the head of another. */
+static bool is_head(const struct tx *tx, const struct batch *head)
+{
+	const struct lane *line = memory_key_of(head->lane, head->key);
+	return !head->lane->queue->is.guests || memory_head(line, tx->now) == head;
+}
+
 /* The lane of number `at` is done with, but if more can be claimed of it, as of a key that several
  * may have: then it takes its place among those behind. Returns which one is next. */
 static size_t firsts_next(const struct tx *tx, struct firsts *f, size_t at)
 {
 	struct line line = memory_line_look(f->list[at]->lane, tx->now);
-	if (!line.free)
+	if (!line.free || line.first->key)
 		return at + 1;
 	size_t to = at;
 	for (; to + 1 < f->count && comes_before(f->list[to + 1], line.first); to++)
@@ -136,7 +152,7 @@ static size_t firsts_next(const struct tx *tx, struct firsts *f, size_t at)
 	return at;
 }
 
-/* What is done to one lane changes no other: so they are put in order once. */
+/* What is done to one lane makes no other head that may be taken: so they are put in order once. */
 enum baton_err memory_take_lanes(struct tx *tx, struct queue *queue, uint32_t shard,
                                  struct take *take, const struct take_limits *limits)
 {
@@ -146,7 +162,11 @@ enum baton_err memory_take_lanes(struct tx *tx, struct queue *queue, uint32_t sh
 	for (size_t i = 0; i < firsts.count && e == BATON_OK;) {
 		if (take->parcel->pub.count - before >= limits->claims)
 			break;
-		e = claim_lane(tx, take, firsts.list[i]->lane, limits->max);
+		if (!is_head(tx, firsts.list[i])) {
+			i++;
+			continue;
+		}
+		e = claim_lane(tx, take, firsts.list[i], limits->max);
 		i = firsts_next(tx, &firsts, i);
 	}
 	firsts_done(tx, &firsts);
@@ -160,6 +180,7 @@ static enum baton_err claim_lanes(struct tx *tx, struct queue *queue,
 	                    parcel};
 	const struct take_limits limits = {ask->claims, ask->max};
 	enum baton_err e = memory_due_see(tx, queue);
+	memory_heads_mark(tx, queue);
 	if (e == BATON_OK)
 		e = memory_take_lanes(tx, queue, MEMORY_ANY_SHARD, &take, &limits);
 	if (e == BATON_OK && parcel->pub.count > 0)
@@ -181,5 +202,8 @@ enum baton_err memory_claim(struct baton_store *store, const struct baton_work_a
 		parcel = memory_take_parcel(&tx, ask->claims);
 		e = parcel ? claim_lanes(&tx, queue, ask, parcel) : BATON_NO_MEMORY;
 	}
-	return memory_take_end(&tx, e, parcel, ret_claims);
+	/* A claim of a guest can make another one a head. */
+	bool ring = e == BATON_OK && queue->is.guests;
+	return memory_take_give(ring ? memory_tx_end_ring(&tx, e) : memory_tx_end(&tx, e), parcel,
+	                        ret_claims);
 }

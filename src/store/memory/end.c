@@ -8,6 +8,7 @@
 #include "queue/line.h"
 #include "store/memory/batch.h"
 #include "store/memory/due.h"
+#include "store/memory/lane.h"
 #include "store/memory/ops.h"
 #include "store/memory/put.h"
 #include "store/memory/rival.h"
@@ -35,7 +36,8 @@ static enum baton_err renew_one(struct tx *tx, const struct baton_work_proof *pr
 	enum baton_err e = claim ? memory_tx_save(tx, &claim->row) : BATON_OK;
 	if (!claim || e != BATON_OK)
 		return e;
-	ttl = line_ttl(claim->lane->name, &claim->lane->queue->is.policy, ttl);
+	const struct lane *key = memory_key_of(claim->lane, claim->key);
+	ttl = line_ttl(key->name, &key->queue->is.policy, ttl);
 	claim->is.expires = lease_extended(claim->is.expires, tx->now, ttl, false);
 	claim->is.offered = false;
 	answer->expires_at = claim->is.expires;

@@ -22,9 +22,16 @@ uint32_t memory_lane_shard(const struct lane *lane);
 /* Puts a batch at the place of its number. */
 void memory_lane_place(struct batch *b);
 
-/* For the table of batches. */
+/* Makes a batch one of those that have the key of that line beside their lane. */
+void memory_guest_add(struct batch *b, struct lane *key);
+
+/* For the table of batches, and that of lanes. */
 struct row *memory_lane_left(struct row *batch);
 void memory_lane_restored(struct row *batch);
+struct row *memory_lane_gone(struct row *lane);
+
+/* The line whose key a claim of that lane, or of that batch, holds: its own, if it has no other. */
+const struct lane *memory_key_of(const struct lane *lane, const struct lane *key);
 
 /* What the line of a lane is. */
 struct line {
@@ -34,8 +41,23 @@ struct line {
 	struct batch *offered; /* the first whose claim others may take, or NULL               */
 	struct batch *holder;  /* the first that holds a key of which no more may be, or NULL  */
 	struct baton_store_time until; /* the key has started as often as it may; 0: it has not */
+	struct batch
+		*ahead; /* of a lane: `first` waits for a key, and this comes before it, or NULL */
 	bool free; /* `first` can be claimed, after recovering the claims that are offered     */
 };
+
+/* The first of a lane that could be claimed but for its key, which may be another's turn; that of a
+ * key, a guest or not. NULL: there is none. */
+struct batch *memory_line_first(const struct lane *lane, struct baton_store_time now);
+
+/* Where a claim can begin: in the lane, unless its first is a guest; of a key, with whomever's turn
+ * it is, who may stand in a lane. NULL: nowhere. */
+struct batch *memory_head(const struct lane *lane, struct baton_store_time now);
+
+/* Remembers which guests are heads, before something is claimed from the queue: those that become
+ * heads by that are for the next call. */
+void memory_heads_mark(const struct tx *tx, const struct queue *queue);
+bool memory_head_is_marked(const struct tx *tx, const struct batch *b);
 
 /* Whether a batch is in the line: ready, claimed, or waiting for a retry that blocks its lane. */
 bool memory_line_has(const struct batch *b);

@@ -48,7 +48,8 @@ static enum baton_err show_texts(struct arena *a, const struct batch *b, bool wh
 		e = copy(a, b->lane->queue->name, &ret->queue);
 	if (e == BATON_OK)
 		e = copy(a, line_lane(b->lane->name), &ret->lane);
-	return e == BATON_OK ? copy(a, line_key(b->lane->name), &ret->key) : e;
+	return e == BATON_OK ? copy(a, line_key(memory_key_of(b->lane, b->key)->name), &ret->key)
+	                     : e;
 }
 
 static bool waits(const struct batch *b)
@@ -82,14 +83,18 @@ static enum baton_why why_waiting(const struct batch *b, struct line line,
 		batch_id_print(line.dead->id, ahead);
 		return BATON_WHY_LANE_HELD;
 	}
+	if (!line_is_keyed(b->lane->name) && (line.first != b || line.claimed)) {
+		batch_id_print(line.first != b ? line.first->id : line.claimed->id, ahead);
+		return BATON_WHY_BEHIND;
+	}
 	if (line.holder) {
 		batch_id_print(line.holder->id, ahead);
 		return BATON_WHY_KEY;
 	}
 	if (line.until.ms > 0)
 		return BATON_WHY_RATE;
-	if (line.first != b || (line.claimed && !line_is_keyed(b->lane->name))) {
-		batch_id_print(line.first != b ? line.first->id : line.claimed->id, ahead);
+	if (line.first != b || line.ahead) {
+		batch_id_print(line.first != b ? line.first->id : line.ahead->id, ahead);
 		return BATON_WHY_BEHIND;
 	}
 	return b->lane->queue->is.policy.paused ? BATON_WHY_PAUSED : BATON_WHY_READY;
@@ -97,12 +102,14 @@ static enum baton_why why_waiting(const struct batch *b, struct line line,
 
 static void explain(const struct tx *tx, const struct batch *b, struct baton_work_info *ret)
 {
+	struct line line = {.free = false};
 	switch (b->is.state) {
 	case BATON_BATCH_READY:
-		ret->why = why_waiting(b, memory_line_look(b->lane, tx->now), &ret->ahead);
+		line = memory_line_look(b->lane, tx->now);
+		ret->why = why_waiting(b, line, &ret->ahead);
 		if (ret->why != BATON_WHY_RATE)
 			break;
-		ret->due = b->lane->is.until;
+		ret->due = line.until;
 		ret->rate = b->lane->queue->is.policy.key_rate;
 		break;
 	case BATON_BATCH_DELAYED:

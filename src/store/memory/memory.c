@@ -118,7 +118,7 @@ void memory_rows_from(struct memory *m, const struct baton_alloc *a)
 {
 	m->rows = a;
 	m->queues = (struct table){.alloc = a, CHANGES(struct queue)};
-	m->lanes = (struct table){.alloc = a, CHANGES(struct lane)};
+	m->lanes = (struct table){.alloc = a, CHANGES(struct lane), .left = memory_lane_gone};
 	m->batches = (struct table){.alloc = a,
 	                            CHANGES(struct batch),
 	                            .left = memory_lane_left,

@@ -25,6 +25,7 @@ struct memory {
 	const struct baton_alloc *rows; /* [const] what they are made of                 */
 	pthread_mutex_t mu;
 	uint64_t epoch; /* [mu] grows with every transaction and every mark in one       */
+	uint64_t calls; /* [mu] how many transactions there were                         */
 	uint64_t seq;   /* [mu] the last number that was given                           */
 	uint64_t text;  /* [mu] how many texts there were                                */
 	struct table queues, lanes, batches, claims, sources, answers, leases, texts; /* [mu] */
@@ -45,19 +46,23 @@ struct queue {
 		uint64_t in[BATON_BATCH_GONE + 1]; /* how many are in each state        */
 		uint64_t done, failed;             /* only grow                         */
 		struct fence_reach reach;          /* of its claims                     */
+		bool guests;                       /* it has had work with a lane and a key */
 	} is;
 };
 
 struct batch;
 
-/* A line: of a lane, or of a key. Exists as long as it has batches. One without a name has one
- * batch. */
+/* A line: of a lane, or of a key. Exists as long as it has batches, or, of a key, there are some
+ * that have it beside a lane. One without a name has one batch. */
 struct lane {
 	struct row row;
 	struct queue *queue;
 	struct baton_str name;      /* see queue/line.h         */
 	struct batch *first, *last; /* by number, in all states */
 	uint64_t unseen;            /* of a key, on a desk: so many more are ready than were read */
+	struct batch *guests;       /* of a key: those that stand in lanes, in all states */
+	struct lane *with;          /* that leaves its table after it, or NULL            */
+	uint64_t marked_in, marked; /* of a key: see memory_heads_mark()                  */
 
 	struct {
 		uint64_t turn;                 /* see line_place()                        */
@@ -94,6 +99,7 @@ struct text {
 struct claim {
 	struct row row;
 	struct lane *lane;
+	struct lane *key; /* that it holds, of work in a lane; or NULL */
 	struct claim_name name;
 	uint64_t granter; /* the fence under which it was given */
 	struct baton_id token;
@@ -111,6 +117,9 @@ struct batch {
 	struct row row;
 	struct batch *prev, *next; /* in its lane */
 	struct lane *lane;
+	struct lane *key;                      /* of one that has a key beside its lane, or NULL */
+	struct batch *guest_prev, *guest_next; /* of that key                                 */
+	bool was_head;                         /* on a desk: a claim can begin with it          */
 	uint64_t id;
 	struct baton_batch put; /* as it was put, of the batch's own memory */
 	struct baton_store_time put_at;
@@ -127,6 +136,7 @@ struct batch {
 		bool cancel;                      /* claimed, and asked to stop             */
 		bool holds;  /* dead, and its lane stands still; retry, and it keeps its key */
 		bool blocks; /* retry, and those behind it wait too                         */
+		bool keeps;  /* retry, and it keeps the key that it has beside its lane      */
 		uint64_t by; /* done, and it was skipped, or claimed, and it is to be: the id of
 		                whom it gives way to                                        */
 		struct text *error;  /* of the last attempt, or NULL           */

@@ -2,6 +2,7 @@
 #include "store/memory/put.h"
 
 #include "queue/line.h"
+#include "queue/policy.h"
 #include "store/memory/batch.h"
 #include "store/memory/lane.h"
 #include "store/memory/ops.h"
@@ -78,12 +79,28 @@ static enum baton_err check_room_of_key(const struct tx *tx, const struct queue 
 	return refuse_key_full(queue->name, put->key, max);
 }
 
+/* Whether it may have both a lane and a key, if it does. */
+static enum baton_err check_guest(struct tx *tx, struct queue *queue, const struct baton_batch *put)
+{
+	if (put->lane.len == 0 || put->key.len == 0)
+		return BATON_OK;
+	const char *against = policy_against_guests(&queue->is.policy);
+	if (against)
+		return refuse_guest(queue->name, against);
+	enum baton_err e = memory_tx_save(tx, &queue->row);
+	if (e == BATON_OK)
+		queue->is.guests = true;
+	return e;
+}
+
 static enum baton_err add(struct tx *tx, struct queue *queue, const struct baton_batch *put,
                           struct baton_put *ret)
 {
 	struct baton_store_time available = batch_available(put, tx->now);
 	bool ready = baton_store_time_ready(available, tx->now);
 	enum baton_err e = check_room(queue);
+	if (e == BATON_OK)
+		e = check_guest(tx, queue, put);
 	if (e == BATON_OK && ready)
 		e = check_room_of_key(tx, queue, put);
 	if (e != BATON_OK)

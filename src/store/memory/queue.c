@@ -52,7 +52,11 @@ enum baton_err memory_queue_enter(const struct memory *m, struct baton_str name,
 	if (!queue)
 		return refuse_queue(name);
 	enum baton_queue_mode is = queue->is.policy.mode;
-	return is == BATON_QUEUE_OPEN || is == mode ? BATON_OK : refuse_mode(name, is, mode);
+	if (is != BATON_QUEUE_OPEN && is != mode)
+		return refuse_mode(name, is, mode);
+	return mode == BATON_QUEUE_LANE && queue->is.guests
+	               ? refuse_for_guests(name, "the mode is lane")
+	               : BATON_OK;
 }
 
 enum baton_err memory_queue_use(struct tx *tx, struct queue *queue, enum baton_queue_mode mode)
@@ -74,7 +78,8 @@ static enum baton_err policy_next(struct baton_str name, const struct queue *que
 	enum baton_err e = policy_change(ret, changes, fields);
 	if (e == BATON_OK && queue)
 		e = refuse_change(name, &queue->is.policy, ret, queue->is.in[BATON_BATCH_CLAIMED]);
-	return e;
+	const char *against = queue && queue->is.guests ? policy_against_guests(ret) : NULL;
+	return e == BATON_OK && against ? refuse_for_guests(name, against) : e;
 }
 
 static enum baton_err queue_change(struct tx *tx, struct baton_str name,
@@ -118,12 +123,10 @@ static struct baton_duration oldest(const struct tx *tx, const struct queue *que
 	struct baton_duration most = {0};
 	for (struct row *row = tx->m->lanes.oldest; row; row = row->newer) {
 		const struct lane *lane = (struct lane *)row;
-		struct line line = {.free = false};
-		if (lane->queue == queue)
-			line = memory_line_look(lane, tx->now);
-		const struct batch **of = line.free ? &first[line.first->put.priority] : NULL;
-		if (of && (!*of || memory_pace_before(line.first, *of)))
-			*of = line.first;
+		const struct batch *head = lane->queue == queue ? memory_head(lane, tx->now) : NULL;
+		const struct batch **of = head ? &first[head->put.priority] : NULL;
+		if (of && (!*of || memory_pace_before(head, *of)))
+			*of = head;
 	}
 	for (int i = 0; i <= BATON_PRIORITY_MAX; i++) {
 		struct baton_duration age = {0};

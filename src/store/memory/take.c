@@ -17,6 +17,7 @@ static struct candidate candidate_of(const struct batch *b)
 		.delivery = b->put.delivery,
 		.slot = b->put.slot,
 		.group = b->put.group,
+		.key = b->key ? b->key->name : (struct baton_str){NULL, 0},
 	};
 }
 
@@ -96,6 +97,9 @@ static enum baton_err claim_new(struct tx *tx, const struct take *take, const st
 	struct baton_id token;
 	struct claim *claim = NULL;
 	struct queue *queue = head->lane->queue;
+	const struct lane *key = memory_key_of(head->lane, head->key);
+	if (queue->is.guests && line_is_keyed(key->name))
+		last = fence_of_key(&queue->is.reach, last);
 	enum baton_err e = memory_tx_save(tx, &take->granter->row);
 	if (e == BATON_OK)
 		e = memory_tx_save(tx, &queue->row);
@@ -110,13 +114,14 @@ static enum baton_err claim_new(struct tx *tx, const struct take *take, const st
 	if (!claim)
 		return BATON_NO_MEMORY;
 	claim->lane = head->lane;
+	claim->key = head->key;
 	claim->name = name;
 	claim->granter = take->granter->is.row.fence;
 	claim->token = token;
 	claim->owner = *take->owner;
 	claim->claimed_at = tx->now;
-	claim->is.expires = baton_store_time_add(tx->now, line_ttl(head->lane->name,
-	                                                           &queue->is.policy, take->ttl));
+	claim->is.expires =
+		baton_store_time_add(tx->now, line_ttl(key->name, &queue->is.policy, take->ttl));
 	*ret = claim;
 	return BATON_OK;
 }
@@ -124,18 +129,19 @@ static enum baton_err claim_new(struct tx *tx, const struct take *take, const st
 static enum baton_err show_claim(struct arena *a, const struct claim *claim,
                                  struct baton_work_claim *ret)
 {
+	const struct lane *key = memory_key_of(claim->lane, claim->key);
 	*ret = (struct baton_work_claim){
 		.proof.token = claim->token,
 		.fence = {claim->name.fence},
 		.shard = memory_lane_shard(claim->lane),
 		.claimed_at = claim->claimed_at,
 		.expires_at = claim->is.expires,
-		.hold = line_hold(claim->lane->name, &claim->lane->queue->is.policy),
+		.hold = line_hold(key->name, &key->queue->is.policy),
 	};
 	claim_name_print(&claim->name, ret->proof.id);
 	if (!arena_copy(a, claim->lane->queue->name, &ret->queue) ||
 	    !arena_copy(a, line_lane(claim->lane->name), &ret->lane) ||
-	    !arena_copy(a, line_key(claim->lane->name), &ret->key))
+	    !arena_copy(a, line_key(key->name), &ret->key))
 		return fail_memory(claim->lane->name.len, "the name of a lane");
 	return BATON_OK;
 }
@@ -166,10 +172,11 @@ enum baton_err memory_take(struct tx *tx, const struct take *take, struct batch 
 		e = show_claim(a, claim, &shown);
 	for (size_t i = 0; i < count && e == BATON_OK; i++)
 		e = give(tx, claim, batches[i], a, &to[i]);
+	struct lane *key = e == BATON_OK && claim->key ? claim->key : batches[0]->lane;
 	if (e == BATON_OK)
-		e = memory_pace_claim(tx, claim->lane);
+		e = memory_pace_claim(tx, key);
 	if (e == BATON_OK)
-		e = memory_rate_claim(tx, claim->lane);
+		e = memory_rate_claim(tx, key);
 	if (e != BATON_OK)
 		return e;
 	shown.batches = to;

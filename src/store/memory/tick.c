@@ -41,8 +41,9 @@ static void find_ready(const struct tx *tx, const struct queue *queue, bool *rea
 {
 	for (struct row *row = tx->m->lanes.oldest; row; row = row->newer) {
 		const struct lane *lane = (struct lane *)row;
-		if (lane->queue == queue && memory_line_look(lane, tx->now).free)
-			ready[memory_lane_shard(lane)] = true;
+		const struct batch *head = lane->queue == queue ? memory_head(lane, tx->now) : NULL;
+		if (head && memory_head_is_marked(tx, head))
+			ready[memory_lane_shard(head->lane)] = true;
 	}
 }
 
@@ -60,6 +61,7 @@ static enum baton_err look_at_queue(struct ticking *t, size_t i)
 	if (!asked->ready)
 		return BATON_NO_MEMORY;
 	enum baton_err e = memory_due_see(t->tx, asked->queue);
+	memory_heads_mark(t->tx, asked->queue);
 	if (e == BATON_OK)
 		find_ready(t->tx, asked->queue, asked->ready);
 	return e;

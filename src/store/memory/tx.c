@@ -30,6 +30,7 @@ void memory_tx_begin(struct tx *tx, struct baton_store *store)
 	tx->spares = false;
 	arena_init(&tx->arena, store->alloc);
 	pthread_mutex_lock(&m->mu);
+	m->calls++;
 	tx->start = memory_tx_mark(tx);
 }
 
@@ -172,43 +173,65 @@ enum baton_err memory_tx_end(struct tx *tx, enum baton_err e)
 	return e;
 }
 
-/* The lane of a batch, or one that has changed itself; NULL: it is something else. */
-static struct lane *lane_of(const struct memory *m, struct row *row)
+/* Lanes, each once. */
+struct lanes {
+	struct lane **list; /* NULL: they are only counted */
+	size_t count;
+};
+
+static void lanes_add(const struct tx *tx, struct lanes *l, struct lane *lane)
 {
-	if (row->table == &m->batches)
-		return ((struct batch *)row)->lane;
-	return row->table == &m->lanes ? (struct lane *)row : NULL;
+	if (!lane || lane->row.epoch == tx->m->epoch)
+		return;
+	lane->row.epoch = tx->m->epoch;
+	if (l->list)
+		l->list[l->count] = lane;
+	l->count++;
 }
 
-/* Every such lane in the journal, once. */
-static size_t lanes_changed(struct tx *tx, struct lane **lanes)
+/* Every lane in the journal that has changed, or whose batches have. Where a lane has changed
+ * another one may be the first to ask for a key of its batches. */
+static void lanes_changed(struct tx *tx, struct lanes *l)
 {
-	size_t count = 0;
 	tx->m->epoch++;
 	for (struct entry *entry = tx->last; entry; entry = entry->before) {
-		struct lane *lane = lane_of(tx->m, entry->row);
-		if (!lane || lane->row.epoch == tx->m->epoch)
+		const struct row *row = entry->row;
+		const struct batch *b = row->table == &tx->m->batches ? (struct batch *)row : NULL;
+		struct lane *lane = row->table == &tx->m->lanes ? (struct lane *)row : NULL;
+		lanes_add(tx, l, b ? b->lane : lane);
+		if (!b || !b->lane->queue->is.guests)
 			continue;
-		lane->row.epoch = tx->m->epoch;
-		if (lanes)
-			lanes[count] = lane;
-		count++;
+		lanes_add(tx, l, b->key);
+		for (b = b->lane->first; b; b = b->next)
+			lanes_add(tx, l, b->key);
 	}
-	return count;
+}
+
+/* Where something can be claimed in the lane now, or with its key; NULL: nowhere. A desk does not
+ * have all who may be next, so that somebody looks. */
+static const struct lane *news_of(const struct tx *tx, const struct lane *lane)
+{
+	bool free = memory_line_look(lane, tx->now).free;
+	if (free || (tx->m->keeper.changed && lane->queue->is.guests))
+		return lane;
+	const struct batch *head = lane->guests ? memory_head(lane, tx->now) : NULL;
+	return head ? head->lane : NULL;
 }
 
 static enum baton_err gather_news(struct tx *tx)
 {
-	size_t count = lanes_changed(tx, NULL);
-	struct lane **lanes = memory_tx_take(tx, count, sizeof(struct lane *));
-	tx->news = memory_tx_take(tx, count, sizeof *tx->news);
-	if (!lanes || !tx->news)
+	struct lanes lanes = {.count = 0};
+	lanes_changed(tx, &lanes);
+	lanes.list = memory_tx_take(tx, lanes.count, sizeof(struct lane *));
+	tx->news = memory_tx_take(tx, lanes.count, sizeof *tx->news);
+	if (!lanes.list || !tx->news)
 		return BATON_NO_MEMORY;
-	lanes_changed(tx, lanes);
-	for (size_t i = 0; i < count; i++) {
-		struct line line = memory_line_look(lanes[i], tx->now);
-		if (line.free)
-			tx->news[tx->news_count++] = memory_news_of_lane(tx->m, lanes[i]);
+	lanes.count = 0;
+	lanes_changed(tx, &lanes);
+	for (size_t i = 0; i < lanes.count; i++) {
+		const struct lane *lane = news_of(tx, lanes.list[i]);
+		if (lane)
+			tx->news[tx->news_count++] = memory_news_of_lane(tx->m, lane);
 	}
 	return BATON_OK;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "queue/line.h"
 #include "queue/policy.h"
 #include "store/memory/batch.h"
 #include "store/memory/lane.h"
@@ -80,9 +81,12 @@ static void touch_line(struct desk *d, struct baton_str queue, struct baton_str 
 		d->lanes[d->lane_count++] = (struct touched){keep(d, queue), keep(d, line)};
 }
 
-static void touch(struct desk *d, const struct lane *lane)
+/* A lane, and the line of the key that something in it has. */
+static void touch(struct desk *d, const struct lane *lane, const struct lane *key)
 {
 	touch_line(d, lane->queue->name, lane->name);
+	if (key)
+		touch_line(d, key->queue->name, key->name);
 }
 
 #define CLAIM_KEPT 1
@@ -91,7 +95,7 @@ static void touch(struct desk *d, const struct lane *lane)
 static void claim_changed(struct desk *d, struct claim *c)
 {
 	bool was = (c->row.kept & CLAIM_OFFERED) != 0;
-	touch(d, c->lane);
+	touch(d, c->lane, c->key);
 	if (c->row.gone && (c->row.kept & CLAIM_CHUNK)) {
 		d->chunks[CHUNK_NUMBER(c->row.kept)].gone |= UINT64_C(1)
 		                                             << CHUNK_PLACE(c->row.kept);
@@ -122,7 +126,7 @@ static void changed(void *arg, struct row *row)
 {
 	struct desk *d = arg;
 	if (row->table == &d->m->batches)
-		touch(d, ((struct batch *)row)->lane);
+		touch(d, ((struct batch *)row)->lane, ((struct batch *)row)->key);
 	if (row->table == &d->m->rates)
 		touch_line(d, ((struct rate *)row)->queue->name, ((struct rate *)row)->name);
 	if (row->table == &d->m->claims) {
@@ -253,6 +257,7 @@ static void queue_read(const PGresult *r, int row, struct queue *q)
 	q->is.failed = (uint64_t)cell_int(r, row, 26);
 	q->is.reach.top = (uint64_t)cell_int(r, row, 28);
 	q->is.reach.floor = (uint64_t)cell_int(r, row, 29);
+	q->is.guests = cell_bool(r, row, 40);
 }
 
 static struct read_queue *queue_note(struct desk *d, struct queue *q, int64_t since_ms)
@@ -266,6 +271,7 @@ static struct read_queue *queue_note(struct desk *d, struct queue *q, int64_t si
 	read->done = q->is.done;
 	read->failed = q->is.failed;
 	read->reach = q->is.reach;
+	read->guests = q->is.guests;
 	read->since_ms = read->tended_ms = since_ms;
 	return read;
 }
@@ -311,6 +317,7 @@ enum baton_err desk_recall(struct desk *d, struct baton_str name, uint32_t numbe
 		q->is.done = was->done;
 		q->is.failed = was->failed;
 		q->is.reach = was->reach;
+		q->is.guests = was->guests;
 	}
 	d->recalled = true;
 	return load_end(d, &tx, read != NULL);
@@ -319,7 +326,8 @@ enum baton_err desk_recall(struct desk *d, struct baton_str name, uint32_t numbe
 bool desk_foresee(const struct desk *d, const struct read_queue *read, struct read_queue *ret)
 {
 	const struct queue *q = read->row;
-	if (!policy_equal(&read->policy, &q->is.policy) || read->counts == 0)
+	if (!policy_equal(&read->policy, &q->is.policy) || read->guests != q->is.guests ||
+	    read->counts == 0)
 		return false;
 	memcpy(ret, read, sizeof *ret);
 	ret->row = NULL;
@@ -408,6 +416,9 @@ static struct batch *batch_by_seq(const struct desk *d, uint64_t seq)
 	return NULL;
 }
 
+#define BATCH_GUEST 22
+#define BATCH_PAYLOAD 25
+
 /* What was put, as far as it was read. */
 static enum baton_err put_read(struct desk *d, const PGresult *r, int row, struct baton_batch *put)
 {
@@ -415,6 +426,7 @@ static enum baton_err put_read(struct desk *d, const PGresult *r, int row, struc
 	struct baton_str retry = cell_str(r, row, 10);
 	*put = (struct baton_batch){
 		.lane = cell_str(r, row, 3),
+		.key = line_key(cell_str(r, row, BATCH_GUEST)),
 		.cls = flags & FLAG_COMMAND ? BATON_COMMAND : BATON_WORK,
 		.delivery = flags & FLAG_AFTER_COMMIT ? BATON_AFTER_COMMIT : BATON_EARLIEST,
 		.slot = flags & FLAG_JOIN ? BATON_JOIN : BATON_EXCLUSIVE,
@@ -429,9 +441,9 @@ static enum baton_err put_read(struct desk *d, const PGresult *r, int row, struc
 		                                  {(int64_t)be64toh(n[2])},
 		                                  {(int64_t)be64toh(n[3])}};
 	}
-	if (cell_is_null(r, row, 22))
+	if (cell_is_null(r, row, BATCH_PAYLOAD))
 		return BATON_OK;
-	return payloads_unpack(&d->arena, cell_str(r, row, 22), (flags & FLAG_MANY) != 0,
+	return payloads_unpack(&d->arena, cell_str(r, row, BATCH_PAYLOAD), (flags & FLAG_MANY) != 0,
 	                       &put->payloads, &put->count);
 }
 
@@ -457,6 +469,8 @@ static bool batch_read(struct tx *tx, const PGresult *r, int row, struct batch *
 	b->is.ended_at.ms = cell_int(r, row, 18);
 	b->is.until.ms = cell_int(r, row, 19);
 	b->is.by = (uint64_t)cell_int(r, row, 20);
+	b->is.keeps = cell_bool(r, row, 23);
+	b->was_head = cell_bool(r, row, 24);
 	if (!cell_is_null(r, row, 21))
 		b->lane->row.kept = b->lane->is.turn = (uint64_t)cell_int(r, row, 21) / 2;
 	return text_read(tx, r, row, 16, &b->is.error) && text_read(tx, r, row, 17, &b->is.result);
@@ -495,13 +509,14 @@ static enum baton_err starts_load(struct desk *d, struct tx *tx, const PGresult 
 	return memory_rate_set(tx, s);
 }
 
-#define HEAD_STARTS 23
+#define HEAD_STARTS 26
 
 /* What can be claimed comes with the starts of its key. */
 static enum baton_err head_load(struct desk *d, struct tx *tx, const PGresult *r, int row)
 {
+	bool guest = !cell_is_null(r, row, BATCH_GUEST);
 	struct rate_starts s = {.queue = desk_queue_of(d, cell_int(r, row, 2)),
-	                        .name = cell_str(r, row, 3)};
+	                        .name = cell_str(r, row, guest ? BATCH_GUEST : 3)};
 	enum baton_err e = batch_load(d, tx, r, row);
 	return e == BATON_OK && PQnfields(r) > HEAD_STARTS
 	               ? starts_load(d, tx, r, row, HEAD_STARTS, &s)
@@ -547,6 +562,7 @@ static void claim_attach(struct desk *d, const PGresult *r, int row, struct clai
 		if (!b)
 			continue;
 		c->lane = b->lane;
+		c->key = b->key;
 		b->is.claim = c;
 		c->is.count++;
 	}

@@ -17,6 +17,7 @@ struct read_queue {
 	uint64_t in[BATON_BATCH_GONE + 1];
 	uint64_t done, failed;
 	struct fence_reach reach;
+	bool guests;
 	int64_t since_ms;  /* before that nothing was due, and no claim over */
 	int64_t tended_ms; /* and now, as far as this transaction knows       */
 	uint64_t counts;   /* the number of the row that has its counts; 0: none has */

@@ -6,6 +6,7 @@
 -- it: it is replaced, not dropped. So a view gets new columns at its end, and the arguments and
 -- the result of a function stay; if they do not, the earlier one is dropped first.
 DROP FUNCTION IF EXISTS baton.tend(int, bigint);
+DROP FUNCTION IF EXISTS baton.key_state(int, text);
 CREATE OR REPLACE FUNCTION baton.unpack(first bigint, bytes bytea)
  RETURNS TABLE(seq bigint, payload bytea) LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE at int := 0; size int;
@@ -23,7 +24,7 @@ END $$;
 CREATE OR REPLACE VIEW baton.item AS SELECT h.head, h.fence,
  substring(c.tokens FROM (16 * h.at - 15)::int FOR 16) AS token, c.owner, c.queue,
  NULL::text AS lane, c.granter, c.claimed_at, c.expires_at, false AS offered,
- ARRAY[h.head] AS seqs, c.first
+ ARRAY[h.head] AS seqs, c.first, NULL::text AS guest
  FROM baton.chunk c CROSS JOIN LATERAL unnest(c.heads, c.fences) WITH ORDINALITY
  h(head, fence, at);
 -- What stands in bulk and is not done, as batches are.
@@ -33,7 +34,8 @@ CREATE OR REPLACE VIEW baton.member AS
  NULL::bigint AS due, NULL::text AS grp, NULL::bytea AS retry, 0 AS attempts,
  coalesce(x.fence, 0) AS fence, false AS cancel, false AS holds, false AS blocks,
  NULL::bytea AS error, NULL::bytea AS result, NULL::bigint AS ended_at, NULL::bigint AS until,
- x.payload, b.first, b.last, b.has, b.pool, NULL::bigint AS rival, NULL::bigint AS place
+ x.payload, b.first, b.last, b.has, b.pool, NULL::bigint AS rival, NULL::bigint AS place,
+ NULL::text AS guest, false AS keeps, false AS head
  FROM baton.bulk b CROSS JOIN LATERAL (SELECT m.seq FROM baton.mark m WHERE m.queue = b.queue
  AND m.pool = b.pool AND m.rank = b.rank ORDER BY m.seq DESC LIMIT 1) k
  CROSS JOIN LATERAL (SELECT u.seq, u.payload, y.fence FROM baton.unpack(b.first, b.payload) u
@@ -127,23 +129,47 @@ CREATE OR REPLACE FUNCTION baton.window_ms(q baton.queue) RETURNS bigint LANGUAG
 -- a function in SQL is planned each time.
 --
 -- Whether a claim of the key can begin, and with which batch: the first that is ready, or whose
--- claim has expired. `busy`: how many of its line are claimed.
-CREATE OR REPLACE FUNCTION baton.key_state(of int, key text, OUT seq bigint, OUT head bool,
- OUT free bool, OUT busy bigint) LANGUAGE plpgsql STABLE AS $$
+-- claim has expired, or the first of a lane that asks for the key (`guest`). `busy`: how many of
+-- its line are claimed.
+CREATE FUNCTION baton.key_state(of int, key text, OUT seq bigint, OUT head bool,
+ OUT free bool, OUT busy bigint, OUT guest bool) LANGUAGE plpgsql STABLE AS $$
 BEGIN
- SELECT f.seq, coalesce(f.head, false), f.seq IS NOT NULL AND c.live + k.kept < q.key_limit
+ SELECT x.seq, coalesce(x.head, false), x.seq IS NOT NULL
+  AND c.live + k.kept + coalesce(g.live, 0) < q.key_limit
   AND (q.key_starts = 0 OR NOT EXISTS (SELECT 1 FROM baton.rate r WHERE r.queue = of
   AND r.lane = key AND r.until IS NOT NULL)),
-  c.batches INTO seq, head, free, busy FROM baton.queue q
+  c.batches, coalesce(x.asks, false) INTO seq, head, free, busy, guest FROM baton.queue q
  CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE NOT c.offered) AS live,
   coalesce(sum(cardinality(c.seqs)), 0)::bigint AS batches FROM baton.claim c
   WHERE c.queue = of AND c.lane = key) c
  CROSS JOIN LATERAL (SELECT count(*) AS kept FROM baton.batch b WHERE b.queue = of
   AND b.lane = key AND b.holds) k
- LEFT JOIN LATERAL (SELECT b.seq, b.head FROM baton.batch b WHERE b.queue = of
+ LEFT JOIN LATERAL (SELECT b.seq, b.head, false AS asks FROM baton.batch b WHERE b.queue = of
   AND b.lane BETWEEN key AND key AND b.line AND (b.state = 1 OR EXISTS (SELECT 1
    FROM baton.claim o WHERE o.queue = of AND o.lane = key AND o.offered
-   AND b.seq = ANY(o.seqs))) ORDER BY b.lane, b.seq LIMIT 1) f ON true WHERE q.id = of;
+   AND b.seq = ANY(o.seqs))) ORDER BY b.lane, b.seq LIMIT 1) f ON true
+ LEFT JOIN LATERAL (SELECT (SELECT count(*) FROM baton.claim c WHERE c.queue = of
+   AND c.guest = key AND NOT c.offered) + (SELECT count(*) FROM baton.batch b WHERE b.queue = of
+   AND b.guest = key AND b.keeps) AS live) g ON q.guests
+ LEFT JOIN LATERAL (SELECT b.seq, b.head, b.asks FROM baton.batch b WHERE b.queue = of
+  AND b.guest BETWEEN key AND key AND b.asks ORDER BY b.guest, b.seq LIMIT 1) a ON q.guests
+ LEFT JOIN LATERAL (SELECT a.* WHERE f.seq IS NULL OR a.seq < f.seq UNION ALL SELECT f.*
+  WHERE a.seq IS NULL OR f.seq < a.seq LIMIT 1) x ON true WHERE q.id = of;
+END $$;
+-- At most one has the head of a key: in its line, or in a lane.
+CREATE OR REPLACE FUNCTION baton.settle_guests(of int, keys text[]) RETURNS void
+ LANGUAGE plpgsql AS $$
+BEGIN
+ WITH l AS MATERIALIZED (
+  SELECT x.key, q.mode, k.* FROM (SELECT DISTINCT unnest(keys) AS key) x
+  JOIN baton.queue q ON q.id = of CROSS JOIN LATERAL baton.key_state(of, x.key) k),
+ n AS (
+  SELECT y.seq, l.free AND y.seq = l.seq AS head, l.mode FROM l CROSS JOIN LATERAL (
+   SELECT b.seq FROM baton.batch b WHERE b.queue = of AND b.guest = l.key AND b.head
+   UNION SELECT l.seq WHERE l.free AND l.guest) y)
+ UPDATE baton.batch b SET head = n.head,
+  pool = CASE WHEN n.mode = 4 THEN b.shard + 1 ELSE 0 END
+ FROM n WHERE b.seq = n.seq AND b.head <> n.head;
 END $$;
 CREATE OR REPLACE FUNCTION baton.settle_keys(of int, keys text[], entered bigint) RETURNS void
  LANGUAGE plpgsql AS $$
@@ -162,6 +188,9 @@ BEGIN
  UPDATE baton.batch b SET head = n.head, place = n.place,
   pool = CASE WHEN n.mode = 4 THEN b.shard + 1 ELSE 0 END
  FROM n WHERE b.seq = n.seq;
+ IF (SELECT q.guests FROM baton.queue q WHERE q.id = of) THEN
+  PERFORM baton.settle_guests(of, keys);
+ END IF;
 END $$;
 -- How many rows that are gone this connection has come across in the lines of lanes.
 CREATE OR REPLACE FUNCTION baton.walked() RETURNS bigint LANGUAGE plpgsql STABLE AS $$
@@ -198,42 +227,48 @@ BEGIN
    AND y.lane = NEW.lane ORDER BY y.n DESC LIMIT 1);
  RETURN NULL;
 END $$;
--- Makes `head` right in these lanes, in which at most `entered` batches have entered.
+-- Makes `head` right in these lanes, in which at most `entered` batches have entered. Of those with
+-- a key, `asks`; and then the head of that key.
 CREATE OR REPLACE FUNCTION baton.settle(of int, lanes text[], entered bigint) RETURNS void
  LANGUAGE plpgsql AS $$
-DECLARE keys text[] := ARRAY(SELECT x FROM unnest(lanes) x WHERE baton.is_key(x));
- dead bigint := baton.walked();
+DECLARE asked text[]; keys text[] := ARRAY(SELECT x FROM unnest(lanes) x
+ WHERE baton.is_key(x)); dead bigint := baton.walked();
 BEGIN
- IF cardinality(keys) > 0 THEN PERFORM baton.settle_keys(of, keys, entered); END IF;
- IF cardinality(keys) = cardinality(lanes) THEN RETURN; END IF;
- WITH l AS MATERIALIZED (
-  SELECT x.lane, x.past, f.seq, f.state, f.head, f.seq IS NOT NULL AND f.state <> 3
-   AND NOT EXISTS (SELECT 1 FROM baton.batch h WHERE h.queue = of AND h.lane = x.lane
-    AND h.holds)
+ IF cardinality(keys) < cardinality(lanes) THEN
+  WITH l AS MATERIALIZED (
+   SELECT x.lane, x.past, f.seq, f.head OR f.asks AS led, f.seq IS NOT NULL AND f.state <> 3
+    AND NOT EXISTS (SELECT 1 FROM baton.batch h WHERE h.queue = of AND h.lane = x.lane
+     AND h.holds)
 -- Said so that only the index over lanes can be used, whatever the statistics are.
-   AND NOT EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = of
-    AND (c.lane, c.head) > (x.lane, x.past) AND c.lane <= x.lane
-    AND c.offered IS NOT TRUE) AS free
-  FROM (SELECT z.lane, coalesce((SELECT p.seq FROM baton.past p WHERE p.queue = of
-    AND p.lane = z.lane ORDER BY p.n DESC LIMIT 1), 0) AS past
-   FROM (SELECT DISTINCT y AS lane FROM unnest(lanes) y WHERE NOT baton.is_key(y)) z) x
-  LEFT JOIN LATERAL (SELECT b.seq, b.state, b.head FROM baton.batch b
-   WHERE b.queue = of AND (b.lane, b.seq) > (x.lane, x.past) AND b.lane <= x.lane AND b.line
-   ORDER BY b.lane, b.seq LIMIT 1) f ON true),
- n AS MATERIALIZED (
-  SELECT y.at, l.free AND y.seq = l.seq AS head FROM l
-  CROSS JOIN LATERAL (SELECT b.ctid AS at, b.seq, b.head FROM baton.batch b WHERE b.queue = of
-   AND (b.lane, b.seq) > (l.lane, l.past) AND b.lane <= l.lane AND b.line
-   ORDER BY b.lane, b.seq LIMIT entered + 1) y
-  WHERE NOT (l.free AND l.head) AND y.head <> (l.free AND y.seq = l.seq))
- UPDATE baton.batch b SET head = b.ctid = ANY(ARRAY(SELECT n.at FROM n WHERE n.head)),
-  pool = CASE WHEN (SELECT q.mode = 4 FROM baton.queue q WHERE q.id = of) THEN b.shard + 1
-   ELSE 0 END
- WHERE b.ctid = ANY(ARRAY(SELECT n.at FROM n));
+    AND NOT EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = of
+     AND (c.lane, c.head) > (x.lane, x.past) AND c.lane <= x.lane
+     AND c.offered IS NOT TRUE) AS free
+   FROM (SELECT z.lane, coalesce((SELECT p.seq FROM baton.past p WHERE p.queue = of
+     AND p.lane = z.lane ORDER BY p.n DESC LIMIT 1), 0) AS past
+    FROM (SELECT DISTINCT y AS lane FROM unnest(lanes) y WHERE NOT baton.is_key(y)) z) x
+   LEFT JOIN LATERAL (SELECT b.seq, b.state, b.head, b.asks FROM baton.batch b
+    WHERE b.queue = of AND (b.lane, b.seq) > (x.lane, x.past) AND b.lane <= x.lane AND b.line
+    ORDER BY b.lane, b.seq LIMIT 1) f ON true),
+  n AS MATERIALIZED (
+   SELECT y.at, l.free AND y.seq = l.seq AS lead, y.guest IS NOT NULL AS asks FROM l
+   CROSS JOIN LATERAL (SELECT b.ctid AS at, b.seq, b.head, b.guest, b.asks FROM baton.batch b
+    WHERE b.queue = of AND (b.lane, b.seq) > (l.lane, l.past) AND b.lane <= l.lane AND b.line
+    ORDER BY b.lane, b.seq LIMIT entered + 1) y
+   WHERE NOT (l.free AND l.led) AND (y.head OR y.asks) <> (l.free AND y.seq = l.seq)),
+  u AS (UPDATE baton.batch b
+   SET head = b.ctid = ANY(ARRAY(SELECT n.at FROM n WHERE n.lead AND NOT n.asks)),
+    asks = b.ctid = ANY(ARRAY(SELECT n.at FROM n WHERE n.lead AND n.asks)),
+    pool = CASE WHEN (SELECT q.mode = 4 FROM baton.queue q WHERE q.id = of) THEN b.shard + 1
+     ELSE 0 END
+   WHERE b.ctid = ANY(ARRAY(SELECT n.at FROM n)) RETURNING b.guest)
+  SELECT array_agg(DISTINCT u.guest) INTO asked FROM u WHERE u.guest IS NOT NULL;
+  keys := keys || asked;
 -- What this transaction has removed itself is walked over too, twice.
- IF baton.walked() - dead > 2 * entered + 8 * cardinality(lanes) THEN
-  PERFORM baton.pass(of, lanes);
+  IF baton.walked() - dead > 2 * entered + 8 * cardinality(lanes) THEN
+   PERFORM baton.pass(of, lanes);
+  END IF;
  END IF;
+ IF cardinality(keys) > 0 THEN PERFORM baton.settle_keys(of, keys, entered); END IF;
 END $$;
 -- All keys of a queue, after its limit has changed: one look for each of them.
 CREATE OR REPLACE FUNCTION baton.settle_limit(of int) RETURNS void LANGUAGE sql AS $$
@@ -242,9 +277,13 @@ CREATE OR REPLACE FUNCTION baton.settle_limit(of int) RETURNS void LANGUAGE sql 
    AND b.lane < chr(2) ORDER BY b.lane LIMIT 1)
   UNION ALL SELECT (SELECT b.lane FROM baton.batch b WHERE b.queue = of AND b.line
    AND b.lane > k.lane AND b.lane < chr(2) ORDER BY b.lane LIMIT 1)
-  FROM k WHERE k.lane IS NOT NULL)
- SELECT baton.settle_keys(of, array_agg(k.lane), 0) FROM k WHERE k.lane IS NOT NULL
- HAVING count(*) > 0
+  FROM k WHERE k.lane IS NOT NULL),
+ g AS (
+  (SELECT b.guest FROM baton.batch b WHERE b.queue = of AND b.asks ORDER BY b.guest LIMIT 1)
+  UNION ALL SELECT (SELECT b.guest FROM baton.batch b WHERE b.queue = of AND b.asks
+   AND b.guest > g.guest ORDER BY b.guest LIMIT 1) FROM g WHERE g.guest IS NOT NULL)
+ SELECT baton.settle_keys(of, array_agg(x.lane), 0) FROM (SELECT k.lane FROM k UNION
+  SELECT g.guest FROM g) x WHERE x.lane IS NOT NULL HAVING count(*) > 0
 $$;
 -- The same after keys have begun, or ceased, to take turns.
 CREATE OR REPLACE FUNCTION baton.settle_fair(of int) RETURNS void LANGUAGE sql AS $$
@@ -462,13 +501,15 @@ BEGIN
    END IF;
   END LOOP;
  ELSE
-  WITH d AS MATERIALIZED (SELECT seq, state FROM baton.batch WHERE queue = of
+  WITH d AS MATERIALIZED (SELECT seq, state, CASE WHEN keeps THEN guest END AS kept
+    FROM baton.batch WHERE queue = of
     AND state IN (2, 3) AND due >= since AND due <= now_ms ORDER BY due, seq LIMIT 1000),
-   u AS (UPDATE baton.batch b SET state = 1, blocks = false, holds = false,
+   u AS (UPDATE baton.batch b SET state = 1, blocks = false, holds = false, keeps = false,
     head = b.lane IS NULL,
     line = b.lane IS NOT NULL, pool = CASE WHEN q.mode = 4 THEN b.shard + 1 ELSE 0 END
-    FROM d, baton.queue q WHERE b.seq = d.seq AND q.id = of RETURNING b.lane, d.state)
-  SELECT array_agg(DISTINCT lane) FILTER (WHERE lane IS NOT NULL), count(*),
+    FROM d, baton.queue q WHERE b.seq = d.seq AND q.id = of RETURNING b.lane, d.state, d.kept)
+  SELECT array_agg(DISTINCT lane) FILTER (WHERE lane IS NOT NULL)
+   || array_agg(DISTINCT kept) FILTER (WHERE kept IS NOT NULL), count(*),
    count(*) FILTER (WHERE state = 2), count(*) FILTER (WHERE state = 3)
    INTO touched, moved, n2, n3 FROM u;
  END IF;
@@ -487,13 +528,14 @@ BEGIN
    UNION ALL (SELECT head, fence FROM baton.claim WHERE queue = of AND offered
    AND expires_at > now_ms LIMIT 1000)),
   u AS (UPDATE baton.claim c SET offered = NOT c.offered FROM x
-   WHERE c.head = x.head AND c.fence = x.fence RETURNING c.lane, c.seqs, c.offered,
+   WHERE c.head = x.head AND c.fence = x.fence RETURNING c.lane, c.guest, c.seqs, c.offered,
    c.expires_at),
   h AS (UPDATE baton.batch b SET head = u.offered,
    pool = CASE WHEN q.mode = 4 THEN b.shard + 1 ELSE 0 END
    FROM u, baton.queue q WHERE u.lane IS NULL AND b.seq = u.seqs[1] AND q.id = of
    RETURNING 1)
- SELECT array_agg(DISTINCT lane) FILTER (WHERE lane IS NOT NULL), count(*),
+ SELECT array_agg(DISTINCT lane) FILTER (WHERE lane IS NOT NULL)
+  || array_agg(DISTINCT guest) FILTER (WHERE guest IS NOT NULL), count(*),
   min(expires_at) FILTER (WHERE NOT offered) INTO touched, moved, back FROM u;
 -- The clock was set back: what is offered no more is due once again.
  IF back IS NOT NULL THEN
@@ -612,17 +654,34 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
     AND NOT c.offered))
   UNION ALL SELECT 'lanes cannot be claimed from, though they should', count(*) FROM (
    SELECT DISTINCT ON (queue, lane) * FROM baton.batch WHERE line
-   ORDER BY queue, lane, seq) b WHERE NOT b.head AND b.state <> 3
+   ORDER BY queue, lane, seq) b WHERE NOT (b.head OR b.asks) AND b.state <> 3
    AND NOT baton.is_key(b.lane)
    AND NOT EXISTS (SELECT 1 FROM baton.batch o WHERE o.queue = b.queue
     AND o.lane = b.lane AND o.holds)
    AND NOT EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = b.queue
     AND c.lane = b.lane AND NOT c.offered)
   UNION ALL SELECT 'keys can be claimed, or cannot, though it should be otherwise', count(*)
-   FROM (SELECT DISTINCT queue, lane FROM baton.batch WHERE baton.is_key(lane)) l
+   FROM (SELECT queue, lane FROM baton.batch WHERE baton.is_key(lane)
+    UNION SELECT queue, guest FROM baton.batch WHERE guest IS NOT NULL) l
    CROSS JOIN LATERAL baton.key_state(l.queue, l.lane) k
    WHERE (SELECT array_agg(b.seq) FROM baton.batch b WHERE b.queue = l.queue
-    AND b.lane = l.lane AND b.head) IS DISTINCT FROM CASE WHEN k.free THEN ARRAY[k.seq] END
+    AND (b.lane = l.lane OR b.guest = l.lane) AND b.head)
+    IS DISTINCT FROM CASE WHEN k.free THEN ARRAY[k.seq] END
+  UNION ALL SELECT 'lanes ask for a key that they do not begin with', count(*) FROM baton.batch b
+   WHERE b.asks AND (NOT b.line OR b.state = 3 OR b.guest IS NULL
+   OR EXISTS (SELECT 1 FROM baton.batch o WHERE o.queue = b.queue AND o.lane = b.lane
+    AND o.line AND o.seq < b.seq)
+   OR EXISTS (SELECT 1 FROM baton.batch o WHERE o.queue = b.queue AND o.lane = b.lane
+    AND o.holds)
+   OR EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = b.queue AND c.lane = b.lane
+    AND NOT c.offered))
+  UNION ALL SELECT 'heads have a key that they do not ask for', count(*) FROM baton.batch
+   WHERE head AND guest IS NOT NULL AND NOT asks
+  UNION ALL SELECT 'keys are kept by guests that do not wait', count(*) FROM baton.batch
+   WHERE keeps AND (guest IS NULL OR state <> 3)
+  UNION ALL SELECT 'batches have a lane and a key, and their queue does not know', count(*)
+   FROM baton.batch b JOIN baton.queue q ON q.id = b.queue
+   WHERE b.guest IS NOT NULL AND NOT (q.guests AND b.lane IS NOT NULL)
   UNION ALL SELECT 'heads are not in their place among others', count(*)
    FROM baton.batch b JOIN baton.queue q ON q.id = b.queue LEFT JOIN baton.pace p
    ON p.queue = b.queue AND p.lane = b.lane WHERE b.head AND b.place IS DISTINCT FROM
@@ -641,7 +700,8 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
   UNION ALL SELECT 'claims have a batch that is not claimed', count(*)
    FROM baton.claim c CROSS JOIN LATERAL unnest(c.seqs) s(seq)
    WHERE NOT EXISTS (SELECT 1 FROM baton.batch b WHERE b.seq = s.seq AND b.state = 4
-   AND b.queue = c.queue AND b.lane IS NOT DISTINCT FROM c.lane)
+   AND b.queue = c.queue AND b.lane IS NOT DISTINCT FROM c.lane
+   AND b.guest IS NOT DISTINCT FROM c.guest)
   UNION ALL SELECT 'claims have no batch', count(*) FROM baton.claim c
    WHERE cardinality(c.seqs) = 0
   UNION ALL SELECT 'queues have another number of batches than they count', count(*)
@@ -734,6 +794,18 @@ BEGIN
  END IF;
  RETURN known_id;
 END $$;
+-- Work with both a lane and a key cannot be in every queue.
+CREATE OR REPLACE FUNCTION baton.check_guests(q baton.queue) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE so text := CASE WHEN q.mode = 3 THEN 'the mode is lane'
+ WHEN q.on_conflict > 1 THEN 'on_conflict is not wait'
+ WHEN q.key_waiting_max > 0 THEN 'key_waiting_max is not 0'
+ WHEN q.key_fair > 1 THEN 'key_fair is on' END;
+BEGIN
+ IF so IS NOT NULL THEN
+  RAISE EXCEPTION 'both a lane and a key are given, which cannot be in a queue where %, as in %: '
+   'give one of them, or use another queue', so, quote_literal(q.name) USING ERRCODE = '22023';
+ END IF;
+END $$;
 CREATE OR REPLACE FUNCTION baton.put(queue text, payload bytea, lane text DEFAULT NULL,
  options jsonb DEFAULT '{}') RETURNS bigint
  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
@@ -744,11 +816,6 @@ BEGIN
  PERFORM baton.check_name('the queue', queue);
  IF lane IS NOT NULL THEN PERFORM baton.check_name('the lane', lane); END IF;
  IF key IS NOT NULL THEN PERFORM baton.check_name('the key', key); END IF;
- IF key IS NOT NULL AND lane IS NOT NULL THEN
-  RAISE EXCEPTION 'both a lane and a key are given, and only one of them is allowed: a lane for '
-   'jobs that run in order and one at a time, a key for those of which only so many may run at '
-   'a time' USING ERRCODE = '22023';
- END IF;
  FOR word IN SELECT jsonb_object_keys(options) LOOP
   IF word NOT IN ('priority', 'delay', 'class', 'delivery', 'slot', 'group',
    'source', 'key') THEN
@@ -805,6 +872,7 @@ BEGIN
  q.waiting_max
    USING ERRCODE = '54000';
  END IF;
+ IF key IS NOT NULL AND lane IS NOT NULL THEN PERFORM baton.check_guests(q); END IF;
  IF q.key_waiting_max > 0 AND key IS NOT NULL AND due_ms IS NULL AND (SELECT count(*) FROM (
    SELECT 1 FROM baton.batch b WHERE b.queue = q.id AND b.lane BETWEEN chr(1) || key
    AND chr(1) || key AND b.line AND baton.waits(b) ORDER BY b.lane, b.seq
@@ -815,9 +883,10 @@ BEGIN
  END IF;
  number := nextval('baton.seq');
  INSERT INTO baton.staged(id, xid, what, queue, lane, rank, flags, due, grp, payload,
-  key, content) VALUES (number, pg_current_xact_id(), 'put', queue, coalesce(chr(1) || key, lane),
-  9 - coalesce((options->>'priority')::int, 0), flags, due_ms, options->>'group',
- payload, key_hash, content_hash);
+  key, content, guest) VALUES (number, pg_current_xact_id(), 'put', queue,
+  coalesce(lane, chr(1) || key), 9 - coalesce((options->>'priority')::int, 0), flags, due_ms,
+  options->>'group', payload, key_hash, content_hash,
+  CASE WHEN lane IS NOT NULL THEN chr(1) || key END);
  RETURN number;
 END $$;
 CREATE OR REPLACE FUNCTION baton.put(queue text, payload text, lane text DEFAULT NULL,
@@ -912,8 +981,9 @@ BEGIN
  SELECT * INTO q FROM baton.queue WHERE id = c.queue;
  n := cardinality(c.seqs);
  IF q.keep > 0 THEN
-  UPDATE baton.batch SET state = 6, head = false, line = false, cancel = false, rival = NULL,
-   fence = s.fence, ended_at = baton.now_ms(), until = baton.now_ms() + q.keep / 1000000
+  UPDATE baton.batch SET state = 6, head = false, line = false, asks = false, cancel = false,
+   rival = NULL, fence = s.fence, ended_at = baton.now_ms(),
+   until = baton.now_ms() + q.keep / 1000000
    WHERE seq = ANY(c.seqs);
  ELSE
   DELETE FROM baton.batch WHERE seq = ANY(c.seqs);
@@ -923,7 +993,9 @@ BEGIN
  INSERT INTO baton.answer(head, fence, token, state, until) VALUES (s.head, s.fence,
  s.token,
   CASE WHEN q.keep > 0 THEN 6 ELSE 7 END, baton.now_ms() + q.dedupe / 1000000);
- IF c.lane IS NOT NULL THEN PERFORM baton.settle(c.queue, ARRAY[c.lane], n); END IF;
+ IF c.lane IS NOT NULL THEN
+  PERFORM baton.settle(c.queue, array_remove(ARRAY[c.lane, c.guest], NULL), n);
+ END IF;
  IF q.key_fair > 1 AND baton.is_key(c.lane) THEN
   PERFORM baton.pace_leave(c.queue, ARRAY[c.lane]);
  END IF;
@@ -940,7 +1012,9 @@ BEGIN
   UPDATE baton.queue SET ready = ready - (b.state = 1)::int,
    delayed = delayed - (b.state = 2)::int, retrying = retrying - (b.state = 3)::int,
    dead = dead - (b.state = 5)::int WHERE id = b.queue;
-  IF b.lane IS NOT NULL THEN PERFORM baton.settle(b.queue, ARRAY[b.lane], 1); END IF;
+  IF b.lane IS NOT NULL THEN
+   PERFORM baton.settle(b.queue, array_remove(ARRAY[b.lane, b.guest], NULL), 1);
+  END IF;
   IF baton.is_key(b.lane) AND (SELECT q.key_fair FROM baton.queue q WHERE q.id = b.queue) > 1 THEN
    PERFORM baton.pace_leave(b.queue, ARRAY[b.lane]);
   END IF;
@@ -948,7 +1022,7 @@ BEGIN
 END $$;
 CREATE OR REPLACE FUNCTION baton.staged_put(mine xid8) RETURNS void
  LANGUAGE plpgsql AS $$
-DECLARE lanes record; now_at bigint := baton.now_ms();
+DECLARE lanes record; now_at bigint := baton.now_ms(); own baton.queue;
 BEGIN
  INSERT INTO baton.queue(name, stripe, mode, shards, paused, payload_max, waiting_max,
   attempts, backoff, base, cap, lane_attempts, lane_backoff, lane_base, lane_cap,
@@ -960,6 +1034,12 @@ BEGIN
  0, 0, 0,
   0 FROM baton.staged s WHERE s.xid = mine AND s.what = 'put'
   AND NOT EXISTS (SELECT 1 FROM baton.queue q WHERE q.name = s.queue);
+-- Who stages a lane and a key has looked before, but without the lock.
+ FOR own IN SELECT * FROM baton.queue x WHERE x.name IN (SELECT s.queue FROM baton.staged s
+   WHERE s.xid = mine AND s.what = 'put' AND s.guest IS NOT NULL) LOOP
+  PERFORM baton.check_guests(own);
+  UPDATE baton.queue SET guests = true WHERE id = own.id AND NOT guests;
+ END LOOP;
 -- Who stages a key has looked before; but those who do not stage take no lock of it.
  IF EXISTS (SELECT 1 FROM baton.staged s JOIN baton.source o ON o.key = s.key
    WHERE s.xid = mine AND s.what = 'put' AND (o.until > now_at
@@ -973,12 +1053,12 @@ BEGIN
   DO UPDATE SET content = excluded.content, id = excluded.id, until = excluded.until;
  INSERT INTO baton.batch(seq, born, queue, lane, shard, pool, head, line, state, rank,
  flags,
-  put_at, due, grp, attempts, fence, cancel, holds, blocks, payload)
+  put_at, due, grp, attempts, fence, cancel, holds, blocks, payload, guest)
   SELECT x.seq, x.id, x.qid, x.lane, x.shard, CASE WHEN x.mode = 4 THEN x.shard + 1
   ELSE 0 END, x.lane IS NULL AND x.ready, x.lane IS NOT NULL AND x.ready,
   CASE WHEN x.ready THEN 1 ELSE 2 END, x.rank, x.flags, now_at,
   CASE WHEN x.ready THEN NULL ELSE coalesce(x.due, now_at) END, x.grp, 0, 0, false, false, false,
- x.payload
+ x.payload, x.guest
   FROM (SELECT nextval('baton.seq') AS seq, y.* FROM (SELECT s.*, q.id AS qid, q.mode,
    baton.shard(s.queue, CASE WHEN baton.is_key(s.lane) THEN substr(s.lane, 2)
     ELSE s.lane END, s.id, q.shards) AS shard,
@@ -1031,11 +1111,12 @@ CREATE OR REPLACE VIEW baton.jobs AS SELECT coalesce(b.born, b.seq) AS id, q.nam
  9 - b.rank AS priority, b.attempts, to_timestamp(b.put_at / 1000.0) AS put_at,
  CASE WHEN b.state IN (2, 3) THEN to_timestamp(b.due / 1000.0) END AS due,
  convert_from(b.error, 'UTF8') AS error, b.payload,
- CASE WHEN baton.is_key(b.lane) THEN substr(b.lane, 2) END AS key,
+ CASE WHEN baton.is_key(b.lane) THEN substr(b.lane, 2) ELSE substr(b.guest, 2) END AS key,
  CASE WHEN b.state = 6 THEN b.rival END AS skipped_for
  FROM (SELECT seq, born, queue, lane, state, rank, attempts, put_at, due, error, payload,
- rival FROM baton.batch UNION ALL SELECT seq, born, queue, lane, state, rank, attempts, put_at, due,
- error, payload, rival FROM baton.member) b JOIN baton.queue q ON q.id = b.queue;
+ rival, guest FROM baton.batch UNION ALL SELECT seq, born, queue, lane, state, rank, attempts,
+ put_at, due, error, payload, rival, guest FROM baton.member) b
+ JOIN baton.queue q ON q.id = b.queue;
 DO $$ BEGIN
  IF NOT EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = 'baton.batch'::regclass
    AND tgname = 'line') THEN

@@ -17,7 +17,7 @@
 	"q.failed + coalesce(t.failed, 0), coalesce(t.tended, 0), coalesce(t.top, q.top), "    \
 	"coalesce(t.floor, q.floor), q.key_limit, q.hold_on_retry, q.on_conflict, "            \
 	"q.key_waiting_max, q.key_fair, q.key_starts, q.key_window, q.key_ttl, "               \
-	"coalesce(t.n, 0), q.xmin"
+	"coalesce(t.n, 0), q.xmin, q.guests"
 
 /* Queues, and what is counted of them. */
 #define PART_QUEUES                                                     \
@@ -40,10 +40,10 @@
 #define BATCH_COLUMNS                                                                        \
 	"b.seq, b.born, b.queue, b.lane, b.state, b.rank, b.flags, b.put_at, b.due, b.grp, " \
 	"b.retry, b.attempts, b.fence, b.cancel, b.holds, b.blocks, b.error, b.result, "     \
-	"b.ended_at, b.until, b.rival, b.place"
+	"b.ended_at, b.until, b.rival, b.place, b.guest, b.keeps, b.head"
 #define CLAIM_COLUMNS                                                                   \
 	"c.head, c.fence, c.token, c.owner, c.queue, c.lane, c.granter, c.claimed_at, " \
-	"c.expires_at, c.offered, c.seqs"
+	"c.expires_at, c.offered, c.seqs, c.guest"
 #define LEASE_COLUMNS \
 	"subject, held, owner, token, nonce, fence, counter, claimed_at, expires_at, runner"
 #define SCHEDULE_COLUMNS "name, cron, zone, missed, queue, lane, priority, payload, last, next"
@@ -104,9 +104,9 @@
 	"SELECT c.* FROM unnest($1::bigint[], $2::bigint[]) n(head, fence) CROSS JOIN LATERAL (" \
 	"SELECT * FROM baton.claim x WHERE x.head = n.head AND x.fence = n.fence OFFSET 0) c"
 #define PART_NAMED_BATCHES                                                 \
-	"SELECT b.seq, b.queue, b.lane FROM unnest($3::bigint[]) n(id) "   \
+	"SELECT b.seq, b.queue, b.lane, b.guest FROM unnest($3::bigint[]) n(id) "   \
 	"JOIN baton.batch b ON b.seq = n.id AND b.born IS NULL UNION ALL " \
-	"SELECT b.seq, b.queue, b.lane FROM unnest($3::bigint[]) n(id) "   \
+	"SELECT b.seq, b.queue, b.lane, b.guest FROM unnest($3::bigint[]) n(id) "   \
 	"JOIN baton.batch b ON b.born = n.id"
 
 /* Behind an unnest(): rows of several batches of which one is named. */
@@ -170,7 +170,8 @@
 	"lanes AS MATERIALIZED (SELECT y.*, " PAST_OF_Y " FROM ("                          \
 	"SELECT queue, lane, count(*) AS n FROM ("                                         \
 	"SELECT queue, lane FROM (" PART_NAMED_CLAIMS ") c "                               \
-	"UNION ALL SELECT queue, lane FROM (" PART_NAMED_BATCHES ") b "                    \
+	"UNION ALL SELECT b.queue, x.lane FROM (" PART_NAMED_BATCHES ") b "                \
+	"CROSS JOIN LATERAL (VALUES (b.lane), (b.guest)) x(lane) "                         \
 	"UNION ALL SELECT q.id, w.lane FROM unnest($4::text[], $5::text[]) w(name, lane) " \
 	"JOIN baton.queue q ON q.name = w.name) x WHERE lane IS NOT NULL GROUP BY 1, 2) y)"
 
@@ -178,6 +179,43 @@
 #define PART_LANE                                                                        \
 	"WITH l AS MATERIALIZED (SELECT y.*, " PAST_OF_Y " FROM (SELECT q.id AS queue, " \
 	"$2::text AS lane FROM baton.queue q WHERE q.name = $1::text) y) "
+
+/* What lanes have to do with the lines of keys, `k` with `queue` and `key`: the batches that hold
+ * the key, or keep it, the first that asks for it, and the first of lanes whose claims are over.
+ * Only of queues that have had such work. */
+#define PART_GUESTS                                                                            \
+	"JOIN baton.queue gq ON gq.id = k.queue AND gq.guests CROSS JOIN LATERAL ("            \
+	"SELECT unnest(c.seqs) AS seq FROM baton.claim c WHERE c.queue = k.queue "             \
+	"AND (c.guest = k.key OR c.lane = k.key) UNION ALL "                                   \
+	"SELECT f.seq FROM baton.claim c CROSS JOIN LATERAL (SELECT b.seq FROM baton.batch b " \
+	"WHERE b.queue = c.queue AND b.lane BETWEEN c.lane AND c.lane AND b.line "             \
+	"ORDER BY b.lane, b.seq LIMIT 1) f WHERE c.queue = k.queue AND c.guest = k.key "       \
+	"AND c.offered UNION ALL "                                                             \
+	"SELECT b.seq FROM baton.batch b WHERE b.queue = k.queue AND b.guest = k.key "         \
+	"AND b.keeps UNION ALL "                                                               \
+	"SELECT b.seq FROM baton.batch b WHERE b.queue = k.queue AND b.lane = k.key "          \
+	"AND b.holds UNION ALL "                                                               \
+	"(SELECT b.seq FROM baton.batch b WHERE b.queue = k.queue AND b.guest BETWEEN k.key "  \
+	"AND k.key AND b.asks ORDER BY b.guest, b.seq LIMIT 1) UNION ALL "                     \
+	"SELECT unnest(c.seqs) FROM (SELECT b.lane, b.state FROM baton.batch b "               \
+	"WHERE b.queue = k.queue AND b.guest BETWEEN k.key AND k.key AND b.asks "              \
+	"ORDER BY b.guest, b.seq LIMIT 1) a JOIN baton.claim c ON c.queue = k.queue "          \
+	"AND c.lane = a.lane WHERE a.state = 4) x "
+
+/* The claims of these. */
+#define PART_GUEST_CLAIMS                                                                 \
+	"JOIN baton.queue gq ON gq.id = k.queue AND gq.guests CROSS JOIN LATERAL ("       \
+	"SELECT c.* FROM baton.claim c WHERE c.queue = k.queue AND (c.guest = k.key "     \
+	"OR c.lane = k.key) UNION ALL SELECT c.* FROM (SELECT b.lane, b.state "           \
+	"FROM baton.batch b WHERE b.queue = k.queue AND b.guest BETWEEN k.key AND k.key " \
+	"AND b.asks ORDER BY b.guest, b.seq LIMIT 1) a JOIN baton.claim c "               \
+	"ON c.queue = k.queue AND c.lane = a.lane WHERE a.state = 4) c "
+
+/* Such keys of what is named, and of what can be claimed. */
+#define PART_KEYS_NAMED "(SELECT queue, lane AS key FROM lanes WHERE baton.is_key(lane)) k "
+#define PART_KEYS_OF_HEADS                                                       \
+	"(SELECT DISTINCT queue, coalesce(guest, lane) AS key FROM heads WHERE " \
+	"guest IS NOT NULL OR baton.is_key(lane)) k "
 
 /* What can be claimed of queues: $1 their names, $2 the pools, $3 how many, $4 how many batches in
  * one claim, $5 to $7 after which rank, place and number. They are looked for from the first rank
@@ -194,7 +232,7 @@
 	"SELECT (u.at - 1)::smallint, u.place FROM (SELECT l.places FROM baton.low l "      \
 	"WHERE l.queue = q.id AND l.pool = w.pool ORDER BY l.n DESC LIMIT 1) k CROSS JOIN " \
 	"LATERAL unnest(k.places) WITH ORDINALITY u(place, at) WHERE u.place > 0) z) r "    \
-	"CROSS JOIN LATERAL (SELECT b.queue, b.pool, b.lane, b.seq, b.rank, b.state, "      \
+	"CROSS JOIN LATERAL (SELECT b.queue, b.pool, b.lane, b.guest, b.seq, b.rank, b.state, "      \
 	"b.flags, coalesce(b.place, b.seq * 2) AS place, "                                  \
 	"CASE WHEN b.rank = r.rank THEN r.place ELSE 0 END AS low "                         \
 	"FROM baton.batch b WHERE b.queue = q.id AND b.pool = w.pool AND b.head "           \
@@ -427,7 +465,8 @@
 	          "AND q.on_conflict > 1 CROSS JOIN LATERAL (SELECT b.seq FROM baton.batch b "     \
 	          "WHERE b.queue = l.queue AND b.lane BETWEEN l.lane AND l.lane AND b.line "       \
 	          "AND b.state = 1 ORDER BY b.lane DESC, b.seq DESC LIMIT l.n + 1) x "             \
-	          "WHERE baton.is_key(l.lane)) "                                                   \
+	          "WHERE baton.is_key(l.lane) "                                                    \
+	          "UNION SELECT x.seq FROM " PART_KEYS_NAMED PART_GUESTS ") "                      \
 	          "SELECT " BATCH_COLUMNS ", CASE WHEN $7::bool AND (b.seq = ANY($3::bigint[])"    \
 	          " OR b.born = ANY($3::bigint[])) THEN b.payload END FROM s "                     \
 	          "CROSS JOIN LATERAL (SELECT * FROM baton.batch z WHERE z.seq = s.seq "           \
@@ -435,6 +474,7 @@
 	X(CLAIMS, "WITH " PART_LANES " SELECT DISTINCT ON (c.head, c.fence) " CLAIM_COLUMNS        \
 	          " FROM (" PART_NAMED_CLAIMS " UNION ALL "                                        \
 	          "SELECT c.* FROM lanes l CROSS JOIN LATERAL " CLAIMS_OF_L "UNION ALL "           \
+	          "SELECT c.* FROM " PART_KEYS_NAMED PART_GUEST_CLAIMS "UNION ALL "                \
 	          "SELECT c.* FROM (" PART_NAMED_BATCHES ") b CROSS JOIN LATERAL (SELECT * "       \
 	          "FROM baton.claim x WHERE x.head = b.seq AND x.lane IS NULL OFFSET 0) c) c")     \
 	X(WAITING, "WITH " PART_LANES " SELECT l.queue, l.lane, CASE WHEN q.on_conflict > 1 "      \
@@ -486,10 +526,11 @@
 	         "ELSE least(q.key_limit, h.few) * h.max END) x WHERE baton.is_key(h.lane) "       \
 	         "UNION SELECT b.seq FROM heads h JOIN baton.batch b ON b.queue = h.queue "        \
 	         "AND b.lane = h.lane AND b.holds WHERE baton.is_key(h.lane) "                     \
-	         "UNION SELECT unnest(c.seqs) FROM heads h CROSS JOIN LATERAL " CLAIMS_OF_H ") "   \
-	         "SELECT " BATCH_COLUMNS ", b.payload, CASE WHEN baton.is_key(b.lane) THEN ("      \
-	         "SELECT r.starts FROM baton.rate r WHERE r.queue = b.queue AND r.lane = "         \
-	         "b.lane) "                                                                        \
+	         "UNION SELECT unnest(c.seqs) FROM heads h CROSS JOIN LATERAL " CLAIMS_OF_H        \
+	         "UNION SELECT x.seq FROM " PART_KEYS_OF_HEADS PART_GUESTS ") "                    \
+	         "SELECT " BATCH_COLUMNS ", b.payload, CASE WHEN baton.is_key(b.lane) "            \
+	         "OR b.guest IS NOT NULL THEN (SELECT r.starts FROM baton.rate r "                 \
+	         "WHERE r.queue = b.queue AND r.lane = coalesce(b.guest, b.lane)) "                \
 	         "END FROM s CROSS JOIN LATERAL (SELECT * FROM baton.batch z WHERE z.seq = "       \
 	         "s.seq "                                                                          \
 	         "OFFSET 0) b ORDER BY b.seq")                                                     \
@@ -497,7 +538,9 @@
 	               "CROSS JOIN LATERAL (SELECT * FROM baton.claim x WHERE x.head = h.seq "     \
 	               "AND x.lane IS NULL OFFSET 0) c "                                           \
 	               "WHERE h.lane IS NULL AND h.state = 4 UNION ALL "                           \
-	               "SELECT " CLAIM_COLUMNS " FROM heads h CROSS JOIN LATERAL " CLAIMS_OF_H)    \
+	               "SELECT " CLAIM_COLUMNS " FROM heads h CROSS JOIN LATERAL " CLAIMS_OF_H     \
+	               "UNION ALL "                                                                \
+	               "SELECT " CLAIM_COLUMNS " FROM " PART_KEYS_OF_HEADS PART_GUEST_CLAIMS)      \
 	X(HEADS_LAST, "WITH " PART_HEADS " SELECT queue, pool, rank, count(*), "                   \
 	              "max(place), (array_agg(seq ORDER BY place DESC, seq DESC))[1], "            \
 	              "min(place) - min(low) > 512 FROM heads GROUP BY queue, pool, rank "         \
@@ -522,21 +565,21 @@
 	  PART_LANE "SELECT " CLAIM_COLUMNS " FROM l CROSS JOIN LATERAL " CLAIMS_OF_L)             \
 	X(GATHER, "SELECT baton.gather(q.id) FROM baton.queue q "                                  \
 	          "WHERE q.name = ANY($1::text[]) AND q.mixed")                                    \
-	X(QUEUE_ADD, "INSERT INTO baton.queue(name, stripe, mode, shards, paused, payload_max, "   \
-	             "waiting_max, attempts, backoff, base, cap, lane_attempts, lane_backoff, "    \
-	             "lane_base, lane_cap, on_retry, on_dead, dedupe, keep, ready, delayed, "      \
-	             "retrying, claimed, dead, kept, done, failed, key_limit, hold_on_retry, "     \
-	             "on_conflict, key_waiting_max, key_fair, key_starts, key_window, key_ttl) "   \
-	             "VALUES($1::text, "                                                           \
-	             "$2::bigint::int, $3::bigint, $4::bigint, $5::bool, $6::bigint, "             \
-	             "$7::bigint, "                                                                \
-	             "$8::bigint, $9::bigint, $10::bigint, $11::bigint, $12::bigint, "             \
-	             "$13::bigint, $14::bigint, $15::bigint, $16::bigint, $17::bigint, "           \
-	             "$18::bigint, $19::bigint, $20::bigint, $21::bigint, $22::bigint, "           \
-	             "$23::bigint, $24::bigint, $25::bigint, $26::bigint, $27::bigint, "           \
-	             "$28::bigint, $29::bigint, $30::bigint, $31::bigint, $32::bigint, "           \
-	             "$33::bigint, $34::bigint, $35::bigint) "                                     \
-	             "RETURNING id")                                                               \
+	X(QUEUE_ADD,                                                                               \
+	  "INSERT INTO baton.queue(name, stripe, mode, shards, paused, payload_max, "              \
+	  "waiting_max, attempts, backoff, base, cap, lane_attempts, lane_backoff, "               \
+	  "lane_base, lane_cap, on_retry, on_dead, dedupe, keep, ready, delayed, "                 \
+	  "retrying, claimed, dead, kept, done, failed, key_limit, hold_on_retry, "                \
+	  "on_conflict, key_waiting_max, key_fair, key_starts, key_window, key_ttl, guests) "      \
+	  "VALUES($1::text, "                                                                      \
+	  "$2::bigint::int, $3::bigint, $4::bigint, $5::bool, $6::bigint, $7::bigint, "            \
+	  "$8::bigint, $9::bigint, $10::bigint, $11::bigint, $12::bigint, "                        \
+	  "$13::bigint, $14::bigint, $15::bigint, $16::bigint, $17::bigint, "                      \
+	  "$18::bigint, $19::bigint, $20::bigint, $21::bigint, $22::bigint, "                      \
+	  "$23::bigint, $24::bigint, $25::bigint, $26::bigint, $27::bigint, "                      \
+	  "$28::bigint, $29::bigint, $30::bigint, $31::bigint, $32::bigint, "                      \
+	  "$33::bigint, $34::bigint, $35::bigint, $36::bool) "                                     \
+	  "RETURNING id")                                                                          \
 	X(QUEUE_SET, "UPDATE baton.queue SET mixed = mixed OR (mode = 4) <> ($3::bigint = 4), "    \
 	             "stripe = $2::bigint::int, shards = $4::bigint, mode = $3::bigint, "          \
 	             "paused = $5::bool, payload_max = $6::bigint, "                               \
@@ -547,7 +590,8 @@
 	             "dedupe = $18::bigint, keep = $19::bigint, key_limit = $20::bigint, "         \
 	             "hold_on_retry = $21::bigint, on_conflict = $22::bigint, "                    \
 	             "key_waiting_max = $23::bigint, key_fair = $24::bigint, "                     \
-	             "key_starts = $25::bigint, key_window = $26::bigint, key_ttl = $27::bigint "  \
+	             "key_starts = $25::bigint, key_window = $26::bigint, key_ttl = $27::bigint, " \
+	             "guests = $28::bool "                                                         \
 	             "WHERE name = $1::text")                                                      \
 	X(QUEUE_COUNT,                                                                             \
 	  "WITH d AS (SELECT * FROM unnest($1::int[], $2::bigint[], $3::bigint[], "                \
@@ -602,45 +646,49 @@
 	  "AND q.xmin::text::bigint = $15::bigint RETURNING " XID_COLUMNS)                         \
 	X(BATCH_ADD, "INSERT INTO baton.batch(seq, queue, lane, shard, pool, head, line, state, "  \
 	             "rank, flags, put_at, due, grp, retry, attempts, fence, cancel, holds, "      \
-	             "blocks, error, payload, ended_at, until, rival) "                            \
+	             "blocks, error, payload, ended_at, until, rival, guest, keeps) "              \
 	             "SELECT u.seq, q.id, u.lane, u.shard, "                                       \
 	             "CASE WHEN q.mode = 4 THEN u.shard + 1 ELSE 0 END, u.head, u.line, "          \
 	             "u.state, u.rank, u.flags, u.put_at, u.due, u.grp, u.retry, u.attempts, "     \
 	             "u.fence, u.cancel, u.holds, u.blocks, u.error, u.payload, u.ended_at, "      \
-	             "u.until, u.rival FROM "                                                      \
+	             "u.until, u.rival, u.guest, u.keeps FROM "                                    \
 	             "unnest($1::bigint[], $2::text[], $3::text[], $4::int[], $5::bool[], "        \
 	             "$6::bool[], $7::smallint[], $8::smallint[], $9::smallint[], "                \
 	             "$10::bigint[], $11::bigint[], $12::text[], $13::bytea[], $14::int[], "       \
 	             "$15::bigint[], $16::bool[], $17::bool[], $18::bool[], $19::bytea[], "        \
-	             "$20::bytea[], $21::bigint[], $22::bigint[], $23::bigint[]) "                 \
+	             "$20::bytea[], $21::bigint[], $22::bigint[], $23::bigint[], $24::text[], "    \
+	             "$25::bool[]) "                                                               \
 	             "u(seq, queue, lane, shard, head, line, state, rank, flags, "                 \
 	             "put_at, due, grp, retry, attempts, fence, cancel, holds, blocks, error, "    \
-	             "payload, ended_at, until, rival) JOIN baton.queue q ON q.name = u.queue")    \
+	             "payload, ended_at, until, rival, guest, keeps) "                             \
+	             "JOIN baton.queue q ON q.name = u.queue")                                     \
 	X(BATCH_SET, "UPDATE baton.batch b SET seq = u.new, born = CASE WHEN u.new = b.seq "       \
 	             "THEN b.born ELSE coalesce(b.born, b.seq) END, pool = u.pool, "               \
 	             "head = u.head, line = u.line, state = u.state, due = u.due, "                \
 	             "attempts = u.attempts, fence = u.fence, cancel = u.cancel, "                 \
 	             "holds = u.holds, blocks = u.blocks, error = u.error, result = u.result, "    \
-	             "ended_at = u.ended_at, until = u.until, rival = u.rival, "                   \
-	             "place = CASE WHEN u.head THEN b.place END "                                  \
+	             "ended_at = u.ended_at, until = u.until, rival = u.rival, keeps = u.keeps, "  \
+	             "asks = false, place = CASE WHEN u.head THEN b.place END "                    \
 	             "FROM (SELECT u.*, x.at FROM unnest($1::bigint[], "                           \
 	             "$2::bigint[], $3::int[], $4::bool[], $5::bool[], $6::smallint[], "           \
 	             "$7::bigint[], $8::int[], $9::bigint[], $10::bool[], $11::bool[], "           \
 	             "$12::bool[], $13::bytea[], $14::bytea[], $15::bigint[], $16::bigint[], "     \
-	             "$17::bigint[]) "                                                             \
+	             "$17::bigint[], $18::bool[]) "                                                \
 	             "u(old, new, pool, head, line, state, due, attempts, fence, cancel, holds, "  \
-	             "blocks, error, result, ended_at, until, rival) "                             \
+	             "blocks, error, result, ended_at, until, rival, keeps) "                      \
 	             "CROSS JOIN LATERAL (SELECT y.ctid AS at FROM baton.batch y "                 \
 	             "WHERE y.seq = u.old OFFSET 0) x) u WHERE b.ctid = u.at")                     \
 	X(BATCH_DROP, "DELETE FROM baton.batch WHERE seq = ANY($1::bigint[])")                     \
-	X(CLAIM_ADD, "INSERT INTO baton.claim(head, fence, token, owner, queue, lane, granter, "   \
-	             "claimed_at, expires_at, offered, seqs) SELECT u.head, u.fence, u.token, "    \
-	             "u.owner, q.id, u.lane, u.granter, u.claimed_at, u.expires_at, u.offered, "   \
-	             "u.seqs::bigint[] FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], "      \
-	             "$4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], "            \
-	             "$9::bigint[], $10::bool[], $11::text[]) u(head, fence, token, owner, "       \
-	             "queue, lane, granter, claimed_at, expires_at, offered, seqs) "               \
-	             "JOIN baton.queue q ON q.name = u.queue")                                     \
+	X(CLAIM_ADD,                                                                               \
+	  "INSERT INTO baton.claim(head, fence, token, owner, queue, lane, granter, "              \
+	  "claimed_at, expires_at, offered, seqs, guest) SELECT u.head, u.fence, u.token, "        \
+	  "u.owner, q.id, u.lane, u.granter, u.claimed_at, u.expires_at, u.offered, "              \
+	  "u.seqs::bigint[], u.guest FROM unnest($1::bigint[], $2::bigint[], "                     \
+	  "$3::bytea[], $4::text[], $5::text[], $6::text[], $7::bigint[], "                        \
+	  "$8::bigint[], $9::bigint[], $10::bool[], $11::text[], $12::text[]) "                    \
+	  "u(head, fence, token, owner, queue, lane, granter, claimed_at, "                        \
+	  "expires_at, offered, seqs, guest) "                                                     \
+	  "JOIN baton.queue q ON q.name = u.queue")                                                \
 	X(CLAIM_SET,                                                                               \
 	  "UPDATE baton.claim c SET expires_at = u.expires_at, offered = u.offered, "              \
 	  "seqs = u.seqs::bigint[] FROM (SELECT u.*, x.at FROM unnest($1::bigint[], "              \

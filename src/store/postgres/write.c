@@ -72,7 +72,7 @@ static void policy_args(struct args *a, struct baton_str name, const struct bato
 static enum baton_err queue_add(struct writer *w, const struct queue *q)
 {
 	struct args a;
-	args_new(w, &a, 35);
+	args_new(w, &a, 36);
 	policy_args(&a, q->name, &q->is.policy);
 	for (int state = BATON_BATCH_READY; state < BATON_BATCH_GONE; state++)
 		arg_int(&a, 18 + state, (int64_t)q->is.in[state]);
@@ -86,6 +86,7 @@ static enum baton_err queue_add(struct writer *w, const struct queue *q)
 	arg_int(&a, 32, (int64_t)q->is.policy.key_rate.starts);
 	arg_int(&a, 33, q->is.policy.key_rate.window.ns);
 	arg_int(&a, 34, q->is.policy.key_ttl.ns);
+	arg_bool(&a, 35, q->is.guests);
 	send(w, SQL_QUEUE_ADD, &a);
 	return w->c->sent > SENT_ENOUGH ? conn_round(w->c) : BATON_OK;
 }
@@ -107,9 +108,10 @@ static enum baton_err policies_set(struct writer *w)
 		const struct read_queue *read = &w->d->queues[i];
 		const struct queue *q = read->row;
 		struct args a;
-		if (!q->row.noted || policy_equal(&read->policy, &q->is.policy))
+		if (!q->row.noted ||
+		    (read->guests == q->is.guests && policy_equal(&read->policy, &q->is.policy)))
 			continue;
-		args_new(w, &a, 27);
+		args_new(w, &a, 28);
 		policy_args(&a, q->name, &q->is.policy);
 		arg_int(&a, 19, q->is.policy.key_limit);
 		arg_int(&a, 20, q->is.policy.hold_on_retry);
@@ -119,6 +121,7 @@ static enum baton_err policies_set(struct writer *w)
 		arg_int(&a, 24, (int64_t)q->is.policy.key_rate.starts);
 		arg_int(&a, 25, q->is.policy.key_rate.window.ns);
 		arg_int(&a, 26, q->is.policy.key_ttl.ns);
+		arg_bool(&a, 27, q->is.guests);
 		send(w, SQL_QUEUE_SET, &a);
 		e = w->c->sent > SENT_ENOUGH ? conn_round(w->c) : BATON_OK;
 	}
@@ -217,6 +220,8 @@ static const struct batch *in_line(const struct batch *b)
  * have come in front of another is not said to be: settle() then sees to both. */
 static bool leads(const struct desk *d, const struct batch *b)
 {
+	if (b->key)
+		return false;
 	if (line_is_keyed(b->lane->name)) {
 		struct line line = memory_line_look(b->lane, d->now);
 		return b->row.kept == 0 && line.free && line.first == b;
@@ -325,6 +330,8 @@ static enum baton_err batch_add(struct writer *w, struct args *a, const struct b
 	add_time(a, 20, b->is.ended_at);
 	add_time(a, 21, b->is.until);
 	add_rival(a, 22, b);
+	add_optional(a, 23, b->key ? b->key->name : (struct baton_str){NULL, 0});
+	add_bool(a, 24, b->is.keeps);
 	return add_payload(w, a, 19, &b->put);
 }
 
@@ -349,6 +356,7 @@ static void batch_set(const struct desk *d, struct args *a, const struct batch *
 	add_time(a, 14, b->is.ended_at);
 	add_time(a, 15, b->is.until);
 	add_rival(a, 16, b);
+	add_bool(a, 17, b->is.keeps);
 }
 
 static enum baton_err batches_write(struct writer *w)
@@ -358,16 +366,17 @@ static enum baton_err batches_write(struct writer *w)
 	                                          ARG_INT2,  ARG_INT8, ARG_INT8,  ARG_TEXT,
 	                                          ARG_BYTES, ARG_INT4, ARG_INT8,  ARG_BOOL,
 	                                          ARG_BOOL,  ARG_BOOL, ARG_BYTES, ARG_BYTES,
-	                                          ARG_INT8,  ARG_INT8, ARG_INT8};
+	                                          ARG_INT8,  ARG_INT8, ARG_INT8,  ARG_TEXT,
+	                                          ARG_BOOL};
 	static const enum arg_type old_types[] = {ARG_INT8,  ARG_INT8,  ARG_INT4, ARG_BOOL,
 	                                          ARG_BOOL,  ARG_INT2,  ARG_INT8, ARG_INT4,
 	                                          ARG_INT8,  ARG_BOOL,  ARG_BOOL, ARG_BOOL,
 	                                          ARG_BYTES, ARG_BYTES, ARG_INT8, ARG_INT8,
-	                                          ARG_INT8};
+	                                          ARG_INT8,  ARG_BOOL};
 	struct args new, old;
 	enum baton_err e = BATON_OK;
-	args_new(w, &new, 23);
-	args_new(w, &old, 17);
+	args_new(w, &new, 25);
+	args_new(w, &old, 18);
 	arrays(&new, new_types);
 	arrays(&old, old_types);
 	for (struct row *row = w->d->m->batches.oldest; row && e == BATON_OK; row = row->newer) {
@@ -419,6 +428,7 @@ static void claim_add(struct args *a, const struct claim *c, struct buf *text)
 	add_int(a, 8, c->is.expires.ms);
 	add_bool(a, 9, c->is.offered);
 	add_seqs(a, 10, c, text);
+	add_optional(a, 11, c->key ? c->key->name : (struct baton_str){NULL, 0});
 }
 
 static void claim_set(struct args *a, const struct claim *c, struct buf *text)
@@ -439,12 +449,12 @@ static enum baton_err claims_write(struct writer *w)
 {
 	static const enum arg_type new_types[] = {ARG_INT8, ARG_INT8, ARG_BYTES, ARG_TEXT,
 	                                          ARG_TEXT, ARG_TEXT, ARG_INT8,  ARG_INT8,
-	                                          ARG_INT8, ARG_BOOL, ARG_TEXT};
+	                                          ARG_INT8, ARG_BOOL, ARG_TEXT,  ARG_TEXT};
 	static const enum arg_type old_types[] = {ARG_INT8, ARG_INT8, ARG_INT8, ARG_BOOL, ARG_TEXT};
 	struct args new, old;
 	struct buf text;
 	buf_init(&text, w->c->alloc, (size_t)1 << 24);
-	args_new(w, &new, 11);
+	args_new(w, &new, 12);
 	args_new(w, &old, 5);
 	arrays(&new, new_types);
 	arrays(&old, old_types);

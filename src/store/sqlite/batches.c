@@ -91,6 +91,20 @@ static size_t name_read(const struct query *q, int column, char *name, size_t ma
 	return len;
 }
 
+/* Of one with both, the lane is followed by the name of the line of the key. */
+static void lines_read(struct baton_str s, struct batch_row *b)
+{
+	const char *key = s.len > 1 ? memchr(s.ptr + 1, LINE_KEYED, s.len - 1) : NULL;
+	size_t lane = key ? (size_t)(key - s.ptr) : s.len, rest = s.len - lane;
+	b->lane_len = lane < LINE_NAME_MAX ? lane : LINE_NAME_MAX;
+	b->key_len = rest < LINE_NAME_MAX ? rest : LINE_NAME_MAX;
+	if (b->lane_len > 0)
+		memcpy(b->lane, s.ptr, b->lane_len);
+	if (b->key_len > 0)
+		memcpy(b->key, key, b->key_len);
+	b->lane[b->lane_len] = b->key[b->key_len] = '\0';
+}
+
 void batch_row_read(const struct query *q, struct batch_row *b)
 {
 	b->seq = column_int(q, 0);
@@ -99,15 +113,16 @@ void batch_row_read(const struct query *q, struct batch_row *b)
 	b->put_at.ms = column_int(q, 3);
 	b->due.ms = column_int(q, 4);
 	b->id = column_is_null(q, 5) ? b->seq : column_int(q, 5);
-	b->lane_len = name_read(q, 6, b->lane, LINE_NAME_MAX);
+	lines_read(column_str(q, 6), b);
 	b->group_len = name_read(q, 7, b->group, BATON_NAME_MAX);
 	b->has_retry = !column_is_null(q, 8) && retry_unpack(column_str(q, 8), &b->retry);
 }
 
 struct candidate batch_row_candidate(const struct batch_row *b)
 {
-	return (struct candidate){(uint64_t)b->seq, b->cls, b->delivery, b->slot,
-	                          batch_row_group(b)};
+	return (struct candidate){(uint64_t)b->seq,   b->cls,
+	                          b->delivery,        b->slot,
+	                          batch_row_group(b), batch_row_guest(b)};
 }
 
 enum baton_err batch_load(struct db *db, int64_t seq, struct batch_row *ret, bool *ret_found)
@@ -145,7 +160,8 @@ enum baton_err batch_seq_of(struct db *db, int64_t id, int64_t *ret_seq)
 	return FIND(db, SQL_BATCH_BORN, ret_seq, id);
 }
 
-static void bind_row(struct query *q, const struct batch_row *b, int64_t retry[4])
+static void bind_row(struct query *q, const struct batch_row *b, int64_t retry[4],
+                     char lines[2 * LINE_NAME_MAX])
 {
 	query_int(q, b->seq);
 	query_int(q, b->queue);
@@ -156,7 +172,9 @@ static void bind_row(struct query *q, const struct batch_row *b, int64_t retry[4
 	else
 		query_null(q);
 	query_null(q);
-	query_optional(q, batch_row_line(b));
+	memcpy(lines, b->lane, b->lane_len);
+	memcpy(lines + b->lane_len, b->key, b->key_len);
+	query_optional(q, (struct baton_str){lines, b->lane_len + b->key_len});
 	query_optional(q, batch_row_group(b));
 	if (b->has_retry) {
 		retry_pack(&b->retry, retry);
@@ -171,8 +189,9 @@ enum baton_err batch_store(struct db *db, const struct batch_row *b,
                            const struct baton_alloc *alloc)
 {
 	int64_t retry[4];
+	char lines[2 * LINE_NAME_MAX];
 	struct query q = query_begin(db, SQL_BATCH_ADD);
-	bind_row(&q, b, retry);
+	bind_row(&q, b, retry, lines);
 	if (count == 1) {
 		query_blob(&q, payloads[0].ptr, payloads[0].len);
 		return query_run(&q);

@@ -245,6 +245,7 @@ void queue_row_read(const struct query *q, struct queue_row *ret)
 	                  column_int(q, 24), column_int(q, 25), column_int(q, 26)},
 		.mixed = column_int(q, 27) != 0,
 		.reach = {(uint64_t)column_int(q, 28), (uint64_t)column_int(q, 29)},
+		.guests = column_int(q, 38) != 0,
 	};
 	memcpy(ret->name, name.ptr, ret->len);
 }
@@ -283,6 +284,7 @@ enum baton_err books_queue_write(struct db *db, const struct queue_row *row)
 	query_int(&q, (int64_t)p->key_rate.starts);
 	query_int(&q, p->key_rate.window.ns);
 	query_int(&q, p->key_ttl.ns);
+	query_int(&q, row->guests);
 	return query_run(&q);
 }
 

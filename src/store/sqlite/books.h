@@ -26,6 +26,7 @@ struct queue_row {
 	struct fence_reach reach; /* how far the fences of its claims have come */
 	struct tally tally;
 	bool mixed;   /* some heads are still where another mode had them */
+	bool guests;  /* it has had work with a lane and a key */
 	bool changed; /* the tally, or where claims are counted */
 
 	/* In the transaction of that number nothing is due any more that was due at that moment. */

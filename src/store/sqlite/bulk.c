@@ -242,10 +242,13 @@ static enum baton_err job_give(struct arena *a, const struct bulk_give *give,
 static enum baton_err give_one(struct sqlite_store *s, struct grant *g, struct bulk_give *give)
 {
 	struct baton_work_claim *out = &g->claims[g->count];
+	uint64_t last = 0;
 	enum baton_err e = job_give(&g->parcel->arena, give, out);
 	if (e == BATON_OK)
 		e = chunk_begin(s, g, give);
-	if (e == BATON_OK && !fence_of_claim(&g->base, &g->q->reach, 0, &out->fence.v))
+	if (g->q->guests && out->key.len > 0)
+		last = fence_of_key(&g->q->reach, last);
+	if (e == BATON_OK && !fence_of_claim(&g->base, &g->q->reach, last, &out->fence.v))
 		e = refuse_fence(queue_row_name(g->q));
 	if (e == BATON_OK)
 		e = baton_id_random(&out->proof.token);

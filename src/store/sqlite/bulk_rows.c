@@ -35,6 +35,7 @@ void bulk_batch(const struct bulk_row *row, const struct baton_str *keys, size_t
 	ret->due.ms = 0;
 	ret->has_retry = false;
 	ret->lane_len = 0;
+	ret->key_len = 0;
 	ret->group_len = 0;
 	if (keys && keys[index].len > 0 && keys[index].len <= BATON_NAME_MAX)
 		ret->lane_len = line_of_key(keys[index], ret->lane).len;

@@ -45,8 +45,43 @@ static const struct rule rules[] = {
 	{"SELECT count(*) FROM line WHERE lane NOT IN (SELECT id FROM lane)",
          "places in a line have no lane"},
 	{"SELECT count(*) FROM lane WHERE held IS NULL AND ifnull(holds, 0) = 0"
-         " AND id NOT IN (SELECT lane FROM line)",
+         " AND id NOT IN (SELECT lane FROM line) AND id NOT IN (SELECT key FROM guest)"
+         " AND id NOT IN (SELECT key FROM claim WHERE key IS NOT NULL)",
          "lanes are empty"},
+	{"SELECT count(*) FROM claim WHERE key IS NOT NULL AND NOT EXISTS (SELECT 1 FROM lane"
+         " WHERE lane.id = claim.key AND holds IS NOT NULL AND lane.queue = claim.queue)",
+         "claims have no key"},
+	{"SELECT count(*) FROM claim LEFT JOIN batch ON batch.seq = claim.head LEFT JOIN lane"
+         " ON lane.id = claim.key WHERE claim.batches IS NULL AND claim.lone IS NULL"
+         " AND ifnull(lane.name, '') <> iif(instr(batch.lane, char(1)) > 1,"
+         " substr(batch.lane, instr(batch.lane, char(1))), '')",
+         "claims have another key than their batch"},
+	{"SELECT count(*) FROM guest LEFT JOIN lane ON lane.id = guest.lane"
+         " AND lane.asks = guest.key AND lane.asked = guest.seq"
+         " LEFT JOIN lane AS line ON line.id = guest.key"
+         " LEFT JOIN batch ON batch.seq = guest.seq WHERE lane.id IS NULL OR line.holds IS NULL"
+         " OR batch.lane IS NOT lane.name || line.name OR lane.queue <> line.queue",
+         "guests are not those of their key and their lane"},
+	{"SELECT count(*) FROM lane WHERE (asks > 0) <> (asked > 0) OR asks > 0 AND NOT EXISTS"
+         " (SELECT 1 FROM guest WHERE guest.key = lane.asks AND guest.seq = lane.asked"
+         " AND guest.lane = lane.id)",
+         "lanes ask for a key that does not know"},
+	{"SELECT count(*) FROM (SELECT lane.asked, lane.held, min(line.seq) AS seq, lane.id"
+         " FROM lane JOIN line ON line.lane = lane.id WHERE holds IS NULL GROUP BY lane.id) AS l"
+         " JOIN batch ON batch.seq = l.seq WHERE l.asked <> iif(instr(batch.lane, char(1)) > 1"
+         " AND l.held IS NULL AND NOT EXISTS (SELECT 1 FROM claim WHERE claim.lane = l.id"
+         " AND offered = 0) AND NOT EXISTS (SELECT 1 FROM trouble JOIN later"
+         " ON later.queue = batch.queue AND later.due = trouble.due AND later.seq = trouble.seq"
+         " WHERE trouble.seq = l.seq AND trouble.due IS NOT NULL), l.seq, 0)",
+         "lanes ask for a key, or do not, though it should be otherwise"},
+	{"SELECT count(*) FROM lane WHERE guest > 0 AND NOT EXISTS (SELECT 1 FROM lane AS other"
+         " WHERE other.id = lane.guest AND other.asks = lane.id AND other.head = other.asked)"
+         " OR asks > 0 AND head > 0 AND NOT EXISTS (SELECT 1 FROM lane AS key"
+         " WHERE key.id = lane.asks AND key.guest = lane.id)",
+         "keys have a head in a lane that does not have it"},
+	{"SELECT count(*) FROM batch JOIN queue ON queue.id = batch.queue WHERE guests = 0"
+         " AND instr(batch.lane, char(1)) > 1",
+         "batches have a lane and a key, and their queue does not know"},
 	{"SELECT count(*) FROM later WHERE seq NOT IN (SELECT seq FROM batch)",
          "delays have no batch"},
 	{"SELECT count(*) FROM dead WHERE seq NOT IN (SELECT seq FROM batch)",
@@ -90,15 +125,19 @@ static const struct rule rules[] = {
          " AND batch.lane IS NOT NULL AND head.seq NOT IN (SELECT seq FROM lone)",
          "heads are not in the line that they should be in"},
 	{"SELECT count(*) FROM kept WHERE lane NOT IN (SELECT id FROM lane)"
-         " OR seq NOT IN (SELECT seq FROM later WHERE retry = 2)",
+         " OR seq NOT IN (SELECT seq FROM later WHERE retry > 0)",
          "keys are kept by what does not wait"},
 	{"SELECT count(*) FROM lane WHERE holds <> (SELECT count(*) FROM claim"
          " WHERE claim.lane = lane.id AND offered = 0) + (SELECT count(*) FROM kept"
-         " WHERE kept.lane = lane.id)",
+         " WHERE kept.lane = lane.id) + (SELECT count(*) FROM claim WHERE claim.key = lane.id"
+         " AND offered = 0)",
          "keys have another number of holders than they count"},
-	{"SELECT count(*) FROM lane JOIN queue ON queue.id = lane.queue WHERE holds IS NOT NULL"
-         " AND (ifnull(head, 0) > 0) <> (holds < key_limit AND until = 0"
-         " AND EXISTS (SELECT 1 FROM line WHERE line.lane = lane.id))",
+	{"SELECT count(*) FROM (SELECT head, guest, holds < key_limit AND until = 0 AS open,"
+         " ifnull((SELECT min(seq) FROM line WHERE line.lane = lane.id), 1 << 62) AS own,"
+         " ifnull((SELECT min(seq) FROM guest WHERE guest.key = lane.id), 1 << 62) AS other"
+         " FROM lane JOIN queue ON queue.id = lane.queue WHERE holds IS NOT NULL)"
+         " WHERE (ifnull(head, 0) > 0) <> (open AND own < other)"
+         " OR (guest > 0) <> (open AND other < own)",
          "keys can be claimed, or cannot, though it should be otherwise"},
 	{"SELECT count(*) FROM lane LEFT JOIN rate ON rate.queue = lane.queue"
          " AND rate.name = lane.name WHERE lane.until <> ifnull(rate.until, 0)",

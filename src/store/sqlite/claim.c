@@ -5,10 +5,18 @@
 #include "store/refuse.h"
 #include "store/sqlite/fate.h"
 #include "store/sqlite/grant.h"
-#include "store/sqlite/lanes.h"
+#include "store/sqlite/guests.h"
 #include "store/sqlite/leases.h"
 
 #define PAGE 32
+
+/* One of the places where claims begin. */
+struct head {
+	int64_t rank, place, seq, lane;
+	bool tried;
+	bool bulk;    /* it stands for jobs that stand together in a row */
+	int64_t last; /* then: up to that number; 0: to the end of the row */
+};
 
 /* Ends a claim that was offered; but one that is live again, after the clock was set back, is
  * offered no more. */
@@ -33,32 +41,111 @@ static enum baton_err recover_expired(struct sqlite_store *s, struct grant *g, i
 	enum baton_err e = claims_offered(s, lane, &claims, &count);
 	for (size_t i = 0; i < count && e == BATON_OK; i++)
 		e = end_offered(s, g, &claims[i], ret_live);
+	/* The lane comes first: what it asked for a key with may be gone. */
+	if (e == BATON_OK && g->q->guests && count > 0)
+		e = lane_settle(s, g->q, lane);
+	for (size_t i = 0; i < count && e == BATON_OK; i++)
+		e = lane_settle_key(s, g->q, claims[i].key);
 	return e;
 }
 
-static enum baton_err take_from_lane(struct sqlite_store *s, struct grant *g, int64_t lane,
+/* The same for those of guests that had the key of that line. */
+static enum baton_err recover_guests(struct sqlite_store *s, struct grant *g, int64_t key)
+{
+	struct claim_row *claims;
+	size_t count;
+	bool live;
+	enum baton_err e = claims_late_of_key(s, key, &claims, &count);
+	for (size_t i = 0; i < count && e == BATON_OK; i++) {
+		e = end_offered(s, g, &claims[i], &live);
+		if (e == BATON_OK)
+			e = lane_settle(s, g->q, claims[i].lane);
+	}
+	return e;
+}
+
+/* The lane begins with a guest whose turn it was: whether it still is. */
+static enum baton_err guest_turn(struct sqlite_store *s, struct grant *g, int64_t lane, int64_t key,
+                                 bool *ret)
+{
+	struct lane_row row = {.guest = 0};
+	bool live;
+	enum baton_err e = recover_guests(s, g, key);
+	if (e == BATON_OK)
+		e = recover_expired(s, g, key, &live);
+	if (e == BATON_OK)
+		e = lane_settle(s, g->q, key);
+	if (e == BATON_OK)
+		e = lane_read(&s->db, key, &row);
+	*ret = e == BATON_OK && row.guest == lane;
+	return e;
+}
+
+/* Where lanes have keys: whether it is the turn of the head's lane, after recovering what was lost
+ * with the key. What has a key is claimed only if it was a head before. */
+static enum baton_err is_turn(struct sqlite_store *s, struct grant *g, const struct head *h,
+                              bool *ret)
+{
+	struct lane_row row;
+	struct batch_row b = {.key_len = 0};
+	struct guest guest = {.seq = 0};
+	int64_t first = 0, there = 0;
+	bool tried;
+	enum baton_err e = FIND(&s->db, SQL_LANE_HAS, &there, h->lane);
+	if (e == BATON_OK && there > 0)
+		e = lane_read(&s->db, h->lane, &row);
+	if (e == BATON_OK && there > 0 && row.keyed)
+		e = recover_guests(s, g, h->lane);
+	if (e == BATON_OK && there > 0)
+		e = FIND(&s->db, SQL_LANE_HAS, &there, h->lane);
+	*ret = false;
+	if (e != BATON_OK || there == 0)
+		return e;
+	if (row.keyed)
+		e = guest_first(s, h->lane, &guest);
+	if (e == BATON_OK)
+		e = lane_first(s, h->lane, &first, &tried);
+	if (e == BATON_OK && first > 0)
+		e = batch_need(&s->db, first, &b);
+	*ret = row.keyed ? guest.seq == 0 || first < guest.seq : first == 0 || b.key_len == 0;
+	bool asked = e == BATON_OK && !row.keyed && !*ret;
+	return asked && first == h->seq && row.asked == first
+	               ? guest_turn(s, g, h->lane, row.asks, ret)
+	               : e;
+}
+
+/* Where lanes have keys, what is done to one may have taken the head of another. */
+static enum baton_err is_head(struct sqlite_store *s, const struct head *h, bool *ret)
+{
+	int64_t rank, place, seq;
+	enum baton_err e = lane_next(s, h->lane, &rank, &place, &seq);
+	*ret = e == BATON_OK && seq == h->seq;
+	return e;
+}
+
+static enum baton_err take_from_lane(struct sqlite_store *s, struct grant *g, const struct head *h,
                                      size_t max)
 {
 	struct scan scan = {.at = BATON_IDLE, .max = max};
 	struct pick p = {.count = 0};
-	bool live = false, gives = false;
-	enum baton_err e = recover_expired(s, g, lane, &live);
-	if (e == BATON_OK)
+	int64_t lane = h->lane;
+	bool live = false, turn = true, gives = false, is = true;
+	enum baton_err e = g->q->guests ? is_head(s, h, &is) : BATON_OK;
+	if (e != BATON_OK || !is)
+		return e;
+	e = recover_expired(s, g, lane, &live);
+	if (e == BATON_OK && g->q->guests)
+		e = is_turn(s, g, h, &turn);
+	if (e == BATON_OK && turn)
 		e = lane_gives(s, g->q, lane, live, &gives);
 	if (e == BATON_OK && gives)
 		e = grant_pick(s, lane, NULL, 0, &scan, &p);
 	if (e == BATON_OK && p.count > 0)
 		e = grant_give(s, g, &p, lane);
-	return e == BATON_OK ? lane_settle(s, g->q, lane) : e;
+	if (e != BATON_OK)
+		return e;
+	return g->q->guests ? lane_settle_key(s, g->q, lane) : lane_settle(s, g->q, lane);
 }
-
-/* One of the places where claims begin. */
-struct head {
-	int64_t rank, place, seq, lane;
-	bool tried;
-	bool bulk;    /* it stands for jobs that stand together in a row */
-	int64_t last; /* then: up to that number; 0: to the end of the row */
-};
 
 /* A batch without a lane whose claim has expired. *ret_over: it cannot be had, since that was its
  * last attempt, or somebody had cancelled it, or the claim is live again. */
@@ -144,7 +231,7 @@ static enum baton_err take_head(struct sqlite_store *s, struct grant *g, const s
                                 const struct head *h)
 {
 	if (h->lane > 0)
-		return take_from_lane(s, g, h->lane, t->max);
+		return take_from_lane(s, g, h, t->max);
 	if (!h->bulk)
 		return take_single(s, g, t->pool, h);
 	const struct bulk_head head = {t->pool, h->rank, h->seq, h->last};
@@ -243,8 +330,10 @@ static enum baton_err pull(struct sqlite_store *s, const struct baton_work_ask *
 	enum baton_err e = queue_tend(s, q);
 	if (e == BATON_OK)
 		e = pull_base(s, q, last, &g.base);
+	guests_wait(s);
 	if (e == BATON_OK)
 		e = grant_heads(s, &g, pool_open(q), ask->claims, ask->max);
+	e = guests_go_on(s, e);
 	if (e == BATON_OK && g.count > 0)
 		e = grant_mode(s, q, BATON_QUEUE_PULL);
 	if (e == BATON_OK && g.count > 0) {

@@ -47,6 +47,7 @@ static enum baton_err row_read(const struct query *q, struct arena *a, struct cl
 		.granter = (uint64_t)column_int(q, 9),
 		.lane = column_int(q, 10),
 		.lone = column_int(q, 12),
+		.key = column_int(q, 13),
 	};
 	column_id(q, 2, &c->token);
 	return seqs_read(q, a, c);
@@ -131,6 +132,12 @@ enum baton_err claims_offered(struct sqlite_store *s, int64_t lane, struct claim
 	return claims_list(s, SQL_CLAIM_OFFERED, lane, ret_rows, ret_count);
 }
 
+enum baton_err claims_late_of_key(struct sqlite_store *s, int64_t key, struct claim_row **ret_rows,
+                                  size_t *ret_count)
+{
+	return claims_list(s, SQL_CLAIM_LATE_OF_KEY, key, ret_rows, ret_count);
+}
+
 bool claim_row_has(const struct claim_row *c, int64_t seq)
 {
 	for (size_t i = 0; i < c->count; i++) {
@@ -140,12 +147,11 @@ bool claim_row_has(const struct claim_row *c, int64_t seq)
 	return false;
 }
 
-enum baton_err claims_first(struct db *db, struct arena *a, int64_t lane, bool live,
-                            int64_t *ret_seq)
+static enum baton_err first_claimed(struct query q, struct arena *a, int64_t lane, bool live,
+                                    int64_t *ret_seq)
 {
 	enum baton_err bad = BATON_OK;
 	struct claim_row c;
-	struct query q = query_begin(db, SQL_CLAIM_OF_LANE);
 	query_int(&q, lane);
 	*ret_seq = 0;
 	while (bad == BATON_OK && query_row(&q)) {
@@ -156,6 +162,17 @@ enum baton_err claims_first(struct db *db, struct arena *a, int64_t lane, bool l
 	}
 	enum baton_err e = query_end(&q);
 	return e == BATON_OK ? bad : e;
+}
+
+enum baton_err claims_first(struct db *db, struct arena *a, int64_t lane, bool live,
+                            int64_t *ret_seq)
+{
+	return first_claimed(query_begin(db, SQL_CLAIM_OF_LANE), a, lane, live, ret_seq);
+}
+
+enum baton_err claims_first_of_key(struct db *db, struct arena *a, int64_t key, int64_t *ret_seq)
+{
+	return first_claimed(query_begin(db, SQL_CLAIM_OF_KEY), a, key, true, ret_seq);
 }
 
 enum baton_err claim_wants_cancel(struct db *db, const struct claim_row *c, bool *ret)
@@ -290,15 +307,25 @@ enum baton_err claim_write(struct sqlite_store *s, const struct claim_row *c)
 		query_int(&q, c->lone);
 	else
 		query_null(&q);
+	if (c->key > 0)
+		query_int(&q, c->key);
+	else
+		query_null(&q);
 	enum baton_err run = query_run(&q);
 	return e == BATON_OK ? run : e;
+}
+
+/* The line of the key that it holds, if it holds one; else its lane, which counts nothing. */
+static int64_t counted_in(const struct claim_row *c)
+{
+	return c->key > 0 ? c->key : c->lane;
 }
 
 enum baton_err claim_add(struct sqlite_store *s, const struct claim_row *c)
 {
 	enum baton_err e = claim_write(s, c);
 	if (e == BATON_OK && c->lane > 0)
-		e = RUN(&s->db, SQL_LANE_COUNT, 1, c->lane);
+		e = RUN(&s->db, SQL_LANE_COUNT, 1, counted_in(c));
 	return e == BATON_OK ? owner_count(s, c->owner, 1) : e;
 }
 
@@ -306,7 +333,7 @@ enum baton_err claim_drop(struct sqlite_store *s, const struct claim_row *c)
 {
 	enum baton_err e = RUN(&s->db, SQL_CLAIM_DROP, c->head, (int64_t)c->fence);
 	if (e == BATON_OK && c->lane > 0 && !c->offered)
-		e = RUN(&s->db, SQL_LANE_COUNT, -1, c->lane);
+		e = RUN(&s->db, SQL_LANE_COUNT, -1, counted_in(c));
 	if (e == BATON_OK && c->lone != 0)
 		e = RUN(&s->db, SQL_LONE_DROP, c->lone);
 	return e == BATON_OK ? owner_count(s, c->owner, -1) : e;

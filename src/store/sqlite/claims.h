@@ -18,6 +18,7 @@ struct claim_row {
 	uint64_t granter; /* the fence that it was granted under */
 	int64_t lane;     /* 0: none */
 	int64_t lone;     /* the hash of its key, which nobody else wants; 0: none */
+	int64_t key;      /* the line of the key that it holds beside its lane; 0: none */
 	int64_t *seqs;    /* its batches, in order; the scratch's */
 	size_t count;
 };
@@ -37,6 +38,10 @@ enum baton_err claims_of_lane(struct sqlite_store *s, int64_t lane, struct claim
 /* Those of them whose work can be taken. */
 enum baton_err claims_offered(struct sqlite_store *s, int64_t lane, struct claim_row **ret_rows,
                               size_t *ret_count);
+
+/* Those of guests that hold, or held, the key of that line, and whose work can be taken. */
+enum baton_err claims_late_of_key(struct sqlite_store *s, int64_t key, struct claim_row **ret_rows,
+                                  size_t *ret_count);
 
 /* The claim that the batch is under. */
 enum baton_err claim_of_batch(struct db *db, struct arena *a, const struct batch_row *b,
@@ -59,6 +64,9 @@ enum baton_err claim_drop(struct sqlite_store *s, const struct claim_row *c);
 /* The first batch of the lane that is claimed; 0: none is. `live`: by one that is not offered. */
 enum baton_err claims_first(struct db *db, struct arena *a, int64_t lane, bool live,
                             int64_t *ret_seq);
+
+/* The first of those of guests that hold the key of that line. */
+enum baton_err claims_first_of_key(struct db *db, struct arena *a, int64_t key, int64_t *ret_seq);
 
 /* Those of the runner of which something is to be cancelled, at most `max`. */
 enum baton_err claims_to_cancel(struct db *db, uint64_t runner, struct baton_claim_id *ids,

@@ -44,8 +44,10 @@ static enum baton_err take_back_offer(struct sqlite_store *s, struct queue_row *
 	struct batch_row b;
 	if (!c->offered)
 		return BATON_OK;
-	if (c->lane > 0)
-		return lane_settle(s, q, c->lane);
+	if (c->lane > 0) {
+		enum baton_err settled = lane_settle(s, q, c->lane);
+		return settled == BATON_OK ? lane_settle_key(s, q, c->key) : settled;
+	}
 	enum baton_err e = batch_need(&s->db, c->seqs[0], &b);
 	return e == BATON_OK ? head_drop(s, q, b.shard, batch_row_rank(&b), b.seq) : e;
 }
@@ -64,7 +66,7 @@ static enum baton_err renew_for(struct sqlite_store *s, const struct queue_row *
 	struct batch_row b;
 	enum baton_err e = batch_need(&s->db, c->seqs[0], &b);
 	if (e == BATON_OK)
-		*ttl = line_ttl(batch_row_line(&b), &q->policy, *ttl);
+		*ttl = line_ttl(batch_row_key(&b), &q->policy, *ttl);
 	return e;
 }
 
@@ -184,17 +186,23 @@ static enum baton_err retry_due(struct sqlite_store *s, const struct leaver *l,
 static enum baton_err retry_later(struct sqlite_store *s, struct leaver *l,
                                   struct baton_store_time due)
 {
+	enum later_kind kind = LATER_RETRY;
 	enum baton_err e = BATON_OK;
 	switch (line_on_retry(batch_row_line(&l->b), &l->q->policy)) {
 	case LINE_RETRY_KEEP:
-		return leaver_later(s, l, due, LATER_BLOCK);
+		kind = LATER_BLOCK;
+		break;
 	case LINE_RETRY_BEHIND:
 		e = leaver_behind(s, l);
 		break;
 	case LINE_RETRY_PASS:
 		break;
 	}
-	return e == BATON_OK ? leaver_later(s, l, due, LATER_RETRY) : e;
+	if (e == BATON_OK)
+		e = leaver_later(s, l, due, kind);
+	return e == BATON_OK && l->key > 0 && guest_keeps_key(&l->q->policy)
+	               ? key_keep(s, l->key, l->b.seq)
+	               : e;
 }
 
 static enum baton_err end_failed(struct sqlite_store *s, struct leaver *l,
@@ -285,7 +293,7 @@ static enum baton_err end_claim(struct sqlite_store *s, struct claim_row *c,
 		e = remember(s, q, c, answer->state);
 	if (e == BATON_OK && c->lane > 0)
 		e = lane_settle(s, q, c->lane);
-	return e;
+	return e == BATON_OK ? lane_settle_key(s, q, c->key) : e;
 }
 
 /* Who completes again is told what he was told before. */

@@ -4,7 +4,7 @@
 #include "base/check.h"
 #include "base/fail.h"
 #include "queue/policy.h"
-#include "store/sqlite/lanes.h"
+#include "store/sqlite/guests.h"
 #include "store/sqlite/lone.h"
 #include "store/sqlite/rates.h"
 
@@ -20,6 +20,7 @@ enum baton_err leaver_load(struct sqlite_store *s, struct queue_row *q, const st
 {
 	l->q = q;
 	l->lane = c->lane;
+	l->key = c->key;
 	l->tried = c->tried;
 	l->t.attempts = 0;
 	l->t.due.ms = 0;
@@ -193,7 +194,8 @@ enum baton_err claim_return(struct sqlite_store *s, struct queue_row *q, struct 
 		e = claim_recover(s, q, c, why);
 	if (e != BATON_OK)
 		return e;
-	return c->lane > 0 ? lane_settle(s, q, c->lane) : single_back(s, q, c->seqs[0]);
+	e = c->lane > 0 ? lane_settle(s, q, c->lane) : single_back(s, q, c->seqs[0]);
+	return e == BATON_OK ? lane_settle_key(s, q, c->key) : e;
 }
 
 /* Numbers that a query finds, before what they stand for is changed. */
@@ -244,16 +246,22 @@ enum baton_err later_end(struct sqlite_store *s, struct queue_row *q, const stru
 	q->tally.delayed--;
 	q->tally.ready++;
 	q->changed = true;
-	if (kind != LATER_BLOCK)
-		return lane_enter(s, q, b, tried, NULL);
-	int64_t lane;
-	e = lane_find(s, q->id, batch_row_line(b), &lane);
+	int64_t key, lane;
+	e = guest_let_go(s, q, b, &key);
+	if (e == BATON_OK && kind != LATER_BLOCK) {
+		e = lane_enter(s, q, b, tried, NULL);
+		return e == BATON_OK ? lane_settle_key(s, q, key) : e;
+	}
+	if (e == BATON_OK)
+		e = lane_find(s, q->id, batch_row_line(b), &lane);
 	if (e == BATON_OK && line_is_keyed(batch_row_line(b))) {
 		e = key_let_go(s, lane, b->seq);
 		if (e == BATON_OK)
 			e = RUN(&s->db, SQL_LINE_TRY, lane, b->seq);
 	}
-	return e == BATON_OK ? lane_settle(s, q, lane) : e;
+	if (e == BATON_OK)
+		e = lane_settle(s, q, lane);
+	return e == BATON_OK ? lane_settle_key(s, q, key) : e;
 }
 
 /* Whether it still waits: one that keeps its key may have been replaced by one that was due before
@@ -306,7 +314,9 @@ static enum baton_err offer_one(struct sqlite_store *s, struct queue_row *q,
 		return e;
 	if (c.lane > 0) {
 		e = lane_offer(s, &c, true);
-		return e == BATON_OK ? lane_settle(s, q, c.lane) : e;
+		if (e == BATON_OK)
+			e = lane_settle(s, q, c.lane);
+		return e == BATON_OK ? lane_settle_key(s, q, c.key) : e;
 	}
 	e = batch_need(&s->db, c.seqs[0], &b);
 	return e == BATON_OK ? head_add(s, q, &b, 0, true) : e;

@@ -19,6 +19,7 @@ struct leaver {
 	struct batch_row b;
 	struct trouble t;
 	int64_t lane; /* 0: none */
+	int64_t key;  /* the line of the key that it holds beside its lane; 0: none */
 	bool tried;   /* it has a row in `trouble` */
 };
 

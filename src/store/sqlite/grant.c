@@ -97,11 +97,19 @@ static struct baton_duration hold_ttl(const struct grant *g, const struct baton_
 	return out->hold.ns < g->ttl.ns && !bound ? out->hold : g->ttl;
 }
 
+/* The lines that a claim is in. */
+struct places {
+	int64_t lane; /* 0: none                                                   */
+	int64_t lone; /* the hash of a key that nobody else wants; 0: none         */
+	int64_t key;  /* the line of the key that it holds beside its lane; 0: none */
+};
+
 static enum baton_err claim_make(struct sqlite_store *s, struct grant *g, const struct pick *p,
-                                 int64_t lane, int64_t lone, struct baton_work_claim *out)
+                                 const struct places *at, struct baton_work_claim *out)
 {
 	struct claim_row c = {
-		.lone = lone,
+		.lone = at->lone,
+		.key = at->key,
 		.head = p->seqs[0],
 		.fence = out->fence.v,
 		.owner = g->owner,
@@ -110,7 +118,7 @@ static enum baton_err claim_make(struct sqlite_store *s, struct grant *g, const 
 		.expires_at =
 			baton_store_time_add(s->now, out->hold.ns > 0 ? hold_ttl(g, out) : g->ttl),
 		.granter = g->base.granter,
-		.lane = lane,
+		.lane = at->lane,
 		.seqs = p->seqs,
 		.count = p->count,
 	};
@@ -162,24 +170,33 @@ enum baton_err grant_give(struct sqlite_store *s, struct grant *g, const struct 
 		e = batch_give(s, a, p->seqs[i], p->tried[i], &batches[i], &common);
 	if (e != BATON_OK)
 		return e;
+	const struct batch_row *row = &common.row;
+	const struct baton_str key = batch_row_key(row);
+	bool keyed = line_is_keyed(batch_row_line(row));
+	if (g->q->guests && line_is_keyed(key))
+		common.fence = fence_of_key(&g->q->reach, common.fence);
 	if (!fence_of_claim(&g->base, &g->q->reach, common.fence, &out->fence.v))
 		return refuse_fence(queue_row_name(g->q));
 	out->batches = batches;
 	out->count = p->count;
 	if (!arena_copy(a, queue_row_name(g->q), &out->queue) ||
-	    !arena_copy(a, line_lane(batch_row_line(&common.row)), &out->lane) ||
-	    !arena_copy(a, line_key(batch_row_line(&common.row)), &out->key))
+	    !arena_copy(a, line_lane(batch_row_line(row)), &out->lane) ||
+	    !arena_copy(a, line_key(key), &out->key))
 		return no_memory();
-	bool keyed = out->key.len > 0;
-	out->hold = line_hold(batch_row_line(&common.row), &g->q->policy);
-	int64_t lone = keyed && lane == 0 ? lone_hash(g->q->id, batch_row_line(&common.row)) : 0;
-	e = claim_make(s, g, p, lane, lone, out);
+	out->hold = line_hold(key, &g->q->policy);
+	struct places at = {.lane = lane};
+	if (keyed && lane == 0)
+		at.lone = lone_hash(g->q->id, key);
+	if (row->key_len > 0)
+		e = lane_find(s, g->q->id, key, &at.key);
+	if (e == BATON_OK)
+		e = claim_make(s, g, p, &at, out);
 	for (size_t i = 0; i < p->count && e == BATON_OK && keyed && lane > 0; i++)
 		e = RUN(&s->db, SQL_LINE_DROP, lane, p->seqs[i]);
 	if (e == BATON_OK && lane > 0)
-		e = lane_turn(s, g->q, batch_row_line(&common.row), lane);
+		e = lane_turn(s, g->q, batch_row_line(row), lane);
 	if (e == BATON_OK && lane > 0)
-		e = rates_start(s, g->q, batch_row_line(&common.row));
+		e = rates_start(s, g->q, key);
 	if (e == BATON_OK)
 		g->count++;
 	return e;
@@ -230,7 +247,8 @@ static bool candidates_add(struct sqlite_store *s, struct candidates *c, const s
 	}
 	struct candidate *item = &c->items[c->count];
 	*item = batch_row_candidate(b);
-	if (!arena_copy(&s->scratch, item->group, &item->group))
+	if (!arena_copy(&s->scratch, item->group, &item->group) ||
+	    !arena_copy(&s->scratch, item->key, &item->key))
 		return false;
 	c->tried[c->count++] = tried;
 	return true;
@@ -355,7 +373,11 @@ enum baton_err grant_queue(struct sqlite_store *s, struct baton_str name,
 	if (!*ret)
 		return refuse_queue(name);
 	enum baton_queue_mode is = (*ret)->policy.mode;
-	return is == BATON_QUEUE_OPEN || is == mode ? BATON_OK : refuse_mode(name, is, mode);
+	if (is != BATON_QUEUE_OPEN && is != mode)
+		return refuse_mode(name, is, mode);
+	return mode == BATON_QUEUE_LANE && (*ret)->guests
+	               ? refuse_for_guests(name, "the mode is lane")
+	               : BATON_OK;
 }
 
 void grant_done(struct grant *g)

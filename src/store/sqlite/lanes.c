@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "queue/rate.h"
+#include "store/sqlite/guests.h"
 #include "store/sqlite/lone.h"
 #include "store/sqlite/rivals.h"
 
@@ -138,12 +139,18 @@ enum baton_err lane_find(struct sqlite_store *s, int64_t queue, struct baton_str
 
 enum baton_err lane_make(struct sqlite_store *s, const struct batch_row *b, int64_t *ret)
 {
+	const struct lane_new new = {b->queue, batch_row_line(b), b->shard};
+	return lane_add(s, &new, ret);
+}
+
+enum baton_err lane_add(struct sqlite_store *s, const struct lane_new *new, int64_t *ret)
+{
 	struct query q = query_begin(&s->db, SQL_LANE_ADD);
 	query_int(&q, s->books.lane + 1);
-	query_int(&q, b->queue);
-	query_text(&q, batch_row_line(b));
-	query_int(&q, b->shard);
-	if (line_is_keyed(batch_row_line(b)))
+	query_int(&q, new->queue);
+	query_text(&q, new->name);
+	query_int(&q, new->shard);
+	if (line_is_keyed(new->name))
 		query_int(&q, 0);
 	else
 		query_null(&q);
@@ -155,20 +162,7 @@ enum baton_err lane_make(struct sqlite_store *s, const struct batch_row *b, int6
 	return BATON_OK;
 }
 
-/* What a lane's row says. */
-struct lane_row {
-	int64_t held; /* the dead batch that holds it; 0: none */
-	int64_t head; /* where claims begin; 0: nowhere         */
-	int64_t rank;
-	uint32_t shard;
-	bool keyed;
-	int64_t holds; /* of a key */
-	int64_t turn;  /* of a key: see line_place() */
-	int64_t place; /* of its head */
-	int64_t until; /* of a key: it has started as often as it may; 0: it has not */
-};
-
-static enum baton_err lane_read(struct db *db, int64_t lane, struct lane_row *ret)
+enum baton_err lane_read(struct db *db, int64_t lane, struct lane_row *ret)
 {
 	struct query q = query_begin(db, SQL_LANE_READ);
 	query_int(&q, lane);
@@ -178,7 +172,8 @@ static enum baton_err lane_read(struct db *db, int64_t lane, struct lane_row *re
 		                         column_int(&q, 2),      (uint32_t)column_int(&q, 3),
 		                         !column_is_null(&q, 4), column_int(&q, 4),
 		                         column_int(&q, 5),      column_int(&q, 6),
-		                         column_int(&q, 7)};
+		                         column_int(&q, 7),      column_int(&q, 8),
+		                         column_int(&q, 9),      column_int(&q, 10)};
 	enum baton_err e = query_end(&q);
 	if (e == BATON_OK && !found)
 		e = fail(BATON_STORAGE,
@@ -214,15 +209,13 @@ static enum baton_err is_open(struct sqlite_store *s, int64_t lane, const struct
 	return e;
 }
 
-/* Whether a claim of the key may begin. */
-static bool key_is_open(const struct queue_row *q, const struct lane_row *row)
+bool key_is_open(const struct queue_row *q, const struct lane_row *row)
 {
 	return key_has_room(&q->policy, (uint64_t)row->holds) && row->until == 0;
 }
 
-/* Moves the lane's entry among the heads; `b` NULL: there is none. */
-static enum baton_err head_move(struct sqlite_store *s, struct queue_row *q, int64_t lane,
-                                const struct lane_row *row, const struct batch_row *b, bool tried)
+enum baton_err head_move(struct sqlite_store *s, struct queue_row *q, int64_t lane,
+                         const struct lane_row *row, const struct batch_row *b, bool tried)
 {
 	int64_t seq = b ? b->seq : 0, rank = b ? batch_row_rank(b) : 0, place = 0;
 	enum baton_err e = BATON_OK;
@@ -239,36 +232,82 @@ static enum baton_err head_move(struct sqlite_store *s, struct queue_row *q, int
 	return e == BATON_OK && !same ? RUN(&s->db, SQL_LANE_HEAD, seq, rank, place, lane) : e;
 }
 
-enum baton_err lane_settle(struct sqlite_store *s, struct queue_row *q, int64_t lane)
+/* The line of a key: its head is its own first, or that of the first lane that asks. */
+static enum baton_err settle_key(struct sqlite_store *s, struct queue_row *q, int64_t lane,
+                                 const struct lane_row *row)
 {
-	struct lane_row row;
 	struct batch_row b;
-	int64_t first = 0;
-	bool tried = false, open = false;
-	enum baton_err e = lane_read(&s->db, lane, &row);
-	if (e == BATON_OK)
-		e = lane_first(s, lane, &first, &tried);
-	if (e == BATON_OK && first > 0 && row.keyed)
-		open = key_is_open(q, &row);
-	else if (e == BATON_OK && first > 0)
-		e = is_open(s, lane, &row, first, tried, &open);
+	struct guest guest = {.seq = 0};
+	int64_t first = 0, late = 0;
+	bool tried = false, open = key_is_open(q, row);
+	enum baton_err e = lane_first(s, lane, &first, &tried);
+	if (e == BATON_OK && q->guests)
+		e = guest_first(s, lane, &guest);
+	bool turn = open && guest.seq > 0 && (first == 0 || guest.seq < first);
+	open = open && first > 0 && !turn;
+	if (e == BATON_OK && q->guests) {
+		bool wait = guests_are_waiting(s, lane, row, turn ? &guest : NULL);
+		turn = turn && !wait;
+		open = open && !wait;
+		if (wait)
+			e = guests_put_off(s, q, lane);
+		if (e == BATON_OK)
+			e = guest_move(s, q, lane, row, turn ? &guest : NULL);
+	}
 	if (e == BATON_OK && open)
 		e = batch_need(&s->db, first, &b);
 	if (e == BATON_OK)
+		e = head_move(s, q, lane, row, open ? &b : NULL, tried);
+	if (e != BATON_OK || first > 0 || row->holds > 0 || guest.seq > 0)
+		return e;
+	if (q->guests)
+		e = FIND(&s->db, SQL_CLAIM_HAS_KEY, &late, lane);
+	return e == BATON_OK && late == 0 ? RUN(&s->db, SQL_LANE_DROP, lane) : e;
+}
+
+enum baton_err lane_settle(struct sqlite_store *s, struct queue_row *q, int64_t lane)
+{
+	struct lane_row row;
+	struct batch_row b = {.key_len = 0};
+	int64_t first = 0;
+	bool tried = false, open = false;
+	enum baton_err e = lane_read(&s->db, lane, &row);
+	if (e != BATON_OK || row.keyed)
+		return e == BATON_OK ? settle_key(s, q, lane, &row) : e;
+	e = lane_first(s, lane, &first, &tried);
+	if (e == BATON_OK && first > 0)
+		e = is_open(s, lane, &row, first, tried, &open);
+	if (e == BATON_OK && open)
+		e = batch_need(&s->db, first, &b);
+	bool asks = open && b.key_len > 0;
+	if (e == BATON_OK && q->guests)
+		e = guest_ask(s, q, lane, &row, asks ? &b : NULL, tried);
+	if (e == BATON_OK && !asks)
 		e = head_move(s, q, lane, &row, open ? &b : NULL, tried);
-	if (e == BATON_OK && first == 0 && row.held == 0 && row.holds == 0)
+	if (e == BATON_OK && first == 0 && row.held == 0)
 		e = RUN(&s->db, SQL_LANE_DROP, lane);
 	return e;
 }
 
+enum baton_err lane_settle_key(struct sqlite_store *s, struct queue_row *q, int64_t key)
+{
+	int64_t there = 0;
+	enum baton_err e = key > 0 ? FIND(&s->db, SQL_LANE_HAS, &there, key) : BATON_OK;
+	return e == BATON_OK && there > 0 ? lane_settle(s, q, key) : e;
+}
+
 enum baton_err key_holder(struct db *db, struct arena *a, int64_t lane, int64_t *ret_seq)
 {
-	int64_t kept = 0;
+	int64_t others[2] = {0, 0};
 	enum baton_err e = claims_first(db, a, lane, true, ret_seq);
 	if (e == BATON_OK)
-		e = FIND(db, SQL_KEPT_FIRST, &kept, lane);
-	if (kept > 0 && (*ret_seq == 0 || kept < *ret_seq))
-		*ret_seq = kept;
+		e = FIND(db, SQL_KEPT_FIRST, &others[0], lane);
+	if (e == BATON_OK)
+		e = claims_first_of_key(db, a, lane, &others[1]);
+	for (size_t i = 0; i < 2; i++) {
+		if (others[i] > 0 && (*ret_seq == 0 || others[i] < *ret_seq))
+			*ret_seq = others[i];
+	}
 	return e;
 }
 
@@ -443,6 +482,8 @@ enum baton_err lane_next(struct sqlite_store *s, int64_t lane, int64_t *ret_rank
 enum baton_err lane_offer(struct sqlite_store *s, const struct claim_row *c, bool offer)
 {
 	struct lane_row row;
+	if (c->key > 0)
+		return RUN(&s->db, SQL_LANE_COUNT, offer ? -1 : 1, c->key);
 	enum baton_err e = lane_read(&s->db, c->lane, &row);
 	if (e != BATON_OK || !row.keyed)
 		return e;

@@ -13,6 +13,14 @@ enum baton_err lane_find(struct sqlite_store *s, int64_t queue, struct baton_str
 /* Makes a lane for the batch, which is not put into it. */
 enum baton_err lane_make(struct sqlite_store *s, const struct batch_row *b, int64_t *ret);
 
+/* Makes a line of that name, in which nothing is. */
+struct lane_new {
+	int64_t queue;
+	struct baton_str name;
+	uint32_t shard;
+};
+enum baton_err lane_add(struct sqlite_store *s, const struct lane_new *new, int64_t *ret);
+
 /* Puts a batch that is ready where it can be claimed: in the line of its lane, at the place that
  * its number gives it, or at the head of its own. `tried`: it has had trouble before. Of a key it
  * is a newcomer: it may end, and *ret_stays (may be NULL) is false, or another one ends for it. */
@@ -25,6 +33,35 @@ enum baton_err lane_leave(struct sqlite_store *s, struct queue_row *q, const str
 /* Finds out anew whether, and where, the lane can be claimed from, after something in it has
  * changed; a lane that has become empty is forgotten. */
 enum baton_err lane_settle(struct sqlite_store *s, struct queue_row *q, int64_t lane);
+
+/* The same for one that may be gone by now, as the line of a key after its lane was settled; 0:
+ * none. */
+enum baton_err lane_settle_key(struct sqlite_store *s, struct queue_row *q, int64_t key);
+
+/* What a lane's row says. */
+struct lane_row {
+	int64_t held; /* the dead batch that holds it; 0: none */
+	int64_t head; /* where claims begin; 0: nowhere         */
+	int64_t rank;
+	uint32_t shard;
+	bool keyed;
+	int64_t holds; /* of a key */
+	int64_t turn;  /* of a key: see line_place() */
+	int64_t place; /* of its head */
+	int64_t until; /* of a key: it has started as often as it may; 0: it has not */
+	int64_t asks;  /* the line of the key that its first, `asked`, is a guest of; 0: none */
+	int64_t asked;
+	int64_t guest; /* of a key: the lane that has its head; 0: none */
+};
+
+enum baton_err lane_read(struct db *db, int64_t lane, struct lane_row *ret);
+
+/* Moves the lane's entry among the heads; `b` NULL: there is none. */
+enum baton_err head_move(struct sqlite_store *s, struct queue_row *q, int64_t lane,
+                         const struct lane_row *row, const struct batch_row *b, bool tried);
+
+/* Whether a claim of the key may begin. */
+bool key_is_open(const struct queue_row *q, const struct lane_row *row);
 
 /* Finds out anew whether the lane stands still because of a dead batch, and of which one. */
 enum baton_err lane_hold(struct sqlite_store *s, int64_t lane);

@@ -141,6 +141,16 @@ enum baton_err lone_melt(struct sqlite_store *s, struct queue_row *q, const stru
 	return e == BATON_OK && seq == b->seq ? melt(s, q, b) : e;
 }
 
+enum baton_err lone_melt_key(struct sqlite_store *s, struct queue_row *q, struct baton_str line)
+{
+	struct batch_row b;
+	enum found found = FOUND_NONE;
+	enum baton_err e = bulk_key_leave(s, lone_hash(q->id, line));
+	if (e == BATON_OK)
+		e = find(s, q->id, line, &b, &found);
+	return e == BATON_OK && found == FOUND_IT ? melt(s, q, &b) : e;
+}
+
 enum baton_err lone_melt_claim(struct sqlite_store *s, struct claim_row *c)
 {
 	struct batch_row b;

@@ -25,6 +25,7 @@ enum baton_err lone_find(struct sqlite_store *s, int64_t queue, struct baton_str
 /* Makes a line for the batch if it has none: it, or its claim, is unusual from now on. Nothing
  * happens to others. */
 enum baton_err lone_melt(struct sqlite_store *s, struct queue_row *q, const struct batch_row *b);
+enum baton_err lone_melt_key(struct sqlite_store *s, struct queue_row *q, struct baton_str line);
 enum baton_err lone_melt_claim(struct sqlite_store *s, struct claim_row *c);
 
 #endif

@@ -39,7 +39,7 @@ static enum baton_err batch_fill(const struct view *v, const struct batch_row *b
 	info->batch.put_at = b->put_at;
 	if (!arena_copy(v->a, batch_row_group(b), &info->batch.group) ||
 	    !arena_copy(v->a, line_lane(batch_row_line(b)), &info->lane) ||
-	    !arena_copy(v->a, line_key(batch_row_line(b)), &info->key))
+	    !arena_copy(v->a, line_key(batch_row_key(b)), &info->key))
 		return no_memory();
 	return BATON_OK;
 }
@@ -178,10 +178,12 @@ static enum baton_err why_with_key(const struct view *v, const struct batch_row 
 	struct batch_row other;
 	enum baton_err e = BATON_OK;
 	query_int(&q, b->queue);
-	query_text(&q, batch_row_line(b));
+	query_text(&q, batch_row_key(b));
 	if (query_row(&q)) {
+		int64_t guest = column_int(&q, 5);
 		lane = column_int(&q, 0);
 		first = column_int(&q, 2);
+		first = guest > 0 && (first == 0 || guest < first) ? guest : first;
 		holds = column_int(&q, 3);
 		until = column_int(&q, 4);
 	}
@@ -248,10 +250,10 @@ static enum baton_err why_fill(const struct view *v, const struct batch_row *b,
 	if (info->why != BATON_WHY_READY)
 		return BATON_OK;
 	enum baton_err e = BATON_OK;
-	if (line_is_keyed(batch_row_line(b)))
-		e = why_with_key(v, b, row, info);
-	else if (b->lane_len > 0)
+	if (line_lane(batch_row_line(b)).len > 0)
 		e = why_in_lane(v, b, info);
+	if (e == BATON_OK && info->why == BATON_WHY_READY && line_is_keyed(batch_row_key(b)))
+		e = why_with_key(v, b, row, info);
 	if (e == BATON_OK && info->why == BATON_WHY_READY && row->policy.paused)
 		info->why = BATON_WHY_PAUSED;
 	return e;

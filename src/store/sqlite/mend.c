@@ -2,7 +2,7 @@
 #include "queue/batch.h"
 #include "store/sqlite/claims.h"
 #include "store/sqlite/fate.h"
-#include "store/sqlite/lanes.h"
+#include "store/sqlite/guests.h"
 #include "store/sqlite/lone.h"
 
 /* A batch that somebody names. */
@@ -67,19 +67,23 @@ static enum baton_err leave_dead(struct sqlite_store *s, const struct named *n)
 /* One that waits for its next attempt in its line leaves that too. */
 static enum baton_err leave_later(struct sqlite_store *s, const struct named *n)
 {
-	int64_t lane = 0, kind;
+	int64_t lane = 0, key = 0, kind;
 	enum baton_err e = FIND(&s->db, SQL_LATER_HAS, &kind, n->q->id, n->due.ms, n->b.seq);
 	if (e == BATON_OK)
 		e = RUN(&s->db, SQL_LATER_DROP, n->q->id, n->due.ms, n->b.seq);
 	n->q->tally.delayed--;
+	if (e == BATON_OK)
+		e = guest_let_go(s, n->q, &n->b, &key);
 	if (e != BATON_OK || kind != LATER_BLOCK)
-		return e;
+		return e == BATON_OK ? lane_settle_key(s, n->q, key) : e;
 	e = lane_find(s, n->q->id, batch_row_line(&n->b), &lane);
 	if (e == BATON_OK && line_is_keyed(batch_row_line(&n->b)))
 		e = key_let_go(s, lane, n->b.seq);
 	else if (e == BATON_OK)
 		e = RUN(&s->db, SQL_LINE_DROP, lane, n->b.seq);
-	return e == BATON_OK ? lane_settle(s, n->q, lane) : e;
+	if (e == BATON_OK)
+		e = lane_settle(s, n->q, lane);
+	return e == BATON_OK ? lane_settle_key(s, n->q, key) : e;
 }
 
 /* Its holder is told. */

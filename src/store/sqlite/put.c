@@ -3,6 +3,7 @@
 
 #include "queue/batch.h"
 #include "queue/place.h"
+#include "queue/policy.h"
 #include "store/refuse.h"
 #include "store/sqlite/fate.h"
 #include "store/sqlite/lanes.h"
@@ -92,12 +93,21 @@ static enum baton_err check_room_of_key(struct sqlite_store *s, const struct que
 	return e;
 }
 
+/* Whether it may have both a lane and a key, if it does. */
+static enum baton_err check_guest(const struct queue_row *q, const struct baton_batch *b)
+{
+	const char *against = NULL;
+	if (b->lane.len > 0 && b->key.len > 0)
+		against = policy_against_guests(&q->policy);
+	return against ? refuse_guest(queue_row_name(q), against) : BATON_OK;
+}
+
 /* Work without a lane goes to one shard after the other, a whole transaction to the same; and so
  * does what stands together in a row, unless it is claimed from shards. */
 static uint32_t shard_of(const struct sqlite_store *s, const struct queue_row *q,
                          const struct baton_batch *b, bool together)
 {
-	struct baton_str hashed = b->key.len > 0 ? b->key : b->lane;
+	struct baton_str hashed = b->lane.len > 0 ? b->lane : b->key;
 	if (hashed.len > 0 && !(together && q->policy.mode != BATON_QUEUE_RUNNER))
 		return place_of_lane(b->queue, hashed, q->policy.shards);
 	return s->books.turn % q->policy.shards;
@@ -126,6 +136,7 @@ static void row_make(const struct sqlite_store *s, const struct queue_row *q,
 	row->retry = b->retry;
 	struct baton_str line = line_name(b, row->lane);
 	row->lane_len = line.len;
+	row->key_len = b->lane.len > 0 ? line_of_key(b->key, row->key).len : 0;
 	row->group_len = b->group.len;
 	if (line.len > 0 && line.ptr != row->lane)
 		memcpy(row->lane, line.ptr, line.len);
@@ -144,6 +155,10 @@ static enum baton_err store_new(struct sqlite_store *s, struct queue_row *q,
 	enum baton_err e =
 		together ? bulk_add(s, q, &row, b)
 			 : batch_store(&s->db, &row, b->payloads, b->count, s->base.alloc);
+	if (e == BATON_OK && row.key_len > 0 && !q->guests) {
+		q->guests = true;
+		e = books_queue_write(&s->db, q);
+	}
 	if (e != BATON_OK)
 		return e;
 	s->books.seq = row.seq;
@@ -190,6 +205,8 @@ static enum baton_err put_one(struct sqlite_store *s, const struct baton_batch *
 		return BATON_OK;
 	}
 	e = q ? check_room(q) : books_queue_make(&s->books, &s->db, b->queue, &policy, &q);
+	if (e == BATON_OK)
+		e = check_guest(q, b);
 	if (e == BATON_OK)
 		e = check_room_of_key(s, q, b);
 	if (e == BATON_OK)

@@ -19,6 +19,9 @@ static enum baton_err change(struct sqlite_store *s, struct queue_row *q,
 {
 	enum baton_err e =
 		refuse_change(queue_row_name(q), &q->policy, p, (uint64_t)q->tally.running);
+	const char *against = q->guests ? policy_against_guests(p) : NULL;
+	if (e == BATON_OK && against)
+		e = refuse_for_guests(queue_row_name(q), against);
 	if (e != BATON_OK)
 		return e;
 	if (q->policy.paused && !p->paused)

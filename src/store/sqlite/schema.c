@@ -206,6 +206,19 @@ static const char *const steps[] = {
 	"ALTER TABLE bulk ADD COLUMN keys BLOB NOT NULL DEFAULT x'';"
 	"ALTER TABLE state ADD COLUMN young BLOB NOT NULL DEFAULT x'';"
 	"ALTER TABLE head ADD COLUMN last INTEGER;",
+
+	/* Work with a lane and a key, whose lane in `batch` is that of its line, a byte 1 and the
+	 * key. A lane whose first batch has a key `asks` there with the number `asked`, as a row of
+	 * `guest` says too; the `guest` of a key is the lane that has its head. */
+	"ALTER TABLE queue ADD COLUMN guests INTEGER NOT NULL DEFAULT 0;" /* it has had some */
+	"ALTER TABLE lane ADD COLUMN asks INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE lane ADD COLUMN asked INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE lane ADD COLUMN guest INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE claim ADD COLUMN key INTEGER;" /* the line of the key that it holds beside */
+	"CREATE INDEX claim_key ON claim(key) WHERE key IS NOT NULL;"
+	"CREATE TABLE guest("
+	" key INTEGER NOT NULL, seq INTEGER NOT NULL, lane INTEGER NOT NULL,"
+	" tried INTEGER NOT NULL, PRIMARY KEY(key, seq)) WITHOUT ROWID;",
 };
 #define VERSION ((int64_t)(sizeof steps / sizeof steps[0]))
 

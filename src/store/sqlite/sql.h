@@ -8,11 +8,11 @@
 	"lane_attempts, lane_backoff, lane_base, lane_cap, on_retry, on_dead, dedupe, keep, "      \
 	"granter, counter, ready, delayed, running, dead, done, failed, mixed, top, floor, "       \
 	"key_limit, hold_on_retry, on_conflict, key_waiting_max, key_fair, key_starts, "           \
-	"key_window, key_ttl"
+	"key_window, key_ttl, guests"
 #define SQL_BATCH_COLUMNS "seq, queue, flags, put_at, due, born, lane, grp, retry, payload"
 #define SQL_CLAIM_COLUMNS                                                                     \
 	"head, fence, token, owner, queue, claimed_at, expires_at, offered, tried, granter, " \
-	"lane, batches, lone"
+	"lane, batches, lone, key"
 
 /* length() of a column looks at none of its bytes. */
 #define SQL_BULK_COLUMNS "first, queue, flags, put_at, count, length(keys)"
@@ -64,7 +64,7 @@
 	              "ORDER BY name LIMIT ?")                                                     \
 	X(QUEUE_WRITE, "INSERT OR REPLACE INTO queue(" SQL_QUEUE_COLUMNS ") "                      \
 	               "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, " \
-	               "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                          \
+	               "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                       \
 	X(QUEUE_COUNT, "UPDATE queue SET granter = ?, counter = ?, ready = ?, delayed = ?, "       \
 	               "running = ?, dead = ?, done = ?, failed = ?, mixed = ?, top = ?, "         \
 	               "floor = ? WHERE id = ?")                                                   \
@@ -105,10 +105,17 @@
 	X(HEAD_OLDEST, "SELECT seq FROM head WHERE pool = ? AND rank = ? "                         \
 	               "ORDER BY place, seq LIMIT 1")                                              \
 	X(LANE_FIND, "SELECT id FROM lane WHERE queue = ? AND name = ?")                           \
-	X(LANE_READ, "SELECT held, head, rank, shard, holds, turn, place, until FROM lane "        \
-	             "WHERE id = ?")                                                               \
+	X(LANE_READ, "SELECT held, head, rank, shard, holds, turn, place, until, asks, asked, "    \
+	             "guest FROM lane WHERE id = ?")                                               \
+	X(LANE_HAS, "SELECT id FROM lane WHERE id = ?")                                            \
+	X(LANE_ASK, "UPDATE lane SET asks = ?, asked = ? WHERE id = ?")                            \
+	X(LANE_GUEST, "UPDATE lane SET guest = ? WHERE id = ?")                                    \
+	X(GUEST_ADD, "INSERT OR REPLACE INTO guest(key, seq, lane, tried) VALUES(?, ?, ?, ?)")     \
+	X(GUEST_DROP, "DELETE FROM guest WHERE key = ? AND seq = ?")                               \
+	X(GUEST_FIRST, "SELECT seq, lane, tried FROM guest WHERE key = ? ORDER BY seq LIMIT 1")    \
 	X(LANE_LOOK, "SELECT id, held, (SELECT seq FROM line WHERE lane = id ORDER BY seq "        \
-	             "LIMIT 1), holds, until FROM lane WHERE queue = ? AND name = ?")              \
+	             "LIMIT 1), holds, until, (SELECT seq FROM guest WHERE key = id "              \
+	             "ORDER BY seq LIMIT 1) FROM lane WHERE queue = ? AND name = ?")               \
 	X(LANE_KEYED, "SELECT id FROM lane WHERE id > ? AND queue = ? AND holds IS NOT NULL "      \
 	              "ORDER BY id LIMIT ?")                                                       \
 	X(LANE_FEW, "SELECT name FROM lane WHERE queue = ? AND name >= char(1) "                   \
@@ -183,7 +190,7 @@
 	X(OWNER_OLD, "SELECT id FROM owner WHERE claims = 0 AND seen_at < ? LIMIT ?")              \
 	X(OWNER_DROP, "DELETE FROM owner WHERE id = ?")                                            \
 	X(CLAIM_ADD, "INSERT INTO claim(" SQL_CLAIM_COLUMNS ") "                                   \
-	             "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                              \
+	             "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                           \
 	X(CLAIM_MELT, "UPDATE claim SET lane = ?, lone = NULL WHERE head = ? AND fence = ?")       \
 	X(LONE_ADD, "INSERT OR IGNORE INTO lone(hash, seq) SELECT ?1, ?2 WHERE NOT EXISTS ("       \
 	            "SELECT 1 FROM lane WHERE queue = ?3 AND name = ?4)")                          \
@@ -200,6 +207,10 @@
 	X(CLAIM_OF_LANE, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE lane = ? ORDER BY head")   \
 	X(CLAIM_OFFERED, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE lane = ? "                 \
 	                 "AND offered = 1 ORDER BY head")                                          \
+	X(CLAIM_OF_KEY, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE key = ? ORDER BY head")     \
+	X(CLAIM_LATE_OF_KEY, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE key = ? "              \
+	                     "AND offered = 1 ORDER BY head")                                      \
+	X(CLAIM_HAS_KEY, "SELECT 1 FROM claim WHERE key = ? LIMIT 1")                              \
 	X(CLAIM_BUSY, "SELECT 1 FROM claim WHERE lane = ? AND offered = 0 LIMIT 1")                \
 	X(CLAIM_RENEW, "UPDATE claim SET expires_at = ?, offered = 0 "                             \
 	               "WHERE head = ? AND fence = ?")                                             \
@@ -213,7 +224,8 @@
 	               "AND expires_at = 9223372036854775807")                                     \
 	X(CLAIM_CANCELS, "SELECT claim.head, claim.fence, claim.token, claim.owner, claim.queue, " \
 	                 "claim.claimed_at, claim.expires_at, claim.offered, claim.tried, "        \
-	                 "claim.granter, claim.lane, claim.batches, claim.lone FROM runner "       \
+	                 "claim.granter, claim.lane, claim.batches, claim.lone, claim.key "        \
+	                 "FROM runner "                                                            \
 	                 "JOIN owner ON owner.text = runner.owner JOIN claim "                     \
 	                 "ON claim.owner = owner.id AND expires_at = 9223372036854775807 "         \
 	                 "WHERE runner.number = ? AND claim.tried = 1")                            \

@@ -15,6 +15,17 @@
 
 #define NEWS_MAX 64
 
+/* Keys whose next guest gets its head when all is claimed: see guests.h. */
+struct waiting_key {
+	int64_t queue, key;
+};
+
+struct waiting_keys {
+	bool on;
+	struct waiting_key *list; /* the scratch's */
+	size_t count, cap;
+};
+
 struct sqlite_store {
 	struct baton_store base; /* first */
 	char path[BATON_STORE_PATH_MAX + 1];
@@ -30,6 +41,7 @@ struct sqlite_store {
 	struct baton_store_news news[NEWS_MAX];
 	size_t news_count;
 	struct arena scratch; /* for the time of one request */
+	struct waiting_keys waiting;
 	uint64_t transactions;
 	size_t remembered; /* completions, since a little was forgotten last */
 

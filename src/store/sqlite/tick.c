@@ -3,7 +3,7 @@
 #include "queue/turns.h"
 #include "store/sqlite/fate.h"
 #include "store/sqlite/grant.h"
-#include "store/sqlite/lanes.h"
+#include "store/sqlite/guests.h"
 #include "store/sqlite/puts.h"
 #include "store/sqlite/runners.h"
 
@@ -173,8 +173,10 @@ static enum baton_err tick_claims(struct sqlite_store *s, const struct baton_own
 		e = look_at(s, a, i);
 	if (e == BATON_OK)
 		e = find_ready(s);
+	guests_wait(s);
 	if (e == BATON_OK)
 		e = give_all(s, &g, a);
+	e = guests_go_on(s, e);
 	if (e == BATON_OK && g.count > 0)
 		e = write_counts(s);
 	if (e == BATON_OK)

@@ -17,6 +17,8 @@
 #define MORE_PERCENT 130
 #define CALL 500 /* that are put together */
 
+#define TURN_LANES 1000000
+
 /* Where jobs are. */
 enum place {
 	NOWHERE, /* without a lane       */
@@ -24,7 +26,8 @@ enum place {
 	OWN,     /* each in its own      */
 	NEW,     /* and nothing was in that before */
 	KEYS,    /* each with a key of its own */
-	HOT      /* all with the same key */
+	HOT,     /* all with the same key */
+	TURN     /* each in its own lane, with one key or the other in turn */
 };
 
 static void put_some(struct baton_store *store, enum place where, uint32_t priority, unsigned first,
@@ -44,7 +47,12 @@ static void put_some(struct baton_store *store, enum place where, uint32_t prior
 			batches[i].key = BATON_STR("hot");
 		else if (where == KEYS)
 			batches[i].key = baton_str_z(names[i]);
-		else if (where != NOWHERE)
+		else if (where == TURN)
+			batches[i].key = (first + i + first / TURN_LANES) % 2 ? BATON_STR("k")
+			                                                      : BATON_STR("l");
+		if (where == TURN)
+			snprintf(names[i], sizeof names[i], "lane %u", (first + i) % TURN_LANES);
+		if (where == ONE || where == OWN || where == NEW || where == TURN)
 			batches[i].lane = baton_str_z(names[i]);
 	}
 	assert_int_equal(baton_work_put(store, batches, count, puts), BATON_OK);
@@ -288,6 +296,43 @@ static void a_key_that_many_wait_for_costs_others_and_itself_nothing(void **stat
 	b->store = open_as(b->where);
 }
 
+/* Ends and claims, one after the other, where two keys get free in turn. */
+static long long cost_of_turns(struct bench *b)
+{
+	long long before = pages(b, 3);
+	struct baton_store *store = open_as(b->where);
+	struct baton_work_claims *held[2] = {claim_some(store, 1), claim_some(store, 1)};
+	assert_false(baton_str_equal(held[0]->claims[0].key, held[1]->claims[0].key));
+	for (int i = 0; i < 2 * ROUNDS; i++) {
+		end_some(store, held[i % 2]);
+		held[i % 2] = claim_some(store, 1);
+	}
+	for (int i = 0; i < 2; i++)
+		end_some(store, held[i]);
+	baton_store_close(store);
+	return pages(b, 3) - before;
+}
+
+static void lanes_that_wait_for_keys_cost_those_who_have_them_nothing(void **state)
+{
+	struct bench *b = *state;
+	unsigned lanes = 0;
+	begin(b);
+	struct baton_store *store = open_as(b->where);
+	for (; lanes < 2 * CALL; lanes += CALL)
+		put_some(store, TURN, BATON_PRIORITY_MAX, lanes, CALL);
+	cluster_run(b->where, "ANALYZE");
+	cost_of_turns(b);
+	long long first = cost_of_turns(b);
+	for (unsigned all = lanes + CALL * (unsigned)soak_scale(16, 200); lanes < all;
+	     lanes += CALL)
+		put_some(store, TURN, BATON_PRIORITY_MAX, lanes, CALL);
+	cluster_run(b->where, "ANALYZE");
+	assert_flat(first, cost_of_turns(b));
+	baton_store_close(store);
+	b->store = open_as(b->where);
+}
+
 static void set_rate(struct bench *b, uint32_t key_limit)
 {
 	struct baton_queue_policy p = baton_queue_policy_default();
@@ -363,6 +408,7 @@ int main(void)
 		SERVED_TEST(a_lane_that_is_used_again_costs_the_same_while_an_old_snapshot_is_held),
 		SERVED_TEST(lives_cost_the_same_however_much_waits),
 		SERVED_TEST(a_key_that_many_wait_for_costs_others_and_itself_nothing),
+		SERVED_TEST(lanes_that_wait_for_keys_cost_those_who_have_them_nothing),
 		SERVED_TEST(keys_that_wait_for_their_window_cost_others_nothing),
 		SERVED_TEST(who_waits_for_the_window_of_a_key_costs_those_who_come_nothing),
 	};

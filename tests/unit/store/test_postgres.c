@@ -104,7 +104,6 @@ static void a_user_puts_with_a_key(void **state)
 	PGconn *user = user_of(b);
 	assert_true(does(user, put));
 	assert_true(does(user, put));
-	assert_false(does(user, "SELECT baton.put('q', 'x', 'l', '{\"key\": \"k\"}')"));
 	assert_false(does(user, "SELECT baton.put('q', 'x', NULL, '{\"key\": \"\"}')"));
 	PQfinish(user);
 	assert_int_equal(cluster_number(b->where, "SELECT count(*) FROM baton.jobs "
@@ -118,6 +117,71 @@ static void a_user_puts_with_a_key(void **state)
 	assert_int_equal(put_into(b->store, "k", "y"), BATON_OK);
 	assert_int_equal(cluster_number(b->where, "SELECT count(DISTINCT shard) FROM baton.batch"),
 	                 1);
+}
+
+static struct baton_work_claims *claim_all(struct baton_store *store)
+{
+	const struct baton_work_ask ask = {.queue = BATON_STR("q"), .claims = 9, .max = 9};
+	struct baton_work_claims *claims = NULL;
+	assert_int_equal(baton_work_claim(store, &ask, &claims), BATON_OK);
+	return claims;
+}
+
+static void a_user_puts_completes_and_cancels_with_a_lane_and_a_key(void **state)
+{
+	struct bench *b = *state;
+	char sql[160], token[33] = "";
+	PGconn *user = user_of(b);
+	assert_true(does(user, "BEGIN"));
+	assert_true(does(user, "SELECT baton.put('q', 'x', 'a', '{\"key\": \"k\"}')"));
+	assert_true(does(user, "SELECT baton.put('q', 'x', 'b', '{\"key\": \"k\"}')"));
+	assert_true(does(user, "SELECT baton.put('q', 'x', 'c', '{\"key\": \"k\"}')"));
+	assert_true(does(user, "COMMIT"));
+	assert_int_equal(cluster_number(b->where, "SELECT count(*) FROM baton.jobs "
+	                                          "WHERE key = 'k' AND lane IN ('a', 'b', 'c')"),
+	                 3);
+	struct baton_work_claims *claims = claim_all(b->store);
+	assert_int_equal(claims->count, 1);
+	assert_true(baton_str_equal(claims->claims[0].lane, BATON_STR("a")));
+	assert_true(baton_str_equal(claims->claims[0].key, BATON_STR("k")));
+	assert_null(claim_all(b->store));
+	for (int i = 0; i < 16; i++)
+		snprintf(token + 2 * i, 3, "%02x", claims->claims[0].proof.token.bytes[i]);
+	snprintf(sql, sizeof sql, "SELECT baton.complete('%s', '%s')", claims->claims[0].proof.id,
+	         token);
+	assert_true(does(user, sql));
+	baton_work_claims_free(claims);
+	assert_true(does(user, "SELECT baton.cancel(id) FROM baton.jobs WHERE lane = 'b'"));
+	claims = claim_all(b->store);
+	assert_int_equal(claims->count, 1);
+	assert_true(baton_str_equal(claims->claims[0].lane, BATON_STR("c")));
+	baton_work_claims_free(claims);
+	PQfinish(user);
+	assert_int_equal(cluster_number(b->where, "SELECT count(*) FROM baton.faults()"), 0);
+}
+
+static void a_lane_and_a_key_of_a_user_are_refused_where_the_policy_cannot_be_kept(void **state)
+{
+	struct bench *b = *state;
+	struct baton_queue_policy p = baton_queue_policy_default();
+	const char *put = "SELECT baton.put('q', 'x', 'a', '{\"key\": \"k\"}')";
+	PGconn *user = user_of(b);
+	p.key_fair = BATON_KEY_FAIR_ON;
+	assert_int_equal(baton_queue_set(b->store, BATON_STR("q"), &p), BATON_OK);
+	assert_false(does(user, put));
+	p.key_fair = BATON_KEY_FAIR_OFF;
+	assert_int_equal(baton_queue_set(b->store, BATON_STR("q"), &p), BATON_OK);
+	assert_true(does(user, "BEGIN"));
+	assert_true(does(user, put));
+	p.key_waiting_max = 1; /* between his put and his commit */
+	assert_int_equal(baton_queue_set(b->store, BATON_STR("q"), &p), BATON_OK);
+	assert_false(does(user, "COMMIT"));
+	p.key_waiting_max = 0;
+	assert_int_equal(baton_queue_set(b->store, BATON_STR("q"), &p), BATON_OK);
+	assert_true(does(user, put));
+	p.key_fair = BATON_KEY_FAIR_ON;
+	assert_int_equal(baton_queue_set(b->store, BATON_STR("q"), &p), BATON_INVALID);
+	PQfinish(user);
 }
 
 /* A store as an earlier version made it, with something put into it. */
@@ -824,6 +888,8 @@ int main(void)
 		SERVED_TEST(what_a_user_puts_is_there_if_he_commits),
 		SERVED_TEST(a_queue_that_a_user_makes_is_as_any_other),
 		SERVED_TEST(a_user_puts_with_a_key),
+		SERVED_TEST(a_user_puts_completes_and_cancels_with_a_lane_and_a_key),
+		SERVED_TEST(a_lane_and_a_key_of_a_user_are_refused_where_the_policy_cannot_be_kept),
 		SERVED_TEST(what_was_put_before_there_were_keys_is_there),
 		SERVED_TEST(what_was_put_before_there_were_conflicts_is_there),
 		SERVED_TEST(what_a_user_puts_gives_way_to_others_of_its_key),

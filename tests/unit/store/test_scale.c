@@ -253,6 +253,58 @@ static void a_hot_key_costs_others_nothing(void **state)
 	}
 }
 
+static void end_of(struct baton_store *store, struct baton_work_claims *claims)
+{
+	struct baton_work_ended ended;
+	const struct baton_work_end end = {.proof = claims->claims[0].proof, .how = BATON_COMPLETE};
+	assert_ok(baton_work_end(store, &end, 1, &ended));
+	assert_ok(ended.err);
+	baton_work_claims_free(claims);
+}
+
+/* What an end and the next claim cost when so many lanes wait for two keys in turn: the next job of
+ * each lane wants the other one. */
+static struct cost in_turn(struct world *w, unsigned lanes)
+{
+	static const struct baton_str payload = {"x", 1};
+	char lane[16];
+	struct baton_batch b = {.queue = BATON_STR("q"), .payloads = &payload, .count = 1};
+	struct baton_put put;
+	world_open(w);
+	for (unsigned i = 0; i < 3 * lanes; i++) {
+		snprintf(lane, sizeof lane, "%u", i % lanes);
+		b.lane = baton_str_z(lane);
+		b.key = (i + i / lanes) % 2 ? BATON_STR("k") : BATON_STR("l");
+		assert_ok(baton_work_put(w->store, &b, 1, &put));
+	}
+	struct baton_work_claims *held[2] = {claim_many(w->store, "q", 1),
+	                                     claim_many(w->store, "q", 1)};
+	assert_false(baton_str_equal(held[0]->claims[0].key, held[1]->claims[0].key));
+	spent(w->store);
+	for (int i = 0; i < 20; i++) {
+		end_of(w->store, held[i % 2]);
+		held[i % 2] = claim_many(w->store, "q", 1);
+		assert_int_equal(held[i % 2]->count, 1);
+	}
+	struct cost c = spent(w->store);
+	for (int i = 0; i < 2; i++)
+		end_of(w->store, held[i]);
+	world_close(w);
+	world_remove(w->path);
+	return c;
+}
+
+static void lanes_that_wait_for_keys_cost_those_who_have_them_nothing(void **state)
+{
+	struct world *w = *state;
+	w->sync = BATON_STORE_RELAXED;
+	struct cost few = in_turn(w, 30), many = in_turn(w, (unsigned)soak_scale(1500, 50000));
+	print_message("# %d and %d steps, %d and %d pages\n", (int)few.steps, (int)many.steps,
+	              (int)few.pages, (int)many.pages);
+	assert_true(many.steps * 10 <= few.steps * 11);
+	assert_true(many.pages <= few.pages * 2);
+}
+
 /* What it costs to put, claim and complete one of many jobs. */
 static struct cost life_of(struct world *w, const char *key)
 {
@@ -480,6 +532,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(the_cost_of_a_life_does_not_grow),
 		WORLD_TEST(a_hot_key_costs_others_nothing),
+		WORLD_TEST(lanes_that_wait_for_keys_cost_those_who_have_them_nothing),
 		WORLD_TEST(a_key_that_one_job_alone_has_costs_little),
 		WORLD_TEST(a_change_of_rate_costs_nothing_for_other_queues),
 		WORLD_TEST(a_shard_that_has_nothing_costs_a_tick_nothing),

@@ -1,0 +1,42 @@
+/* Lanes whose first batch has a key: guests in the line of that key. */
+#ifndef SQLITE_GUESTS_H
+#define SQLITE_GUESTS_H
+
+#include "store/sqlite/lanes.h"
+
+/* A lane that asks for a key. */
+struct guest {
+	int64_t seq; /* of its first batch; 0: there is none */
+	int64_t lane;
+	bool tried;
+};
+
+/* The first that asks for the key of that line. */
+enum baton_err guest_first(struct sqlite_store *s, int64_t key, struct guest *ret);
+
+/* Moves the head of the key to that guest; NULL: no guest has it. */
+enum baton_err guest_move(struct sqlite_store *s, struct queue_row *q, int64_t key,
+                          const struct lane_row *row, const struct guest *guest);
+
+/* The lane asks for the key of its first batch, or, if `b` is NULL, for none. If something was
+ * otherwise before, *row says after that where its head is. */
+enum baton_err guest_ask(struct sqlite_store *s, struct queue_row *q, int64_t lane,
+                         struct lane_row *row, const struct batch_row *b, bool tried);
+
+/* Around all that one call claims. A key whose head was a guest, or is to be one that was not, has
+ * no head in between. Returns `e`, or what went wrong. */
+void guests_wait(struct sqlite_store *s);
+enum baton_err guests_go_on(struct sqlite_store *s, enum baton_err e);
+
+/* Whether the key of that line has to wait for the end of that, if `guest` is to have its head;
+ * NULL: no guest is. Then it has to be put off. */
+bool guests_are_waiting(const struct sqlite_store *s, int64_t key, const struct lane_row *row,
+                        const struct guest *guest);
+enum baton_err guests_put_off(struct sqlite_store *s, const struct queue_row *q, int64_t key);
+
+/* A batch that waited for its next attempt keeps the key that it has beside its lane no more, if it
+ * did. *ret_key: its line, which is settled by the caller; or 0. */
+enum baton_err guest_let_go(struct sqlite_store *s, const struct queue_row *q,
+                            const struct batch_row *b, int64_t *ret_key);
+
+#endif
