@@ -193,6 +193,124 @@ static void one_that_has_its_key_alone_meets_a_guest(void **state)
 	assert_next(w, &again);
 }
 
+#define TOGETHER 8
+
+/* Jobs with the keys "0" to "7" and no lane, which a store may keep in one row; then, if `lane` is
+ * not NULL, one of that lane with the key "2" in the same call. */
+static void put_together(struct world *w, const char *lane, struct baton_batch_id ids[TOGETHER + 1])
+{
+	static const char *const keys[] = {"0", "1", "2", "3", "4", "5", "6", "7", "2"};
+	struct baton_batch batches[TOGETHER + 1];
+	struct baton_put puts[TOGETHER + 1];
+	size_t count = lane ? TOGETHER + 1 : TOGETHER;
+	for (size_t i = 0; i < count; i++)
+		batches[i] = guest(i < TOGETHER ? "" : lane, keys[i]);
+	assert_int_equal(baton_work_put(w->store, batches, count, puts), BATON_OK);
+	for (size_t i = 0; i < count; i++)
+		ids[i] = puts[i].id;
+	assert_sound(w);
+}
+
+static void a_guest_waits_for_one_that_stands_together_with_others(void **state)
+{
+	struct world *w = *state;
+	struct baton_batch_id ids[TOGETHER + 1];
+	put_together(w, NULL, ids);
+	struct baton_batch_id a = put_guest(w, "a", "2");
+	assert_sound(w);
+	assert_why(w, &a, BATON_WHY_BEHIND, &ids[2]);
+	const struct baton_work_claims *c = claim_some(w, TOGETHER + 1);
+	assert_int_equal(c->count, TOGETHER);
+	for (int i = 0; i < TOGETHER; i++)
+		assert_is(&c->claims[i], &ids[i]);
+	assert_why(w, &a, BATON_WHY_KEY, &ids[2]);
+	assert_none(w);
+	complete(w, &c->claims[3]);
+	assert_none(w);
+	complete(w, &c->claims[2]);
+	assert_true(assert_next(w, &a)->fence.v > c->claims[2].fence.v);
+}
+
+static void a_guest_waits_for_a_claim_that_stands_together_with_others(void **state)
+{
+	struct world *w = *state;
+	struct baton_batch_id ids[TOGETHER + 1];
+	put_together(w, NULL, ids);
+	const struct baton_work_claims *c = claim_some(w, 5);
+	assert_int_equal(c->count, 5);
+	struct baton_batch_id a = put_guest(w, "a", "2"), b = put_guest(w, "b", "7");
+	struct baton_batch_id free = put_guest(w, "c", "8");
+	assert_sound(w);
+	assert_why(w, &a, BATON_WHY_KEY, &ids[2]);
+	assert_why(w, &b, BATON_WHY_BEHIND, &ids[7]);
+	for (int i = 5; i < TOGETHER; i++)
+		assert_next(w, &ids[i]);
+	assert_next(w, &free);
+	assert_none(w);
+	complete(w, &c->claims[2]);
+	assert_true(assert_next(w, &a)->fence.v > c->claims[2].fence.v);
+	assert_none(w);
+	advance(w, 1000); /* all are over, and those that were put first come first again */
+	for (int i = 0; i < TOGETHER; i++) {
+		if (i != 2)
+			assert_next(w, &ids[i]);
+	}
+}
+
+static void those_who_are_put_together_wait_for_a_guest(void **state)
+{
+	struct world *w = *state;
+	struct baton_batch_id ids[TOGETHER + 1];
+	struct baton_batch_id a = put_guest(w, "a", "2"), b = put_guest(w, "b", "5");
+	const struct baton_work_claim *held = assert_next(w, &a);
+	put_together(w, NULL, ids);
+	assert_next(w, &b);
+	const struct baton_work_claims *c = claim_some(w, TOGETHER);
+	assert_int_equal(c->count, TOGETHER - 2);
+	for (size_t i = 0; i < c->count; i++)
+		assert_is(&c->claims[i], &ids[i < 2 ? i : i < 4 ? i + 1 : i + 2]);
+	assert_why(w, &ids[2], BATON_WHY_KEY, &a);
+	assert_why(w, &ids[5], BATON_WHY_KEY, &b);
+	assert_none(w);
+	complete(w, held);
+	assert_true(assert_next(w, &ids[2])->fence.v > held->fence.v);
+	assert_none(w);
+}
+
+static void a_guest_that_is_put_with_others_waits_for_that_of_its_key(void **state)
+{
+	struct world *w = *state;
+	struct baton_batch_id ids[TOGETHER + 1];
+	put_together(w, "a", ids);
+	const struct baton_work_claims *c = claim_some(w, TOGETHER + 1);
+	assert_int_equal(c->count, TOGETHER);
+	assert_is(&c->claims[2], &ids[2]);
+	assert_why(w, &ids[TOGETHER], BATON_WHY_KEY, &ids[2]);
+	assert_none(w);
+	complete(w, &c->claims[2]);
+	assert_next(w, &ids[TOGETHER]);
+}
+
+/* One in its lane comes before it, so it asks for its key only later. */
+static void a_guest_meets_those_who_were_put_together_while_it_was_not_the_first(void **state)
+{
+	struct world *w = *state;
+	struct baton_batch_id ids[TOGETHER + 1];
+	struct baton_batch_id first = put(w, "q", "a"), deep = put_guest(w, "a", "2");
+	const struct baton_work_claim *a = assert_next(w, &first);
+	put_together(w, NULL, ids);
+	const struct baton_work_claims *c = claim_some(w, 3);
+	assert_is(&c->claims[2], &ids[2]);
+	complete(w, a);
+	assert_sound(w);
+	assert_why(w, &deep, BATON_WHY_KEY, &ids[2]);
+	for (int i = 3; i < TOGETHER; i++)
+		assert_next(w, &ids[i]);
+	assert_none(w);
+	complete(w, &c->claims[2]);
+	assert_true(assert_next(w, &deep)->fence.v > c->claims[2].fence.v);
+}
+
 static void a_guest_that_is_not_the_first_of_its_lane_holds_up_no_key(void **state)
 {
 	struct world *w = *state;
@@ -946,6 +1064,49 @@ static void a_job_without_a_lane_has_a_higher_fence_than_the_guest_before_it(voi
 	baton_runner_leave(two);
 }
 
+/* In the order in which they were claimed. */
+static void those_who_are_put_together_have_higher_fences_than_guests_before_them(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner *one = enlist(w, "one"), *two = enlist(w, "two");
+	struct baton_queue_policy p = policy(w, "q");
+	struct baton_batch batches[4];
+	char names[5][LANE_NAME]; /* a lane of the first shard, and keys of the second */
+	uint64_t fence = 0;
+	p.shards = 2;
+	set_policy(w, "q", &p);
+	for (int i = 0, n = 0; n < 5; i++) {
+		struct baton_where where;
+		snprintf(names[n], LANE_NAME, "n%d", i);
+		assert_int_equal(baton_lane_where(w->store, BATON_STR("q"), baton_str_z(names[n]),
+		                                  &where),
+		                 BATON_OK);
+		n += where.shard == (n > 0);
+	}
+	for (int i = 0; i < 3; i++) { /* more changes of owner for the first shard */
+		assert_null(tick(w, one, 0, 1, NULL));
+		baton_runner_leave(one);
+		one = enlist(w, "one");
+	}
+	for (int i = 0; i < 4; i++) {
+		struct baton_batch_id id = put_guest(w, names[0], names[1 + i]);
+		const struct baton_work_claims *c = tick(w, one, 0, 1, NULL);
+		assert_is(&c->claims[0], &id);
+		fence = c->claims[0].fence.v;
+		assert_null(tick(w, one, 0, 1, &c->claims[0]));
+		batches[i] = guest("", names[1 + i]);
+	}
+	assert_int_equal(baton_work_put(w->store, batches, 4, NULL), BATON_OK);
+	const struct baton_work_claims *c = tick(w, two, 1, 2, NULL);
+	assert_int_equal(c->count, 4);
+	for (int i = 0; i < 4; i++) {
+		assert_true(c->claims[i].fence.v > fence);
+		fence = c->claims[i].fence.v;
+	}
+	baton_runner_leave(one);
+	baton_runner_leave(two);
+}
+
 static void a_takeover_frees_the_keys_of_the_lost_runner(void **state)
 {
 	struct world *w = *state;
@@ -1091,6 +1252,11 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(a_lane_keeps_its_order_whatever_keys_it_has),
 	WORLD_TEST(those_with_a_lane_and_those_without_share_a_key_in_order),
 	WORLD_TEST(one_that_has_its_key_alone_meets_a_guest),
+	WORLD_TEST(a_guest_waits_for_one_that_stands_together_with_others),
+	WORLD_TEST(a_guest_waits_for_a_claim_that_stands_together_with_others),
+	WORLD_TEST(those_who_are_put_together_wait_for_a_guest),
+	WORLD_TEST(a_guest_that_is_put_with_others_waits_for_that_of_its_key),
+	WORLD_TEST(a_guest_meets_those_who_were_put_together_while_it_was_not_the_first),
 	WORLD_TEST(a_guest_that_is_not_the_first_of_its_lane_holds_up_no_key),
 	WORLD_TEST(as_many_hold_a_key_as_its_limit_says),
 	WORLD_TEST(what_a_call_makes_free_is_for_the_next_one_which_is_woken),
@@ -1127,6 +1293,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(who_holds_a_lane_claims_nothing_where_lanes_have_keys),
 	WORLD_TEST(runners_of_different_shards_share_a_key),
 	WORLD_TEST(a_job_without_a_lane_has_a_higher_fence_than_the_guest_before_it),
+	WORLD_TEST(those_who_are_put_together_have_higher_fences_than_guests_before_them),
 	WORLD_TEST(a_takeover_frees_the_keys_of_the_lost_runner),
 	WORLD_TEST(a_runner_that_leaves_gives_its_keys_back),
 	WORLD_TEST(a_run_gets_no_work_with_a_key_at_a_checkpoint),
