@@ -44,6 +44,10 @@ static const char *const back[] = {
 	/* 10 to 9 */
 	("ALTER TABLE bulk DROP COLUMN keys; ALTER TABLE state DROP COLUMN young;"
          "ALTER TABLE head DROP COLUMN last;"),
+	/* 11 to 10 */
+	("DROP TABLE guest; DROP INDEX claim_key; ALTER TABLE claim DROP COLUMN key;"
+         "ALTER TABLE lane DROP COLUMN asks; ALTER TABLE lane DROP COLUMN asked;"
+         "ALTER TABLE lane DROP COLUMN guest; ALTER TABLE queue DROP COLUMN guests;"),
 };
 #define NEWEST ((int)(sizeof back / sizeof back[0]) + 1)
 
@@ -217,6 +221,69 @@ static void rows_of_jobs_of_version_9_go_over_to_a_runner_whole(void **state)
 	baton_runner_leave(r);
 }
 
+static void put_keyed(struct baton_store *store, const char *lane, const char *const *keys,
+                      size_t count)
+{
+	const struct baton_str bytes = BATON_STR("x");
+	struct baton_batch batches[8];
+	for (size_t i = 0; i < count; i++)
+		batches[i] = (struct baton_batch){.queue = BATON_STR("q"),
+		                                  .lane = baton_str_z(lane),
+		                                  .key = baton_str_z(keys[i]),
+		                                  .payloads = &bytes,
+		                                  .count = 1};
+	assert_ok(baton_work_put(store, batches, count, NULL));
+}
+
+static void assert_keys_of(const struct baton_work_claims *claims, const char *expected)
+{
+	char keys[64] = "";
+	for (size_t i = 0; claims && i < claims->count; i++)
+		snprintf(keys + strlen(keys), sizeof keys - strlen(keys), "%.*s%s%.*s ",
+		         (int)claims->claims[i].lane.len, claims->claims[i].lane.ptr,
+		         claims->claims[i].lane.len > 0 ? ":" : "", (int)claims->claims[i].key.len,
+		         claims->claims[i].key.ptr);
+	assert_string_equal(keys, expected);
+}
+
+/* Together in a row, alone and in a line, ready and claimed: lanes wait for these keys now. */
+static void keys_of_version_10_hold_up_lanes_that_want_them(void **state)
+{
+	struct world *w = *state;
+	static const char *const together[] = {"a", "b", "c", "d", "e"}, *const line[] = {"l", "l"};
+	static const char *const alone[] = {"f"}, *const none[] = {"g"};
+	struct baton_work_claims *claims = NULL, *more = NULL, *last = NULL;
+	world_open(w);
+	put_keyed(w->store, "", together, 5);
+	put_keyed(w->store, "", alone, 1);
+	put_keyed(w->store, "", line, 2);
+	assert_ok(claim_each(w->store, "q", 2, &claims));
+	assert_keys_of(claims, "a b ");
+	world_close(w);
+	go_back(w, 10);
+	world_open(w);
+	assert_sound(w->store);
+	put_keyed(w->store, "w", &together[0], 1);
+	put_keyed(w->store, "x", &together[3], 1);
+	put_keyed(w->store, "y", alone, 1);
+	put_keyed(w->store, "z", line, 1);
+	put_keyed(w->store, "v", none, 1);
+	assert_sound(w->store);
+	assert_ok(claim_each(w->store, "q", 8, &more));
+	assert_keys_of(more, "c d e f l v:g ");
+	assert_sound(w->store);
+	assert_ok(complete_each(w->store, claims, 2));
+	assert_ok(complete_each(w->store, more, more->count));
+	assert_ok(claim_each(w->store, "q", 8, &last));
+	assert_keys_of(last, "l w:a x:d y:f ");
+	for (size_t i = 1; i < last->count; i++)
+		assert_true(last->claims[i].fence.v > more->claims[more->count - 1].fence.v);
+	assert_sound(w->store);
+	baton_work_claims_free(claims);
+	baton_work_claims_free(more);
+	baton_work_claims_free(last);
+}
+
 static uint64_t pulled(struct baton_store *store, int claims)
 {
 	uint64_t fence = 0;
@@ -261,6 +328,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(all_that_an_earlier_version_has_stored_is_there),
 		WORLD_TEST(rows_of_jobs_of_version_9_go_over_to_a_runner_whole),
+		WORLD_TEST(keys_of_version_10_hold_up_lanes_that_want_them),
 		WORLD_TEST(what_a_version_4_had_claimed_comes_back_in_its_lane),
 		WORLD_TEST(after_version_2_fences_are_above_all_that_any_mode_had),
 	};
