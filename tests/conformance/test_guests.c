@@ -719,6 +719,39 @@ static void a_lane_whose_expired_head_is_dead_goes_on_with_the_next_call(void **
 	assert_next(w, &b);
 }
 
+/* One that has a key alone, or stands together with others, was a head when the call began; what
+ * is next in a lane whose first is dead wants the same key, and comes before it. */
+static void a_lane_whose_expired_head_is_dead_takes_the_turn_of_others(void **state)
+{
+	struct world *w = *state;
+	struct baton_batch_id ids[TOGETHER + 1];
+	set_attempts(w, "q", 1);
+	for (int together = 0; together < 2; together++) {
+		struct baton_batch_id dead = put_guest(w, "a", "k");
+		struct baton_batch_id next = put_guest(w, "a", "2");
+		struct baton_batch_id lone = dead;
+		assert_next(w, &dead);
+		if (together)
+			put_together(w, NULL, ids);
+		else
+			lone = put_guest(w, "", "2");
+		advance(w, 1000);
+		const struct baton_work_claims *c = claim_some(w, 4);
+		assert_sound(w);
+		if (together) {
+			static const int order[] = {0, 1, 3, 4};
+			for (int i = 0; i < 4; i++)
+				assert_is(&c->claims[i], &ids[order[i]]);
+			lone = ids[2];
+		} else {
+			assert_null(c);
+		}
+		assert_why(w, &lone, BATON_WHY_BEHIND, &next);
+		complete(w, assert_next(w, &next));
+		complete(w, assert_next(w, &lone));
+	}
+}
+
 static void a_renewed_claim_holds_its_key_again(void **state)
 {
 	struct world *w = *state;
@@ -1280,6 +1313,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(an_expired_claim_without_a_lane_is_over_once_a_guest_has_its_key),
 	WORLD_TEST(an_expired_claim_is_taken_again_with_its_key),
 	WORLD_TEST(a_lane_whose_expired_head_is_dead_goes_on_with_the_next_call),
+	WORLD_TEST(a_lane_whose_expired_head_is_dead_takes_the_turn_of_others),
 	WORLD_TEST(a_renewed_claim_holds_its_key_again),
 	WORLD_TEST(a_claim_that_was_seen_to_be_over_can_be_renewed_with_its_key),
 	WORLD_TEST(a_clock_that_is_set_back_gives_no_key_twice),

@@ -237,6 +237,7 @@ enum baton_err bulk_leave(struct sqlite_store *s, int64_t seq, bool *ret_left)
 	if (e != BATON_OK || (!ready && !claimed))
 		return e;
 	*ret_left = true;
+	s->melted++;
 	roster_strike(&s->books.roster, seq);
 	e = leaving_load(s, seq, &l);
 	if (e == BATON_OK && ready)

@@ -239,12 +239,15 @@ static enum baton_err take_head(struct sqlite_store *s, struct grant *g, const s
 	return e == BATON_OK ? bulk_take(s, g, t->limit) : e;
 }
 
-/* One claim from each of the heads, in order, until another one comes before the rest. */
+/* One claim from each of the heads, in order, until another one comes before the rest, or some are
+ * elsewhere: a lane may have asked for a key that one of them has. */
 static enum baton_err take_heads(struct sqlite_store *s, struct grant *g, const struct taking *t,
                                  const struct head *heads, size_t count)
 {
 	struct head next = {.rank = INT64_MAX};
-	for (size_t i = 0; i < count && g->count < t->limit && !comes_before(&next, &heads[i]);
+	const uint64_t melted = s->melted;
+	for (size_t i = 0; i < count && g->count < t->limit && s->melted == melted &&
+	                   !comes_before(&next, &heads[i]);
 	     i++) {
 		enum baton_err e = take_head(s, g, t, &heads[i]);
 		if (e == BATON_OK)

@@ -82,6 +82,7 @@ static enum baton_err melt(struct sqlite_store *s, struct queue_row *q, const st
 {
 	struct claim_row c;
 	bool claimed;
+	s->melted++;
 	enum baton_err e = claim_of_single(s, b->seq, &c, &claimed);
 	if (e != BATON_OK)
 		return e;

@@ -42,6 +42,7 @@ struct sqlite_store {
 	size_t news_count;
 	struct arena scratch; /* for the time of one request */
 	struct waiting_keys waiting;
+	uint64_t melted; /* how many jobs have left a row of several, or got a line, so far */
 	uint64_t transactions;
 	size_t remembered; /* completions, since a little was forgotten last */
 

@@ -499,6 +499,54 @@ static void all_that_an_earlier_version_has_stored_is_there(void **state)
 	b->store = open_as(b->where);
 }
 
+static void assert_lane_of_next(struct baton_store *store, const char *expected)
+{
+	struct baton_work_claims *claims = NULL;
+	char lanes[64] = "";
+	assert_ok(claim_each(store, "keyed", 8, &claims));
+	for (size_t i = 0; claims && i < claims->count; i++)
+		snprintf(lanes + strlen(lanes), sizeof lanes - strlen(lanes), "%.*s ",
+		         (int)claims->claims[i].lane.len, claims->claims[i].lane.ptr);
+	assert_string_equal(lanes, expected);
+	for (size_t i = 0; claims && i < claims->count; i++)
+		assert_ok(complete(store, &claims->claims[i], NULL));
+	baton_work_claims_free(claims);
+	assert_sound(store);
+}
+
+/* Claimed, and ready: lanes wait for these keys now. */
+static void keys_of_version_10_hold_up_lanes_that_want_them(void **state)
+{
+	struct bench *b = *state;
+	struct past p = {.where = b->where, .version = 10};
+	struct baton_batch claimed = {.queue = BATON_STR("keyed"), .key = BATON_STR("k")};
+	struct baton_batch ready = {.queue = BATON_STR("keyed"), .key = BATON_STR("l")};
+	fake_clock_init(&p.clock, (struct baton_mono){1});
+	baton_store_close(b->store);
+	assert_ok(open_past(&p));
+	put_one(&p, claimed);
+	p.live = claim_for(&p, "keyed", 1, HOUR_MS);
+	put_one(&p, ready);
+	baton_store_close(p.store);
+	go_back(b->where, 10);
+	assert_ok(open_past(&p));
+	claimed.lane = BATON_STR("a");
+	put_one(&p, claimed);
+	ready.lane = BATON_STR("b");
+	put_one(&p, ready);
+	put_one(&p, (struct baton_batch){.queue = BATON_STR("keyed"),
+	                                 .lane = BATON_STR("c"),
+	                                 .key = BATON_STR("m")});
+	assert_sound(p.store);
+	assert_lane_of_next(p.store, " c "); /* that of l without a lane, and m */
+	assert_lane_of_next(p.store, "b ");
+	assert_lane_of_next(p.store, "");
+	assert_ok(complete(p.store, &p.live->claims[0], NULL));
+	assert_lane_of_next(p.store, "a ");
+	past_done(&p);
+	b->store = open_as(b->where);
+}
+
 /* As another process: its patience outlasts whatever the test does. */
 static struct baton_store *open_patiently(const char *where)
 {
@@ -676,6 +724,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SERVED_TEST(all_that_an_earlier_version_has_stored_is_there),
+		SERVED_TEST(keys_of_version_10_hold_up_lanes_that_want_them),
 		SERVED_TEST(of_several_who_bring_it_up_to_date_at_once_each_succeeds),
 		SERVED_TEST(who_is_killed_between_two_steps_has_done_none),
 		SERVED_TEST(who_is_in_the_middle_of_something_is_waited_for),
