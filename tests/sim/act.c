@@ -41,6 +41,8 @@ uint32_t job_new(struct world *w, struct rng *rng)
 		.payloads = &job->payload,
 		.count = 1,
 	};
+	if (w->plan->variant == VARIANT_GUESTLESS && job->lane > 0)
+		job->batch.key.len = 0;
 	return i;
 }
 
