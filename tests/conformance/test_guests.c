@@ -752,6 +752,35 @@ static void a_lane_whose_expired_head_is_dead_takes_the_turn_of_others(void **st
 	}
 }
 
+/* Of those whose claims are over, the first asked for the key; whoever asked after it is next, and
+ * so is the next of its lane, before one without a lane that came later. */
+static void one_that_asks_is_next_when_the_expired_claim_before_it_is_dead(void **state)
+{
+	struct world *w = *state;
+	static const char *const lanes[] = {"a", "b"};
+	set_attempts(w, "q", 1);
+	limit_is(w, 3);
+	for (int i = 0; i < 2; i++) {
+		struct baton_batch_id early = put_guest_later(w, "", "k", 500);
+		struct baton_batch_id dead = put_guest(w, "a", "k");
+		assert_next(w, &dead);
+		struct baton_batch_id next = put_guest(w, lanes[i], "k");
+		struct baton_batch_id last = put_guest(w, "", "k");
+		advance(w, 1000);
+		const struct baton_work_claims *c = claim_some(w, 3);
+		assert_sound(w);
+		assert_int_equal(c->count, 1);
+		assert_is(&c->claims[0], &early);
+		assert_int_equal(state_of(w, &dead), BATON_BATCH_DEAD);
+		assert_next(w, &next);
+		assert_next(w, &last);
+		assert_int_equal(cancel(w, &dead), BATON_CANCEL_REMOVED);
+		advance(w, 1000);
+		claim_some(w, 3);
+		assert_none(w);
+	}
+}
+
 static void a_renewed_claim_holds_its_key_again(void **state)
 {
 	struct world *w = *state;
@@ -1314,6 +1343,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(an_expired_claim_is_taken_again_with_its_key),
 	WORLD_TEST(a_lane_whose_expired_head_is_dead_goes_on_with_the_next_call),
 	WORLD_TEST(a_lane_whose_expired_head_is_dead_takes_the_turn_of_others),
+	WORLD_TEST(one_that_asks_is_next_when_the_expired_claim_before_it_is_dead),
 	WORLD_TEST(a_renewed_claim_holds_its_key_again),
 	WORLD_TEST(a_claim_that_was_seen_to_be_over_can_be_renewed_with_its_key),
 	WORLD_TEST(a_clock_that_is_set_back_gives_no_key_twice),

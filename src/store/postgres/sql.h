@@ -181,14 +181,15 @@
 	"$2::text AS lane FROM baton.queue q WHERE q.name = $1::text) y) "
 
 /* What lanes have to do with the lines of keys, `k` with `queue` and `key`: the batches that hold
- * the key, or keep it, the first that asks for it, and the first of lanes whose claims are over.
- * Only of queues that have had such work. */
+ * the key, or keep it, the first that asks for it, also if those are gone whose claims are over,
+ * and who comes after these in their lanes. Only of queues that have had such work. */
 #define PART_GUESTS                                                                            \
 	"JOIN baton.queue gq ON gq.id = k.queue AND gq.guests CROSS JOIN LATERAL ("            \
 	"SELECT unnest(c.seqs) AS seq FROM baton.claim c WHERE c.queue = k.queue "             \
 	"AND (c.guest = k.key OR c.lane = k.key) UNION ALL "                                   \
 	"SELECT f.seq FROM baton.claim c CROSS JOIN LATERAL (SELECT b.seq FROM baton.batch b " \
 	"WHERE b.queue = c.queue AND b.lane BETWEEN c.lane AND c.lane AND b.line "             \
+	"AND b.state <> 4 "                                                                    \
 	"ORDER BY b.lane, b.seq LIMIT 1) f WHERE c.queue = k.queue AND c.guest = k.key "       \
 	"AND c.offered UNION ALL "                                                             \
 	"SELECT b.seq FROM baton.batch b WHERE b.queue = k.queue AND b.guest = k.key "         \
@@ -197,6 +198,8 @@
 	"AND b.holds UNION ALL "                                                               \
 	"(SELECT b.seq FROM baton.batch b WHERE b.queue = k.queue AND b.guest BETWEEN k.key "  \
 	"AND k.key AND b.asks ORDER BY b.guest, b.seq LIMIT 1) UNION ALL "                     \
+	"(SELECT b.seq FROM baton.batch b WHERE b.queue = k.queue AND b.guest BETWEEN k.key "  \
+	"AND k.key AND b.asks AND b.state = 1 ORDER BY b.guest, b.seq LIMIT 1) UNION ALL "     \
 	"SELECT unnest(c.seqs) FROM (SELECT b.lane, b.state FROM baton.batch b "               \
 	"WHERE b.queue = k.queue AND b.guest BETWEEN k.key AND k.key AND b.asks "              \
 	"ORDER BY b.guest, b.seq LIMIT 1) a JOIN baton.claim c ON c.queue = k.queue "          \
