@@ -55,6 +55,11 @@ void fence_reach_mode(struct fence_reach *reach, enum baton_queue_mode from,
 		reach->floor = reach->top;
 }
 
+void fence_reach_apart(struct fence_reach *reach)
+{
+	reach->floor = reach->top;
+}
+
 uint64_t fence_of_key(const struct fence_reach *reach, uint64_t last)
 {
 	return higher(last, reach->top);

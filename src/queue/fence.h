@@ -53,6 +53,10 @@ struct fence_reach {
 void fence_reach_mode(struct fence_reach *reach, enum baton_queue_mode from,
                       enum baton_queue_mode to);
 
+/* Of keys, too, claims are not counted above all others from now on: those of each shard go on above
+ * what there has been. */
+void fence_reach_apart(struct fence_reach *reach);
+
 /* Counts one more claim: *ret is its fence, above those of all claims that were counted before,
  * above those that the queue's claims had in another mode, and above `last`, the highest that any
  * of its batches has had (0: none). False: there is none. */

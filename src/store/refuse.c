@@ -96,8 +96,8 @@ enum baton_err refuse_for_guests(struct baton_str queue, const char *so)
 {
 	char shown[QUOTE_TEXT];
 	return fail(BATON_INVALID,
-	            "queue %s has had jobs with both a lane and a key, which cannot be where %s: "
-	            "use another queue for that",
+	            "queue %s has jobs, and has had some with both a lane and a key, which cannot be "
+	            "where %s: set that when it has none any more, or use another queue",
 	            quote(queue, shown), so);
 }
 

@@ -988,15 +988,49 @@ static void a_policy_that_cannot_be_kept_is_refused_where_lanes_have_keys(void *
 {
 	struct world *w = *state;
 	struct baton_batch_id id = put_guest(w, "a", "k");
+	put_later(w, "q", "", 500000);
 	complete(w, assert_next(w, &id));
 	for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
 		struct baton_queue_policy p = policy(w, "q");
 		refused[i].change(&p);
 		assert_int_equal(baton_queue_set(w->store, BATON_STR("q"), &p), BATON_INVALID);
-		assert_detail("has had jobs with both a lane and a key");
+		assert_detail("has had some with both a lane and a key");
 		assert_detail(refused[i].words);
 	}
 	limit_is(w, 2);
+}
+
+/* It may have results, and fences go on growing along its keys. */
+static void a_queue_without_work_may_have_any_policy_again(void **state)
+{
+	struct world *w = *state;
+	uint64_t fence = 0;
+	for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+		struct baton_queue_policy p = baton_queue_policy_default();
+		p.keep = baton_duration_s(1000);
+		set_policy(w, "q", &p);
+		struct baton_batch_id id = put_guest(w, "a", "k");
+		const struct baton_work_claim *c = assert_next(w, &id);
+		assert_true(c->fence.v > fence);
+		fence = c->fence.v;
+		complete(w, c);
+		p = policy(w, "q");
+		refused[i].change(&p);
+		set_policy(w, "q", &p);
+		assert_sound(w);
+		struct baton_batch b = guest("a", "k");
+		struct baton_put answer;
+		assert_int_equal(try_put(w, &b, &answer), BATON_INVALID);
+		assert_detail(refused[i].words);
+		if (p.mode == BATON_QUEUE_LANE)
+			continue;
+		struct baton_batch_id alone = put_guest(w, "", "k");
+		c = assert_next(w, &alone);
+		assert_true(c->fence.v > fence);
+		fence = c->fence.v;
+		complete(w, c);
+		assert_sound(w);
+	}
 }
 
 static void who_holds_a_lane_claims_nothing_where_lanes_have_keys(void **state)
@@ -1126,10 +1160,10 @@ static void a_job_without_a_lane_has_a_higher_fence_than_the_guest_before_it(voi
 	baton_runner_leave(two);
 }
 
-/* In the order in which they were claimed. */
-static void those_who_are_put_together_have_higher_fences_than_guests_before_them(void **state)
+/* Those who are put together, after guests in another shard; `fair`: in a queue that had no work in
+ * between, and has a policy that guests cannot be under. */
+static void assert_higher_fences(struct world *w, bool fair)
 {
-	struct world *w = *state;
 	struct baton_runner *one = enlist(w, "one"), *two = enlist(w, "two");
 	struct baton_queue_policy p = policy(w, "q");
 	struct baton_batch batches[4];
@@ -1158,6 +1192,9 @@ static void those_who_are_put_together_have_higher_fences_than_guests_before_the
 		assert_null(tick(w, one, 0, 1, &c->claims[0]));
 		batches[i] = guest("", names[1 + i]);
 	}
+	p.mode = BATON_QUEUE_RUNNER;
+	p.key_fair = fair ? BATON_KEY_FAIR_ON : BATON_KEY_FAIR_OFF;
+	set_policy(w, "q", &p);
 	assert_int_equal(baton_work_put(w->store, batches, 4, NULL), BATON_OK);
 	const struct baton_work_claims *c = tick(w, two, 1, 2, NULL);
 	assert_int_equal(c->count, 4);
@@ -1167,6 +1204,16 @@ static void those_who_are_put_together_have_higher_fences_than_guests_before_the
 	}
 	baton_runner_leave(one);
 	baton_runner_leave(two);
+}
+
+static void those_who_are_put_together_have_higher_fences_than_guests_before_them(void **state)
+{
+	assert_higher_fences(*state, false);
+}
+
+static void fences_are_higher_where_no_guests_can_be_any_more(void **state)
+{
+	assert_higher_fences(*state, true);
 }
 
 static void a_takeover_frees_the_keys_of_the_lost_runner(void **state)
@@ -1354,10 +1401,12 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(priorities_count_between_heads),
 	WORLD_TEST(a_lane_and_a_key_are_refused_where_the_policy_cannot_be_kept),
 	WORLD_TEST(a_policy_that_cannot_be_kept_is_refused_where_lanes_have_keys),
+	WORLD_TEST(a_queue_without_work_may_have_any_policy_again),
 	WORLD_TEST(who_holds_a_lane_claims_nothing_where_lanes_have_keys),
 	WORLD_TEST(runners_of_different_shards_share_a_key),
 	WORLD_TEST(a_job_without_a_lane_has_a_higher_fence_than_the_guest_before_it),
 	WORLD_TEST(those_who_are_put_together_have_higher_fences_than_guests_before_them),
+	WORLD_TEST(fences_are_higher_where_no_guests_can_be_any_more),
 	WORLD_TEST(a_takeover_frees_the_keys_of_the_lost_runner),
 	WORLD_TEST(a_runner_that_leaves_gives_its_keys_back),
 	WORLD_TEST(a_run_gets_no_work_with_a_key_at_a_checkpoint),

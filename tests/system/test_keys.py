@@ -238,7 +238,7 @@ def test_a_lane_and_a_key_are_refused_where_the_policy_cannot_be_kept(shop, chan
     assert 'both a lane and a key' in said and words in said
     shop.put('other', '--lane', 'a', '--concurrency-key', 'k', 'x')
     said = shop.refused(DATA, 'queue', 'set', 'other', change)
-    assert 'has had jobs with both a lane and a key' in said and words in said
+    assert 'has had some with both a lane and a key' in said and words in said
 
 
 def test_a_killed_runner_leaves_no_key_held_that_lanes_want(shop, pipe):

@@ -38,7 +38,7 @@ static void check_batch(struct faults *f, const struct memory *m, const struct b
 	       "a batch is under a claim of another key", b->id);
 	expect(f, !b->is.keeps || (b->key && b->is.state == BATON_BATCH_RETRY),
 	       "a key is kept by what does not wait", b->id);
-	expect(f, !b->key || b->lane->queue->is.guests,
+	expect(f, !b->key || b->lane->queue->is.guests || b->is.state > BATON_BATCH_DEAD,
 	       "a batch has a lane and a key, and its queue does not know", b->id);
 	expect(f, b->next == NULL || b->next->is.seq > b->is.seq,
 	       "the next batch of the lane has a lower number", b->id);

@@ -69,6 +69,16 @@ enum baton_err memory_queue_use(struct tx *tx, struct queue *queue, enum baton_q
 	return BATON_OK;
 }
 
+/* Whether it may have a policy that work with a lane and a key could not be under: it has had none
+ * of that, or has no work any more. */
+static bool is_without_guests(const struct queue *queue)
+{
+	uint64_t work = 0;
+	for (int state = BATON_BATCH_READY; state <= BATON_BATCH_DEAD; state++)
+		work += queue->is.in[state];
+	return !queue->is.guests || work == 0;
+}
+
 /* What the policy of the queue becomes, NULL being one that is made. */
 static enum baton_err policy_next(struct baton_str name, const struct queue *queue,
                                   const struct baton_queue_policy *changes, uint32_t fields,
@@ -78,7 +88,8 @@ static enum baton_err policy_next(struct baton_str name, const struct queue *que
 	enum baton_err e = policy_change(ret, changes, fields);
 	if (e == BATON_OK && queue)
 		e = refuse_change(name, &queue->is.policy, ret, queue->is.in[BATON_BATCH_CLAIMED]);
-	const char *against = queue && queue->is.guests ? policy_against_guests(ret) : NULL;
+	bool free = !queue || is_without_guests(queue);
+	const char *against = free ? NULL : policy_against_guests(ret);
 	return e == BATON_OK && against ? refuse_for_guests(name, against) : e;
 }
 
@@ -97,6 +108,10 @@ static enum baton_err queue_change(struct tx *tx, struct baton_str name,
 	    queue->is.policy.key_limit < policy->key_limit)
 		tx->news[tx->news_count++] = memory_news_of_queue(tx->m, queue->name);
 	fence_reach_mode(&queue->is.reach, queue->is.policy.mode, policy->mode);
+	if (queue->is.guests && policy_against_guests(policy)) {
+		queue->is.guests = false;
+		fence_reach_apart(&queue->is.reach);
+	}
 	bool other_turns = queue->is.policy.key_fair != policy->key_fair;
 	queue->is.policy = *policy;
 	enum baton_err e = other_turns ? memory_pace_reset(tx, queue) : BATON_OK;

@@ -681,7 +681,7 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
    WHERE keeps AND (guest IS NULL OR state <> 3)
   UNION ALL SELECT 'batches have a lane and a key, and their queue does not know', count(*)
    FROM baton.batch b JOIN baton.queue q ON q.id = b.queue
-   WHERE b.guest IS NOT NULL AND NOT (q.guests AND b.lane IS NOT NULL)
+   WHERE b.guest IS NOT NULL AND NOT (q.guests AND b.lane IS NOT NULL) AND b.state < 6
   UNION ALL SELECT 'heads are not in their place among others', count(*)
    FROM baton.batch b JOIN baton.queue q ON q.id = b.queue LEFT JOIN baton.pace p
    ON p.queue = b.queue AND p.lane = b.lane WHERE b.head AND b.place IS DISTINCT FROM

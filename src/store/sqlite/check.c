@@ -80,7 +80,7 @@ static const struct rule rules[] = {
          " WHERE key.id = lane.asks AND key.guest = lane.id)",
          "keys have a head in a lane that does not have it"},
 	{"SELECT count(*) FROM batch JOIN queue ON queue.id = batch.queue WHERE guests = 0"
-         " AND instr(batch.lane, char(1)) > 1",
+         " AND instr(batch.lane, char(1)) > 1 AND seq NOT IN (SELECT seq FROM done)",
          "batches have a lane and a key, and their queue does not know"},
 	{"SELECT count(*) FROM later WHERE seq NOT IN (SELECT seq FROM batch)",
          "delays have no batch"},

@@ -14,14 +14,29 @@ struct set_args {
 	bool existing;
 };
 
+/* A policy that work with a lane and a key cannot be under: there has been none of that, or there is
+ * no work any more. */
+static enum baton_err leave_guests(struct queue_row *q, const struct baton_queue_policy *p)
+{
+	const struct tally *t = &q->tally;
+	const char *against = q->guests ? policy_against_guests(p) : NULL;
+	if (!against)
+		return BATON_OK;
+	if (t->ready + t->delayed + t->running + t->dead > 0)
+		return refuse_for_guests(queue_row_name(q), against);
+	q->guests = false;
+	fence_reach_apart(&q->reach);
+	q->changed = true;
+	return BATON_OK;
+}
+
 static enum baton_err change(struct sqlite_store *s, struct queue_row *q,
                              const struct baton_queue_policy *p)
 {
 	enum baton_err e =
 		refuse_change(queue_row_name(q), &q->policy, p, (uint64_t)q->tally.running);
-	const char *against = q->guests ? policy_against_guests(p) : NULL;
-	if (e == BATON_OK && against)
-		e = refuse_for_guests(queue_row_name(q), against);
+	if (e == BATON_OK)
+		e = leave_guests(q, p);
 	if (e != BATON_OK)
 		return e;
 	if (q->policy.paused && !p->paused)
