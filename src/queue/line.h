@@ -18,9 +18,6 @@
 /* The name of the batch's line. It may be in `text`. */
 struct baton_str line_name(const struct baton_batch *b, char text[LINE_NAME_MAX]);
 
-/* The name of a key's line, in `text`. */
-struct baton_str line_of_key(struct baton_str key, char text[LINE_NAME_MAX]);
-
 bool line_is_keyed(struct baton_str name);
 
 /* The name of the line of that key, in `text`; empty: there is no key. */

@@ -95,10 +95,11 @@ enum baton_err refuse_guest(struct baton_str queue, const char *so)
 enum baton_err refuse_for_guests(struct baton_str queue, const char *so)
 {
 	char shown[QUOTE_TEXT];
-	return fail(BATON_INVALID,
-	            "queue %s has jobs, and has had some with both a lane and a key, which cannot be "
-	            "where %s: set that when it has none any more, or use another queue",
-	            quote(queue, shown), so);
+	return fail(
+		BATON_INVALID,
+		"queue %s has jobs, and has had some with both a lane and a key, which cannot be "
+		"where %s: set that when it has none any more, or use another queue",
+		quote(queue, shown), so);
 }
 
 enum baton_err refuse_fence(struct baton_str name)

@@ -103,10 +103,10 @@
 #define PART_NAMED_CLAIMS                                                                        \
 	"SELECT c.* FROM unnest($1::bigint[], $2::bigint[]) n(head, fence) CROSS JOIN LATERAL (" \
 	"SELECT * FROM baton.claim x WHERE x.head = n.head AND x.fence = n.fence OFFSET 0) c"
-#define PART_NAMED_BATCHES                                                 \
-	"SELECT b.seq, b.queue, b.lane, b.guest FROM unnest($3::bigint[]) n(id) "   \
-	"JOIN baton.batch b ON b.seq = n.id AND b.born IS NULL UNION ALL " \
-	"SELECT b.seq, b.queue, b.lane, b.guest FROM unnest($3::bigint[]) n(id) "   \
+#define PART_NAMED_BATCHES                                                        \
+	"SELECT b.seq, b.queue, b.lane, b.guest FROM unnest($3::bigint[]) n(id) " \
+	"JOIN baton.batch b ON b.seq = n.id AND b.born IS NULL UNION ALL "        \
+	"SELECT b.seq, b.queue, b.lane, b.guest FROM unnest($3::bigint[]) n(id) " \
 	"JOIN baton.batch b ON b.born = n.id"
 
 /* Behind an unnest(): rows of several batches of which one is named. */
@@ -235,7 +235,8 @@
 	"SELECT (u.at - 1)::smallint, u.place FROM (SELECT l.places FROM baton.low l "      \
 	"WHERE l.queue = q.id AND l.pool = w.pool ORDER BY l.n DESC LIMIT 1) k CROSS JOIN " \
 	"LATERAL unnest(k.places) WITH ORDINALITY u(place, at) WHERE u.place > 0) z) r "    \
-	"CROSS JOIN LATERAL (SELECT b.queue, b.pool, b.lane, b.guest, b.seq, b.rank, b.state, "      \
+	"CROSS JOIN LATERAL (SELECT b.queue, b.pool, b.lane, b.guest, b.seq, "              \
+	"b.rank, b.state, "                                                                 \
 	"b.flags, coalesce(b.place, b.seq * 2) AS place, "                                  \
 	"CASE WHEN b.rank = r.rank THEN r.place ELSE 0 END AS low "                         \
 	"FROM baton.batch b WHERE b.queue = q.id AND b.pool = w.pool AND b.head "           \
@@ -537,13 +538,13 @@
 	         "END FROM s CROSS JOIN LATERAL (SELECT * FROM baton.batch z WHERE z.seq = "       \
 	         "s.seq "                                                                          \
 	         "OFFSET 0) b ORDER BY b.seq")                                                     \
-	X(HEAD_CLAIMS, "WITH " PART_HEADS " SELECT " CLAIM_COLUMNS " FROM heads h "                \
-	               "CROSS JOIN LATERAL (SELECT * FROM baton.claim x WHERE x.head = h.seq "     \
-	               "AND x.lane IS NULL OFFSET 0) c "                                           \
-	               "WHERE h.lane IS NULL AND h.state = 4 UNION ALL "                           \
-	               "SELECT " CLAIM_COLUMNS " FROM heads h CROSS JOIN LATERAL " CLAIMS_OF_H     \
-	               "UNION ALL "                                                                \
-	               "SELECT " CLAIM_COLUMNS " FROM " PART_KEYS_OF_HEADS PART_GUEST_CLAIMS)      \
+	X(HEAD_CLAIMS,                                                                             \
+	  "WITH " PART_HEADS " SELECT " CLAIM_COLUMNS " FROM heads h "                             \
+	  "CROSS JOIN LATERAL (SELECT * FROM baton.claim x WHERE x.head = h.seq "                  \
+	  "AND x.lane IS NULL OFFSET 0) c "                                                        \
+	  "WHERE h.lane IS NULL AND h.state = 4 UNION ALL "                                        \
+	  "SELECT " CLAIM_COLUMNS " FROM heads h CROSS JOIN LATERAL " CLAIMS_OF_H "UNION ALL "     \
+	  "SELECT " CLAIM_COLUMNS " FROM " PART_KEYS_OF_HEADS PART_GUEST_CLAIMS)                   \
 	X(HEADS_LAST, "WITH " PART_HEADS " SELECT queue, pool, rank, count(*), "                   \
 	              "max(place), (array_agg(seq ORDER BY place DESC, seq DESC))[1], "            \
 	              "min(place) - min(low) > 512 FROM heads GROUP BY queue, pool, rank "         \
@@ -568,21 +569,22 @@
 	  PART_LANE "SELECT " CLAIM_COLUMNS " FROM l CROSS JOIN LATERAL " CLAIMS_OF_L)             \
 	X(GATHER, "SELECT baton.gather(q.id) FROM baton.queue q "                                  \
 	          "WHERE q.name = ANY($1::text[]) AND q.mixed")                                    \
-	X(QUEUE_ADD,                                                                               \
-	  "INSERT INTO baton.queue(name, stripe, mode, shards, paused, payload_max, "              \
-	  "waiting_max, attempts, backoff, base, cap, lane_attempts, lane_backoff, "               \
-	  "lane_base, lane_cap, on_retry, on_dead, dedupe, keep, ready, delayed, "                 \
-	  "retrying, claimed, dead, kept, done, failed, key_limit, hold_on_retry, "                \
-	  "on_conflict, key_waiting_max, key_fair, key_starts, key_window, key_ttl, guests) "      \
-	  "VALUES($1::text, "                                                                      \
-	  "$2::bigint::int, $3::bigint, $4::bigint, $5::bool, $6::bigint, $7::bigint, "            \
-	  "$8::bigint, $9::bigint, $10::bigint, $11::bigint, $12::bigint, "                        \
-	  "$13::bigint, $14::bigint, $15::bigint, $16::bigint, $17::bigint, "                      \
-	  "$18::bigint, $19::bigint, $20::bigint, $21::bigint, $22::bigint, "                      \
-	  "$23::bigint, $24::bigint, $25::bigint, $26::bigint, $27::bigint, "                      \
-	  "$28::bigint, $29::bigint, $30::bigint, $31::bigint, $32::bigint, "                      \
-	  "$33::bigint, $34::bigint, $35::bigint, $36::bool) "                                     \
-	  "RETURNING id")                                                                          \
+	X(QUEUE_ADD, "INSERT INTO baton.queue(name, stripe, mode, shards, paused, payload_max, "   \
+	             "waiting_max, attempts, backoff, base, cap, lane_attempts, lane_backoff, "    \
+	             "lane_base, lane_cap, on_retry, on_dead, dedupe, keep, ready, delayed, "      \
+	             "retrying, claimed, dead, kept, done, failed, key_limit, hold_on_retry, "     \
+	             "on_conflict, key_waiting_max, key_fair, key_starts, key_window, key_ttl, "   \
+	             "guests) "                                                                    \
+	             "VALUES($1::text, "                                                           \
+	             "$2::bigint::int, $3::bigint, $4::bigint, $5::bool, $6::bigint, "             \
+	             "$7::bigint, "                                                                \
+	             "$8::bigint, $9::bigint, $10::bigint, $11::bigint, $12::bigint, "             \
+	             "$13::bigint, $14::bigint, $15::bigint, $16::bigint, $17::bigint, "           \
+	             "$18::bigint, $19::bigint, $20::bigint, $21::bigint, $22::bigint, "           \
+	             "$23::bigint, $24::bigint, $25::bigint, $26::bigint, $27::bigint, "           \
+	             "$28::bigint, $29::bigint, $30::bigint, $31::bigint, $32::bigint, "           \
+	             "$33::bigint, $34::bigint, $35::bigint, $36::bool) "                          \
+	             "RETURNING id")                                                               \
 	X(QUEUE_SET, "UPDATE baton.queue SET mixed = mixed OR (mode = 4) <> ($3::bigint = 4), "    \
 	             "stripe = $2::bigint::int, shards = $4::bigint, mode = $3::bigint, "          \
 	             "paused = $5::bool, payload_max = $6::bigint, "                               \
@@ -682,16 +684,16 @@
 	             "CROSS JOIN LATERAL (SELECT y.ctid AS at FROM baton.batch y "                 \
 	             "WHERE y.seq = u.old OFFSET 0) x) u WHERE b.ctid = u.at")                     \
 	X(BATCH_DROP, "DELETE FROM baton.batch WHERE seq = ANY($1::bigint[])")                     \
-	X(CLAIM_ADD,                                                                               \
-	  "INSERT INTO baton.claim(head, fence, token, owner, queue, lane, granter, "              \
-	  "claimed_at, expires_at, offered, seqs, guest) SELECT u.head, u.fence, u.token, "        \
-	  "u.owner, q.id, u.lane, u.granter, u.claimed_at, u.expires_at, u.offered, "              \
-	  "u.seqs::bigint[], u.guest FROM unnest($1::bigint[], $2::bigint[], "                     \
-	  "$3::bytea[], $4::text[], $5::text[], $6::text[], $7::bigint[], "                        \
-	  "$8::bigint[], $9::bigint[], $10::bool[], $11::text[], $12::text[]) "                    \
-	  "u(head, fence, token, owner, queue, lane, granter, claimed_at, "                        \
-	  "expires_at, offered, seqs, guest) "                                                     \
-	  "JOIN baton.queue q ON q.name = u.queue")                                                \
+	X(CLAIM_ADD, "INSERT INTO baton.claim(head, fence, token, owner, queue, lane, granter, "   \
+	             "claimed_at, expires_at, offered, seqs, guest) SELECT u.head, u.fence, "      \
+	             "u.token, "                                                                   \
+	             "u.owner, q.id, u.lane, u.granter, u.claimed_at, u.expires_at, u.offered, "   \
+	             "u.seqs::bigint[], u.guest FROM unnest($1::bigint[], $2::bigint[], "          \
+	             "$3::bytea[], "                                                               \
+	             "$4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], "            \
+	             "$9::bigint[], $10::bool[], $11::text[], $12::text[]) u(head, fence, token, " \
+	             "owner, queue, lane, granter, claimed_at, expires_at, offered, seqs, guest) " \
+	             "JOIN baton.queue q ON q.name = u.queue")                                     \
 	X(CLAIM_SET,                                                                               \
 	  "UPDATE baton.claim c SET expires_at = u.expires_at, offered = u.offered, "              \
 	  "seqs = u.seqs::bigint[] FROM (SELECT u.*, x.at FROM unnest($1::bigint[], "              \
