@@ -53,8 +53,8 @@ struct fence_reach {
 void fence_reach_mode(struct fence_reach *reach, enum baton_queue_mode from,
                       enum baton_queue_mode to);
 
-/* Of keys, too, claims are not counted above all others from now on: those of each shard go on above
- * what there has been. */
+/* Claims of keys are not above those of all other shards any more: each goes on above what there
+ * has been. */
 void fence_reach_apart(struct fence_reach *reach);
 
 /* Counts one more claim: *ret is its fence, above those of all claims that were counted before,

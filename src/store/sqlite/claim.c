@@ -86,7 +86,7 @@ static enum baton_err guest_turn(struct sqlite_store *s, struct grant *g, int64_
 static enum baton_err is_turn(struct sqlite_store *s, struct grant *g, const struct head *h,
                               bool *ret)
 {
-	struct lane_row row;
+	struct lane_row row = {.keyed = false};
 	struct batch_row b = {.key_len = 0};
 	struct guest guest = {.seq = 0};
 	int64_t first = 0, there = 0;

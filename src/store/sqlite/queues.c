@@ -14,8 +14,8 @@ struct set_args {
 	bool existing;
 };
 
-/* A policy that work with a lane and a key cannot be under: there has been none of that, or there is
- * no work any more. */
+/* A policy that work with a lane and a key cannot be under: there has been none of that, or there
+ * is no work any more. */
 static enum baton_err leave_guests(struct queue_row *q, const struct baton_queue_policy *p)
 {
 	const struct tally *t = &q->tally;

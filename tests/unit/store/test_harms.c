@@ -1,4 +1,5 @@
-/* Rules about lanes that have keys in PostgreSQL: what breaks one is found, and told in a sentence. */
+/* Rules about lanes that have keys, in PostgreSQL: what breaks one is found, and told in a
+ * sentence. */
 #include <stdio.h>
 #include <stdlib.h>
 
