@@ -781,6 +781,23 @@ static void one_that_asks_is_next_when_the_expired_claim_before_it_is_dead(void 
 	}
 }
 
+static void a_lane_that_a_claim_of_its_key_frees_is_for_the_next_call(void **state)
+{
+	struct world *w = *state;
+	set_attempts(w, "q", 1);
+	struct baton_batch_id early = put_guest_later(w, "z", "k", 500);
+	struct baton_batch_id dead = put_guest(w, "x", "k");
+	assert_next(w, &dead);
+	struct baton_batch_id behind = put(w, "q", "x");
+	advance(w, 1000);
+	const struct baton_work_claims *c = claim_some(w, 3);
+	assert_int_equal(c->count, 1);
+	assert_is(&c->claims[0], &early);
+	assert_int_equal(state_of(w, &dead), BATON_BATCH_DEAD);
+	assert_next(w, &behind);
+	assert_none(w);
+}
+
 static void a_renewed_claim_holds_its_key_again(void **state)
 {
 	struct world *w = *state;
@@ -1391,6 +1408,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(a_lane_whose_expired_head_is_dead_goes_on_with_the_next_call),
 	WORLD_TEST(a_lane_whose_expired_head_is_dead_takes_the_turn_of_others),
 	WORLD_TEST(one_that_asks_is_next_when_the_expired_claim_before_it_is_dead),
+	WORLD_TEST(a_lane_that_a_claim_of_its_key_frees_is_for_the_next_call),
 	WORLD_TEST(a_renewed_claim_holds_its_key_again),
 	WORLD_TEST(a_claim_that_was_seen_to_be_over_can_be_renewed_with_its_key),
 	WORLD_TEST(a_clock_that_is_set_back_gives_no_key_twice),

@@ -133,28 +133,32 @@ CREATE OR REPLACE FUNCTION baton.window_ms(q baton.queue) RETURNS bigint LANGUAG
 -- its line are claimed.
 CREATE FUNCTION baton.key_state(of int, key text, OUT seq bigint, OUT head bool,
  OUT free bool, OUT busy bigint, OUT guest bool) LANGUAGE plpgsql STABLE AS $$
+DECLARE lanes bool; room bigint; asker bigint; led bool;
 BEGIN
- SELECT x.seq, coalesce(x.head, false), x.seq IS NOT NULL
-  AND c.live + k.kept + coalesce(g.live, 0) < q.key_limit
-  AND (q.key_starts = 0 OR NOT EXISTS (SELECT 1 FROM baton.rate r WHERE r.queue = of
-  AND r.lane = key AND r.until IS NOT NULL)),
-  c.batches, coalesce(x.asks, false) INTO seq, head, free, busy, guest FROM baton.queue q
+ SELECT f.seq, coalesce(f.head, false), c.batches, q.guests, CASE WHEN q.key_starts = 0
+  OR NOT EXISTS (SELECT 1 FROM baton.rate r WHERE r.queue = of AND r.lane = key
+   AND r.until IS NOT NULL) THEN q.key_limit - c.live - k.kept ELSE 0 END
+  INTO seq, head, busy, lanes, room FROM baton.queue q
  CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE NOT c.offered) AS live,
   coalesce(sum(cardinality(c.seqs)), 0)::bigint AS batches FROM baton.claim c
   WHERE c.queue = of AND c.lane = key) c
  CROSS JOIN LATERAL (SELECT count(*) AS kept FROM baton.batch b WHERE b.queue = of
   AND b.lane = key AND b.holds) k
- LEFT JOIN LATERAL (SELECT b.seq, b.head, false AS asks FROM baton.batch b WHERE b.queue = of
+ LEFT JOIN LATERAL (SELECT b.seq, b.head FROM baton.batch b WHERE b.queue = of
   AND b.lane BETWEEN key AND key AND b.line AND (b.state = 1 OR EXISTS (SELECT 1
    FROM baton.claim o WHERE o.queue = of AND o.lane = key AND o.offered
-   AND b.seq = ANY(o.seqs))) ORDER BY b.lane, b.seq LIMIT 1) f ON true
- LEFT JOIN LATERAL (SELECT (SELECT count(*) FROM baton.claim c WHERE c.queue = of
-   AND c.guest = key AND NOT c.offered) + (SELECT count(*) FROM baton.batch b WHERE b.queue = of
-   AND b.guest = key AND b.keeps) AS live) g ON q.guests
- LEFT JOIN LATERAL (SELECT b.seq, b.head, b.asks FROM baton.batch b WHERE b.queue = of
-  AND b.guest BETWEEN key AND key AND b.asks ORDER BY b.guest, b.seq LIMIT 1) a ON q.guests
- LEFT JOIN LATERAL (SELECT a.* WHERE f.seq IS NULL OR a.seq < f.seq UNION ALL SELECT f.*
-  WHERE a.seq IS NULL OR f.seq < a.seq LIMIT 1) x ON true WHERE q.id = of;
+   AND b.seq = ANY(o.seqs))) ORDER BY b.lane, b.seq LIMIT 1) f ON true WHERE q.id = of;
+ guest := false;
+ IF lanes THEN
+  room := room - (SELECT count(*) FROM baton.claim c WHERE c.queue = of AND c.guest = key
+   AND NOT c.offered) - (SELECT count(*) FROM baton.batch b WHERE b.queue = of
+   AND b.guest = key AND b.keeps);
+  SELECT b.seq, b.head INTO asker, led FROM baton.batch b WHERE b.queue = of
+   AND b.guest BETWEEN key AND key AND b.asks ORDER BY b.guest, b.seq LIMIT 1;
+  guest := asker IS NOT NULL AND (seq IS NULL OR asker < seq);
+  IF guest THEN seq := asker; head := led; END IF;
+ END IF;
+ free := seq IS NOT NULL AND room > 0;
 END $$;
 -- At most one has the head of a key: in its line, or in a lane.
 CREATE OR REPLACE FUNCTION baton.settle_guests(of int, keys text[]) RETURNS void

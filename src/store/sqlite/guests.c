@@ -36,6 +36,11 @@ bool guests_are_waiting(const struct sqlite_store *s, int64_t key, const struct 
 	return guest || row->guest > 0 || is_put_off(w, key);
 }
 
+bool guests_are_off(const struct sqlite_store *s, const struct queue_row *q)
+{
+	return s->waiting.on && q->guests;
+}
+
 enum baton_err guests_put_off(struct sqlite_store *s, const struct queue_row *q, int64_t key)
 {
 	struct waiting_keys *w = &s->waiting;

@@ -34,6 +34,10 @@ bool guests_are_waiting(const struct sqlite_store *s, int64_t key, const struct 
                         const struct guest *guest);
 enum baton_err guests_put_off(struct sqlite_store *s, const struct queue_row *q, int64_t key);
 
+/* Whether a lane whose first batch has no key gets no new head until then either: what a call makes
+ * free itself, by ending claims whose keys it needs, is for the next one. */
+bool guests_are_off(const struct sqlite_store *s, const struct queue_row *q);
+
 /* A batch that waited for its next attempt keeps the key that it has beside its lane no more, if it
  * did. *ret_key: its line, which is settled by the caller; or 0. */
 enum baton_err guest_let_go(struct sqlite_store *s, const struct queue_row *q,

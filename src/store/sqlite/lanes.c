@@ -282,6 +282,10 @@ enum baton_err lane_settle(struct sqlite_store *s, struct queue_row *q, int64_t 
 	bool asks = open && b.key_len > 0;
 	if (e == BATON_OK && q->guests)
 		e = guest_ask(s, q, lane, &row, asks ? &b : NULL, tried);
+	if (e == BATON_OK && open && !asks && guests_are_off(s, q) && row.head != b.seq) {
+		open = false;
+		e = guests_put_off(s, q, lane);
+	}
 	if (e == BATON_OK && !asks)
 		e = head_move(s, q, lane, &row, open ? &b : NULL, tried);
 	if (e == BATON_OK && first == 0 && row.held == 0)
