@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/mem.h"
+#include "store/sqlite/schema.h"
 
 #define KEPT_MAX 256
 #define NUMBER_MAX (INT64_C(1) << 53)
@@ -129,7 +130,8 @@ enum baton_err books_open(struct books *b, struct db *db)
 		return BATON_OK;
 	forget(b);
 	b->version = version;
-	return load(b, db);
+	e = schema_check(db);
+	return e == BATON_OK ? load(b, db) : e;
 }
 
 /* What changes with every transaction, in the order of the columns. */

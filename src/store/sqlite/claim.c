@@ -262,13 +262,22 @@ enum baton_err grant_heads(struct sqlite_store *s, struct grant *g, int64_t pool
                            size_t max)
 {
 	const struct taking taking = {pool, limit, max};
-	struct head heads[PAGE];
+	struct head heads[PAGE], first = {.seq = 0};
+	size_t given = 0;
 	enum baton_err e = bulk_gives(s, pool) ? bulk_take(s, g, limit) : bulk_put_back(s);
 	while (e == BATON_OK && g->count < limit) {
 		size_t count, want = limit - g->count < PAGE ? limit - g->count : PAGE;
 		e = heads_list(s, pool, heads, want, &count);
 		if (e != BATON_OK || count == 0)
 			return e;
+		/* It was claimed, or is elsewhere now. */
+		if (heads[0].seq == first.seq && heads[0].place == first.place && given == g->count)
+			return fail(BATON_STORAGE,
+			            "store %s is damaged: batch %lld is ready, and cannot be "
+			            "claimed; baton check says more",
+			            s->path, (long long)first.seq);
+		first = heads[0];
+		given = g->count;
 		e = take_heads(s, g, &taking, heads, count);
 	}
 	return e;

@@ -230,6 +230,14 @@ static enum baton_err is_newer(const struct db *db, int64_t version)
 	            db->path, (long long)version, (long long)VERSION);
 }
 
+enum baton_err schema_check(struct db *db)
+{
+	struct query q = query_begin(db, SQL_TABLES);
+	int64_t version = query_row(&q) ? column_int(&q, 0) : 0;
+	enum baton_err e = query_end(&q);
+	return e == BATON_OK && version > VERSION ? is_newer(db, version) : e;
+}
+
 /* SQLite takes a file of a few bytes for an empty one, and would write over it. */
 static bool is_scrap(const char *path)
 {

@@ -36,6 +36,7 @@
 	X(SAVE_KEEP, "RELEASE one")                                                                \
 	X(SAVE_BACK, "ROLLBACK TO one")                                                            \
 	X(VERSION, "PRAGMA data_version")                                                          \
+	X(TABLES, "PRAGMA user_version")                                                           \
 	X(STATE_NEW, "INSERT INTO state VALUES(1, 0, 0, ?, ?, 0, 0, ?, 0, 0, x'')")                \
 	X(STATE_RAISE, "UPDATE state SET copied = 0, granter_floor = max(granter_floor, ?1, "      \
 	               "?3 + (SELECT ifnull(max(fence + (counter >> 20)), 0) FROM lease "          \

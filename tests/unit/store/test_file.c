@@ -97,6 +97,19 @@ static void a_store_of_a_newer_version_is_refused(void **state)
 	assert_detail("a newer baton has to open it");
 }
 
+static void a_program_whose_store_was_upgraded_under_it_stops(void **state)
+{
+	struct world *w = *state;
+	world_open(w);
+	assert_ok(put_some(w->store, "q", "", 1));
+	run_sql(w->path, "PRAGMA user_version=1000");
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(put_some(w->store, "q", "", 1), BATON_INVALID);
+		assert_detail("has version 1000 of its tables");
+	}
+	world_close(w);
+}
+
 static void a_folder_is_no_store(void **state)
 {
 	struct world *w = *state;
@@ -395,6 +408,26 @@ static bool is_noticed(struct world *w)
 	return e != BATON_OK || faults > 0;
 }
 
+static void a_head_that_is_none_is_not_looked_at_for_ever(void **state)
+{
+	struct world *w = *state;
+	static const struct baton_str payload = {"x", 1};
+	const struct baton_batch guest = {.queue = BATON_STR("q"),
+	                                  .lane = BATON_STR("a"),
+	                                  .key = BATON_STR("k"),
+	                                  .payloads = &payload,
+	                                  .count = 1};
+	struct baton_put put;
+	struct baton_work_claims *claims = NULL;
+	world_open(w);
+	assert_ok(baton_work_put(w->store, &guest, 1, &put));
+	assert_ok(put_some(w->store, "q", "b", 1));
+	run_sql(w->path, "UPDATE lane SET head = 0 WHERE name = 'b'");
+	assert_int_equal(claim_each(w->store, "q", 3, &claims), BATON_STORAGE);
+	assert_detail("is damaged");
+	world_close(w);
+}
+
 static void a_page_of_garbage_is_noticed(void **state)
 {
 	struct world *w = *state;
@@ -573,6 +606,7 @@ int main(void)
 		WORLD_TEST(a_text_is_no_store),
 		WORLD_TEST(a_database_of_another_program_is_no_store),
 		WORLD_TEST(a_store_of_a_newer_version_is_refused),
+		WORLD_TEST(a_program_whose_store_was_upgraded_under_it_stops),
 		WORLD_TEST(a_folder_is_no_store),
 		WORLD_TEST(a_link_to_a_store_is_the_store),
 		WORLD_TEST(who_held_it_before_the_host_was_restarted_is_in_nobodys_way),
@@ -581,6 +615,7 @@ int main(void)
 		WORLD_TEST(a_file_that_was_deleted_is_noticed),
 		WORLD_TEST(a_file_that_was_replaced_is_noticed_and_goes_on_when_it_is_back),
 		WORLD_TEST(a_schedule_that_cannot_be_keeps_nobody),
+		WORLD_TEST(a_head_that_is_none_is_not_looked_at_for_ever),
 		WORLD_TEST(a_page_of_garbage_is_noticed),
 		WORLD_TEST(numbers_that_cannot_be_crash_nobody),
 		WORLD_TEST(flipped_bytes_crash_nobody),
