@@ -98,7 +98,7 @@ enum baton_err refuse_for_guests(struct baton_str queue, const char *so)
 	return fail(
 		BATON_INVALID,
 		"queue %s has jobs, and has had some with both a lane and a key, which cannot be "
-		"where %s: set that when it has none any more, or use another queue",
+		"where %s: set that when it has no jobs any more, or use another queue",
 		quote(queue, shown), so);
 }
 

@@ -1280,6 +1280,31 @@ static void a_runner_that_leaves_gives_its_keys_back(void **state)
 	baton_runner_leave(two);
 }
 
+static void a_takeover_frees_the_key_of_a_guest_that_was_cancelled(void **state)
+{
+	struct world *w = *state;
+	struct baton_runner *lost = enlist(w, "one"), *next = enlist(w, "two");
+	struct baton_runner_info infos[2];
+	size_t count;
+	char low[LANE_NAME], high[LANE_NAME];
+	limit_is(w, 1);
+	lane_of(w, true, 0, low);
+	lane_of(w, false, 0, high);
+	struct baton_batch_id a = put_guest(w, low, "k"), b = put_guest(w, high, "k");
+	const struct baton_work_claims *c = tick(w, lost, 0, HALF, NULL);
+	assert_is(&c->claims[0], &a);
+	assert_int_equal(cancel(w, &a), BATON_CANCEL_TOLD);
+	assert_int_equal(baton_runner_list(w->store, 0, infos, 2, &count), BATON_OK);
+	assert_int_equal(baton_runner_take_over(w->store, &infos[0]), BATON_OK);
+	assert_sound(w);
+	c = tick(w, next, HALF, 2 * HALF, NULL);
+	assert_non_null(c);
+	assert_is(&c->claims[0], &b);
+	baton_runner_leave(lost);
+	baton_runner_leave(next);
+	assert_sound(w);
+}
+
 static void a_run_gets_no_work_with_a_key_at_a_checkpoint(void **state)
 {
 	struct world *w = *state;
@@ -1427,6 +1452,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(fences_are_higher_where_no_guests_can_be_any_more),
 	WORLD_TEST(a_takeover_frees_the_keys_of_the_lost_runner),
 	WORLD_TEST(a_runner_that_leaves_gives_its_keys_back),
+	WORLD_TEST(a_takeover_frees_the_key_of_a_guest_that_was_cancelled),
 	WORLD_TEST(a_run_gets_no_work_with_a_key_at_a_checkpoint),
 	WORLD_TEST(lanes_that_want_two_keys_in_turn_all_come_to_an_end),
 	WORLD_TEST(a_repeated_put_of_a_guest_is_the_same),
