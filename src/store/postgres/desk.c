@@ -80,8 +80,11 @@ static void touch_line(struct desk *d, struct baton_str queue, struct baton_str 
 		d->lanes[d->lane_count++] = (struct touched){keep(d, queue), keep(d, line)};
 }
 
+/* In the line of what stands in a row with others is nobody else. */
 static void touch(struct desk *d, const struct lane *lane)
 {
+	if (lane->first && lane->first == lane->last && (lane->first->row.kept & IN_BULK))
+		return;
 	touch_line(d, lane->queue->name, lane->name);
 }
 

@@ -10,12 +10,14 @@
 #include "base/digest.h"
 #include "base/fail.h"
 #include "base/mem.h"
+#include "queue/line.h"
 #include "store/postgres/address.h"
 #include "store/postgres/bulk.h"
+#include "store/postgres/keyed.h"
 #include "store/postgres/look.h"
 #include "store/postgres/schema.h"
 
-#define TRIES 4
+#define TRIES 6
 #define PLANNED_NS INT64_C(1000000000)
 #define PLANNED_MAX 16 /* times as long */
 #define PAGES 64
@@ -27,6 +29,7 @@
 #define NUMBERS "BT001"
 #define ADMITTED "BT004"
 #define STALE "BT005"
+#define TAKEN "BT006"
 
 static struct baton_store_time server_wall(const struct baton_clock *clock)
 {
@@ -47,6 +50,7 @@ struct deal {
 	struct written written;
 	bool split;    /* a call failed after a part of it was written */
 	bool certain;  /* a guess was wrong: there are no more */
+	bool apart;    /* what has a key gets a row of its own */
 	bool recalled; /* the queue is that of `recall` */
 	struct recall recall;
 	bool sleepers; /* elsewhere, when it was committed */
@@ -191,13 +195,15 @@ static void recall(struct deal *t)
 	const bool ends = w->queues.count == 0 && w->guessed.count == 1;
 	t->recalled = !t->certain && (puts || ends) && t->second.queues.count == 0 &&
 	              !t->second.runners && !w->runners && !w->timed &&
-	              w->lanes.count + w->keys.count + w->ids.count + w->melt.count +
+	              keyed_are_all(&w->lanes) &&
+	              w->keys.count + w->ids.count + w->melt.count +
 	                              w->subjects.count + w->schedules.count ==
 	                      0 &&
 	              (ends || atomic_load(&t->s->drawing) == 0) &&
 	              hints_recall(&t->s->hints, puts ? w->queues.list[0] : BATON_STR(""),
 	                           ends ? (uint32_t)w->guessed.list[0] : 0,
-	                           t->s->host->now(t->s->host).ns, &t->recall);
+	                           t->s->host->now(t->s->host).ns, &t->recall) &&
+	              (w->lanes.count == 0 || key_is_usual(&t->recall.is.policy));
 }
 
 /* What is renewed has to be renewed again in time if it hangs: a statement gets a third of the
@@ -356,6 +362,7 @@ static enum baton_err first_part(struct deal *t)
 		return first_again(t);
 	}
 	e = keep_news(t);
+	t->desk.apart = t->apart;
 	if (e == BATON_OK && has_success(t))
 		e = desk_write(&t->desk, t->c, &t->written);
 	if (e == BATON_OK && t->recalled && !t->written.sure)
@@ -571,6 +578,7 @@ static bool can_repeat(const struct conn *c, bool unknown)
 {
 	return !unknown && (c->state[0] == '\0' || strcmp(c->state, NUMBERS) == 0 ||
 	                    strcmp(c->state, ADMITTED) == 0 || strcmp(c->state, STALE) == 0 ||
+	                    strcmp(c->state, TAKEN) == 0 ||
 	                    strcmp(c->state, "40P01") == 0 || strcmp(c->state, "40001") == 0 ||
 	                    strcmp(c->state, "57P01") == 0 || strcmp(c->state, IDLE_ENDED) == 0);
 }
@@ -617,6 +625,8 @@ static enum baton_err deal_do(struct deal *t)
 			t->certain = true;
 			hints_unsure(&t->s->hints, &t->recall);
 		}
+		if (e != BATON_OK && strcmp(t->c->state, TAKEN) == 0)
+			*(t->recalled ? &t->certain : &t->apart) = true;
 		if (e == BATON_OK && !t->split)
 			remember_queues(t);
 		bool again = e != BATON_OK && can_repeat(t->c, unknown);
