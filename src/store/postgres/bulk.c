@@ -213,12 +213,12 @@ bool bulk_takes(const struct desk *d, const struct batch *b)
 	return d->shared >= ALONE_BELOW && can_share(d, b);
 }
 
-/* Rows that are being filled: of every queue, pool, rank and flags one at a time, and one for those
- * with keys. */
+/* Rows that are being filled: of every queue, pool and rank one at a time, so that each has all
+ * numbers from its first to its last: a mark says for all of them up to which they are claimed. */
 struct filling {
 	struct queue *queue;
 	int32_t pool, rank, flags;
-	bool keyed;
+	bool keyed; /* some of them have keys */
 	size_t key_bytes;
 	struct baton_str keys[BULK_MAX];
 	uint64_t first, last, has;
@@ -243,7 +243,7 @@ static void filling_keys(struct fillings *all, const struct filling *f)
 	all->keys += f->keyed ? f->n : 0;
 	add_int(a, 16, f->keyed ? (int64_t)all->keys : 0);
 	for (uint32_t i = 0; f->keyed && i < f->n; i++)
-		add_str(a, 17, f->keys[i]);
+		add_optional(a, 17, f->keys[i]);
 }
 
 static void filling_flush(struct fillings *all, struct filling *f)
@@ -267,6 +267,7 @@ static void filling_flush(struct fillings *all, struct filling *f)
 	filling_keys(all, f);
 	buf_reset(&f->bytes);
 	f->key_bytes = 0;
+	f->keyed = false;
 	f->n = 0;
 	f->has = 0;
 }
@@ -279,13 +280,10 @@ static struct filling *filling_find(struct fillings *all, const struct batch *b)
 		.queue = q,
 		.pool = runner ? (int32_t)memory_lane_shard(b->lane) + 1 : 0,
 		.rank = (int32_t)(BATON_PRIORITY_MAX - b->put.priority),
-		.flags = desk_flags(&b->put),
-		.keyed = b->lane->name.len > 0,
 	};
 	for (size_t i = 0; i < all->count; i++) {
 		struct filling *f = &all->list[i];
-		if (f->queue == want.queue && f->pool == want.pool && f->rank == want.rank &&
-		    f->flags == want.flags && f->keyed == want.keyed)
+		if (f->queue == want.queue && f->pool == want.pool && f->rank == want.rank)
 			return f;
 	}
 	if (!desk_room(all->w->d, (void **)&all->list, all->count, &all->cap, sizeof *all->list))
@@ -303,13 +301,16 @@ static void member_add(struct fillings *all, const struct batch *b)
 	uint64_t seq = b->is.seq;
 	if (!f)
 		return;
-	const size_t key_bytes = f->keyed ? b->lane->name.len + KEY_HEAD : 0;
+	const size_t key_bytes = b->lane->name.len > 0 ? b->lane->name.len + KEY_HEAD : 0;
+	const int32_t flags = desk_flags(&b->put);
 	if (f->n > 0 &&
 	    (f->first / BULK_MAX != seq / BULK_MAX || f->put_at_ms != b->put_at.ms ||
+	     f->flags != flags ||
 	     f->bytes.len + payload.len + MEMBER_HEAD + f->key_bytes + key_bytes > BYTES_MAX))
 		filling_flush(all, f);
 	if (f->n == 0) {
 		f->first = seq;
+		f->flags = flags;
 		f->put_at_ms = b->put_at.ms;
 	}
 	const uint32_t len = (uint32_t)payload.len;
@@ -322,6 +323,7 @@ static void member_add(struct fillings *all, const struct batch *b)
 	f->has |= UINT64_C(1) << (seq - f->first);
 	f->last = seq;
 	f->key_bytes += key_bytes;
+	f->keyed = f->keyed || key_bytes > 0;
 	f->keys[f->n++] = b->lane->name;
 }
 
@@ -344,21 +346,11 @@ static void send_any(struct bulk_writer *w, enum sql sql, struct args *a)
 	w->any = true;
 }
 
-static bool has_same_mark(const struct filling *a, const struct filling *b)
-{
-	return a->queue == b->queue && a->pool == b->pool && a->rank == b->rank;
-}
-
-/* The marks that the rows need, each once. */
+/* The marks that the rows need. */
 static void add_marks(struct fillings *all)
 {
 	for (size_t i = 0; i < all->count; i++) {
 		const struct filling *f = &all->list[i];
-		bool first = true;
-		for (size_t j = 0; j < i && first; j++)
-			first = !has_same_mark(&all->list[j], f);
-		if (!first)
-			continue;
 		add_int(&all->args, 10, (int64_t)f->queue->row.kept);
 		add_str(&all->args, 11, f->queue->name);
 		add_int(&all->args, 12, f->pool);
@@ -464,6 +456,11 @@ static enum baton_err chunks_add(struct bulk_writer *w, struct items *items)
 	return BATON_OK;
 }
 
+static bool has_same_mark(const struct bulk_read *a, const struct bulk_read *b)
+{
+	return a->queue == b->queue && a->pool == b->pool && a->rank == b->rank;
+}
+
 /* Nothing before the mark may be left: it would never be found again. */
 static bool is_skipped(const struct desk *d, const struct batch *b)
 {
@@ -473,8 +470,7 @@ static bool is_skipped(const struct desk *d, const struct batch *b)
 	const struct bulk_read *own = &d->bulks[place];
 	for (size_t i = 0; i < d->bulk_count; i++) {
 		const struct bulk_read *read = &d->bulks[i];
-		if (read->queue == own->queue && read->pool == own->pool &&
-		    read->rank == own->rank && read->reached > read->mark &&
+		if (has_same_mark(read, own) && read->reached > read->mark &&
 		    read->reached > b->is.seq)
 			return true;
 	}
@@ -505,7 +501,17 @@ static void mark_set_one(struct bulk_writer *w, const struct bulk_read *read)
 	w->any = true;
 }
 
-/* Several rows may have the same mark: the last that was reached counts. */
+/* Several rows may have the same mark: the one in which the most was reached counts. (Those that
+ * were written before version 12 may have numbers between each other's.) */
+static bool is_farthest(const struct desk *d, const struct bulk_read *read)
+{
+	for (size_t i = 0; i < d->bulk_count; i++) {
+		if (has_same_mark(&d->bulks[i], read) && d->bulks[i].reached > read->reached)
+			return false;
+	}
+	return read->reached > read->mark;
+}
+
 static void marks_write(struct bulk_writer *w)
 {
 	static const enum arg_type types[] = {ARG_INT4, ARG_INT4, ARG_INT2, ARG_INT8, ARG_INT8};
@@ -515,12 +521,7 @@ static void marks_write(struct bulk_writer *w)
 	args_arrays(w, &a, types, 5);
 	for (size_t i = 0; i < d->bulk_count; i++) {
 		const struct bulk_read *read = &d->bulks[i];
-		bool last = read->reached > read->mark;
-		for (size_t j = i + 1; j < d->bulk_count && last; j++)
-			last = d->bulks[j].queue != read->queue || d->bulks[j].pool != read->pool ||
-			       d->bulks[j].rank != read->rank ||
-			       d->bulks[j].reached <= d->bulks[j].mark;
-		if (!last)
+		if (!is_farthest(d, read))
 			continue;
 		add_int(&a, 0, (int64_t)read->queue->row.kept);
 		add_int(&a, 1, read->pool);

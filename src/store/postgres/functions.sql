@@ -150,7 +150,8 @@ BEGIN
  upto := CASE WHEN cardinality(firsts) > 32 THEN firsts[16] ELSE coalesce(firsts[1], number) - 1 END;
  IF cardinality(firsts) > 32 THEN
   INSERT INTO baton.lone(queue, line, first) SELECT of, k, b.first FROM baton.bulk b
-   CROSS JOIN LATERAL unnest(b.keys) k WHERE b.first = ANY(firsts[:16]) ORDER BY k, b.first;
+   CROSS JOIN LATERAL unnest(b.keys) k WHERE b.first = ANY(firsts[:16]) AND k IS NOT NULL
+   ORDER BY k, b.first;
  ELSIF upto - since < 4096 THEN
   RETURN;
  END IF;
@@ -776,10 +777,11 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
     AND (b.line OR b.holds))
   UNION ALL SELECT 'rows of several batches have keys that are none, or not one for each',
    count(*) FROM baton.bulk b WHERE cardinality(b.keys) <> b.n
-   OR EXISTS (SELECT 1 FROM unnest(b.keys) k WHERE baton.is_key(k) IS NOT TRUE)
+   OR NOT EXISTS (SELECT 1 FROM unnest(b.keys) k WHERE k IS NOT NULL) AND b.keys IS NOT NULL
+   OR EXISTS (SELECT 1 FROM unnest(b.keys) k WHERE NOT baton.is_key(k))
   UNION ALL SELECT 'rows of several batches have keys that are not found', count(*)
    FROM baton.bulk b WHERE b.first <= baton.young_from(b.queue) AND EXISTS (SELECT 1
-   FROM unnest(b.keys) k WHERE NOT EXISTS (SELECT 1 FROM baton.lone l WHERE l.queue = b.queue
+   FROM unnest(b.keys) k WHERE k IS NOT NULL AND NOT EXISTS (SELECT 1 FROM baton.lone l WHERE l.queue = b.queue
    AND l.line = k AND l.first = b.first))
   UNION ALL SELECT 'keys are remembered of rows that are gone', count(*) FROM baton.lone l
    WHERE NOT EXISTS (SELECT 1 FROM baton.bulk b WHERE b.first = l.first AND b.queue = l.queue

@@ -132,6 +132,7 @@ static uint32_t number_at(const char *bytes)
 
 #define ARRAY_HEAD 20  /* bytes of an array before its elements: */
 #define ARRAY_COUNT 12 /* how many there are is here             */
+#define ARRAY_NULL UINT32_MAX
 
 static enum baton_err keys_damaged(void)
 {
@@ -157,8 +158,10 @@ enum baton_err keyed_next(struct keyed_names *names, struct baton_str *ret)
 	*ret = (struct baton_str){"", 0};
 	if (names->left == 0)
 		return rest->ptr ? keys_damaged() : BATON_OK; /* there are more batches than keys */
-	const uint32_t len = rest->len >= sizeof len ? number_at(rest->ptr) : 0;
-	if (len == 0 || len > rest->len - sizeof len || len > LINE_NAME_MAX)
+	uint32_t len = rest->len >= sizeof len ? number_at(rest->ptr) : 0;
+	if (len == ARRAY_NULL)
+		len = 0;
+	else if (len == 0 || len > rest->len - sizeof len || len > LINE_NAME_MAX)
 		return keys_damaged();
 	*ret = (struct baton_str){rest->ptr + sizeof len, len};
 	rest->ptr += sizeof len + len;

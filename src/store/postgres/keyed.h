@@ -28,7 +28,7 @@ void keyed_thaw(struct conn *c, const struct strs *queues, const struct strs *li
 /* And of all that have keys, in queues where they may not stand together any more. */
 bool keyed_melt(const struct desk *d, struct conn *c);
 
-/* The keys of a row, as they were read, one after the other. */
+/* The lines of a row's batches, as they were read, one after the other; "": it has none. */
 struct keyed_names {
 	struct baton_str rest;
 	uint32_t left;

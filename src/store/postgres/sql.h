@@ -301,7 +301,8 @@
 	  "UNION ALL SELECT x.first, x.last, x.queue, x.pool, x.rank, b.few, b.seq, b.sum + x.n "  \
 	  "FROM b CROSS JOIN LATERAL (SELECT " PART_BULK " "                                       \
 	  "FROM baton.bulk x WHERE x.queue = b.queue AND x.pool = b.pool AND x.rank = b.rank "     \
-	  "AND x.last > b.last ORDER BY x.last LIMIT 1) x WHERE b.sum < b.few) "                   \
+	  "AND x.last > b.last ORDER BY x.last LIMIT 1) x "                                        \
+	  "WHERE b.sum < b.few OR x.first < b.last) "                                              \
 	  "SELECT o.first, o.last, o.queue, o.pool, o.rank, p.flags, p.put_at, o.seq, p.payload, " \
 	  "p.keys "                                                                                \
 	  "FROM (SELECT * FROM b ORDER BY rank, first) o CROSS JOIN LATERAL (SELECT y.flags, "     \

@@ -1,5 +1,5 @@
 -- Jobs with keys stand together, too, as long as nobody else has theirs. `keys`: the names of their
--- lines, in the order of the jobs.
+-- lines, in the order of the jobs, with a null for each that has no key; none: no job has one.
 ALTER TABLE baton.bulk ADD COLUMN keys text[];
 ALTER TABLE baton.bulk ALTER COLUMN keys SET STORAGE PLAIN;
 CREATE INDEX bulk_keys ON baton.bulk(queue, first) WHERE keys IS NOT NULL;
