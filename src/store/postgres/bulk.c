@@ -9,7 +9,7 @@
 #include "store/memory/lane.h"
 #include "store/postgres/keyed.h"
 
-#define ALONE_BELOW 4    /* so few new batches have rows of their own      */
+#define ALONE_BELOW 4    /* so few new batches have rows of their own, unless they have keys */
 #define PAYLOAD_MAX 2000 /* a longer one does too                          */
 #define BYTES_MAX 7000   /* of a row: it has to fit into a page            */
 #define MEMBER_HEAD 5    /* bytes before a payload: its place and its length */
@@ -210,7 +210,7 @@ void bulk_count(struct desk *d)
 
 bool bulk_takes(const struct desk *d, const struct batch *b)
 {
-	return d->shared >= ALONE_BELOW && can_share(d, b);
+	return (d->shared >= ALONE_BELOW || b->lane->name.len > 0) && can_share(d, b);
 }
 
 /* Rows that are being filled: of every queue, pool and rank one at a time, so that each has all
@@ -365,11 +365,11 @@ enum baton_err bulk_batches_write(struct bulk_writer *w)
 	                                      ARG_INT4, ARG_TEXT, ARG_INT4, ARG_INT2, ARG_BYTES,
 	                                      ARG_INT4, ARG_INT4, ARG_TEXT};
 	struct fillings all = {.w = w};
-	if (w->d->shared < ALONE_BELOW)
+	if (w->d->shared == 0)
 		return BATON_OK;
 	args_arrays(w, &all.args, types, 18);
 	for (struct row *row = w->d->m->batches.oldest; row; row = row->newer) {
-		if (can_share(w->d, (struct batch *)row))
+		if (bulk_takes(w->d, (struct batch *)row))
 			member_add(&all, (struct batch *)row);
 	}
 	for (size_t i = 0; i < all.count; i++) {

@@ -134,11 +134,11 @@ BEGIN
   firsts := NULL;
  END IF;
 END $$;
--- Jobs with these keys, the first of them with that number, are about to be put into such rows. If
--- rows became old meanwhile, their keys are written down, the older half at once.
+-- Jobs with these keys, the first of them with that number, are about to be put into such rows. When
+-- these are many, or far behind, the keys of the older ones are written down.
 CREATE OR REPLACE FUNCTION baton.alone(of int, lines text[], number bigint) RETURNS void
  LANGUAGE plpgsql AS $$
-DECLARE since bigint := baton.young_from(of); firsts bigint[]; upto bigint;
+DECLARE since bigint := baton.young_from(of); firsts bigint[]; upto bigint; n int;
 BEGIN
  IF EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = of AND b.lane = ANY(lines) AND b.line)
   OR EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = of AND b.lane = ANY(lines) AND b.holds)
@@ -147,14 +147,15 @@ BEGIN
  END IF;
  firsts := ARRAY(SELECT b.first FROM baton.bulk b WHERE b.queue = of AND b.keys IS NOT NULL
   AND b.first > since ORDER BY b.first);
- upto := CASE WHEN cardinality(firsts) > 32 THEN firsts[16] ELSE coalesce(firsts[1], number) - 1 END;
- IF cardinality(firsts) > 32 THEN
+ n := cardinality(firsts);
+ n := CASE WHEN n > 32 THEN n - 16 WHEN firsts[1] < number - 2048 THEN n ELSE 0 END;
+ IF n > 0 THEN
   INSERT INTO baton.lone(queue, line, first) SELECT of, k, b.first FROM baton.bulk b
-   CROSS JOIN LATERAL unnest(b.keys) k WHERE b.first = ANY(firsts[:16]) AND k IS NOT NULL
+   CROSS JOIN LATERAL unnest(b.keys) k WHERE b.first = ANY(firsts[:n]) AND k IS NOT NULL
    ORDER BY k, b.first;
- ELSIF upto - since < 4096 THEN
-  RETURN;
  END IF;
+ upto := coalesce(firsts[n + 1], number) - 1;
+ IF n = 0 AND upto - since < 256 THEN RETURN; END IF;
  DELETE FROM baton.young y WHERE y.queue = of AND y.seq = since;
  INSERT INTO baton.young(queue, seq) VALUES (of, upto);
 END $$;

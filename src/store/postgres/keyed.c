@@ -17,15 +17,6 @@ bool keyed_is_alone(const struct desk *d, const struct batch *b)
 	       keyed_suits(lane->name, &lane->queue->is.policy);
 }
 
-bool keyed_are_all(const struct strs *lines)
-{
-	for (size_t i = 0; i < lines->count; i++) {
-		if (!line_is_keyed(lines->list[i]))
-			return false;
-	}
-	return true;
-}
-
 bool keyed_stands_in_bulk(const struct desk *d, const struct lane *lane)
 {
 	const struct batch *b = lane->first;
@@ -36,7 +27,7 @@ bool keyed_stands_in_bulk(const struct desk *d, const struct lane *lane)
 static bool is_asked_about(const struct desk *d, const struct batch *b)
 {
 	return b->row.noted && b->row.kept == 0 && line_is_keyed(b->lane->name) &&
-	       (d->recalled || bulk_takes(d, b));
+	       ((d->presumes && b->is.state == BATON_BATCH_READY) || bulk_takes(d, b));
 }
 
 static void check_one(struct conn *c, struct args *all, const struct queue *q, uint64_t number)

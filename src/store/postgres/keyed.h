@@ -11,14 +11,11 @@ bool keyed_suits(struct baton_str line, const struct baton_queue_policy *policy)
 /* Whether a new batch has a key that nobody else on the desk has. */
 bool keyed_is_alone(const struct desk *d, const struct batch *b);
 
-/* Whether the lines are all those of keys. */
-bool keyed_are_all(const struct strs *lines);
-
 /* Whether the line has one batch, which stands in a row with others, or will. */
 bool keyed_stands_in_bulk(const struct desk *d, const struct lane *lane);
 
 /* Sends a statement that fails (BT006) if others have one of these keys: those of new batches that
- * will stand in rows with others, and if nothing was read, those of all new ones. False: there are
+ * will stand in rows with others, or if that is presumed of all of them, those of all new ones. False: there are
  * none. */
 bool keyed_check(const struct desk *d, struct conn *c);
 

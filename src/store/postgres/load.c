@@ -389,6 +389,13 @@ bool load_rest(struct wants *w, const struct desk *d)
 	return w->rest_heads.count > 0;
 }
 
+void load_lines(struct conn *c, const struct wants *w, struct loading *l)
+{
+	*l = load_nothing;
+	keyed_thaw(c, &w->lane_queues, &w->lanes);
+	send_around(c, w, false, l);
+}
+
 void load_rest_send(struct conn *c, const struct wants *w, const struct desk *d, struct loading *l)
 {
 	const struct nums none = {.count = 0};
