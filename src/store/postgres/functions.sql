@@ -138,7 +138,7 @@ END $$;
 -- these are many, or far behind, the keys of the older ones are written down.
 CREATE OR REPLACE FUNCTION baton.alone(of int, lines text[], number bigint) RETURNS void
  LANGUAGE plpgsql AS $$
-DECLARE since bigint := baton.young_from(of); firsts bigint[]; upto bigint; n int;
+DECLARE since bigint := baton.young_from(of); firsts bigint[]; upto bigint; old int;
 BEGIN
  IF EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = of AND b.lane = ANY(lines) AND b.line)
   OR EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = of AND b.lane = ANY(lines) AND b.holds)
@@ -147,15 +147,15 @@ BEGIN
  END IF;
  firsts := ARRAY(SELECT b.first FROM baton.bulk b WHERE b.queue = of AND b.keys IS NOT NULL
   AND b.first > since ORDER BY b.first);
- n := cardinality(firsts);
- n := CASE WHEN n > 32 THEN n - 16 WHEN firsts[1] < number - 2048 THEN n ELSE 0 END;
- IF n > 0 THEN
+ old := CASE WHEN cardinality(firsts) > 32 THEN cardinality(firsts) - 16
+  WHEN firsts[1] < number - 2048 THEN cardinality(firsts) ELSE 0 END;
+ IF old > 0 THEN
   INSERT INTO baton.lone(queue, line, first) SELECT of, k, b.first FROM baton.bulk b
-   CROSS JOIN LATERAL unnest(b.keys) k WHERE b.first = ANY(firsts[:n]) AND k IS NOT NULL
+   CROSS JOIN LATERAL unnest(b.keys) k WHERE b.first = ANY(firsts[:old]) AND k IS NOT NULL
    ORDER BY k, b.first;
  END IF;
- upto := coalesce(firsts[n + 1], number) - 1;
- IF n = 0 AND upto - since < 256 THEN RETURN; END IF;
+ upto := coalesce(firsts[old + 1], number) - 1;
+ IF old = 0 AND upto - since < 256 THEN RETURN; END IF;
  DELETE FROM baton.young y WHERE y.queue = of AND y.seq = since;
  INSERT INTO baton.young(queue, seq) VALUES (of, upto);
 END $$;
