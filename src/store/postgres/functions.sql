@@ -134,8 +134,8 @@ BEGIN
   firsts := NULL;
  END IF;
 END $$;
--- Jobs with these keys, the first of them with that number, are about to be put into such rows. When
--- these are many, or far behind, the keys of the older ones are written down.
+-- Jobs with these keys are about to be put into such rows, which have numbers from that one on. When
+-- there are many, or some far behind, the keys of the older ones are written down.
 CREATE OR REPLACE FUNCTION baton.alone(of int, lines text[], number bigint) RETURNS void
  LANGUAGE plpgsql AS $$
 DECLARE since bigint := baton.young_from(of); firsts bigint[]; upto bigint; old int;

@@ -57,6 +57,9 @@ bool keyed_check(const struct desk *d, struct conn *c)
 	for (struct row *row = d->m->batches.oldest; row; row = row->newer) {
 		const struct batch *b = (struct batch *)row;
 		const struct queue *q = b->lane->queue;
+		/* The first of a row need not have a key. */
+		if (row->kept == 0 && row->noted && (number == 0 || b->is.seq < number))
+			number = b->is.seq;
 		if (!is_asked_about(d, b))
 			continue;
 		add_int(&a, 0, (int64_t)q->row.kept);
@@ -64,7 +67,6 @@ bool keyed_check(const struct desk *d, struct conn *c)
 		add_str(&a, 2, b->lane->name);
 		several = several || (only && only != q) || q->row.kept == 0;
 		only = q;
-		number = number == 0 || b->is.seq < number ? b->is.seq : number;
 	}
 	if (!only) {
 		args_done(&a);
