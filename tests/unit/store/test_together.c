@@ -278,6 +278,34 @@ static void the_keys_of_a_row_far_behind_are_written_down(void **state)
 	assert_nothing_left(b);
 }
 
+/* The first of a row has no key, and the number before that of its first key is written down. */
+static void a_row_that_begins_with_one_without_a_key_is_found(void **state)
+{
+	struct bench *b = *state;
+	const struct baton_str payload = BATON_STR("x");
+	struct baton_batch batches[6];
+	struct baton_put puts[6];
+	char keys[6][8];
+	for (int i = 0; i < 6; i++) {
+		snprintf(keys[i], sizeof keys[i], "k%d", i);
+		batches[i] = (struct baton_batch){.queue = BATON_STR("q"),
+		                                  .payloads = &payload,
+		                                  .count = 1};
+		if (i > 0)
+			batches[i].key = baton_str_z(keys[i]);
+	}
+	put_plain(b->store, 500);
+	assert_int_equal(baton_work_put(b->store, batches, 6, puts), BATON_OK);
+	assert_int_equal(rows(b, "young"), 1);
+	struct baton_work_claims *c = claim_just(b->store, 506);
+	put_key(b->store, "k3", "second");
+	assert_none(b->store);
+	complete_others(b->store, c, NOBODY);
+	baton_work_claims_free(c);
+	assert_next(b, "second");
+	assert_nothing_left(b);
+}
+
 /* Before version 12 rows of several flags could have numbers between each other's. */
 static void of_rows_that_overlap_the_first_comes_first(void **state)
 {
@@ -368,6 +396,7 @@ int main(void)
 		SERVED_TEST(another_store_sees_who_has_a_key),
 		SERVED_TEST(the_keys_of_old_rows_are_written_down_and_forgotten),
 		SERVED_TEST(the_keys_of_a_row_far_behind_are_written_down),
+		SERVED_TEST(a_row_that_begins_with_one_without_a_key_is_found),
 		SERVED_TEST(of_rows_that_overlap_the_first_comes_first),
 		SERVED_TEST(what_does_not_fit_together_is_found),
 	};
