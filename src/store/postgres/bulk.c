@@ -196,7 +196,8 @@ static bool can_share(const struct desk *d, const struct batch *b)
 {
 	const struct baton_batch *put = &b->put;
 	return b->row.noted && b->row.kept == 0 &&
-	       (b->lane->name.len == 0 || keyed_is_alone(d, b)) && b->is.state == BATON_BATCH_READY && put->count == 1 && put->group.len == 0 &&
+	       (b->lane->name.len == 0 || keyed_is_alone(d, b)) &&
+	       b->is.state == BATON_BATCH_READY && put->count == 1 && put->group.len == 0 &&
 	       put->retry.attempts == 0 && put->payloads[0].len <= PAYLOAD_MAX &&
 	       b->is.seq == b->id && !has_source(d, b->id);
 }

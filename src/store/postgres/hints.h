@@ -39,8 +39,8 @@ struct hints {
 	uint8_t heads[HINTS_POOLS]; /* [mu] so often heads are looked for before it is asked
 	                               whether there are any */
 	bool strict[STRIPES + STRIPES_OF_RUNNERS]; /* [mu] keys are not as usual in a queue */
-	uint64_t last;              /* [mu] the last number that was given */
-	uint32_t due;               /* [mu] so often time is seen to before it is asked for */
+	uint64_t last;                             /* [mu] the last number that was given */
+	uint32_t due; /* [mu] so often time is seen to before it is asked for */
 };
 
 void hints_init(struct hints *h);

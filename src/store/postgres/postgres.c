@@ -618,9 +618,9 @@ static bool can_repeat(const struct conn *c, bool unknown)
 {
 	return !unknown && (c->state[0] == '\0' || strcmp(c->state, NUMBERS) == 0 ||
 	                    strcmp(c->state, ADMITTED) == 0 || strcmp(c->state, STALE) == 0 ||
-	                    strcmp(c->state, TAKEN) == 0 ||
-	                    strcmp(c->state, "40P01") == 0 || strcmp(c->state, "40001") == 0 ||
-	                    strcmp(c->state, "57P01") == 0 || strcmp(c->state, IDLE_ENDED) == 0);
+	                    strcmp(c->state, TAKEN) == 0 || strcmp(c->state, "40P01") == 0 ||
+	                    strcmp(c->state, "40001") == 0 || strcmp(c->state, "57P01") == 0 ||
+	                    strcmp(c->state, IDLE_ENDED) == 0);
 }
 
 /* What the queues are now, for the next who is about one of them. */

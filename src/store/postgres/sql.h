@@ -338,9 +338,10 @@
 	  "$5::int[], $6::text[], $7::int[], $8::smallint[], $9::smallint[], $10::smallint[], "    \
 	  "$15::bytea[], $16::int[], $17::int[]) u(first, last, has, put_at, queue, name, pool, "  \
 	  "rank, n, flags, payload, a, b)")                                                        \
-	X(ALONE, "SELECT baton.alone(x.queue, array_agg(x.line), $4::bigint) FROM (SELECT "        \
-	         PART_QUEUE_OF " AS queue, u.line FROM unnest($1::int[], $2::text[], $3::text[]) " \
-	         "u(queue, name, line)) x GROUP BY x.queue ORDER BY x.queue")                      \
+	X(ALONE,                                                                                   \
+	  "SELECT baton.alone(x.queue, array_agg(x.line), $4::bigint) FROM (SELECT " PART_QUEUE_OF \
+	  " AS queue, u.line FROM unnest($1::int[], $2::text[], $3::text[]) "                      \
+	  "u(queue, name, line)) x GROUP BY x.queue ORDER BY x.queue")                             \
 	X(ALONE_ONE, "SELECT baton.alone($1::bigint::int, $2::text[], $3::bigint)")                \
 	X(THAW, "SELECT baton.thaw(q.id, w.lines) FROM (SELECT name, array_agg(line) AS lines "    \
 	        "FROM unnest($1::text[], $2::text[]) u(name, line) GROUP BY name) w "              \

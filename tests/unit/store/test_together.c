@@ -144,8 +144,7 @@ static void one_alone_stands_as_others_do(void **state)
 	assert_nothing_left(b);
 }
 
-static const char users_put[] =
-	"SELECT baton.put('q', 'user'::text, NULL, '{\"key\": \"k3\"}')";
+static const char users_put[] = "SELECT baton.put('q', 'user'::text, NULL, '{\"key\": \"k3\"}')";
 
 /* Completes what has the key "k3"; then the user's comes, and nobody else. */
 static void assert_users_is_next(struct bench *b, struct baton_work_claims *c)
@@ -320,13 +319,12 @@ static void of_rows_that_overlap_the_first_comes_first(void **state)
 		"WHERE b.first = (SELECT max(first) FROM baton.bulk WHERE n > 4)"));
 	assert_true(does(pg, "DELETE FROM baton.bulk WHERE first = (SELECT max(first) FROM t)"));
 	assert_true(does(
-		pg,
-		"INSERT INTO baton.bulk(first, last, has, put_at, queue, pool, rank, n, flags, "
-		"payload) SELECT min(seq), max(seq), sum(1::bigint << (seq - low)::int), "
-		"min(put_at), min(queue), min(pool), min(rank), count(*), min(flags), "
-		"string_agg(set_byte('\\x00', 0, (seq - low)::int) || int4send(length(bytes)) "
-		"|| bytes, '' ORDER BY seq) FROM (SELECT *, min(seq) OVER (PARTITION BY other) "
-		"AS low FROM t) x GROUP BY other"));
+		pg, "INSERT INTO baton.bulk(first, last, has, put_at, queue, pool, rank, n, flags, "
+		    "payload) SELECT min(seq), max(seq), sum(1::bigint << (seq - low)::int), "
+		    "min(put_at), min(queue), min(pool), min(rank), count(*), min(flags), "
+		    "string_agg(set_byte('\\x00', 0, (seq - low)::int) || int4send(length(bytes)) "
+		    "|| bytes, '' ORDER BY seq) FROM (SELECT *, min(seq) OVER (PARTITION BY other) "
+		    "AS low FROM t) x GROUP BY other"));
 	assert_true(does(pg, "COMMIT"));
 	uint64_t last = 0;
 	char lane[64], text[64];
