@@ -1,10 +1,13 @@
 /* Jobs with keys that stand in rows with others: who else may have a key, and is found. */
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <baton/work.h>
 
 #include "served.h"
+#include "support/child.h"
 
 #define FEW 10
 #define CALLS 40 /* more rows than are looked through */
@@ -305,6 +308,94 @@ static void a_row_that_begins_with_one_without_a_key_is_found(void **state)
 	assert_nothing_left(b);
 }
 
+#define LIVES 12 /* and deaths */
+
+/* Puts, claims and completes jobs with the same keys until it is killed, and says so after each
+ * step. */
+static int live(int channel, void *arg)
+{
+	struct baton_store *store = open_as(arg);
+	for (int i = 0;; i++) {
+		struct baton_batch batches[FEW];
+		struct baton_put puts[FEW];
+		struct baton_work_end ends[FEW];
+		struct baton_work_ended ended[FEW];
+		struct baton_work_claims *c = NULL;
+		char keys[FEW][8];
+		const struct baton_str payload = BATON_STR("x");
+		const struct baton_work_ask ask = {.queue = BATON_STR("q"),
+		                                   .claims = FEW,
+		                                   .max = 1,
+		                                   .ttl = baton_duration_ms(50)};
+		for (int j = 0; j < FEW; j++) {
+			snprintf(keys[j], sizeof keys[j], "k%d", (i * 3 + j) % 25);
+			batches[j] = (struct baton_batch){.queue = BATON_STR("q"),
+			                                  .key = baton_str_z(keys[j]),
+			                                  .payloads = &payload,
+			                                  .count = 1};
+		}
+		if (baton_work_put(store, batches, FEW, puts) != BATON_OK)
+			return 1;
+		channel_send(channel, "put");
+		if (baton_work_claim(store, &ask, &c) != BATON_OK)
+			return 2;
+		channel_send(channel, "claimed");
+		for (size_t j = 0; c && j < c->count; j++)
+			ends[j] = (struct baton_work_end){.proof = c->claims[j].proof,
+			                                  .how = BATON_COMPLETE};
+		if (c && baton_work_end(store, ends, c->count, ended) != BATON_OK)
+			return 3;
+		baton_work_claims_free(c);
+		channel_send(channel, "ended");
+	}
+}
+
+/* The server may still be at what a killed process has asked for: returns when it is not. */
+static void await_server(const struct bench *b, long long since_us)
+{
+	char sql[300];
+	snprintf(sql, sizeof sql,
+	         "SELECT count(*) FILTER (WHERE pg_terminate_backend(pid, 60000)) FROM "
+	         "pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() "
+	         "AND extract(epoch FROM backend_start) * 1000000 >= %lld",
+	         since_us);
+	cluster_number(b->where, sql);
+}
+
+/* What was not done is done by others, each key once at a time, and nothing is left held. */
+static void whoever_is_killed_leaves_every_key_to_others(void **state)
+{
+	struct bench *b = *state;
+	for (int i = 0; i < LIVES; i++) {
+		struct child c;
+		char word[16];
+		const long long since_us =
+			cluster_number(b->where,
+		                       "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)");
+		child_start(&c, live, b->where);
+		for (int steps = 0; steps <= i; steps++)
+			assert_true(channel_receive(c.channel, word, sizeof word));
+		kill(c.pid, SIGKILL);
+		assert_int_equal(child_reap(&c), 128 + SIGKILL);
+		await_server(b, since_us);
+		uint64_t faults;
+		assert_int_equal(baton_store_check(b->store, NULL, NULL, &faults), BATON_OK);
+		assert_int_equal(faults, 0);
+	}
+	cluster_run(b->where, "UPDATE baton.claim SET expires_at = 1; UPDATE baton.chunk SET "
+	                      "expires_at = 1; UPDATE baton.tally SET tended = 0");
+	for (struct baton_work_claims *c; (c = claim_up_to(b->store, 100));) {
+		assert_int_equal(
+			cluster_number(b->where,
+		                       "SELECT count(*) FROM (SELECT key FROM baton.jobs WHERE "
+		                       "state = 'claimed' GROUP BY key HAVING count(*) > 1) x"),
+			0);
+		complete_others(b->store, c, NOBODY);
+		baton_work_claims_free(c);
+	}
+	assert_nothing_left(b);
+}
+
 /* Before version 12 rows of several flags could have numbers between each other's. */
 static void of_rows_that_overlap_the_first_comes_first(void **state)
 {
@@ -395,6 +486,7 @@ int main(void)
 		SERVED_TEST(the_keys_of_old_rows_are_written_down_and_forgotten),
 		SERVED_TEST(the_keys_of_a_row_far_behind_are_written_down),
 		SERVED_TEST(a_row_that_begins_with_one_without_a_key_is_found),
+		SERVED_TEST(whoever_is_killed_leaves_every_key_to_others),
 		SERVED_TEST(of_rows_that_overlap_the_first_comes_first),
 		SERVED_TEST(what_does_not_fit_together_is_found),
 	};
