@@ -134,8 +134,8 @@ BEGIN
   firsts := NULL;
  END IF;
 END $$;
--- Jobs with these keys are about to be put into such rows, which have numbers from that one on. When
--- there are many, or some far behind, the keys of the older ones are written down.
+-- Jobs with these keys are about to be put into such rows, which have numbers from that one on.
+-- When there are many, or some far behind, the keys of the older ones are written down.
 CREATE OR REPLACE FUNCTION baton.alone(of int, lines text[], number bigint) RETURNS void
  LANGUAGE plpgsql AS $$
 DECLARE since bigint := baton.young_from(of); firsts bigint[]; upto bigint; old int;
@@ -782,8 +782,8 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
    OR EXISTS (SELECT 1 FROM unnest(b.keys) k WHERE NOT baton.is_key(k))
   UNION ALL SELECT 'rows of several batches have keys that are not found', count(*)
    FROM baton.bulk b WHERE b.first <= baton.young_from(b.queue) AND EXISTS (SELECT 1
-   FROM unnest(b.keys) k WHERE k IS NOT NULL AND NOT EXISTS (SELECT 1 FROM baton.lone l WHERE l.queue = b.queue
-   AND l.line = k AND l.first = b.first))
+   FROM unnest(b.keys) k WHERE k IS NOT NULL AND NOT EXISTS (SELECT 1 FROM baton.lone l
+    WHERE l.queue = b.queue AND l.line = k AND l.first = b.first))
   UNION ALL SELECT 'keys are remembered of rows that are gone', count(*) FROM baton.lone l
    WHERE NOT EXISTS (SELECT 1 FROM baton.bulk b WHERE b.first = l.first AND b.queue = l.queue
    AND l.line = ANY(b.keys))

@@ -15,8 +15,8 @@ bool keyed_is_alone(const struct desk *d, const struct batch *b);
 bool keyed_stands_in_bulk(const struct desk *d, const struct lane *lane);
 
 /* Sends a statement that fails (BT006) if others have one of these keys: those of new batches that
- * will stand in rows with others, or if that is presumed of all of them, those of all new ones. False: there are
- * none. */
+ * will stand in rows with others, or if that is presumed of all of them, those of all new ones.
+ * False: there are none. */
 bool keyed_check(const struct desk *d, struct conn *c);
 
 /* Sends one that makes ordinary rows of those that such lines are in, if any are named. */
