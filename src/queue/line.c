@@ -38,6 +38,13 @@ bool key_has_room(const struct baton_queue_policy *policy, uint64_t holds)
 	return holds < policy->key_limit;
 }
 
+bool key_is_usual(const struct baton_queue_policy *policy)
+{
+	return policy->on_conflict == BATON_CONFLICT_WAIT && policy->key_waiting_max == 0 &&
+	       policy->key_ttl.ns == 0 && policy->key_fair == BATON_KEY_FAIR_OFF &&
+	       policy->key_rate.starts == 0;
+}
+
 bool line_takes_turns(struct baton_str name, const struct baton_queue_policy *policy)
 {
 	return policy->key_fair == BATON_KEY_FAIR_ON && line_is_keyed(name);

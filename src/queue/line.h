@@ -31,6 +31,9 @@ struct baton_str line_key(struct baton_str name);
  * live, and by work that keeps it until its next attempt. */
 bool key_has_room(const struct baton_queue_policy *policy, uint64_t holds);
 
+/* Whether work that has a key waits for it, and nothing else is said about keys. */
+bool key_is_usual(const struct baton_queue_policy *policy);
+
 /* Where the first of a line stands among those of others: at its own number, or, if keys take
  * turns, behind the number that its line has got since (`turn`; 0: none): a new one whenever a
  * claim is taken from it, and what line_turn() says when somebody enters it. Twice that number, and

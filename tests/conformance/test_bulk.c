@@ -76,6 +76,27 @@ static void they_come_in_order_and_leave_nothing_behind(void **state)
 	assert_int_equal(counts(w, "q").running, 0);
 }
 
+/* Commands stand in other rows than work, and yet each has its place among the others. */
+static void those_of_two_classes_come_in_order_however_few_are_taken(void **state)
+{
+	struct world *w = *state;
+	struct baton_batch batches[60];
+	struct baton_put puts[60];
+	const struct baton_str payload = BATON_STR("x");
+	for (int i = 0; i < 60; i++)
+		batches[i] = (struct baton_batch){.queue = BATON_STR("q"),
+		                                  .cls = i % 5 == 2 ? BATON_COMMAND : BATON_WORK,
+		                                  .payloads = &payload,
+		                                  .count = 1};
+	assert_int_equal(baton_work_put(w->store, batches, 60, puts), BATON_OK);
+	for (int i = 0; i < 60; i += 3) {
+		const struct baton_work_claim *c = take(w, 3);
+		for (int j = 0; j < 3; j++)
+			assert_id(c[j].batches[0].id, puts[i + j].id);
+	}
+	assert_null(claim(w, "q", 1));
+}
+
 static void who_completes_again_is_told_the_same(void **state)
 {
 	struct world *w = *state;
@@ -361,6 +382,7 @@ static void a_large_one_among_them_keeps_its_place(void **state)
 
 static const struct CMUnitTest tests[] = {
 	WORLD_TEST(they_come_in_order_and_leave_nothing_behind),
+	WORLD_TEST(those_of_two_classes_come_in_order_however_few_are_taken),
 	WORLD_TEST(who_completes_again_is_told_the_same),
 	WORLD_TEST(a_stale_token_ends_nothing),
 	WORLD_TEST(what_fails_is_tried_again_and_the_others_are_not),

@@ -189,7 +189,9 @@ def test_a_failed_job_keeps_its_key_until_its_next_attempt(shop):
     assert shop.claim('mail')['jobs'][0]['id'] == second
 
 
-def test_a_killed_runner_leaves_no_key_held_and_no_two_run(shop, pipe):
+@pytest.mark.parametrize('kind', ['shop', 'far_shop'])
+def test_a_killed_runner_leaves_no_key_held_and_no_two_run(kind, pipe, request):
+    shop = request.getfixturevalue(kind)
     for key in 'k', 'k', 'other':
         put(shop, key)
     # The lock is another proof that no two of a key run: it is not Baton's.

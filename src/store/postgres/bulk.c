@@ -7,11 +7,13 @@
 #include "base/fail.h"
 #include "store/memory/batch.h"
 #include "store/memory/lane.h"
+#include "store/postgres/keyed.h"
 
-#define ALONE_BELOW 4    /* so few new batches have rows of their own      */
+#define ALONE_BELOW 4    /* so few new batches have rows of their own, unless they have keys */
 #define PAYLOAD_MAX 2000 /* a longer one does too                          */
 #define BYTES_MAX 7000   /* of a row: it has to fit into a page            */
 #define MEMBER_HEAD 5    /* bytes before a payload: its place and its length */
+#define KEY_HEAD 8       /* bytes that a key takes beside its name, at most      */
 
 static uint32_t length_at(const unsigned char *bytes)
 {
@@ -35,9 +37,11 @@ static enum baton_err members_load(struct desk *d, struct tx *tx, const PGresult
 	const struct bulk_read *read = &d->bulks[d->bulk_count - 1];
 	struct baton_batch put = put_of(read->rank, cell_int(r, row, 5));
 	struct baton_str bytes = cell_str(r, row, 8), payload;
+	struct keyed_names names;
 	put.payloads = &payload;
 	put.count = 1;
-	while (bytes.len >= MEMBER_HEAD) {
+	enum baton_err e = keyed_read(r, row, 9, &names);
+	while (e == BATON_OK && bytes.len >= MEMBER_HEAD) {
 		const unsigned char *at = (const unsigned char *)bytes.ptr;
 		uint64_t seq = read->first + at[0];
 		payload = (struct baton_str){bytes.ptr + MEMBER_HEAD, length_at(at + 1)};
@@ -48,7 +52,8 @@ static enum baton_err members_load(struct desk *d, struct tx *tx, const PGresult
 			            read->first);
 		bytes.ptr += MEMBER_HEAD + payload.len;
 		bytes.len -= MEMBER_HEAD + payload.len;
-		if (seq <= read->mark)
+		e = keyed_next(&names, &put.lane);
+		if (e != BATON_OK || seq <= read->mark)
 			continue;
 		struct batch *b = memory_batch_make(tx, read->queue, &put, seq, seq);
 		if (!b)
@@ -57,7 +62,7 @@ static enum baton_err members_load(struct desk *d, struct tx *tx, const PGresult
 		b->put_at.ms = cell_int(r, row, 6);
 		b->is.state = BATON_BATCH_READY;
 	}
-	return BATON_OK;
+	return e;
 }
 
 static enum baton_err bulk_load(struct desk *d, struct tx *tx, const PGresult *r, int row)
@@ -190,21 +195,33 @@ static bool has_source(const struct desk *d, uint64_t id)
 static bool can_share(const struct desk *d, const struct batch *b)
 {
 	const struct baton_batch *put = &b->put;
-	return b->row.noted && b->row.kept == 0 && b->lane->name.len == 0 &&
+	return b->row.noted && b->row.kept == 0 &&
+	       (b->lane->name.len == 0 || keyed_is_alone(d, b)) &&
 	       b->is.state == BATON_BATCH_READY && put->count == 1 && put->group.len == 0 &&
 	       put->retry.attempts == 0 && put->payloads[0].len <= PAYLOAD_MAX &&
 	       b->is.seq == b->id && !has_source(d, b->id);
 }
 
-bool bulk_takes(const struct desk *d, const struct batch *b)
+void bulk_count(struct desk *d)
 {
-	return d->shared >= ALONE_BELOW && can_share(d, b);
+	d->shared = 0;
+	for (struct row *row = d->m->batches.oldest; row; row = row->newer)
+		d->shared += can_share(d, (struct batch *)row);
 }
 
-/* Rows that are being filled: of every queue, pool, rank and flags one at a time. */
+bool bulk_takes(const struct desk *d, const struct batch *b)
+{
+	return (d->shared >= ALONE_BELOW || b->lane->name.len > 0) && can_share(d, b);
+}
+
+/* Rows that are being filled: of every queue, pool and rank one at a time, so that each has all
+ * numbers from its first to its last: a mark says for all of them up to which they are claimed. */
 struct filling {
 	struct queue *queue;
 	int32_t pool, rank, flags;
+	bool keyed; /* some of them have keys */
+	size_t key_bytes;
+	struct baton_str keys[BULK_MAX];
 	uint64_t first, last, has;
 	uint32_t n;
 	int64_t put_at_ms;
@@ -216,7 +233,19 @@ struct fillings {
 	struct args args;
 	struct filling *list;
 	size_t count, cap;
+	size_t keys; /* of all rows so far */
 };
+
+/* From where to where they are among those of all rows; 0: there are none. */
+static void filling_keys(struct fillings *all, const struct filling *f)
+{
+	struct args *a = &all->args;
+	add_int(a, 15, f->keyed ? (int64_t)all->keys + 1 : 0);
+	all->keys += f->keyed ? f->n : 0;
+	add_int(a, 16, f->keyed ? (int64_t)all->keys : 0);
+	for (uint32_t i = 0; f->keyed && i < f->n; i++)
+		add_optional(a, 17, f->keys[i]);
+}
 
 static void filling_flush(struct fillings *all, struct filling *f)
 {
@@ -236,7 +265,10 @@ static void filling_flush(struct fillings *all, struct filling *f)
 	add_str(a, 14, buf_str(&f->bytes));
 	if (f->bytes.err != BATON_OK)
 		a->list[14].bytes.err = f->bytes.err;
+	filling_keys(all, f);
 	buf_reset(&f->bytes);
+	f->key_bytes = 0;
+	f->keyed = false;
 	f->n = 0;
 	f->has = 0;
 }
@@ -249,12 +281,10 @@ static struct filling *filling_find(struct fillings *all, const struct batch *b)
 		.queue = q,
 		.pool = runner ? (int32_t)memory_lane_shard(b->lane) + 1 : 0,
 		.rank = (int32_t)(BATON_PRIORITY_MAX - b->put.priority),
-		.flags = desk_flags(&b->put),
 	};
 	for (size_t i = 0; i < all->count; i++) {
 		struct filling *f = &all->list[i];
-		if (f->queue == want.queue && f->pool == want.pool && f->rank == want.rank &&
-		    f->flags == want.flags)
+		if (f->queue == want.queue && f->pool == want.pool && f->rank == want.rank)
 			return f;
 	}
 	if (!desk_room(all->w->d, (void **)&all->list, all->count, &all->cap, sizeof *all->list))
@@ -272,11 +302,16 @@ static void member_add(struct fillings *all, const struct batch *b)
 	uint64_t seq = b->is.seq;
 	if (!f)
 		return;
-	if (f->n > 0 && (f->first / BULK_MAX != seq / BULK_MAX || f->put_at_ms != b->put_at.ms ||
-	                 f->bytes.len + payload.len + MEMBER_HEAD > BYTES_MAX))
+	const size_t key_bytes = b->lane->name.len > 0 ? b->lane->name.len + KEY_HEAD : 0;
+	const int32_t flags = desk_flags(&b->put);
+	if (f->n > 0 &&
+	    (f->first / BULK_MAX != seq / BULK_MAX || f->put_at_ms != b->put_at.ms ||
+	     f->flags != flags ||
+	     f->bytes.len + payload.len + MEMBER_HEAD + f->key_bytes + key_bytes > BYTES_MAX))
 		filling_flush(all, f);
 	if (f->n == 0) {
 		f->first = seq;
+		f->flags = flags;
 		f->put_at_ms = b->put_at.ms;
 	}
 	const uint32_t len = (uint32_t)payload.len;
@@ -288,7 +323,9 @@ static void member_add(struct fillings *all, const struct batch *b)
 	buf_append_str(&f->bytes, payload);
 	f->has |= UINT64_C(1) << (seq - f->first);
 	f->last = seq;
-	f->n++;
+	f->key_bytes += key_bytes;
+	f->keyed = f->keyed || key_bytes > 0;
+	f->keys[f->n++] = b->lane->name;
 }
 
 static void args_arrays(struct bulk_writer *w, struct args *a, const enum arg_type *types,
@@ -310,21 +347,11 @@ static void send_any(struct bulk_writer *w, enum sql sql, struct args *a)
 	w->any = true;
 }
 
-static bool has_same_mark(const struct filling *a, const struct filling *b)
-{
-	return a->queue == b->queue && a->pool == b->pool && a->rank == b->rank;
-}
-
-/* The marks that the rows need, each once. */
+/* The marks that the rows need. */
 static void add_marks(struct fillings *all)
 {
 	for (size_t i = 0; i < all->count; i++) {
 		const struct filling *f = &all->list[i];
-		bool first = true;
-		for (size_t j = 0; j < i && first; j++)
-			first = !has_same_mark(&all->list[j], f);
-		if (!first)
-			continue;
 		add_int(&all->args, 10, (int64_t)f->queue->row.kept);
 		add_str(&all->args, 11, f->queue->name);
 		add_int(&all->args, 12, f->pool);
@@ -336,16 +363,14 @@ enum baton_err bulk_batches_write(struct bulk_writer *w)
 {
 	static const enum arg_type types[] = {ARG_INT8, ARG_INT8, ARG_INT8, ARG_INT8, ARG_INT4,
 	                                      ARG_TEXT, ARG_INT4, ARG_INT2, ARG_INT2, ARG_INT2,
-	                                      ARG_INT4, ARG_TEXT, ARG_INT4, ARG_INT2, ARG_BYTES};
+	                                      ARG_INT4, ARG_TEXT, ARG_INT4, ARG_INT2, ARG_BYTES,
+	                                      ARG_INT4, ARG_INT4, ARG_TEXT};
 	struct fillings all = {.w = w};
-	w->d->shared = 0;
-	for (struct row *row = w->d->m->batches.oldest; row; row = row->newer)
-		w->d->shared += can_share(w->d, (struct batch *)row);
-	if (w->d->shared < ALONE_BELOW)
+	if (w->d->shared == 0)
 		return BATON_OK;
-	args_arrays(w, &all.args, types, 15);
+	args_arrays(w, &all.args, types, 18);
 	for (struct row *row = w->d->m->batches.oldest; row; row = row->newer) {
-		if (can_share(w->d, (struct batch *)row))
+		if (bulk_takes(w->d, (struct batch *)row))
 			member_add(&all, (struct batch *)row);
 	}
 	for (size_t i = 0; i < all.count; i++) {
@@ -432,6 +457,11 @@ static enum baton_err chunks_add(struct bulk_writer *w, struct items *items)
 	return BATON_OK;
 }
 
+static bool has_same_mark(const struct bulk_read *a, const struct bulk_read *b)
+{
+	return a->queue == b->queue && a->pool == b->pool && a->rank == b->rank;
+}
+
 /* Nothing before the mark may be left: it would never be found again. */
 static bool is_skipped(const struct desk *d, const struct batch *b)
 {
@@ -441,8 +471,7 @@ static bool is_skipped(const struct desk *d, const struct batch *b)
 	const struct bulk_read *own = &d->bulks[place];
 	for (size_t i = 0; i < d->bulk_count; i++) {
 		const struct bulk_read *read = &d->bulks[i];
-		if (read->queue == own->queue && read->pool == own->pool &&
-		    read->rank == own->rank && read->reached > read->mark &&
+		if (has_same_mark(read, own) && read->reached > read->mark &&
 		    read->reached > b->is.seq)
 			return true;
 	}
@@ -473,7 +502,17 @@ static void mark_set_one(struct bulk_writer *w, const struct bulk_read *read)
 	w->any = true;
 }
 
-/* Several rows may have the same mark: the last that was reached counts. */
+/* Several rows may have the same mark: the one in which the most was reached counts. (Those that
+ * were written before version 12 may have numbers between each other's.) */
+static bool is_farthest(const struct desk *d, const struct bulk_read *read)
+{
+	for (size_t i = 0; i < d->bulk_count; i++) {
+		if (has_same_mark(&d->bulks[i], read) && d->bulks[i].reached > read->reached)
+			return false;
+	}
+	return read->reached > read->mark;
+}
+
 static void marks_write(struct bulk_writer *w)
 {
 	static const enum arg_type types[] = {ARG_INT4, ARG_INT4, ARG_INT2, ARG_INT8, ARG_INT8};
@@ -483,12 +522,7 @@ static void marks_write(struct bulk_writer *w)
 	args_arrays(w, &a, types, 5);
 	for (size_t i = 0; i < d->bulk_count; i++) {
 		const struct bulk_read *read = &d->bulks[i];
-		bool last = read->reached > read->mark;
-		for (size_t j = i + 1; j < d->bulk_count && last; j++)
-			last = d->bulks[j].queue != read->queue || d->bulks[j].pool != read->pool ||
-			       d->bulks[j].rank != read->rank ||
-			       d->bulks[j].reached <= d->bulks[j].mark;
-		if (!last)
+		if (!is_farthest(d, read))
 			continue;
 		add_int(&a, 0, (int64_t)read->queue->row.kept);
 		add_int(&a, 1, read->pool);

@@ -38,7 +38,8 @@ struct chunk_read {
 enum baton_err desk_bulks(struct desk *d, const PGresult *r);
 enum baton_err desk_chunks(struct desk *d, const PGresult *r);
 
-/* Whether new batches may share rows; how many of those on the desk do. */
+/* Counts the new batches that may share rows; after that, whether one does. */
+void bulk_count(struct desk *d);
 bool bulk_takes(const struct desk *d, const struct batch *b);
 
 /* Send what has changed: new batches that share rows, new claims, and those that are completed. */

@@ -82,6 +82,8 @@ struct desk {
 	struct far *fars;
 	size_t far_count, far_cap;
 	size_t shared; /* so many new batches can stand in such rows */
+	bool apart;    /* new batches with keys do not */
+	bool presumes; /* nobody else has the keys of new batches: that is to be checked */
 	bool recalled; /* the queue was not read, but remembered */
 	bool melts;    /* claims were found that first have to stand in rows of their own */
 };

@@ -29,7 +29,7 @@ CREATE OR REPLACE VIEW baton.item AS SELECT h.head, h.fence,
  h(head, fence, at);
 -- What stands in bulk and is not done, as batches are.
 CREATE OR REPLACE VIEW baton.member AS
- SELECT x.seq, NULL::bigint AS born, b.queue, NULL::text AS lane,
+ SELECT x.seq, NULL::bigint AS born, b.queue, b.keys[x.place] AS lane,
  CASE WHEN x.fence IS NULL THEN 1 ELSE 4 END::smallint AS state, b.rank, b.flags, b.put_at,
  NULL::bigint AS due, NULL::text AS grp, NULL::bytea AS retry, 0 AS attempts,
  coalesce(x.fence, 0) AS fence, false AS cancel, false AS holds, false AS blocks,
@@ -38,7 +38,8 @@ CREATE OR REPLACE VIEW baton.member AS
  NULL::text AS guest, false AS keeps, false AS head
  FROM baton.bulk b CROSS JOIN LATERAL (SELECT m.seq FROM baton.mark m WHERE m.queue = b.queue
  AND m.pool = b.pool AND m.rank = b.rank ORDER BY m.seq DESC LIMIT 1) k
- CROSS JOIN LATERAL (SELECT u.seq, u.payload, y.fence FROM baton.unpack(b.first, b.payload) u
+ CROSS JOIN LATERAL (SELECT u.seq, u.payload, u.place, y.fence
+ FROM baton.unpack(b.first, b.payload) WITH ORDINALITY u(seq, payload, place)
  LEFT JOIN (SELECT z.head, z.fence FROM baton.item z WHERE z.first = b.first) y
  ON y.head = u.seq) x WHERE x.seq > k.seq OR x.fence IS NOT NULL;
 -- What can no longer be claimed stays in the index over heads as long as somebody holds an old
@@ -81,20 +82,101 @@ DECLARE r record;
 BEGIN
  IF cardinality(firsts) = 0 THEN RETURN; END IF;
  FOR r IN WITH i AS (INSERT INTO baton.batch(seq, put_at, fence, queue, shard, pool, attempts,
-   state, rank, flags, head, line, cancel, holds, blocks, payload)
-   SELECT m.seq, m.put_at, m.fence, m.queue, m.seq % q.shards,
-   CASE WHEN q.mode = 4 THEN m.seq % q.shards + 1 ELSE 0 END, 0, m.state, m.rank, m.flags,
-   m.state = 1, false, false, false, false, m.payload
-   FROM baton.member m JOIN baton.queue q ON q.id = m.queue WHERE m.first = ANY(firsts)
-   RETURNING queue, pool, rank, seq, head)
+   state, rank, flags, head, line, cancel, holds, blocks, lane, payload)
+   SELECT m.seq, m.put_at, m.fence, m.queue, p.shard,
+   CASE WHEN q.mode = 4 THEN p.shard + 1 ELSE 0 END, 0, m.state, m.rank, m.flags,
+   m.state = 1, m.lane IS NOT NULL, false, false, false, m.lane, m.payload
+   FROM baton.member m JOIN baton.queue q ON q.id = m.queue
+   CROSS JOIN LATERAL (SELECT baton.shard(q.name, substr(m.lane, 2), m.seq, q.shards) AS shard) p
+   WHERE m.first = ANY(firsts) RETURNING queue, pool, rank, seq, head)
   SELECT i.queue, i.pool, i.rank, min(i.seq) AS seq FROM i WHERE i.head GROUP BY 1, 2, 3 LOOP
   PERFORM baton.lower(r.queue, r.pool, r.rank, r.seq * 2);
  END LOOP;
  INSERT INTO baton.claim(head, fence, granter, claimed_at, expires_at, queue, offered, token,
   owner, lane, seqs) SELECT i.head, i.fence, i.granter, i.claimed_at, i.expires_at, i.queue,
-  false, i.token, i.owner, NULL, i.seqs FROM baton.item i WHERE i.first = ANY(firsts);
+  false, i.token, i.owner, (SELECT b.lane FROM baton.batch b WHERE b.seq = i.head), i.seqs
+  FROM baton.item i WHERE i.first = ANY(firsts);
  DELETE FROM baton.chunk WHERE first = ANY(firsts);
+ PERFORM baton.leave(b.queue, b.first, b.keys) FROM baton.bulk b WHERE b.first = ANY(firsts)
+  AND b.keys IS NOT NULL;
  DELETE FROM baton.bulk WHERE first = ANY(firsts);
+END $$;
+-- Jobs with keys in rows of several. Nobody else is ready or claimed, or waits for another attempt,
+-- that has the key of one of them: whoever adds such a row says baton.alone() first, and whoever
+-- does anything to a line baton.thaw(). The lock of the queue is held.
+--
+-- Behind which number these rows are looked through for keys; those of the others are in
+-- baton.lone.
+CREATE OR REPLACE FUNCTION baton.young_from(of int) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+ RETURN coalesce((SELECT y.seq FROM baton.young y WHERE y.queue = of ORDER BY y.seq DESC LIMIT 1),
+  0);
+END $$;
+-- Which of these keys one in such a row has, and in which rows they stand. Those that are done do
+-- not count.
+CREATE OR REPLACE FUNCTION baton.together(of int, lines text[], OUT hits text[],
+ OUT firsts bigint[]) LANGUAGE plpgsql STABLE AS $$
+DECLARE since bigint := baton.young_from(of);
+BEGIN
+ hits := ARRAY(SELECT k FROM baton.bulk b CROSS JOIN LATERAL unnest(b.keys) k WHERE b.queue = of
+  AND b.keys IS NOT NULL AND b.first > since INTERSECT SELECT unnest(lines));
+ IF cardinality(hits) > 0 THEN
+  firsts := ARRAY(SELECT b.first FROM baton.bulk b WHERE b.queue = of AND b.keys IS NOT NULL
+   AND b.first > since AND b.keys && hits);
+ END IF;
+ IF since > 0 THEN
+  SELECT hits || array_agg(l.line::text), firsts || array_agg(l.first) INTO hits, firsts
+   FROM baton.lone l WHERE l.queue = of AND l.line = ANY(lines);
+ END IF;
+ IF cardinality(hits) > 0 THEN
+  SELECT array_agg(m.lane), array_agg(DISTINCT m.first) INTO hits, firsts FROM baton.member m
+   WHERE m.first = ANY(firsts) AND m.lane = ANY(hits);
+ ELSE
+  hits := NULL;
+  firsts := NULL;
+ END IF;
+END $$;
+-- Jobs with these keys are about to be put into such rows, which have numbers from that one on.
+-- When there are many, or some far behind, the keys of the older ones are written down.
+CREATE OR REPLACE FUNCTION baton.alone(of int, lines text[], number bigint) RETURNS void
+ LANGUAGE plpgsql AS $$
+DECLARE since bigint := baton.young_from(of); firsts bigint[]; upto bigint; old int;
+BEGIN
+ IF EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = of AND b.lane = ANY(lines) AND b.line)
+  OR EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = of AND b.lane = ANY(lines) AND b.holds)
+  OR EXISTS (SELECT 1 FROM baton.together(of, lines) t WHERE t.firsts IS NOT NULL)
+  OR EXISTS (SELECT 1 FROM baton.queue q WHERE q.id = of AND q.guests) THEN
+  RAISE EXCEPTION 'somebody has one of the keys' USING ERRCODE = 'BT006';
+ END IF;
+ firsts := ARRAY(SELECT b.first FROM baton.bulk b WHERE b.queue = of AND b.keys IS NOT NULL
+  AND b.first > since ORDER BY b.first);
+ old := CASE WHEN cardinality(firsts) > 32 THEN cardinality(firsts) - 16
+  WHEN firsts[1] < number - 2048 THEN cardinality(firsts) ELSE 0 END;
+ IF old > 0 THEN
+  INSERT INTO baton.lone(queue, line, first) SELECT of, k, b.first FROM baton.bulk b
+   CROSS JOIN LATERAL unnest(b.keys) k WHERE b.first = ANY(firsts[:old]) AND k IS NOT NULL
+   ORDER BY k, b.first;
+ END IF;
+ upto := coalesce(firsts[old + 1], number) - 1;
+ IF old = 0 AND upto - since < 256 THEN RETURN; END IF;
+ DELETE FROM baton.young y WHERE y.queue = of AND y.seq = since;
+ INSERT INTO baton.young(queue, seq) VALUES (of, upto);
+END $$;
+-- A row with these keys goes.
+CREATE OR REPLACE FUNCTION baton.leave(of int, number bigint, lines text[]) RETURNS void
+ LANGUAGE plpgsql AS $$
+BEGIN
+ IF number <= baton.young_from(of) THEN
+  DELETE FROM baton.lone l WHERE l.queue = of AND l.line = ANY(lines) AND l.first = number;
+ END IF;
+END $$;
+-- Makes ordinary rows of those in which one of these keys is. Which of the keys that were.
+CREATE OR REPLACE FUNCTION baton.thaw(of int, lines text[]) RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE t record;
+BEGIN
+ SELECT * INTO t FROM baton.together(of, lines);
+ IF t.firsts IS NOT NULL THEN PERFORM baton.melt(t.firsts); END IF;
+ RETURN t.hits;
 END $$;
 -- The row in which a batch stands.
 CREATE OR REPLACE FUNCTION baton.bulk_of(id bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
@@ -177,7 +259,13 @@ BEGIN
 END $$;
 CREATE OR REPLACE FUNCTION baton.settle_keys(of int, keys text[], entered bigint) RETURNS void
  LANGUAGE plpgsql AS $$
+DECLARE hits text[] := baton.thaw(of, keys);
 BEGIN
+-- Each of them was the first of its line, and somebody else may be.
+ IF hits IS NOT NULL THEN
+  UPDATE baton.batch b SET head = false WHERE b.queue = of AND b.lane = ANY(hits) AND b.line
+   AND b.head;
+ END IF;
  WITH l AS MATERIALIZED (
   SELECT x.key, q.mode, q.key_fair, k.* FROM (SELECT DISTINCT unnest(keys) AS key) x
   JOIN baton.queue q ON q.id = of CROSS JOIN LATERAL baton.key_state(of, x.key) k),
@@ -748,6 +836,26 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
   UNION ALL SELECT 'batches have been claimed, and are before the mark', count(*)
    FROM baton.item i JOIN baton.bulk b ON b.first = i.first WHERE i.head > (SELECT max(m.seq)
    FROM baton.mark m WHERE m.queue = b.queue AND m.pool = b.pool AND m.rank = b.rank)
+  UNION ALL SELECT 'batches that stand in a row with others have a key that somebody else has',
+   count(*) FROM (SELECT m.queue, m.lane, count(*) AS n FROM baton.member m
+    WHERE m.lane IS NOT NULL GROUP BY m.queue, m.lane) m WHERE m.n > 1
+   OR EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = m.queue AND b.lane = m.lane
+    AND (b.line OR b.holds))
+  UNION ALL SELECT 'rows of several batches have keys that are none, or not one for each',
+   count(*) FROM baton.bulk b WHERE cardinality(b.keys) <> b.n
+   OR NOT EXISTS (SELECT 1 FROM unnest(b.keys) k WHERE k IS NOT NULL) AND b.keys IS NOT NULL
+   OR EXISTS (SELECT 1 FROM unnest(b.keys) k WHERE NOT baton.is_key(k))
+  UNION ALL SELECT 'rows of several batches have keys that are not found', count(*)
+   FROM baton.bulk b WHERE b.first <= baton.young_from(b.queue) AND EXISTS (SELECT 1
+   FROM unnest(b.keys) k WHERE k IS NOT NULL AND NOT EXISTS (SELECT 1 FROM baton.lone l
+    WHERE l.queue = b.queue AND l.line = k AND l.first = b.first))
+  UNION ALL SELECT 'keys are remembered of rows that are gone', count(*) FROM baton.lone l
+   WHERE NOT EXISTS (SELECT 1 FROM baton.bulk b WHERE b.first = l.first AND b.queue = l.queue
+   AND l.line = ANY(b.keys))
+  UNION ALL SELECT 'rows of several batches have keys, which those of their queue cannot',
+   count(*) FROM baton.bulk b JOIN baton.queue q ON q.id = b.queue WHERE b.keys IS NOT NULL
+   AND (q.on_conflict > 1 OR q.key_waiting_max > 0 OR q.key_fair > 1 OR q.key_starts > 0
+   OR q.key_ttl > 0 OR q.guests)
   ) x(sentence, amount) WHERE amount > 0
 $$;
 -- For users' own transactions: what they ask for is staged, and done when they commit.
@@ -1042,7 +1150,11 @@ BEGIN
  FOR own IN SELECT * FROM baton.queue x WHERE x.name IN (SELECT s.queue FROM baton.staged s
    WHERE s.xid = mine AND s.what = 'put' AND s.guest IS NOT NULL) LOOP
   PERFORM baton.check_guests(own);
-  UPDATE baton.queue SET guests = true WHERE id = own.id AND NOT guests;
+  IF NOT own.guests THEN
+   UPDATE baton.queue SET guests = true WHERE id = own.id;
+   PERFORM baton.melt(ARRAY(SELECT b.first FROM baton.bulk b WHERE b.queue = own.id
+    AND b.keys IS NOT NULL ORDER BY b.first));
+  END IF;
  END LOOP;
 -- Who stages a key has looked before; but those who do not stage take no lock of it.
  IF EXISTS (SELECT 1 FROM baton.staged s JOIN baton.source o ON o.key = s.key

@@ -150,6 +150,21 @@ void hints_heads_found(struct hints *h, uint32_t stripe, uint32_t pool, bool any
 	pthread_mutex_unlock(&h->mu);
 }
 
+bool hints_strict(struct hints *h, uint32_t stripe)
+{
+	pthread_mutex_lock(&h->mu);
+	bool strict = h->strict[stripe];
+	pthread_mutex_unlock(&h->mu);
+	return strict;
+}
+
+void hints_strict_found(struct hints *h, uint32_t stripe, bool strict)
+{
+	pthread_mutex_lock(&h->mu);
+	h->strict[stripe] = strict;
+	pthread_mutex_unlock(&h->mu);
+}
+
 bool hints_due(struct hints *h)
 {
 	pthread_mutex_lock(&h->mu);

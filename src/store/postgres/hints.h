@@ -38,8 +38,9 @@ struct hints {
 	struct hint_claim claims[HINTS_CLAIMS]; /* [mu] */
 	uint8_t heads[HINTS_POOLS]; /* [mu] so often heads are looked for before it is asked
 	                               whether there are any */
-	uint64_t last;              /* [mu] the last number that was given */
-	uint32_t due;               /* [mu] so often time is seen to before it is asked for */
+	bool strict[STRIPES + STRIPES_OF_RUNNERS]; /* [mu] keys are not as usual in a queue */
+	uint64_t last;                             /* [mu] the last number that was given */
+	uint32_t due; /* [mu] so often time is seen to before it is asked for */
 };
 
 void hints_init(struct hints *h);
@@ -71,6 +72,10 @@ void hints_forget(struct hints *h);
  * found not long ago. */
 bool hints_heads(struct hints *h, uint32_t stripe, uint32_t pool);
 void hints_heads_found(struct hints *h, uint32_t stripe, uint32_t pool, bool any);
+
+/* Whether keys are something unusual in queues of that stripe. */
+bool hints_strict(struct hints *h, uint32_t stripe);
+void hints_strict_found(struct hints *h, uint32_t stripe, bool strict);
 
 /* Whether something was due not long ago, and that something is. */
 bool hints_due(struct hints *h);

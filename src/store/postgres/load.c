@@ -8,6 +8,7 @@
 #include "queue/batch.h"
 #include "queue/line.h"
 #include "store/postgres/bulk.h"
+#include "store/postgres/keyed.h"
 #include "store/postgres/postgres.h"
 #include "store/postgres/steps.h"
 
@@ -350,8 +351,10 @@ void load_send(struct pg_store *s, struct conn *c, const struct wants *w, bool p
                struct loading *l)
 {
 	*l = load_nothing;
-	if (!payload)
+	if (!payload) {
 		send_melt(c, &w->melt, w);
+		keyed_thaw(c, &w->lane_queues, &w->lanes);
+	}
 	if (claims_any(w) && (w->due || w->bases.count + w->ids.count + w->keys.count > 0))
 		l->tend = send_tend(s, c, w);
 	send_start(s, c, w, l);
@@ -384,6 +387,13 @@ bool load_rest(struct wants *w, const struct desk *d)
 			want_rest(w, &name);
 	}
 	return w->rest_heads.count > 0;
+}
+
+void load_lines(struct conn *c, const struct wants *w, struct loading *l)
+{
+	*l = load_nothing;
+	keyed_thaw(c, &w->lane_queues, &w->lanes);
+	send_around(c, w, false, l);
 }
 
 void load_rest_send(struct conn *c, const struct wants *w, const struct desk *d, struct loading *l)

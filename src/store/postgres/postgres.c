@@ -12,10 +12,11 @@
 #include "base/mem.h"
 #include "store/postgres/address.h"
 #include "store/postgres/bulk.h"
+#include "store/postgres/keyed.h"
 #include "store/postgres/look.h"
 #include "store/postgres/schema.h"
 
-#define TRIES 4
+#define TRIES 6
 #define PLANNED_NS INT64_C(1000000000)
 #define PLANNED_MAX 16 /* times as long */
 #define PAGES 64
@@ -27,6 +28,7 @@
 #define NUMBERS "BT001"
 #define ADMITTED "BT004"
 #define STALE "BT005"
+#define TAKEN "BT006"
 
 static struct baton_store_time server_wall(const struct baton_clock *clock)
 {
@@ -47,6 +49,8 @@ struct deal {
 	struct written written;
 	bool split;    /* a call failed after a part of it was written */
 	bool certain;  /* a guess was wrong: there are no more */
+	bool taken;    /* others have keys that they were presumed not to have */
+	bool apart;    /* what has a key gets a row of its own */
 	bool recalled; /* the queue is that of `recall` */
 	struct recall recall;
 	bool sleepers; /* elsewhere, when it was committed */
@@ -197,7 +201,9 @@ static void recall(struct deal *t)
 	              (ends || atomic_load(&t->s->drawing) == 0) &&
 	              hints_recall(&t->s->hints, puts ? w->queues.list[0] : BATON_STR(""),
 	                           ends ? (uint32_t)w->guessed.list[0] : 0,
-	                           t->s->host->now(t->s->host).ns, &t->recall);
+	                           t->s->host->now(t->s->host).ns, &t->recall) &&
+	              (w->key_lines.count == 0 ||
+	               keyed_are_usual(&t->recall.is.policy, t->recall.is.guests));
 }
 
 /* What is renewed has to be renewed again in time if it hangs: a statement gets a third of the
@@ -229,8 +235,25 @@ static void plan_anew(struct deal *t)
 	conn_send(t->c, SQL_DISCARD, NULL);
 }
 
+/* Who else has the keys of what is put is not read, unless that is of consequence, or it is known
+ * that somebody has. */
+static void presume(struct deal *t)
+{
+	struct wants *w = &t->first;
+	bool read = t->taken || t->apart ||
+	            w->heads.count + w->ids.count + w->keys.count + w->runner > 0;
+	for (size_t i = 0; i < w->key_queues.count && !read; i++) {
+		const struct baton_str *queue = &w->key_queues.list[i];
+		if (i == 0 || !baton_str_equal(queue[0], queue[-1]))
+			read = hints_strict(&t->s->hints, stripe_of(*queue));
+	}
+	if (read)
+		want_key_lines(w);
+}
+
 static void begin(struct deal *t)
 {
+	presume(t);
 	guess(t);
 	recall(t);
 	conn_begin(t->c, within_ms(t));
@@ -298,6 +321,27 @@ static enum baton_err first_load(struct deal *t)
 	return e == BATON_OK ? load_take(t->s, t->c, &l, &t->desk) : e;
 }
 
+/* Where keys are something unusual, it has to be known who has them. */
+static enum baton_err lines_of_first(struct deal *t)
+{
+	struct loading l;
+	bool strict = false;
+	if (t->first.key_lines.count == 0)
+		return BATON_OK;
+	for (size_t i = 0; i < t->desk.queue_count; i++) {
+		const struct queue *q = t->desk.queues[i].row;
+		bool unusual = !keyed_are_usual(&q->is.policy, q->is.guests);
+		hints_strict_found(&t->s->hints, stripe_of(q->name), unusual);
+		strict = strict || unusual;
+	}
+	if (!strict)
+		return BATON_OK;
+	want_key_lines(&t->first);
+	load_lines(t->c, &t->first, &l);
+	enum baton_err e = conn_round(t->c);
+	return e == BATON_OK ? load_rest_take(t->c, &l, &t->desk) : e;
+}
+
 /* After a wrong guess everything begins anew, with locks that are asked for. */
 static enum baton_err begin_again(struct deal *t)
 {
@@ -347,6 +391,8 @@ static enum baton_err first_part(struct deal *t)
 		e = begin_again(t);
 	if (e == BATON_OK)
 		e = rest_of_first(t);
+	if (e == BATON_OK && !t->recalled)
+		e = lines_of_first(t);
 	if (e != BATON_OK)
 		return e;
 	run_all(t, false);
@@ -356,6 +402,8 @@ static enum baton_err first_part(struct deal *t)
 		return first_again(t);
 	}
 	e = keep_news(t);
+	t->desk.apart = t->apart;
+	t->desk.presumes = t->first.key_lines.count > 0;
 	if (e == BATON_OK && has_success(t))
 		e = desk_write(&t->desk, t->c, &t->written);
 	if (e == BATON_OK && t->recalled && !t->written.sure)
@@ -571,8 +619,9 @@ static bool can_repeat(const struct conn *c, bool unknown)
 {
 	return !unknown && (c->state[0] == '\0' || strcmp(c->state, NUMBERS) == 0 ||
 	                    strcmp(c->state, ADMITTED) == 0 || strcmp(c->state, STALE) == 0 ||
-	                    strcmp(c->state, "40P01") == 0 || strcmp(c->state, "40001") == 0 ||
-	                    strcmp(c->state, "57P01") == 0 || strcmp(c->state, IDLE_ENDED) == 0);
+	                    strcmp(c->state, TAKEN) == 0 || strcmp(c->state, "40P01") == 0 ||
+	                    strcmp(c->state, "40001") == 0 || strcmp(c->state, "57P01") == 0 ||
+	                    strcmp(c->state, IDLE_ENDED) == 0);
 }
 
 /* What the queues are now, for the next who is about one of them. */
@@ -617,6 +666,8 @@ static enum baton_err deal_do(struct deal *t)
 			t->certain = true;
 			hints_unsure(&t->s->hints, &t->recall);
 		}
+		if (e != BATON_OK && strcmp(t->c->state, TAKEN) == 0)
+			*(t->first.key_lines.count > 0 ? &t->taken : &t->apart) = true;
 		if (e == BATON_OK && !t->split)
 			remember_queues(t);
 		bool again = e != BATON_OK && can_repeat(t->c, unknown);

@@ -96,6 +96,8 @@ enum baton_err load_claim_look_take(const struct conn *c, const struct loading *
 
 /* Whether claims are named that were not found in rows with others; reading these. */
 bool load_rest(struct wants *w, const struct desk *d);
+/* Sends what others have of the keys of what is put; load_rest_take() has the answers. */
+void load_lines(struct conn *c, const struct wants *w, struct loading *l);
 void load_rest_send(struct conn *c, const struct wants *w, const struct desk *d,
                     struct loading *ret);
 enum baton_err load_rest_take(const struct conn *c, const struct loading *l, struct desk *d);

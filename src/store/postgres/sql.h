@@ -343,10 +343,12 @@
 	  "UNION ALL SELECT x.first, x.last, x.queue, x.pool, x.rank, b.few, b.seq, b.sum + x.n "  \
 	  "FROM b CROSS JOIN LATERAL (SELECT " PART_BULK " "                                       \
 	  "FROM baton.bulk x WHERE x.queue = b.queue AND x.pool = b.pool AND x.rank = b.rank "     \
-	  "AND x.last > b.last ORDER BY x.last LIMIT 1) x WHERE b.sum < b.few) "                   \
-	  "SELECT o.first, o.last, o.queue, o.pool, o.rank, p.flags, p.put_at, o.seq, p.payload "  \
+	  "AND x.last > b.last ORDER BY x.last LIMIT 1) x "                                        \
+	  "WHERE b.sum < b.few OR x.first < b.last) "                                              \
+	  "SELECT o.first, o.last, o.queue, o.pool, o.rank, p.flags, p.put_at, o.seq, p.payload, " \
+	  "p.keys "                                                                                \
 	  "FROM (SELECT * FROM b ORDER BY rank, first) o CROSS JOIN LATERAL (SELECT y.flags, "     \
-	  "y.put_at, y.payload FROM baton.bulk y WHERE y.first = o.first OFFSET 0) p "             \
+	  "y.put_at, y.payload, y.keys FROM baton.bulk y WHERE y.first = o.first OFFSET 0) p "     \
 	  "ORDER BY o.rank, o.first")                                                              \
 	X(HEADS_ANY, "SELECT EXISTS (SELECT 1 FROM unnest($1::text[], $2::int[]) w(name, pool) "   \
 	             "JOIN baton.queue q ON q.name = w.name WHERE " PART_HAS_HEADS("w.pool") ")")  \
@@ -371,13 +373,24 @@
 	  "0::bigint FROM n WHERE (SELECT k.seq FROM baton.mark k WHERE k.queue = n.queue "        \
 	  "AND k.pool = n.pool AND k.rank = n.rank ORDER BY k.seq DESC LIMIT 1) IS NULL) "         \
 	  "INSERT INTO baton.bulk(first, last, has, put_at, queue, pool, rank, n, flags, "         \
-	  "payload) "                                                                              \
+	  "payload, keys) "                                                                        \
 	  "SELECT u.first, u.last, u.has, u.put_at, " PART_QUEUE_OF ", u.pool, u.rank, u.n, "      \
-	  "u.flags, u.payload FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], "              \
-	  "$4::bigint[], "                                                                         \
+	  "u.flags, u.payload, CASE WHEN u.b > 0 THEN ($18::text[])[u.a:u.b] END "                 \
+	  "FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], "                   \
 	  "$5::int[], $6::text[], $7::int[], $8::smallint[], $9::smallint[], $10::smallint[], "    \
-	  "$15::bytea[]) u(first, last, has, put_at, queue, name, pool, rank, n, flags, "          \
-	  "payload)")                                                                              \
+	  "$15::bytea[], $16::int[], $17::int[]) u(first, last, has, put_at, queue, name, pool, "  \
+	  "rank, n, flags, payload, a, b)")                                                        \
+	X(ALONE,                                                                                   \
+	  "SELECT baton.alone(x.queue, array_agg(x.line), $4::bigint) FROM (SELECT " PART_QUEUE_OF \
+	  " AS queue, u.line FROM unnest($1::int[], $2::text[], $3::text[]) "                      \
+	  "u(queue, name, line)) x GROUP BY x.queue ORDER BY x.queue")                             \
+	X(ALONE_ONE, "SELECT baton.alone($1::bigint::int, $2::text[], $3::bigint)")                \
+	X(THAW, "SELECT baton.thaw(q.id, w.lines) FROM (SELECT name, array_agg(line) AS lines "    \
+	        "FROM unnest($1::text[], $2::text[]) u(name, line) GROUP BY name) w "              \
+	        "JOIN baton.queue q ON q.name = w.name ORDER BY q.id")                             \
+	X(MELT_KEYS, "SELECT baton.melt(ARRAY(SELECT b.first FROM baton.bulk b WHERE b.queue "     \
+	             "IN (SELECT q.id FROM baton.queue q WHERE q.name = ANY($1::text[])) "         \
+	             "AND b.keys IS NOT NULL ORDER BY b.queue, b.first))")                         \
 	X(MARK_SET, "WITH n AS (SELECT * FROM unnest($1::int[], $2::int[], $3::smallint[], "       \
 	            "$4::bigint[], $5::bigint[]) n(queue, pool, rank, old, seq)), "                \
 	            "d AS (DELETE FROM baton.mark m USING n WHERE m.queue = n.queue "              \
@@ -405,12 +418,14 @@
 	  "($7::bigint[])[u.a:u.b], "                                                              \
 	  "tokens = u.tokens FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::int[], "       \
 	  "$5::bytea[]) u(first, id, a, b, tokens) WHERE c.first = u.first AND c.id = u.id")       \
-	X(CHUNK_DROP, "WITH d AS (DELETE FROM baton.chunk c WHERE c.ctid = ANY($1::tid[])) "       \
-	              "DELETE FROM baton.bulk b WHERE b.ctid = ANY($2::tid[]) "                    \
+	X(CHUNK_DROP, "WITH d AS (DELETE FROM baton.chunk c WHERE c.ctid = ANY($1::tid[])), "      \
+	              "b AS (DELETE FROM baton.bulk b WHERE b.ctid = ANY($2::tid[]) "              \
 	              "AND NOT EXISTS (SELECT 1 FROM baton.chunk c WHERE c.first = b.first "       \
 	              "AND c.ctid <> ALL($1::tid[]) OFFSET 0) "                                    \
 	              "AND b.last <= (SELECT m.seq FROM baton.mark m WHERE m.queue = b.queue "     \
-	              "AND m.pool = b.pool AND m.rank = b.rank ORDER BY m.seq DESC LIMIT 1)")      \
+	              "AND m.pool = b.pool AND m.rank = b.rank ORDER BY m.seq DESC LIMIT 1) "      \
+	              "RETURNING b.queue, b.first, b.keys) SELECT baton.leave(b.queue, b.first, "  \
+	              "b.keys) FROM b WHERE b.keys IS NOT NULL")                                   \
 	X(REPLY_ADD,                                                                               \
 	  "INSERT INTO baton.reply(base, until, state, heads, fences, tokens) SELECT u.base, "     \
 	  "u.until, "                                                                              \

@@ -219,7 +219,13 @@ void want_puts(struct wants *w, const struct baton_batch *batches, size_t count)
 		uint8_t key[DIGEST_SIZE];
 		char text[LINE_NAME_MAX];
 		struct baton_str line = line_name(&b, text);
-		want_lane(w, b.queue, b.key.len > 0 ? kept(w, line) : line);
+		if (line_is_keyed(line)) {
+			want_queue(w, b.queue);
+			str_add(w, &w->key_queues, b.queue);
+			str_add(w, &w->key_lines, kept(w, line));
+		} else {
+			want_lane(w, b.queue, line);
+		}
 		w->timed = w->timed || b.delay.ns > 0 || b.at.ms > 0;
 		if (b.source.len > 0) {
 			batch_source_digest(&b, key);
@@ -228,6 +234,13 @@ void want_puts(struct wants *w, const struct baton_batch *batches, size_t count)
 		}
 	}
 	w->numbers += count;
+}
+
+void want_key_lines(struct wants *w)
+{
+	for (size_t i = 0; i < w->key_lines.count && w->memory; i++)
+		want_lane(w, w->key_queues.list[i], w->key_lines.list[i]);
+	w->key_queues.count = w->key_lines.count = 0;
 }
 
 void want_ends(struct wants *w, const struct baton_work_end *ends, size_t count)

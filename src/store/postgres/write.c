@@ -13,6 +13,7 @@
 #include "store/memory/queue.h"
 #include "store/parcel.h"
 #include "store/postgres/bulk.h"
+#include "store/postgres/keyed.h"
 #include "store/postgres/steps.h"
 
 #define SENT_ENOUGH 128 /* before answers are read */
@@ -711,20 +712,31 @@ static void schedules_gone(struct writer *w)
 	send(w, SQL_SCHEDULE_DROP, &a);
 }
 
+/* Those with keys that nobody else has need no line. */
+static bool is_settled(const struct desk *d, const struct touched *t)
+{
+	const struct lane *lane = d->shared > 0 && line_is_keyed(t->lane)
+	                                  ? memory_lane_find(d->m, t->queue, t->lane)
+	                                  : NULL;
+	return lane && keyed_stands_in_bulk(d, lane);
+}
+
 static void settle(struct writer *w)
 {
 	struct args a;
-	if (w->d->lane_count == 0)
-		return;
 	args_new(w, &a, 3);
 	arg_array(&a, 0, ARG_TEXT);
 	arg_array(&a, 1, ARG_TEXT);
 	for (size_t i = 0; i < w->d->lane_count; i++) {
+		if (is_settled(w->d, &w->d->lanes[i]))
+			continue;
 		add_str(&a, 0, w->d->lanes[i].queue);
 		add_str(&a, 1, w->d->lanes[i].lane);
 	}
 	arg_int(&a, 2, (int64_t)w->d->m->batches.count);
-	send(w, SQL_SETTLE, &a);
+	if (a.list[0].count > 0)
+		send(w, SQL_SETTLE, &a);
+	args_done(&a);
 }
 
 /* After all heads are as they should be. */
@@ -920,6 +932,8 @@ enum baton_err desk_write(struct desk *d, struct conn *c, struct written *ret)
 		return e;
 	if (d->recalled)
 		counts_set(&w); /* first, since numbers that were drawn are gone */
+	bulk_count(d);
+	w.any = keyed_check(d, c) || w.any;
 	draw(&w);
 	numbers_gone(&w, SQL_CLAIM_DROP, &d->gone_heads, &d->gone_fences);
 	numbers_gone(&w, SQL_BATCH_DROP, &d->gone_batches, NULL);
@@ -944,6 +958,7 @@ enum baton_err desk_write(struct desk *d, struct conn *c, struct written *ret)
 	if (!d->recalled)
 		counts_set(&w);
 	paces_write(&w);
+	w.any = keyed_melt(d, c) || w.any;
 	settle(&w);
 	paces_leave(&w);
 	settle_all(&w, SQL_SETTLE_LIMIT, other_limit);

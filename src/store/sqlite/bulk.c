@@ -23,11 +23,7 @@ void bulk_reset(struct bulks *b)
  * waits. */
 static bool key_suits(const struct queue_row *q, const struct batch_row *b)
 {
-	const struct baton_queue_policy *p = &q->policy;
-	const struct baton_str line = batch_row_line(b);
-	return line_is_keyed(line) && p->on_conflict == BATON_CONFLICT_WAIT &&
-	       p->key_waiting_max == 0 && p->key_ttl.ns == 0 && !line_takes_turns(line, p) &&
-	       !line_is_rated(line, p);
+	return line_is_keyed(batch_row_line(b)) && key_is_usual(&q->policy);
 }
 
 bool bulk_suits(const struct queue_row *q, const struct batch_row *b, const struct baton_batch *put)

@@ -20,6 +20,7 @@
 #define HOUR_MS (3600 * 1000)
 #define FIRST_WITH_KEYS 5
 #define FIRST_WITH_BULK 6
+#define FIRST_WITH_KEYS_TOGETHER 12
 
 static int newest(void)
 {
@@ -31,6 +32,9 @@ static int newest(void)
 
 static const char with_rows_of_their_own[] =
 	"SELECT baton.melt(ARRAY(SELECT first FROM baton.bulk))";
+
+static const char with_keys_of_their_own[] =
+	"SELECT baton.melt(ARRAY(SELECT first FROM baton.bulk WHERE keys IS NOT NULL))";
 
 /* All that both have, into the tables of the earlier version. */
 static const char copy_rows[] =
@@ -109,6 +113,8 @@ static void go_back(const char *where, int version)
 	char text[100];
 	if (version < FIRST_WITH_BULK)
 		cluster_run(where, with_rows_of_their_own);
+	if (version < FIRST_WITH_KEYS_TOGETHER)
+		cluster_run(where, with_keys_of_their_own);
 	cluster_run(where, "ALTER SCHEMA baton RENAME TO later");
 	for (int step = 1; step <= version; step++)
 		cluster_run(where, baton_store_tables(step));
