@@ -445,7 +445,7 @@
 	           "r.starts FROM lanes l JOIN baton.queue q ON q.id = l.queue "                   \
 	           "AND (q.on_conflict > 1 OR q.key_waiting_max > 0 OR q.key_starts > 0) "         \
 	           "LEFT JOIN baton.rate r ON r.queue = l.queue AND r.lane = l.lane "              \
-	           "AND r.until IS NOT NULL WHERE baton.is_key(l.lane)")                           \
+	           "AND coalesce(r.until, 0) > 0 WHERE baton.is_key(l.lane)")                      \
 	X(ANSWERS, "SELECT a.head, a.fence, a.token, a.state, a.until "                            \
 	           "FROM unnest($1::bigint[], $2::bigint[]) n(head, fence) "                       \
 	           "CROSS JOIN LATERAL (SELECT * FROM baton.answer x WHERE x.head = n.head "       \
