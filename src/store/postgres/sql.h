@@ -363,8 +363,10 @@
 	  "($7::bigint[])[u.a:u.b], "                                                              \
 	  "tokens = u.tokens FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::int[], "       \
 	  "$5::bytea[]) u(first, id, a, b, tokens) WHERE c.first = u.first AND c.id = u.id")       \
-	X(CHUNK_DROP, "WITH d AS (DELETE FROM baton.chunk c WHERE c.ctid = ANY($1::tid[])) "       \
+	X(CHUNK_DROP, "WITH d AS (DELETE FROM baton.chunk c WHERE c.ctid = ANY($1::tid[]) "        \
+	              "AND c.first + 0 = ANY($3::bigint[])) "                                      \
 	              "DELETE FROM baton.bulk b WHERE b.ctid = ANY($2::tid[]) "                    \
+	              "AND b.first + 0 = ANY($3::bigint[]) "                                       \
 	              "AND NOT EXISTS (SELECT 1 FROM baton.chunk c WHERE c.first = b.first "       \
 	              "AND c.ctid <> ALL($1::tid[]) OFFSET 0) "                                    \
 	              "AND b.last <= (SELECT m.seq FROM baton.mark m WHERE m.queue = b.queue "     \
