@@ -242,9 +242,9 @@ static void hear(void *arg, const char *sentence)
 	"INSERT INTO baton.batch(seq, put_at, fence, queue, shard, pool, attempts, state, "   \
 	"rank, flags, head, line, cancel, holds, blocks, payload) SELECT last, 1, 1, queue, " \
 	"0, 0, 0, 4, rank, 0, false, false, false, false, false, 'x' FROM baton.bulk LIMIT 1"
-#define CLAIM(head)                                                                             \
-	"INSERT INTO baton.claim(head, fence, granter, claimed_at, expires_at, queue, "         \
-	"offered, token, owner, seqs) SELECT " head ", 1, 1, 1, 9223372036854775806, id, "      \
+#define CLAIM(head)                                                                         \
+	"INSERT INTO baton.claim(head, fence, granter, claimed_at, expires_at, queue, "     \
+	"offered, token, owner, seqs) SELECT " head ", 1, 1, 1, 9223372036854775806, id, "  \
 	"false, '\\x00', 'x', ARRAY[(SELECT last FROM baton.bulk ORDER BY first LIMIT 1)] " \
 	"FROM baton.queue"
 
