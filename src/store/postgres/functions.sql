@@ -595,9 +595,9 @@ BEGIN
  GET DIAGNOSTICS n = ROW_COUNT;
  RETURN total + n;
 END $$;
--- What does not fit together: a sentence, and how many of them. Each rule reads what there is once,
--- and looks for the rest by an index that leaves no choice, or not at all: whole tables are compared
--- by EXCEPT and GROUP BY, which sort, and not by joins.
+-- What does not fit together: a sentence, and how many of them. Each rule reads what there is
+-- once, and looks for the rest by an index that leaves no choice, or not at all: whole tables are
+-- compared by EXCEPT and GROUP BY, which sort, and not by joins.
 CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bigint)
  LANGUAGE sql STABLE AS $$
  SELECT * FROM (
