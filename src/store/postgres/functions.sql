@@ -617,8 +617,8 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
   UNION ALL SELECT 'heads are not those of their lanes', count(*) FROM baton.batch b
    WHERE b.lane IS NOT NULL AND NOT baton.is_key(b.lane) AND b.head AND (NOT b.line
    OR b.state = 3
-   OR EXISTS (SELECT 1 FROM baton.batch o WHERE o.queue = b.queue AND o.lane = b.lane
-    AND o.line AND o.seq < b.seq)
+   OR (SELECT o.seq FROM baton.batch o WHERE o.queue = b.queue AND o.lane BETWEEN b.lane
+    AND b.lane AND o.line ORDER BY o.lane, o.seq LIMIT 1) < b.seq
    OR EXISTS (SELECT 1 FROM baton.batch o WHERE o.queue = b.queue AND o.lane = b.lane
     AND o.holds)
    OR EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = b.queue AND c.lane = b.lane
@@ -628,9 +628,9 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
    ORDER BY queue, lane, seq) b WHERE NOT b.head AND b.state <> 3
    AND NOT baton.is_key(b.lane)
    AND NOT EXISTS (SELECT 1 FROM baton.batch o WHERE o.queue = b.queue
-    AND o.lane = b.lane AND o.holds)
+    AND o.lane = b.lane AND o.holds OFFSET 0)
    AND NOT EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = b.queue
-    AND c.lane = b.lane AND NOT c.offered)
+    AND (c.lane, c.head) >= (b.lane, 0) AND c.lane <= b.lane AND c.offered IS NOT TRUE OFFSET 0)
   UNION ALL SELECT 'keys can be claimed, or cannot, though it should be otherwise', count(*)
    FROM (SELECT queue, lane, array_agg(seq) FILTER (WHERE head) AS heads FROM baton.batch
     WHERE baton.is_key(lane) GROUP BY queue, lane) l
@@ -694,17 +694,18 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
   UNION ALL SELECT 'rows of several batches have none that is not done', count(*)
    FROM baton.bulk b WHERE b.last <= (SELECT m.seq FROM baton.mark m WHERE m.queue = b.queue
    AND m.pool = b.pool AND m.rank = b.rank ORDER BY m.seq DESC LIMIT 1)
-   AND NOT EXISTS (SELECT 1 FROM baton.chunk c WHERE c.first = b.first)
+   AND NOT EXISTS (SELECT 1 FROM baton.chunk c WHERE c.first = b.first OFFSET 0)
   UNION ALL SELECT 'rows of several batches have no mark', count(*) FROM baton.bulk b
    WHERE NOT EXISTS (SELECT 1 FROM baton.mark m WHERE m.queue = b.queue AND m.pool = b.pool
-   AND m.rank = b.rank)
+   AND m.rank = b.rank OFFSET 0)
   UNION ALL SELECT 'claims are on rows of several batches that do not have them', count(*)
    FROM baton.item i WHERE baton.bulk_of(i.head) IS DISTINCT FROM i.first
   UNION ALL SELECT 'batches stand in two rows', count(*) FROM baton.batch b
    CROSS JOIN LATERAL (SELECT 1 FROM baton.bulk x WHERE x.first >= b.seq - b.seq % 64
    AND x.first <= b.seq AND (x.has >> (b.seq - x.first)::int) & 1 = 1 OFFSET 0) y
   UNION ALL SELECT 'batches have been claimed, and are before the mark', count(*)
-   FROM baton.item i JOIN baton.bulk b ON b.first = i.first WHERE i.head > (SELECT max(m.seq)
+   FROM baton.item i CROSS JOIN LATERAL (SELECT * FROM baton.bulk x WHERE x.first = i.first
+   OFFSET 0) b WHERE i.head > (SELECT max(m.seq)
    FROM baton.mark m WHERE m.queue = b.queue AND m.pool = b.pool AND m.rank = b.rank)
   ) x(sentence, amount) WHERE amount > 0
 $$;
