@@ -581,11 +581,11 @@ void bulk_ends_write(struct bulk_writer *w)
 {
 	static const enum arg_type set_types[] = {ARG_INT8,  ARG_INT8, ARG_INT4, ARG_INT4,
 	                                          ARG_BYTES, ARG_INT8, ARG_INT8};
-	static const enum arg_type drop_types[] = {ARG_PLACE, ARG_PLACE};
+	static const enum arg_type drop_types[] = {ARG_PLACE, ARG_PLACE, ARG_INT8};
 	struct args set, drop;
 	struct items items = {.a = &set, .at = 2};
 	args_arrays(w, &set, set_types, 7);
-	args_arrays(w, &drop, drop_types, 2);
+	args_arrays(w, &drop, drop_types, 3);
 	for (size_t i = 0; i < w->d->chunk_count; i++) {
 		const struct chunk_read *chunk = &w->d->chunks[i];
 		if (chunk->gone == 0)
@@ -596,6 +596,7 @@ void bulk_ends_write(struct bulk_writer *w)
 		}
 		add_str(&drop, 0, (struct baton_str){chunk->place, PLACE_LEN});
 		add_str(&drop, 1, (struct baton_str){chunk->bulk_place, PLACE_LEN});
+		add_int(&drop, 2, (int64_t)chunk->first);
 	}
 	send_any(w, SQL_CHUNK_SET, &set);
 	send_any(w, SQL_CHUNK_DROP, &drop);

@@ -20,6 +20,17 @@ BEGIN
   at := at + 5 + size;
  END LOOP;
 END $$;
+-- Which batches the payloads of such a row are of, as `has` says it.
+CREATE OR REPLACE FUNCTION baton.has_of(bytes bytea) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE at int := 0; bits bigint := 0;
+BEGIN
+ WHILE at < length(bytes) LOOP
+  bits := bits | (1::bigint << get_byte(bytes, at));
+  at := at + 5 + ((get_byte(bytes, at + 1) << 24) | (get_byte(bytes, at + 2) << 16)
+   | (get_byte(bytes, at + 3) << 8) | get_byte(bytes, at + 4));
+ END LOOP;
+ RETURN bits;
+END $$;
 -- The claims in chunks, as those in baton.claim are.
 CREATE OR REPLACE VIEW baton.item AS SELECT h.head, h.fence,
  substring(c.tokens FROM (16 * h.at - 15)::int FOR 16) AS token, c.owner, c.queue,
@@ -219,7 +230,7 @@ DECLARE lanes bool; room bigint; asker bigint; led bool;
 BEGIN
  SELECT f.seq, coalesce(f.head, false), c.batches, q.guests, CASE WHEN q.key_starts = 0
   OR NOT EXISTS (SELECT 1 FROM baton.rate r WHERE r.queue = of AND r.lane = key
-   AND r.until IS NOT NULL) THEN q.key_limit - c.live - k.kept ELSE 0 END
+   AND coalesce(r.until, 0) > 0) THEN q.key_limit - c.live - k.kept ELSE 0 END
   INTO seq, head, busy, lanes, room FROM baton.queue q
  CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE NOT c.offered) AS live,
   coalesce(sum(cardinality(c.seqs)), 0)::bigint AS batches FROM baton.claim c
@@ -718,7 +729,9 @@ BEGIN
  GET DIAGNOSTICS n = ROW_COUNT;
  RETURN total + n;
 END $$;
--- What does not fit together: a sentence, and how many of them.
+-- What does not fit together: a sentence, and how many of them. Each rule reads what there is
+-- once, and looks for the rest by an index that leaves no choice, or not at all: whole tables are
+-- compared by EXCEPT and GROUP BY, which sort, and not by joins.
 CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bigint)
  LANGUAGE sql STABLE AS $$
  SELECT * FROM (
@@ -738,8 +751,8 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
   UNION ALL SELECT 'heads are not those of their lanes', count(*) FROM baton.batch b
    WHERE b.lane IS NOT NULL AND NOT baton.is_key(b.lane) AND b.head AND (NOT b.line
    OR b.state = 3
-   OR EXISTS (SELECT 1 FROM baton.batch o WHERE o.queue = b.queue AND o.lane = b.lane
-    AND o.line AND o.seq < b.seq)
+   OR (SELECT o.seq FROM baton.batch o WHERE o.queue = b.queue AND o.lane BETWEEN b.lane
+    AND b.lane AND o.line ORDER BY o.lane, o.seq LIMIT 1) < b.seq
    OR EXISTS (SELECT 1 FROM baton.batch o WHERE o.queue = b.queue AND o.lane = b.lane
     AND o.holds)
    OR EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = b.queue AND c.lane = b.lane
@@ -749,16 +762,16 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
    ORDER BY queue, lane, seq) b WHERE NOT (b.head OR b.asks) AND b.state <> 3
    AND NOT baton.is_key(b.lane)
    AND NOT EXISTS (SELECT 1 FROM baton.batch o WHERE o.queue = b.queue
-    AND o.lane = b.lane AND o.holds)
+    AND o.lane = b.lane AND o.holds OFFSET 0)
    AND NOT EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = b.queue
-    AND c.lane = b.lane AND NOT c.offered)
+    AND (c.lane, c.head) >= (b.lane, 0) AND c.lane <= b.lane AND c.offered IS NOT TRUE OFFSET 0)
   UNION ALL SELECT 'keys can be claimed, or cannot, though it should be otherwise', count(*)
-   FROM (SELECT queue, lane FROM baton.batch WHERE baton.is_key(lane)
-    UNION SELECT queue, guest FROM baton.batch WHERE guest IS NOT NULL) l
+   FROM (SELECT queue, lane, array_agg(seq) FILTER (WHERE head) AS heads FROM (
+     SELECT queue, lane, seq, head FROM baton.batch WHERE baton.is_key(lane)
+     UNION ALL SELECT queue, guest, seq, head FROM baton.batch WHERE guest IS NOT NULL) x
+    GROUP BY queue, lane) l
    CROSS JOIN LATERAL baton.key_state(l.queue, l.lane) k
-   WHERE (SELECT array_agg(b.seq) FROM baton.batch b WHERE b.queue = l.queue
-    AND (b.lane = l.lane OR b.guest = l.lane) AND b.head)
-    IS DISTINCT FROM CASE WHEN k.free THEN ARRAY[k.seq] END
+   WHERE l.heads IS DISTINCT FROM CASE WHEN k.free THEN ARRAY[k.seq] END
   UNION ALL SELECT 'lanes ask for a key that they do not begin with', count(*) FROM baton.batch b
    WHERE b.asks AND (NOT b.line OR b.state = 3 OR b.guest IS NULL
    OR EXISTS (SELECT 1 FROM baton.batch o WHERE o.queue = b.queue AND o.lane = b.lane
@@ -786,29 +799,30 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
    OR r.until IS NOT NULL AND cardinality(r.starts) < q.key_starts
   UNION ALL SELECT 'keys are kept by what does not wait', count(*) FROM baton.batch
    WHERE baton.is_key(lane) AND holds AND NOT (state = 3 AND blocks)
-  UNION ALL SELECT 'batches are claimed without a claim', count(*) FROM baton.batch b
-   WHERE b.state = 4 AND NOT EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = b.queue
-   AND b.seq = ANY(c.seqs))
-  UNION ALL SELECT 'claims have a batch that is not claimed', count(*)
-   FROM baton.claim c CROSS JOIN LATERAL unnest(c.seqs) s(seq)
-   WHERE NOT EXISTS (SELECT 1 FROM baton.batch b WHERE b.seq = s.seq AND b.state = 4
-   AND b.queue = c.queue AND b.lane IS NOT DISTINCT FROM c.lane
-   AND b.guest IS NOT DISTINCT FROM c.guest)
+  UNION ALL SELECT 'batches are claimed without a claim', count(*) FROM (
+   SELECT queue, seq FROM baton.batch WHERE state = 4
+   EXCEPT SELECT queue, unnest(seqs) FROM baton.claim) x
+  UNION ALL SELECT 'claims have a batch that is not claimed, or that another claim has', count(*)
+   FROM (SELECT queue, lane, guest, unnest(seqs) FROM baton.claim
+   EXCEPT ALL SELECT queue, lane, guest, seq FROM baton.batch WHERE state = 4) x
   UNION ALL SELECT 'claims have no batch', count(*) FROM baton.claim c
    WHERE cardinality(c.seqs) = 0
-  UNION ALL SELECT 'queues have another number of batches than they count', count(*)
-   FROM baton.queue q LEFT JOIN LATERAL (SELECT
-    count(*) FILTER (WHERE state = 1) AS s1, count(*) FILTER (WHERE state = 2) AS s2,
-    count(*) FILTER (WHERE state = 3) AS s3, count(*) FILTER (WHERE state = 4) AS s4,
-    count(*) FILTER (WHERE state = 5) AS s5, count(*) FILTER (WHERE state = 6) AS s6
-    FROM (SELECT state FROM baton.batch b WHERE b.queue = q.id UNION ALL
-     SELECT state FROM baton.member m WHERE m.queue = q.id) b) n ON true
-   LEFT JOIN LATERAL (SELECT * FROM baton.tally y WHERE y.queue = q.id ORDER BY y.n DESC
-    LIMIT 1) t ON true
-   WHERE (q.ready + coalesce(t.ready, 0), q.delayed + coalesce(t.delayed, 0),
-    q.retrying + coalesce(t.retrying, 0), q.claimed + coalesce(t.claimed, 0),
-    q.dead + coalesce(t.dead, 0), q.kept + coalesce(t.kept, 0)) <>
-    (n.s1, n.s2, n.s3, n.s4, n.s5, n.s6)
+  UNION ALL SELECT 'queues have another number of batches than they count',
+   count(DISTINCT y.queue) FROM (SELECT x.queue FROM (
+    SELECT queue, state, 1 AS n FROM baton.batch
+    UNION ALL SELECT b.queue, 1, CASE WHEN k.seq < b.first THEN b.n WHEN k.seq < b.last THEN (
+     SELECT count(*) FROM baton.member m WHERE m.first = b.first AND m.state = 1) ELSE 0 END
+     FROM baton.bulk b CROSS JOIN LATERAL (SELECT m.seq FROM baton.mark m
+     WHERE m.queue = b.queue AND m.pool = b.pool AND m.rank = b.rank
+     ORDER BY m.seq DESC LIMIT 1) k
+    UNION ALL SELECT queue, 4, cardinality(heads) FROM baton.chunk
+    UNION ALL SELECT q.id, c.state, -c.n FROM baton.queue q LEFT JOIN LATERAL (SELECT *
+     FROM baton.tally y WHERE y.queue = q.id ORDER BY y.n DESC LIMIT 1) t ON true
+     CROSS JOIN LATERAL (VALUES (1, q.ready + coalesce(t.ready, 0)),
+      (2, q.delayed + coalesce(t.delayed, 0)), (3, q.retrying + coalesce(t.retrying, 0)),
+      (4, q.claimed + coalesce(t.claimed, 0)), (5, q.dead + coalesce(t.dead, 0)),
+      (6, q.kept + coalesce(t.kept, 0))) c(state, n)) x
+   GROUP BY x.queue, x.state HAVING sum(x.n) <> 0) y
   UNION ALL SELECT 'work is due, or claims are over, before the time from which on that is looked '
    'for', count(*) FROM (SELECT b.queue, b.due AS at FROM baton.batch b WHERE b.state IN (2, 3)
     UNION ALL SELECT c.queue, c.expires_at FROM baton.claim c WHERE NOT c.offered
@@ -824,17 +838,25 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
     UNION ALL SELECT c.queue, c.lane, c.head FROM baton.claim c) x WHERE x.seq <= (
    SELECT p.seq FROM baton.past p WHERE p.queue = x.queue AND p.lane = x.lane
    ORDER BY p.n DESC LIMIT 1)
+  UNION ALL SELECT 'rows of several batches have other batches than they say', count(*)
+   FROM baton.bulk b WHERE b.has <> baton.has_of(b.payload)
+   OR b.n <> length(replace(b.has::bit(64)::text, '0', ''))
+   OR b.last <> b.first + 64 - position('1' IN b.has::bit(64)::text)
   UNION ALL SELECT 'rows of several batches have none that is not done', count(*)
-   FROM baton.bulk b WHERE NOT EXISTS (SELECT 1 FROM baton.member m WHERE m.first = b.first)
+   FROM baton.bulk b WHERE b.last <= (SELECT m.seq FROM baton.mark m WHERE m.queue = b.queue
+   AND m.pool = b.pool AND m.rank = b.rank ORDER BY m.seq DESC LIMIT 1)
+   AND NOT EXISTS (SELECT 1 FROM baton.chunk c WHERE c.first = b.first OFFSET 0)
   UNION ALL SELECT 'rows of several batches have no mark', count(*) FROM baton.bulk b
    WHERE NOT EXISTS (SELECT 1 FROM baton.mark m WHERE m.queue = b.queue AND m.pool = b.pool
-   AND m.rank = b.rank)
+   AND m.rank = b.rank OFFSET 0)
   UNION ALL SELECT 'claims are on rows of several batches that do not have them', count(*)
    FROM baton.item i WHERE baton.bulk_of(i.head) IS DISTINCT FROM i.first
-  UNION ALL SELECT 'batches stand in two rows', count(*) FROM baton.member m
-   WHERE EXISTS (SELECT 1 FROM baton.batch b WHERE b.seq = m.seq)
+  UNION ALL SELECT 'batches stand in two rows', count(*) FROM baton.batch b
+   CROSS JOIN LATERAL (SELECT 1 FROM baton.bulk x WHERE x.first >= b.seq - b.seq % 64
+   AND x.first <= b.seq AND (x.has >> (b.seq - x.first)::int) & 1 = 1 OFFSET 0) y
   UNION ALL SELECT 'batches have been claimed, and are before the mark', count(*)
-   FROM baton.item i JOIN baton.bulk b ON b.first = i.first WHERE i.head > (SELECT max(m.seq)
+   FROM baton.item i CROSS JOIN LATERAL (SELECT * FROM baton.bulk x WHERE x.first = i.first
+   OFFSET 0) b WHERE i.head > (SELECT max(m.seq)
    FROM baton.mark m WHERE m.queue = b.queue AND m.pool = b.pool AND m.rank = b.rank)
   UNION ALL SELECT 'batches that stand in a row with others have a key that somebody else has',
    count(*) FROM (SELECT m.queue, m.lane, count(*) AS n FROM baton.member m

@@ -6,7 +6,9 @@
 #include "store/postgres/wants.h"
 
 #define OFTEN 32
+#define OFTEN_MAX 16384
 #define RECALL_NS INT64_C(1000000000)
+#define LONG_AGO_NS (INT64_MIN / 2)
 
 void hints_init(struct hints *h)
 {
@@ -67,18 +69,28 @@ bool hints_recall(struct hints *h, struct baton_str name, uint32_t queue, int64_
 	return found;
 }
 
+/* NULL: nothing is known of it. */
+static struct recall *recall_find(struct hints *h, struct baton_str name)
+{
+	for (size_t i = 0; i < HINTS_QUEUES; i++) {
+		if (is_recalled(&h->queues[i], name, 0))
+			return &h->queues[i];
+	}
+	return NULL;
+}
+
 /* The place of that queue, or of the one that was used the longest ago. */
 static struct recall *recall_slot(struct hints *h, struct baton_str name)
 {
-	struct recall *oldest = &h->queues[0];
+	struct recall *own = recall_find(h, name), *oldest = &h->queues[0];
+	if (own)
+		return own;
 	for (size_t i = 0; i < HINTS_QUEUES; i++) {
 		struct recall *r = &h->queues[i];
-		if (is_recalled(r, name, 0))
-			return r;
 		if (r->at_ns < oldest->at_ns)
 			oldest = r;
 	}
-	oldest->unsure = 0;
+	oldest->unsure = oldest->often = 0;
 	return oldest;
 }
 
@@ -86,9 +98,10 @@ void hints_remember(struct hints *h, const struct recall *queue)
 {
 	pthread_mutex_lock(&h->mu);
 	struct recall *r = recall_slot(h, baton_str_z(queue->name));
-	uint32_t unsure = r->unsure;
+	const uint32_t unsure = r->unsure, often = r->often;
 	memcpy(r, queue, sizeof *r);
 	r->unsure = unsure;
+	r->often = often;
 	h->last = queue->last > h->last ? queue->last : h->last;
 	pthread_mutex_unlock(&h->mu);
 }
@@ -103,17 +116,29 @@ void hints_number(struct hints *h, uint64_t number)
 void hints_drop(struct hints *h, struct baton_str name)
 {
 	pthread_mutex_lock(&h->mu);
-	for (size_t i = 0; i < HINTS_QUEUES; i++) {
-		if (is_recalled(&h->queues[i], name, 0))
-			memset(&h->queues[i], 0, sizeof h->queues[i]);
-	}
+	struct recall *r = recall_find(h, name);
+	if (r)
+		r->at_ns = LONG_AGO_NS;
 	pthread_mutex_unlock(&h->mu);
 }
 
 void hints_unsure(struct hints *h, const struct recall *queue)
 {
 	pthread_mutex_lock(&h->mu);
-	recall_slot(h, baton_str_z(queue->name))->unsure = OFTEN;
+	struct recall *r = recall_find(h, baton_str_z(queue->name));
+	if (r) {
+		r->unsure = r->often > OFTEN ? r->often : OFTEN;
+		r->often = r->unsure < OFTEN_MAX ? 2 * r->unsure : OFTEN_MAX;
+	}
+	pthread_mutex_unlock(&h->mu);
+}
+
+void hints_sure(struct hints *h, const struct recall *queue)
+{
+	pthread_mutex_lock(&h->mu);
+	struct recall *r = recall_find(h, baton_str_z(queue->name));
+	if (r)
+		r->often /= 2;
 	pthread_mutex_unlock(&h->mu);
 }
 

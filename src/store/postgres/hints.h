@@ -24,7 +24,8 @@ struct hint_claim {
 struct recall {
 	char name[BATON_NAME_MAX + 1]; /* "": none */
 	uint32_t queue;
-	uint32_t unsure; /* it was wrong: so often it is not gone by */
+	uint32_t unsure; /* it was wrong: so often it is not gone by   */
+	uint32_t often;  /* the same, after it is wrong the next time */
 	int64_t at_ns;
 	uint64_t last; /* the last number that was given */
 	uint64_t last_runner;
@@ -59,11 +60,14 @@ void hints_remember(struct hints *h, const struct recall *queue);
 /* That number was given. */
 void hints_number(struct hints *h, uint64_t number);
 
-/* It is something else now. */
+/* It is something else now. How often it was wrong is still known. */
 void hints_drop(struct hints *h, struct baton_str name);
 
-/* It was wrong. */
+/* It was wrong: it is not gone by for some time, twice as long each time. And it was right: half as
+ * long the next time. Somebody else who writes to the queue again and again is found out about by
+ * an error in the server's log each time. */
 void hints_unsure(struct hints *h, const struct recall *queue);
+void hints_sure(struct hints *h, const struct recall *queue);
 
 /* Another server may have answered since. */
 void hints_forget(struct hints *h);

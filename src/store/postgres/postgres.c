@@ -25,6 +25,7 @@
 #define CALLS_MAX 64     /* in one transaction */
 #define DRAWING 1000     /* transactions for which others are expected to draw numbers too */
 #define KEEP_MIN_MS 3000 /* that a renewal may take, however short the ttl is */
+#define TOOK_LONG 512    /* batches: who sleeps is asked for once these are written */
 #define NUMBERS "BT001"
 #define ADMITTED "BT004"
 #define STALE "BT005"
@@ -521,6 +522,7 @@ static enum baton_err second_recall(struct deal *t, struct loading *l, bool *ret
 		hints_unsure(&t->s->hints, &t->recall);
 		return BATON_OK;
 	}
+	hints_sure(&t->s->hints, &t->recall);
 	e = open_recalled(t, load_now(t->s, t->c, l));
 	t->desk.recalled = false;
 	return e == BATON_OK ? load_claim_look_take(t->c, l, &t->desk) : e;
@@ -564,7 +566,9 @@ static enum baton_err finish(struct deal *t)
 		return conn_commit(t->c);
 	if (t->s->base.sync == BATON_STORE_RELAXED)
 		conn_send(t->c, SQL_RELAX, NULL);
-	const int told = t->written.told;
+	/* Who has gone to sleep while much was written is seen only now. */
+	const bool took_long = t->open && t->desk.m->batches.count > TOOK_LONG;
+	const int told = took_long ? -1 : t->written.told;
 	const int answer = told >= 0 ? told : conn_send(t->c, SQL_XID, NULL);
 	conn_hurry(t->c);
 	enum baton_err e = conn_commit(t->c);
@@ -668,8 +672,11 @@ static enum baton_err deal_do(struct deal *t)
 		}
 		if (e != BATON_OK && strcmp(t->c->state, TAKEN) == 0)
 			*(t->first.key_lines.count > 0 ? &t->taken : &t->apart) = true;
-		if (e == BATON_OK && !t->split)
+		if (e == BATON_OK && !t->split) {
 			remember_queues(t);
+			if (t->recalled)
+				hints_sure(&t->s->hints, &t->recall);
+		}
 		bool again = e != BATON_OK && can_repeat(t->c, unknown);
 		conn_rollback(t->c);
 		desk_end(t);

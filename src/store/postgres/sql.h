@@ -418,8 +418,10 @@
 	  "($7::bigint[])[u.a:u.b], "                                                              \
 	  "tokens = u.tokens FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::int[], "       \
 	  "$5::bytea[]) u(first, id, a, b, tokens) WHERE c.first = u.first AND c.id = u.id")       \
-	X(CHUNK_DROP, "WITH d AS (DELETE FROM baton.chunk c WHERE c.ctid = ANY($1::tid[])), "      \
+	X(CHUNK_DROP, "WITH d AS (DELETE FROM baton.chunk c WHERE c.ctid = ANY($1::tid[]) "        \
+	              "AND c.first + 0 = ANY($3::bigint[])), "                                     \
 	              "b AS (DELETE FROM baton.bulk b WHERE b.ctid = ANY($2::tid[]) "              \
+	              "AND b.first + 0 = ANY($3::bigint[]) "                                       \
 	              "AND NOT EXISTS (SELECT 1 FROM baton.chunk c WHERE c.first = b.first "       \
 	              "AND c.ctid <> ALL($1::tid[]) OFFSET 0) "                                    \
 	              "AND b.last <= (SELECT m.seq FROM baton.mark m WHERE m.queue = b.queue "     \
@@ -504,7 +506,7 @@
 	           "r.starts FROM lanes l JOIN baton.queue q ON q.id = l.queue "                   \
 	           "AND (q.on_conflict > 1 OR q.key_waiting_max > 0 OR q.key_starts > 0) "         \
 	           "LEFT JOIN baton.rate r ON r.queue = l.queue AND r.lane = l.lane "              \
-	           "AND r.until IS NOT NULL WHERE baton.is_key(l.lane)")                           \
+	           "AND coalesce(r.until, 0) > 0 WHERE baton.is_key(l.lane)")                      \
 	X(ANSWERS, "SELECT a.head, a.fence, a.token, a.state, a.until "                            \
 	           "FROM unnest($1::bigint[], $2::bigint[]) n(head, fence) "                       \
 	           "CROSS JOIN LATERAL (SELECT * FROM baton.answer x WHERE x.head = n.head "       \

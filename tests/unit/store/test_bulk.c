@@ -227,6 +227,68 @@ static void results_that_are_kept_have_rows_of_their_own(void **state)
 	baton_work_claims_free(claims);
 }
 
+struct said {
+	const char *words;
+	bool found;
+};
+
+static void hear(void *arg, const char *sentence)
+{
+	struct said *said = arg;
+	said->found = said->found || strstr(sentence, said->words);
+}
+
+#define CLAIMED                                                                               \
+	"INSERT INTO baton.batch(seq, put_at, fence, queue, shard, pool, attempts, state, "   \
+	"rank, flags, head, line, cancel, holds, blocks, payload) SELECT last, 1, 1, queue, " \
+	"0, 0, 0, 4, rank, 0, false, false, false, false, false, 'x' FROM baton.bulk LIMIT 1"
+#define CLAIM(head)                                                                         \
+	"INSERT INTO baton.claim(head, fence, granter, claimed_at, expires_at, queue, "     \
+	"offered, token, owner, seqs) SELECT " head ", 1, 1, 1, 9223372036854775806, id, "  \
+	"false, '\\x00', 'x', ARRAY[(SELECT last FROM baton.bulk ORDER BY first LIMIT 1)] " \
+	"FROM baton.queue"
+
+static void a_check_finds_what_does_not_fit_together(void **state)
+{
+	struct bench *b = *state;
+	struct put low = {.priority = 0}, high = {.priority = 5};
+	static const struct {
+		const char *harm, *undo, *words;
+	} cases[] = {
+		{"UPDATE baton.bulk SET has = has # 2", "UPDATE baton.bulk SET has = has # 2",
+	         "have other batches than they say"},
+		{"UPDATE baton.bulk SET n = n + 1", "UPDATE baton.bulk SET n = n - 1",
+	         "have other batches than they say"},
+		{"UPDATE baton.bulk SET last = last + 1", "UPDATE baton.bulk SET last = last - 1",
+	         "have other batches than they say"},
+		{"UPDATE baton.mark SET seq = seq + 1000 WHERE rank = 9",
+	         "UPDATE baton.mark SET seq = seq - 1000 WHERE rank = 9",
+	         "have none that is not done"},
+		{"UPDATE baton.queue SET ready = ready + 1",
+	         "UPDATE baton.queue SET ready = ready - 1", "another number of batches"},
+		{"UPDATE baton.queue SET dead = dead + 1", "UPDATE baton.queue SET dead = dead - 1",
+	         "another number of batches"},
+		{CLAIMED, "DELETE FROM baton.batch", "batches stand in two rows"},
+		{CLAIMED, "DELETE FROM baton.batch", "batches are claimed without a claim"},
+		{CLAIM("7"), "DELETE FROM baton.claim", "claims have a batch that is not claimed"},
+		{CLAIMED "; " CLAIM("7") "; " CLAIM("8"),
+	         "DELETE FROM baton.batch; DELETE FROM baton.claim", "or that another claim has"},
+	};
+	put_many(b->store, &low);
+	put_many(b->store, &high);
+	baton_work_claims_free(claim_some(b->store, 3));
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		uint64_t faults = 0;
+		struct said said = {.words = cases[i].words};
+		assert_sound(b);
+		cluster_run(b->where, cases[i].harm);
+		assert_int_equal(baton_store_check(b->store, hear, &said, &faults), BATON_OK);
+		if (!said.found)
+			fail_msg("%s: not told", cases[i].harm);
+		cluster_run(b->where, cases[i].undo);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +298,7 @@ int main(void)
 		SERVED_TEST(what_is_renewed_lasts_and_what_has_expired_is_given_again),
 		SERVED_TEST(users_complete_and_cancel_them_in_their_own_transactions),
 		SERVED_TEST(results_that_are_kept_have_rows_of_their_own),
+		SERVED_TEST(a_check_finds_what_does_not_fit_together),
 	};
 	return served_main("bulk", tests, sizeof tests / sizeof tests[0]);
 }

@@ -341,6 +341,20 @@ static void set_rate(struct bench *b, uint32_t key_limit)
 	assert_int_equal(baton_queue_set(b->store, BATON_STR("q"), &p), BATON_OK);
 }
 
+/* So many keys that were not there before start. */
+static long long cost_of_starts(struct bench *b)
+{
+	static unsigned keys = 100000000;
+	long long before = pages(b, 0);
+	struct baton_store *store = open_as(b->where);
+	for (unsigned i = 0; i < ROUNDS; i++, keys += EACH) {
+		put_some(store, KEYS, BATON_PRIORITY_MAX, keys, EACH);
+		end_some(store, claim_some(store, EACH));
+	}
+	baton_store_close(store);
+	return pages(b, 0) - before;
+}
+
 /* Keys that were not there before start, and may not do so again for the rest of the test. Of their
  * jobs nothing is left. */
 static void fill_windows(struct bench *b, unsigned calls)
@@ -393,11 +407,56 @@ static void keys_that_wait_for_their_window_cost_others_nothing(void **state)
 	begin(b);
 	fill_windows(b, 1);
 	live_many(b, NOWHERE, WARM / 3);
-	long long first = cost(b, NOWHERE, 0);
+	long long first = cost(b, NOWHERE, 0), start = cost_of_starts(b);
 	fill_windows(b, soak_scale(9, 199));
-	long long last = cost(b, NOWHERE, 0);
+	long long last = cost(b, NOWHERE, 0), another = cost_of_starts(b);
 	b->store = open_as(b->where);
 	assert_flat(first, last);
+	assert_flat(start, another);
+}
+
+/* Of all kinds, most of them claimed, and some of these by claims that are over. */
+static void fill(struct bench *b, unsigned calls)
+{
+	struct baton_store *store = open_as(b->where);
+	for (unsigned i = 0; i < calls; i++) {
+		put_some(store, NOWHERE, BATON_PRIORITY_MAX, 0, CALL);
+		put_some(store, NOWHERE, 0, 0, CALL);
+		put_some(store, OWN, BATON_PRIORITY_MAX, 1000 + i * CALL, CALL);
+		put_some(store, KEYS, BATON_PRIORITY_MAX, i * CALL, CALL);
+		put_some(store, KEYS, 0, i * CALL, CALL);
+		for (unsigned j = 0; j < 3; j++)
+			baton_work_claims_free(claim_some(store, CALL));
+	}
+	baton_store_close(store);
+}
+
+static long long cost_of_check(struct bench *b)
+{
+	uint64_t faults = 1;
+	long long before = pages(b, 0);
+	struct baton_store *store = open_as(b->where);
+	assert_int_equal(baton_store_check(store, NULL, NULL, &faults), BATON_OK);
+	assert_int_equal(faults, 0);
+	baton_store_close(store);
+	return pages(b, 0) - before;
+}
+
+/* Much more of everything, once more. */
+static void a_check_costs_what_there_is_and_not_its_square(void **state)
+{
+	struct bench *b = *state;
+	struct baton_queue_policy p = baton_queue_policy_default();
+	p.key_fair = BATON_KEY_FAIR_ON;
+	assert_int_equal(baton_queue_set(b->store, BATON_STR("q"), &p), BATON_OK);
+	begin(b);
+	fill(b, 1);
+	cluster_run(b->where, "ANALYZE"); /* of nearly nothing, and so it stays */
+	long long first = cost_of_check(b);
+	fill(b, soak_scale(10, 200));
+	long long last = cost_of_check(b);
+	b->store = open_as(b->where);
+	assert_flat(first, last / soak_scale(11, 201));
 }
 
 int main(void)
@@ -411,6 +470,7 @@ int main(void)
 		SERVED_TEST(lanes_that_wait_for_keys_cost_those_who_have_them_nothing),
 		SERVED_TEST(keys_that_wait_for_their_window_cost_others_nothing),
 		SERVED_TEST(who_waits_for_the_window_of_a_key_costs_those_who_come_nothing),
+		SERVED_TEST(a_check_costs_what_there_is_and_not_its_square),
 	};
 	return served_main("growth", tests, sizeof tests / sizeof tests[0]);
 }

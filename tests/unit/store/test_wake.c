@@ -192,6 +192,45 @@ static void who_puts_rings_only_for_those_who_sleep_and_only_once(void **state)
 	PQfinish(user);
 }
 
+#define MUCH 600
+
+/* Into a queue that is known already. */
+static void *put_much(void *store)
+{
+	static const struct baton_str payload = BATON_STR("x");
+	static struct baton_batch batches[MUCH];
+	static struct baton_put puts[MUCH];
+	for (int i = 0; i < MUCH; i++)
+		batches[i] = (struct baton_batch){.queue = BATON_STR("q"),
+		                                  .payloads = &payload,
+		                                  .count = 1};
+	assert_int_equal(baton_work_put(store, batches, MUCH, puts), BATON_OK);
+	return NULL;
+}
+
+/* Its counts are written by then, and its rows are not. */
+static void who_falls_asleep_while_much_is_put_is_rung(void **state)
+{
+	struct bench *b = *state;
+	pthread_t thread;
+	PGconn *user = user_of(b);
+	for (int i = 0; i < 3; i++) /* makes the queue, its row of counts, and remembers both */
+		put_much(b->store);
+	assert_true(does(user, "BEGIN"));
+	assert_true(does(user, "LOCK TABLE baton.bulk IN SHARE MODE"));
+	assert_int_equal(pthread_create(&thread, NULL, put_much, b->store), 0);
+	while (cluster_number(b->where, "SELECT count(*) FROM pg_locks WHERE NOT granted AND "
+	                                "relation = 'baton.bulk'::regclass") == 0)
+		;
+	cluster_run(b->where, "INSERT INTO baton.sleeper VALUES (1)");
+	assert_true(does(user, "COMMIT"));
+	pthread_join(thread, NULL);
+	baton_store_close(b->store); /* the server has heard all that was sent */
+	assert_int_equal(marks(b), 0);
+	b->store = open_as(b->where);
+	PQfinish(user);
+}
+
 /* His transaction has taken the mark and stays open. */
 static void a_user_who_does_not_commit_keeps_nobody_from_ringing(void **state)
 {
@@ -399,6 +438,7 @@ int main(void)
 		SERVED_TEST(a_lost_wake_up_costs_time_only),
 		SERVED_TEST(a_lost_listener_comes_back),
 		SERVED_TEST(who_puts_rings_only_for_those_who_sleep_and_only_once),
+		SERVED_TEST(who_falls_asleep_while_much_is_put_is_rung),
 		SERVED_TEST(a_user_who_does_not_commit_keeps_nobody_from_ringing),
 		SERVED_TEST(one_who_listens_wakes_all_who_sleep),
 		SERVED_TEST(when_the_one_who_listens_is_killed_another_does),
