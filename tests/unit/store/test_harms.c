@@ -16,6 +16,7 @@ struct harm {
 };
 
 #define KEY(name) "chr(1) || '" name "'"
+#define UNCLAIMED "claims have a batch that is not claimed, or that another claim has"
 #define CLAIMABLE "keys can be claimed, or cannot, though it should be otherwise"
 
 static const struct harm harms[] = {
@@ -23,8 +24,8 @@ static const struct harm harms[] = {
 	{"UPDATE baton.batch SET head = true WHERE lane = 'b'", CLAIMABLE, 1},
 	{"UPDATE baton.batch SET keeps = false WHERE keeps", CLAIMABLE, 1},
 	{"UPDATE baton.claim SET guest = NULL", CLAIMABLE, 1},
-	{"UPDATE baton.claim SET guest = NULL", "claims have a batch that is not claimed", 1},
-	{"UPDATE baton.claim SET guest = " KEY("m"), "claims have a batch that is not claimed", 1},
+	{"UPDATE baton.claim SET guest = NULL", UNCLAIMED, 1},
+	{"UPDATE baton.claim SET guest = " KEY("m"), UNCLAIMED, 1},
 	{"UPDATE baton.queue SET key_limit = 2", CLAIMABLE, 2},
 	{"UPDATE baton.batch SET asks = true WHERE lane = 'a' AND state = 1",
          "lanes ask for a key that they do not begin with", 1},
