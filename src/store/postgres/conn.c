@@ -76,6 +76,16 @@ static void failed(struct conn *c, const PGresult *r)
 	c->err = err_of(c->state);
 }
 
+/* Something could not be sent. What the server said before it hung up may lie unread: then it is
+ * known why, and that nothing of this was done. */
+static void unsent(struct conn *c)
+{
+	PGresult *r = PQstatus(c->pg) == CONNECTION_OK ? NULL : PQgetResult(c->pg);
+	failed(c, PQresultErrorField(r, PG_DIAG_SQLSTATE) ? r : NULL);
+	c->lost = true;
+	PQclear(r);
+}
+
 static bool is_broken(const struct conn *c)
 {
 	return !c->pg || c->lost || PQstatus(c->pg) != CONNECTION_OK;
@@ -272,7 +282,7 @@ static void prepare(struct conn *c, enum sql sql, const char *name)
 	if (c->prepared[sql])
 		return;
 	if (PQsendPrepare(c->pg, name, texts[sql], 0, NULL) != 1) {
-		failed(c, NULL);
+		unsent(c);
 		return;
 	}
 	note(c, sql);
@@ -319,7 +329,7 @@ static void send_with(struct conn *c, enum sql sql, const struct args *args)
 {
 	int ok = c->pooled ? send_unprepared(c, sql, args) : send_prepared(c, sql, args);
 	if (ok != 1)
-		failed(c, NULL);
+		unsent(c);
 	else
 		note(c, SQL_COUNT);
 }
@@ -424,10 +434,8 @@ static enum baton_err round_trip(struct conn *c)
 	int sent = c->sent;
 	c->sent = 0;
 	results_clear(c);
-	if (!is_broken(c) && PQpipelineSync(c->pg) != 1)
-		failed(c, NULL);
-	if (!is_broken(c) && PQflush(c->pg) < 0)
-		failed(c, NULL);
+	if (!is_broken(c) && (PQpipelineSync(c->pg) != 1 || PQflush(c->pg) < 0))
+		unsent(c);
 	for (int i = 0; i < sent && !is_broken(c); i++)
 		take(c, i);
 	await_step(c);

@@ -15,6 +15,7 @@
 #include <baton/work.h>
 
 #include "served.h"
+#include "store/postgres/postgres.h"
 #include "support/rng.h"
 #include "support/soak.h"
 
@@ -500,6 +501,44 @@ static void a_lost_connection_is_made_again(void **state)
 	assert_next(b, "2");
 }
 
+/* What the server said when it ended the transaction is read before the write that fails, and is
+ * known all the same: so it is known that nothing was done. */
+static void who_was_ended_is_told_so_whatever_he_sends(void **state)
+{
+	enum {
+		LARGE = 4000000
+	};
+	struct bench *b = *state;
+	struct conn c;
+	char *text = malloc(LARGE);
+	memset(text, 'x', LARGE);
+	conn_init(&c, baton_alloc_libc(), ((struct pg_store *)b->store)->info, b->where);
+	for (size_t size = 1; size <= LARGE; size = size * LARGE) {
+		assert_int_equal(conn_need(&c), BATON_OK);
+		conn_begin(&c, 0);
+		assert_int_equal(conn_round(&c), BATON_OK);
+		assert_int_equal(
+			cluster_number(b->where,
+		                       "SELECT count(pg_terminate_backend(pid, 60000)) "
+		                       "FROM pg_stat_activity WHERE state = 'idle in transaction'"),
+			1);
+		for (int i = 0; i < 3; i++) {
+			struct args a;
+			args_init(&a, baton_alloc_libc(), 4);
+			arg_text(&a, 0, (struct baton_str){text, size});
+			arg_text(&a, 1, (struct baton_str){text, size});
+			arg_int(&a, 2, 0);
+			arg_int(&a, 3, 1);
+			conn_send(&c, SQL_LEASE_LIST, &a);
+		}
+		assert_int_equal(conn_commit(&c), BATON_STORAGE);
+		assert_string_equal(c.state, "57P01");
+		conn_rollback(&c);
+	}
+	conn_close(&c);
+	free(text);
+}
+
 /* The connection ends in the middle of a commit. */
 static void a_commit_that_was_not_made_has_failed(void **state)
 {
@@ -899,6 +938,7 @@ int main(void)
 		SERVED_TEST(who_may_only_put_can_do_nothing_else),
 		SERVED_TEST(a_busy_lock_is_waited_for_with_a_bound),
 		SERVED_TEST(a_lost_connection_is_made_again),
+		SERVED_TEST(who_was_ended_is_told_so_whatever_he_sends),
 		SERVED_TEST(a_commit_that_was_not_made_has_failed),
 		SERVED_TEST(a_commit_that_was_made_though_its_answer_is_lost_has_succeeded),
 		SERVED_TEST(what_is_no_store_is_refused),
