@@ -81,8 +81,8 @@ static void touch_line(struct desk *d, struct baton_str queue, struct baton_str 
 		d->lanes[d->lane_count++] = (struct touched){keep(d, queue), keep(d, line)};
 }
 
-/* A lane, and the line of the key that something in it has. In the line of what stands in a row with
- * others is nobody else. */
+/* A lane, and the line of the key that something in it has. In the line of what stands in a row
+ * with others is nobody else. */
 static void touch(struct desk *d, const struct lane *lane, const struct lane *key)
 {
 	if (lane->first && lane->first == lane->last && (lane->first->row.kept & IN_BULK))
