@@ -88,10 +88,12 @@
 	  "ORDER BY seq) CROSS JOIN batch ON seq = number")                                        \
 	X(BATCH_LIST_RETRY, "SELECT " SQL_BATCH_COLUMNS " FROM batch WHERE seq > ? "               \
 	                    "AND seq IN (SELECT seq FROM later WHERE retry > 0) ORDER BY seq")     \
-	X(BATCH_LIST_CLAIMED, "SELECT " SQL_BATCH_COLUMNS " FROM batch WHERE seq > ? "             \
-	                      "AND (seq IN (SELECT head FROM claim) OR lane IN "                   \
-	                      "(SELECT name FROM lane WHERE id IN (SELECT lane FROM claim "        \
-	                      "WHERE batches IS NOT NULL))) ORDER BY seq")                         \
+	X(BATCH_LIST_CLAIMED,                                                                      \
+	  "SELECT " SQL_BATCH_COLUMNS " FROM batch WHERE seq > ? AND (seq IN (SELECT head "        \
+	  "FROM claim) OR CASE WHEN instr(lane, char(1)) > 1 "                                     \
+	  "THEN substr(lane, 1, instr(lane, char(1)) - 1) ELSE lane END IN (SELECT name "          \
+	  "FROM lane WHERE id IN (SELECT lane FROM claim WHERE batches IS NOT NULL))) "            \
+	  "ORDER BY seq")                                                                          \
 	X(HEAD_ADD, "INSERT INTO head(pool, rank, place, seq, lane, tried) "                       \
 	            "VALUES(?, ?, ?, ?, ?, ?)")                                                    \
 	X(HEAD_ADD_BULK, "INSERT INTO head(pool, rank, place, seq, tried, last) "                  \
