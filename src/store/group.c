@@ -163,8 +163,10 @@ static void take_all(struct group *g, struct batch *ret)
 /* To wake somebody on another processor costs several times as much as on one's own. So one is
  * woken on each of them, who wakes the others there; here all are.
  *
- * That they may go is said before who has to be woken: whoever wakes them, though it be a late one
- * of an earlier batch, wakes them for good. */
+ * That they may go is said before that there are more: whoever wakes them, though it be a late one
+ * of an earlier batch, wakes them for good. And that there are more is taken back by nobody but the
+ * one who wakes all: of an earlier batch some may sleep still, and the one of this batch that is
+ * woken here may be one of them. */
 static void announce(struct group *g, const struct batch *batch)
 {
 	struct berths *b = berths_of(g, batch->number);
@@ -174,7 +176,8 @@ static void announce(struct group *g, const struct batch *batch)
 	for (uint32_t i = 0; i < GROUP_PLACES; i++) {
 		if (batch->sleepers[i] == 0 || i == own)
 			continue;
-		__atomic_store_n(&b->rest[i], batch->sleepers[i] - 1, __ATOMIC_RELEASE);
+		if (batch->sleepers[i] > 1)
+			__atomic_store_n(&b->more[i], 1, __ATOMIC_RELEASE);
 		wake(&b->done[i], 1);
 	}
 	if (batch->sleepers[own] > 0)
@@ -186,8 +189,8 @@ static void sleep_until_done(struct group *g, uint32_t number, uint32_t place)
 	struct berths *b = berths_of(g, number);
 	watch(g, &b->done[place], number);
 	await(&b->done[place], number);
-	if (__atomic_load_n(&b->rest[place], __ATOMIC_RELAXED) > 0 &&
-	    __atomic_exchange_n(&b->rest[place], 0, __ATOMIC_ACQUIRE) > 0)
+	if (__atomic_load_n(&b->more[place], __ATOMIC_RELAXED) > 0 &&
+	    __atomic_exchange_n(&b->more[place], 0, __ATOMIC_ACQUIRE) > 0)
 		wake(&b->done[place], INT_MAX);
 }
 

@@ -42,8 +42,8 @@ struct berths {
 	uint32_t done[GROUP_PLACES];
 	uint32_t sleepers[GROUP_PLACES]; /* [mu] */
 
-	/* [atomic] How many the first who is awake there has to wake. */
-	uint32_t rest[GROUP_PLACES];
+	/* [atomic] 1: the first who is awake there has to wake the others. */
+	uint32_t more[GROUP_PLACES];
 };
 
 struct group {
