@@ -323,6 +323,20 @@ static void a_tick_gives_the_work_of_owned_shards_alone(void **state)
 	assert_sound(w);
 }
 
+static void what_a_runner_has_claimed_is_never_due(void **state)
+{
+	struct world *w = *state;
+	struct baton_store_time due;
+	one_shard(w, "q");
+	struct baton_runner *a = enlist(w, "a");
+	put(w, "q", "lane");
+	own(a, "q", 0);
+	assert_non_null(tick(w, a, "q"));
+	assert_int_equal(baton_work_next_due(w->store, BATON_STR("q"), &due), BATON_NOT_FOUND);
+	assert_int_equal(baton_work_next_due(w->store, BATON_STR(""), &due), BATON_NOT_FOUND);
+	baton_runner_leave(a);
+}
+
 /* How many claims a tick of all that is asked for gives of each; each queue has one shard. */
 static void tick_counts(struct world *w, struct baton_runner *r, const struct baton_shard *shards,
                         uint32_t claims, size_t ret[3])
@@ -957,6 +971,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(a_second_runner_of_one_name_yields_unless_it_replaces),
 	WORLD_TEST(a_shard_has_one_owner_and_its_fence_grows),
 	WORLD_TEST(a_tick_gives_the_work_of_owned_shards_alone),
+	WORLD_TEST(what_a_runner_has_claimed_is_never_due),
 	WORLD_TEST(shards_give_in_turn_until_it_is_enough),
 	WORLD_TEST(a_shard_that_is_asked_for_twice_gives_no_fence_twice),
 	WORLD_TEST(each_tick_says_whose_a_shard_is_now),

@@ -316,9 +316,12 @@ enum baton_err pg_next_due(struct baton_store *store, struct baton_str queue,
 		arg_int(&a, 1, after.ms + 1);
 		int due = conn_send(g.c, SQL_NEXT_DUE, &a);
 		e = conn_round(g.c);
-		found = e == BATON_OK && PQntuples(conn_answer(g.c, due)) > 0;
+		int64_t at = INT64_MAX; /* what a runner has claimed lasts as long as it does */
+		if (e == BATON_OK && PQntuples(conn_answer(g.c, due)) > 0)
+			at = cell_int(conn_answer(g.c, due), 0, 0);
+		found = at != INT64_MAX;
 		if (found)
-			ret->ms = cell_int(conn_answer(g.c, due), 0, 0);
+			ret->ms = at;
 	}
 	e = glance_end(&g, e);
 	return e == BATON_OK && !found ? BATON_NOT_FOUND : e;
