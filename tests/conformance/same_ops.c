@@ -517,7 +517,9 @@ static void do_policy(struct same *s, const uint32_t *n)
 	}
 	if (n[0] % SAME_QUEUES == SAME_GUESTS) {
 		p.shards = 1;
-		p.mode = n[9] / 27 % 4 == 0 ? p.mode : BATON_QUEUE_RUNNER;
+		/* In a server, a runner gets the work of an open queue with its second tick. */
+		if (n[9] / 27 % 4 != 0 || world_is_served())
+			p.mode = BATON_QUEUE_RUNNER;
 	}
 	for (int i = 0; i < SIDES; i++)
 		e[i] = said(s, i, baton_queue_set(s->w[i].store, baton_str_z(pick_queue(n)), &p));

@@ -104,6 +104,17 @@ static void compare_ended(struct same *s, struct baton_work_ended a[SIDES][ENDS]
 	}
 }
 
+/* In a server whoever asks for a shard sees what is due in its queue; elsewhere only who has it. So
+ * others do not ask there. */
+static size_t asks_for(struct same *s, const struct same_runner *r)
+{
+	struct baton_shard_answer who = {.err = BATON_NOT_HELD};
+	if (!world_is_served())
+		return 1;
+	enum baton_err e = baton_shard_list(s->w[0].store, queue, 0, &who, 1);
+	return e == BATON_OK && who.runner == baton_runner_number(r->handles[0]) ? 1 : 0;
+}
+
 void same_tick(struct same *s, const uint32_t *n)
 {
 	const struct same_runner *r = pick_runner(s, n[0]);
@@ -116,7 +127,9 @@ void same_tick(struct same *s, const uint32_t *n)
 	size_t count = n[3] % (ENDS + 1);
 	if (!is_registered(r))
 		return;
+	const size_t asked = asks_for(s, r);
 	memset(ended, 0, sizeof ended);
+	memset(owned, 0, sizeof owned);
 	for (size_t i = 0; i < count; i++) {
 		const struct same_claim *c = same_pick_claim(s, n[4] + (uint32_t)i * n[5]);
 		const uint32_t how = n[6 + i % 3] % 8;
@@ -134,7 +147,7 @@ void same_tick(struct same *s, const uint32_t *n)
 		                                .end_count = count,
 		                                .ended = ended[i],
 		                                .shards = &shard,
-		                                .shard_count = 1,
+		                                .shard_count = asked,
 		                                .owned = &owned[i]};
 		e[i] = baton_runner_tick(r->handles[i], &tick, &given[i]);
 	}
@@ -142,7 +155,8 @@ void same_tick(struct same *s, const uint32_t *n)
 	SAME(s, "tick", e[0], e[1]);
 	if (e[0] == BATON_OK && e[1] == BATON_OK) {
 		compare_ended(s, ended, count);
-		compare_owned(s, owned);
+		if (asked > 0)
+			compare_owned(s, owned);
 	}
 	same_claims(s, given);
 }
