@@ -106,6 +106,25 @@ BATON_API enum baton_err baton_lease_release(struct baton_store *store,
 BATON_API enum baton_err baton_lease_inspect(struct baton_store *store, struct baton_str subject,
                                              struct baton_lease_holder *ret_holder);
 
+/* Who holds each of them, at one moment. answers[i].err: BATON_OK: answers[i].holder, or
+ * BATON_NOT_HELD: nobody; `lease` means nothing. BATON_INVALID: a bad subject. Any thread. */
+BATON_API enum baton_err baton_lease_inspect_many(struct baton_store *store,
+                                                  const struct baton_str *subjects, size_t count,
+                                                  struct baton_lease_answer *answers);
+
+/* Waits until one of the subjects can be had: it was given back or taken away, its time is over, or
+ * who holds it is known to be dead. Whoever asks for it then may still find that somebody else was
+ * quicker. What happens through this handle is noticed at once; others are by looking now and then,
+ * 10 ms to 1 s apart. `until`: on the store's clock. `cancel`: NULL, or a word that ends the wait
+ * once it is not 0; whoever sets it calls baton_store_poke().
+ *
+ * BATON_OK: *ret_which is the first of those that can be had. BATON_TIMEOUT. BATON_CANCELLED.
+ * BATON_INVALID: no subject, or a bad one. BATON_STORAGE, BATON_NO_MEMORY. Any thread. */
+BATON_API enum baton_err baton_lease_wait(struct baton_store *store,
+                                          const struct baton_str *subjects, size_t count,
+                                          struct baton_mono until, const uint32_t *cancel,
+                                          size_t *ret_which);
+
 /* Takes each away from whoever holds it; the next fence is higher. answers[i].err: BATON_OK, and
  * `holder` had it, or BATON_NOT_HELD. For operators. Any thread. */
 BATON_API enum baton_err baton_lease_force(struct baton_store *store,

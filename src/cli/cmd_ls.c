@@ -6,6 +6,7 @@
 #include "command.h"
 #include "errors.h"
 #include "job.h"
+#include "lookup.h"
 #include "name.h"
 #include "number.h"
 #include "reading.h"
@@ -228,6 +229,18 @@ static int list_errors(struct out *out, struct request *r)
 	return e == BATON_OK ? EX_OK : store_fail(&r->store, e);
 }
 
+/* Whether there is such a queue, if one is named. */
+static int find_queue(const struct request *r)
+{
+	struct baton_queue_info info;
+	if (r->filter.queue.len == 0)
+		return EX_OK;
+	enum baton_err e = baton_queue_get(r->store.handle, r->filter.queue, &info);
+	if (e == BATON_NOT_FOUND)
+		return lookup_no_queue(r->filter.queue);
+	return e == BATON_OK ? EX_OK : store_fail(&r->store, e);
+}
+
 static bool take(void *arg, int option, const char *value)
 {
 	struct request *r = arg;
@@ -268,6 +281,8 @@ int cmd_ls(struct out *out, int argc, char **argv)
 		return EX_USAGE;
 	}
 	status = store_open(&request.store, STORE_EXISTING);
+	if (status == EX_OK)
+		status = find_queue(&request);
 	if (status == EX_OK)
 		status = request.by_error ? list_errors(out, &request) : list(out, &request);
 	store_close(&request.store);

@@ -239,7 +239,8 @@ const struct command commands[] = {
 		.name = "ls",
 		.usage = "[OPTION]... [QUEUE [LANE]]",
 		.summary = "list jobs",
-		.text = "In the order in which they were put.\n"
+		.text = "In the order in which they were put. The status is 1 if there is no\n"
+			"such queue.\n"
 			"\n"
 			"      --state S     only those that are ready, delayed, retry,\n"
 			"                    claimed, dead, done or skipped\n"

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/fail.h"
+#include "base/mem.h"
 #include "queue/batch.h"
 #include "store/store.h"
 
@@ -107,18 +108,31 @@ enum baton_err baton_lease_release(struct baton_store *store,
 	enum baton_err e = check_proofs(store, proofs, count);
 	if (e != BATON_OK || count == 0)
 		return e;
-	return store->ops->lease_release(store, proofs, count, answers);
+	e = store->ops->lease_release(store, proofs, count, answers);
+	if (e == BATON_OK)
+		baton_store_poke(store);
+	return e;
+}
+
+static enum baton_err check_subjects(struct baton_store *store, const struct baton_str *subjects,
+                                     size_t count)
+{
+	enum baton_err e = check_begin(store, count);
+	for (size_t i = 0; i < count && e == BATON_OK; i++)
+		e = check_subject(subjects[i]);
+	return e;
 }
 
 enum baton_err baton_lease_force(struct baton_store *store, const struct baton_str *subjects,
                                  size_t count, struct baton_lease_answer *answers)
 {
-	enum baton_err e = check_begin(store, count);
-	for (size_t i = 0; i < count && e == BATON_OK; i++)
-		e = check_subject(subjects[i]);
+	enum baton_err e = check_subjects(store, subjects, count);
 	if (e != BATON_OK || count == 0)
 		return e;
-	return store->ops->lease_force(store, subjects, count, answers);
+	e = store->ops->lease_force(store, subjects, count, answers);
+	if (e == BATON_OK)
+		baton_store_poke(store);
+	return e;
 }
 
 /* BATON_NOT_HELD: nobody has it now. */
@@ -129,8 +143,8 @@ static enum baton_err read_live(struct baton_store *store, struct baton_str subj
 	if (e == BATON_OK)
 		e = check_subject(subject);
 	if (e == BATON_OK)
-		e = store->ops->lease_read(store, subject, row);
-	if (e == BATON_NOT_FOUND || (e == BATON_OK && !lease_is_live(row, baton_store_now(store))))
+		e = store->ops->lease_read(store, &subject, 1, row);
+	if (e == BATON_OK && !lease_is_live(row, baton_store_now(store)))
 		return BATON_NOT_HELD;
 	return e;
 }
@@ -164,6 +178,92 @@ enum baton_err baton_lease_inspect(struct baton_store *store, struct baton_str s
 	enum baton_err e = read_live(store, subject, &row);
 	if (e == BATON_OK && ret_holder)
 		*ret_holder = store_holder(&row, &store->owner.incarnation);
+	return e;
+}
+
+enum baton_err baton_lease_inspect_many(struct baton_store *store, const struct baton_str *subjects,
+                                        size_t count, struct baton_lease_answer *answers)
+{
+	enum baton_err e = check_subjects(store, subjects, count);
+	if (e != BATON_OK || count == 0)
+		return e;
+	struct lease_row *rows = mem_new(store->alloc, count, sizeof *rows);
+	if (!rows)
+		return fail_memory(count * sizeof *rows, "leases");
+	e = store->ops->lease_read(store, subjects, count, rows);
+	const struct baton_store_time now = baton_store_now(store);
+	for (size_t i = 0; i < count && e == BATON_OK; i++) {
+		bool live = lease_is_live(&rows[i], now);
+		answers[i] = (struct baton_lease_answer){.err = live ? BATON_OK : BATON_NOT_HELD};
+		if (live)
+			answers[i].holder = store_holder(&rows[i], &store->owner.incarnation);
+	}
+	mem_free(store->alloc, rows, count, sizeof *rows);
+	return e;
+}
+
+/* The first that can be had; `count`: none can, and the next whose time is over is so in *ret_left
+ * at the latest. */
+static size_t first_free(struct baton_store *store, const struct lease_row *rows, size_t count,
+                         struct baton_duration *ret_left)
+{
+	const struct baton_store_time now = baton_store_now(store);
+	*ret_left = BATON_DURATION_FOREVER;
+	for (size_t i = 0; i < count; i++) {
+		if (!lease_is_live(&rows[i], now) ||
+		    baton_owner_is_dead(&store->owner, &rows[i].owner, store->reach))
+			return i;
+		struct baton_duration left = baton_store_time_sub(rows[i].expires_at, now);
+		*ret_left = left.ns < ret_left->ns ? left : *ret_left;
+	}
+	return count;
+}
+
+static enum baton_err wait_with(struct baton_store *store, const struct baton_str *subjects,
+                                size_t count, const struct baton_store_wait *w,
+                                struct lease_row *rows, size_t *ret_which)
+{
+	for (struct baton_duration poll = baton_duration_ms(STORE_POLL_MIN_MS);;) {
+		struct baton_duration left;
+		uint32_t bell = atomic_load(&store->bell);
+		enum baton_err e = store->ops->lease_read(store, subjects, count, rows);
+		if (e != BATON_OK)
+			return e;
+		if (w->cancel && __atomic_load_n(w->cancel, __ATOMIC_ACQUIRE) != 0)
+			return BATON_CANCELLED;
+		size_t which = first_free(store, rows, count, &left);
+		if (which < count) {
+			*ret_which = which;
+			return BATON_OK;
+		}
+		const struct baton_mono now = store->clock->now(store->clock);
+		if (w->until.ns <= now.ns)
+			return BATON_TIMEOUT;
+		left = left.ns < poll.ns ? left : poll;
+		struct baton_mono until = baton_mono_add(now, left);
+		until = until.ns < w->until.ns ? until : w->until;
+		store->clock->wait(store->clock, (const uint32_t *)&store->bell, bell, until);
+		if (poll.ns < baton_duration_ms(STORE_POLL_MAX_MS).ns)
+			poll.ns *= 2;
+	}
+}
+
+enum baton_err baton_lease_wait(struct baton_store *store, const struct baton_str *subjects,
+                                size_t count, struct baton_mono until, const uint32_t *cancel,
+                                size_t *ret_which)
+{
+	const struct baton_store_wait w = {.until = until, .cancel = cancel};
+	enum baton_err e = check_subjects(store, subjects, count);
+	if (e == BATON_OK && count == 0)
+		e = fail(BATON_INVALID, "0 leases to wait for: 1 to %d are allowed",
+		         BATON_LEASES_MAX);
+	if (e != BATON_OK)
+		return e;
+	struct lease_row *rows = mem_new(store->alloc, count, sizeof *rows);
+	if (!rows)
+		return fail_memory(count * sizeof *rows, "leases");
+	e = wait_with(store, subjects, count, &w, rows, ret_which);
+	mem_free(store->alloc, rows, count, sizeof *rows);
 	return e;
 }
 

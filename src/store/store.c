@@ -14,8 +14,8 @@
 
 #define MS INT64_C(1000000)
 #define PATIENCE_S 5
-#define POLL_MIN_NS (10 * MS)
-#define POLL_MAX_NS (1000 * MS)
+#define POLL_MIN_NS (STORE_POLL_MIN_MS * MS)
+#define POLL_MAX_NS (STORE_POLL_MAX_MS * MS)
 #define RESCAN_NS (5 * MS) /* who put while somebody lay down may not have seen it */
 #define RESCAN_MORE 10     /* times as long, each time after that */
 

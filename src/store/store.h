@@ -25,6 +25,10 @@
 #include "queue/lease.h"
 #include "store/beats.h"
 
+/* How often whoever waits looks by himself: at first, and after a while. */
+#define STORE_POLL_MIN_MS 10
+#define STORE_POLL_MAX_MS 1000
+
 struct schedules_parcel;
 
 /* What is put of a schedule in one transaction; nothing, if it is only moved. */
@@ -99,9 +103,10 @@ struct store_ops {
 	enum baton_err (*lease_force)(struct baton_store *store, const struct baton_str *subjects,
 	                              size_t count, struct baton_lease_answer *answers);
 
-	/* What the store knows about the subject, live or not. BATON_NOT_FOUND: nothing. */
-	enum baton_err (*lease_read)(struct baton_store *store, struct baton_str subject,
-	                             struct lease_row *ret_row);
+	/* What the store knows about each subject, live or not, at one moment: rows[0..count). One
+	 * that is not held may be one that it does not know. */
+	enum baton_err (*lease_read)(struct baton_store *store, const struct baton_str *subjects,
+	                             size_t count, struct lease_row *rows);
 	enum baton_err (*lease_list)(struct baton_store *store, struct baton_str prefix,
 	                             struct baton_str after, struct baton_lease_entry *entries,
 	                             size_t max, size_t *ret_count);

@@ -5,7 +5,10 @@
 #include "world.h"
 
 #define SIDES 2
-#define SAME_QUEUES 3 /* in the last one, work may have a lane and a key */
+#define SAME_QUEUES 4    /* in the last two, work may have a lane and a key */
+#define SAME_GUESTS 2    /* the first of these */
+#define SAME_SHARDED "d" /* and that of runners */
+#define SAME_RUNNERS 2
 #define SAME_KEYS 3
 #define SAME_LANES 4 /* the first has no name */
 #define SAME_IDS 8192
@@ -25,6 +28,11 @@ struct same_claim {
 	struct baton_work_proof proof[SIDES];
 	struct baton_batch_id ids[SAME_BATCHES];
 	size_t count;
+	char lane[4];
+};
+
+struct same_runner {
+	struct baton_runner *handles[SIDES]; /* NULL: it is not registered */
 };
 
 struct same_lease {
@@ -34,6 +42,7 @@ struct same_lease {
 
 struct same {
 	struct world w[SIDES];
+	struct baton_owner self[SIDES]; /* who opened it first */
 	struct baton_batch_id ids[SAME_IDS];
 	size_t id_count;
 	struct same_claim claims[SAME_CLAIMS];
@@ -41,12 +50,14 @@ struct same {
 	struct same_lease lanes[SAME_QUEUES][SAME_LANES];
 	struct same_lease pulls[SAME_QUEUES];
 	uint64_t fences[SIDES][SAME_QUEUES][SAME_LANES]; /* the last of each lane */
-	unsigned looks;                                  /* at all there is */
-	uint64_t key_fences[SIDES][SAME_KEYS];           /* and of each key of the last queue */
-	bool guests;                                     /* there was one with a lane and a key */
-	char said[SIDES][300]; /* the detail of the last error of each side */
-	char did[400];         /* the operation, for people */
-	char why[600];         /* they differ; "": they do not */
+	struct same_runner runners[SAME_RUNNERS];
+	uint64_t shard_fences[SIDES];
+	unsigned looks;                        /* at all there is */
+	uint64_t key_fences[SIDES][SAME_KEYS]; /* and of each key of the last queue */
+	bool guests;                           /* there was one with a lane and a key */
+	char said[SIDES][300];                 /* the detail of the last error of each side */
+	char did[400];                         /* the operation, for people */
+	char why[600];                         /* they differ; "": they do not */
 };
 
 void same_open(struct same *s);
@@ -60,6 +71,24 @@ void same_compare_all(struct same *s);
 
 /* A claim was just given: no more hold its key than its limit says. */
 void same_check_key(struct same *s, int side, const struct baton_work_claim *c);
+
+/* What runners do. */
+void same_runner(struct same *s, const uint32_t *n);
+void same_shard(struct same *s, const uint32_t *n);
+void same_tick(struct same *s, const uint32_t *n);
+void same_more(struct same *s, const uint32_t *n);
+void same_settle(struct same *s, const uint32_t *n);
+void same_take_over(struct same *s, const uint32_t *n);
+void same_runners_leave(struct same *s);
+
+/* One of the last claims; NULL: there was none. */
+const struct same_claim *same_pick_claim(struct same *s, uint32_t n);
+
+/* Compares what was given, and frees it. */
+void same_claims(struct same *s, struct baton_work_claims *given[SIDES]);
+
+/* Adds to what people are told of the operation. */
+void same_did(struct same *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* How many kinds of operations there are, and which one the lot falls on. */
 uint32_t same_kind(uint64_t lot);

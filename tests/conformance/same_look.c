@@ -232,13 +232,13 @@ void same_check_key(struct same *s, int side, const struct baton_work_claim *c)
 
 void same_compare_all(struct same *s)
 {
-	static const char *const queues[] = {"a", "b", "c", ""};
+	static const char *const queues[] = {"a", "b", "c", SAME_SHARDED, ""};
 	const struct baton_work_filter all = {.max = 7};
 	see_windows(s);
 	compare_list(s, &all);
 	s->looks++;
 	compare_state(s, (enum baton_batch_state)(1 + s->looks % BATON_BATCH_SKIPPED));
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		if (queues[i][0])
 			compare_counts(s, baton_str_z(queues[i]));
 		compare_due(s, baton_str_z(queues[i]));

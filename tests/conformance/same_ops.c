@@ -1,15 +1,14 @@
 /* The operations that two stores are compared by. */
 #include "same.h"
 
-static const char *const queues[SAME_QUEUES] = {"a", "b", "c"};
+static const char *const queues[SAME_QUEUES] = {"a", "b", SAME_SHARDED, "c"};
 static const char *const lanes[SAME_LANES] = {"", "x", "y", "z"};
 static const char *const keys[SAME_KEYS] = {"k", "l", "x"};
 static const char *const groups[] = {"", "", "g"};
 static const char *const sources[] = {"k0", "k1", "k2", "k3", "k4"};
 static const struct baton_str payloads[] = {{"one", 3}, {"two", 3}};
 
-static void did(struct same *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void did(struct same *s, const char *format, ...)
+void same_did(struct same *s, const char *format, ...)
 {
 	size_t len = strlen(s->did);
 	va_list args;
@@ -41,17 +40,19 @@ static const char *pick_lane(uint32_t n)
 	return lanes[n % SAME_LANES];
 }
 
-/* Somebody else, somebody who is dead, or mostly the store itself. */
-static const struct baton_owner *pick_owner(const struct world *w, uint32_t n)
+/* Somebody else, somebody who is dead, or mostly the one who opened the store first, through
+ * whichever handle. */
+static const struct baton_owner *pick_owner(const struct same *s, int side, uint32_t n)
 {
-	return n % 5 == 0 ? &w->other : n % 5 == 1 ? &w->dead : NULL;
+	const struct world *w = &s->w[side];
+	return n % 5 == 0 ? &w->other : n % 5 == 1 ? &w->dead : &s->self[side];
 }
 
 static struct baton_batch make_batch(struct same *s, const uint32_t *n)
 {
 	struct baton_batch b = batch_of(pick_queue(n), pick_lane(n[1]), &payloads[n[2] % 2]);
 	b.priority = n[3] % 3;
-	bool guests = n[0] % SAME_QUEUES == SAME_QUEUES - 1;
+	bool guests = n[0] % SAME_QUEUES >= SAME_GUESTS;
 	if (n[11] % 3 == 0 || (guests && n[11] % 3 == 1)) {
 		b.key = baton_str_z(keys[n[11] % 9 / 3]);
 		b.lane.len = guests ? b.lane.len : 0;
@@ -73,12 +74,13 @@ static struct baton_batch make_batch(struct same *s, const uint32_t *n)
 	if (n[9] % 6 == 0)
 		b.retry = (struct baton_retry){1 + n[9] % 3, BATON_BACKOFF_FIXED,
 		                               baton_duration_ms(50), baton_duration_ms(50)};
-	did(s, " %s/%.*s key %.*s%s%s%s%s", pick_queue(n), (int)b.lane.len, pick_lane(n[1]),
-	    (int)b.key.len, b.key.len > 0 ? b.key.ptr : "", b.slot ? " join" : "",
-	    b.cls ? " command" : "", b.delivery ? " after-commit" : "",
-	    b.retry.attempts ? " retry" : "");
-	did(s, " priority %u delay %lld at %lld source %.*s", b.priority,
-	    (long long)b.delay.ns / 1000000, (long long)b.at.ms, (int)b.source.len, b.source.ptr);
+	same_did(s, " %s/%.*s key %.*s%s%s%s%s", pick_queue(n), (int)b.lane.len, pick_lane(n[1]),
+	         (int)b.key.len, b.key.len > 0 ? b.key.ptr : "", b.slot ? " join" : "",
+	         b.cls ? " command" : "", b.delivery ? " after-commit" : "",
+	         b.retry.attempts ? " retry" : "");
+	same_did(s, " priority %u delay %lld at %lld source %.*s", b.priority,
+	         (long long)b.delay.ns / 1000000, (long long)b.at.ms, (int)b.source.len,
+	         b.source.ptr);
 	return b;
 }
 
@@ -104,14 +106,16 @@ static void do_put(struct same *s, const uint32_t *n)
 		e[i] = said(s, i, baton_work_put(s->w[i].store, b, count, put[i]));
 	SAME(s, "put", e[0], e[1]);
 	compare_said(s);
-	did(s, ": %s", baton_err_name(e[0]));
+	same_did(s, ": %s", baton_err_name(e[0]));
 	for (size_t i = 0; i < count && e[0] == BATON_OK && e[1] == BATON_OK; i++) {
 		same_text(s, "id", baton_str_z(put[0][i].id.text), baton_str_z(put[1][i].id.text));
 		SAME(s, "state", put[0][i].state, put[1][i].state);
 		SAME(s, "existing", put[0][i].existing, put[1][i].existing);
-		did(s, " %s", put[0][i].id.text);
+		same_did(s, " %s", put[0][i].id.text);
 		add_id(s, &put[0][i].id);
-		s->guests = s->guests || (b[i].lane.len > 0 && b[i].key.len > 0);
+		s->guests = s->guests ||
+		            (b[i].lane.len > 0 && b[i].key.len > 0 &&
+		             baton_str_equal(b[i].queue, baton_str_z(queues[SAME_QUEUES - 1])));
 	}
 }
 
@@ -138,7 +142,7 @@ static void do_put_together(struct same *s, const uint32_t *n)
 			continue;
 		snprintf(text[i], sizeof text[i], "%u", key);
 		b[i].key = key < 3 ? baton_str_z(keys[key]) : baton_str_z(text[i]);
-		did(s, " key %.*s", (int)b[i].key.len, b[i].key.ptr);
+		same_did(s, " key %.*s", (int)b[i].key.len, b[i].key.ptr);
 	}
 	enum baton_err e[SIDES];
 	for (int i = 0; i < SIDES; i++)
@@ -149,7 +153,7 @@ static void do_put_together(struct same *s, const uint32_t *n)
 		same_text(s, "id", baton_str_z(put[0][i].id.text), baton_str_z(put[1][i].id.text));
 		add_id(s, &put[0][i].id);
 	}
-	did(s, " %zu of %s", count, pick_queue(n));
+	same_did(s, " %zu of %s", count, pick_queue(n));
 }
 
 /* Fences are different numbers on both sides, but on each they grow along a lane, whatever the mode
@@ -209,9 +213,10 @@ static void keep_claim(struct same *s, const struct baton_work_claim *a,
 	c->count = a->count < SAME_BATCHES ? a->count : SAME_BATCHES;
 	for (size_t i = 0; i < c->count; i++)
 		c->ids[i] = a->batches[i].id;
+	snprintf(c->lane, sizeof c->lane, "%.*s", (int)a->lane.len, a->lane.ptr);
 }
 
-static void compare_claims(struct same *s, struct baton_work_claims *given[SIDES])
+void same_claims(struct same *s, struct baton_work_claims *given[SIDES])
 {
 	size_t count[SIDES] = {given[0] ? given[0]->count : 0, given[1] ? given[1]->count : 0};
 	SAME(s, "claims", count[0], count[1]);
@@ -223,7 +228,7 @@ static void compare_claims(struct same *s, struct baton_work_claims *given[SIDES
 		same_check_key(s, 0, a);
 		same_check_key(s, 1, b);
 		keep_claim(s, a, b);
-		did(s, " %s(%zu)", a->batches[0].id.text, a->count);
+		same_did(s, " %s(%zu)", a->batches[0].id.text, a->count);
 	}
 	baton_work_claims_free(given[0]);
 	baton_work_claims_free(given[1]);
@@ -240,13 +245,13 @@ static void do_claim(struct same *s, const uint32_t *n)
 		.max = n[3] % SAME_BATCHES,
 	};
 	for (int i = 0; i < SIDES; i++) {
-		ask.owner = pick_owner(&s->w[i], n[4]);
+		ask.owner = pick_owner(s, i, n[4]);
 		e[i] = said(s, i, baton_work_claim(s->w[i].store, &ask, &given[i]));
 	}
-	did(s, " %s %u of %u: %s", pick_queue(n), ask.claims, ask.max, baton_err_name(e[0]));
+	same_did(s, " %s %u of %u: %s", pick_queue(n), ask.claims, ask.max, baton_err_name(e[0]));
 	SAME(s, "claim", e[0], e[1]);
 	compare_said(s);
-	compare_claims(s, given);
+	same_claims(s, given);
 }
 
 /* The lane of n[1] that has a name. */
@@ -259,7 +264,7 @@ static void compare_answers(struct same *s, const struct baton_lease_answer a[SI
                             struct same_lease *keep)
 {
 	SAME(s, "lease", a[0].err, a[1].err);
-	did(s, ": %s", baton_err_name(a[0].err));
+	same_did(s, ": %s", baton_err_name(a[0].err));
 	if (a[0].err != BATON_OK || a[1].err != BATON_OK) {
 		SAME(s, "own", a[0].holder.own, a[1].holder.own);
 		SAME(s, "end of the holder", a[0].holder.expires_at.ms, a[1].holder.expires_at.ms);
@@ -279,11 +284,11 @@ static void take_lease(struct same *s, const uint32_t *n, const char *subject,
                        struct same_lease *keep)
 {
 	struct baton_lease_answer answer[SIDES];
-	did(s, " %s", subject);
+	same_did(s, " %s", subject);
 	for (int i = 0; i < SIDES; i++) {
 		const struct baton_lease_ask ask = {
 			.subject = baton_str_z(subject),
-			.owner = pick_owner(&s->w[i], n[2]),
+			.owner = pick_owner(s, i, n[2]),
 			.ttl = baton_duration_ms(1 + n[3] % 3000),
 			.reentrant = n[4] % 3 == 0,
 		};
@@ -323,7 +328,7 @@ static void do_lease(struct same *s, const uint32_t *n)
 	baton_lane_subject(baton_str_z(pick_queue(n)), baton_str_z(lanes[lane]), subject);
 	if (pull)
 		snprintf(subject, sizeof subject, "pull/%s", pick_queue(n));
-	did(s, " %s %u", subject, n[3] % 4);
+	same_did(s, " %s %u", subject, n[3] % 4);
 	for (int i = 0; i < SIDES; i++) {
 		const struct baton_str name = baton_str_z(subject);
 		const struct baton_lease_proof proof = {name, &kept->lease[i]};
@@ -338,7 +343,7 @@ static void do_lease(struct same *s, const uint32_t *n)
 			baton_lease_release(store, &proof, 1, &answer[i]);
 		}
 	}
-	did(s, ": %s", baton_err_name(answer[0]));
+	same_did(s, ": %s", baton_err_name(answer[0]));
 	SAME(s, "lease", answer[0], answer[1]);
 	SAME(s, "end of a lease", kept->lease[0].expires_at.ms, kept->lease[1].expires_at.ms);
 }
@@ -362,31 +367,31 @@ static void do_lane_claim(struct same *s, const uint32_t *n)
 			ids[i] = s->ids[s->id_count - 1 -
 			                (n[9] % 6 + i * (n[10] % 3)) % s->id_count];
 	}
-	did(s, " %s/%s %s max %u%s", pick_queue(n), lanes[lane],
-	    ask.at == BATON_IDLE ? "idle" : "checkpoint", ask.max, ask.pass ? " pass" : "");
+	same_did(s, " %s/%s %s max %u%s", pick_queue(n), lanes[lane],
+	         ask.at == BATON_IDLE ? "idle" : "checkpoint", ask.max, ask.pass ? " pass" : "");
 	for (size_t i = 0; ask.ids && i < ask.count; i++)
-		did(s, " id %s", ids[i].text);
+		same_did(s, " id %s", ids[i].text);
 	for (int i = 0; i < SIDES; i++) {
 		ask.lease = &kept->lease[i];
 		e[i] = baton_lane_claim(s->w[i].store, &ask, &given[i]);
 	}
-	did(s, ": %s", baton_err_name(e[0]));
+	same_did(s, ": %s", baton_err_name(e[0]));
 	SAME(s, "lane claim", e[0], e[1]);
-	compare_claims(s, given);
+	same_claims(s, given);
 }
 
-static const struct same_claim *pick_claim(struct same *s, uint32_t n)
+const struct same_claim *same_pick_claim(struct same *s, uint32_t n)
 {
 	size_t last = s->claim_count < 12 ? s->claim_count : 12;
 	const struct same_claim *c = last ? &s->claims[s->claim_count - 1 - n % last] : NULL;
 	if (c)
-		did(s, " %s", c->proof[0].id);
+		same_did(s, " %s", c->proof[0].id);
 	return c;
 }
 
 static void do_renew(struct same *s, const uint32_t *n)
 {
-	const struct same_claim *c = pick_claim(s, n[0]);
+	const struct same_claim *c = same_pick_claim(s, n[0]);
 	struct baton_work_renewal answer[SIDES];
 	if (!c)
 		return;
@@ -395,7 +400,7 @@ static void do_renew(struct same *s, const uint32_t *n)
 		     baton_work_renew(s->w[i].store, &c->proof[i], 1,
 		                      baton_duration_ms(1 + n[1] % 500), &answer[i]),
 		     BATON_OK);
-	did(s, ": %s", baton_err_name(answer[0].err));
+	same_did(s, ": %s", baton_err_name(answer[0].err));
 	SAME(s, "renewal", answer[0].err, answer[1].err);
 	SAME(s, "end", answer[0].expires_at.ms, answer[1].expires_at.ms);
 	SAME(s, "cancel", answer[0].cancel, answer[1].cancel);
@@ -404,18 +409,18 @@ static void do_renew(struct same *s, const uint32_t *n)
 static void do_end(struct same *s, const uint32_t *n)
 {
 	static const char *const hows[] = {"", "complete", "fail", "reject", "abandon", "snooze"};
-	const struct same_claim *c = pick_claim(s, n[0]);
+	const struct same_claim *c = same_pick_claim(s, n[0]);
 	struct baton_work_ended answer[SIDES];
 	struct baton_batch emit;
 	if (!c)
 		return;
 	struct baton_work_end end = {.how = (enum baton_work_how)(n[1] % 7 < 5 ? 1 + n[1] % 7 : 1)};
 	bool completes = end.how == BATON_COMPLETE;
-	did(s, " %s", hows[end.how]);
+	same_did(s, " %s", hows[end.how]);
 	if (n[2] % 3 == 0) {
 		end.ids = c->ids + n[3] % c->count;
 		end.count = 1 + n[4] % (c->count - n[3] % c->count);
-		did(s, " %zu from %s", end.count, end.ids[0].text);
+		same_did(s, " %zu from %s", end.count, end.ids[0].text);
 	}
 	if (completes && n[5] % 3 == 0)
 		end.result = BATON_STR("the result");
@@ -435,7 +440,7 @@ static void do_end(struct same *s, const uint32_t *n)
 			same_differ(s, "%s: %s: %s", s->w[i].where, baton_err_name(e),
 			            baton_err_detail());
 	}
-	did(s, ": %s", baton_err_name(answer[0].err));
+	same_did(s, ": %s", baton_err_name(answer[0].err));
 	SAME(s, "end", answer[0].err, answer[1].err);
 	SAME(s, "state", answer[0].state, answer[1].state);
 	SAME(s, "due", answer[0].due.ms, answer[1].due.ms);
@@ -446,7 +451,7 @@ static const struct baton_batch_id *pick_id(struct same *s, uint32_t n)
 	size_t last = s->id_count < 30 ? s->id_count : 30;
 	const struct baton_batch_id *id = last ? &s->ids[s->id_count - 1 - n % last] : NULL;
 	if (id)
-		did(s, " %s", id->text);
+		same_did(s, " %s", id->text);
 	return id;
 }
 
@@ -467,7 +472,7 @@ static void do_revive(struct same *s, const uint32_t *n)
 static void do_advance(struct same *s, const uint32_t *n)
 {
 	int64_t ms = n[0] % 40 == 0 ? 3000 : n[1] % 120;
-	did(s, " %lld", (long long)ms);
+	same_did(s, " %lld", (long long)ms);
 	for (int i = 0; i < SIDES; i++)
 		advance(&s->w[i], ms);
 }
@@ -504,24 +509,31 @@ static void do_policy(struct same *s, const uint32_t *n)
 		p.key_rate = (struct baton_key_rate){.starts = 0};
 	}
 	/* Where lanes have keys the rest would be refused nearly always. */
-	if (n[0] % SAME_QUEUES == SAME_QUEUES - 1 && n[0] / SAME_QUEUES % 8 > 0) {
+	if (n[0] % SAME_QUEUES >= SAME_GUESTS && n[0] / SAME_QUEUES % 8 > 0) {
 		p.mode = (enum baton_queue_mode)(1 + n[9] % 2);
 		p.on_conflict = BATON_CONFLICT_WAIT;
 		p.key_waiting_max = 0;
 		p.key_fair = BATON_KEY_FAIR_OFF;
 	}
+	if (n[0] % SAME_QUEUES == SAME_GUESTS) {
+		p.shards = 1;
+		/* In a server, a runner gets the work of an open queue with its second tick. */
+		if (n[9] / 27 % 4 != 0 || world_is_served())
+			p.mode = BATON_QUEUE_RUNNER;
+	}
 	for (int i = 0; i < SIDES; i++)
 		e[i] = said(s, i, baton_queue_set(s->w[i].store, baton_str_z(pick_queue(n)), &p));
-	did(s, " %s: %s", pick_queue(n), baton_err_name(e[0]));
-	did(s, " mode %d attempts %u on_retry %d on_dead %d keep %lld dedupe %lld waiting %llu%s",
-	    (int)p.mode, retry.attempts, (int)p.on_retry, (int)p.on_dead,
-	    (long long)p.keep.ns / 1000000, (long long)p.dedupe.ns / 1000000,
-	    (unsigned long long)p.waiting_max, p.paused ? " paused" : "");
-	did(s, " key_limit %u hold_on_retry %d on_conflict %d key_waiting_max %u fair %d",
-	    p.key_limit, (int)p.hold_on_retry, (int)p.on_conflict, p.key_waiting_max,
-	    (int)p.key_fair);
-	did(s, " rate %llu/%lld key_ttl %lld", (unsigned long long)p.key_rate.starts,
-	    (long long)p.key_rate.window.ns / 1000000, (long long)p.key_ttl.ns / 1000000);
+	same_did(s, " %s: %s", pick_queue(n), baton_err_name(e[0]));
+	same_did(s,
+	         " mode %d attempts %u on_retry %d on_dead %d keep %lld dedupe %lld waiting %llu%s",
+	         (int)p.mode, retry.attempts, (int)p.on_retry, (int)p.on_dead,
+	         (long long)p.keep.ns / 1000000, (long long)p.dedupe.ns / 1000000,
+	         (unsigned long long)p.waiting_max, p.paused ? " paused" : "");
+	same_did(s, " key_limit %u hold_on_retry %d on_conflict %d key_waiting_max %u fair %d",
+	         p.key_limit, (int)p.hold_on_retry, (int)p.on_conflict, p.key_waiting_max,
+	         (int)p.key_fair);
+	same_did(s, " rate %llu/%lld key_ttl %lld", (unsigned long long)p.key_rate.starts,
+	         (long long)p.key_rate.window.ns / 1000000, (long long)p.key_ttl.ns / 1000000);
 	SAME(s, "queue_set", e[0], e[1]);
 	compare_said(s);
 }
@@ -530,7 +542,7 @@ static void do_pause(struct same *s, const uint32_t *n)
 {
 	struct baton_str queue = baton_str_z(pick_queue(n));
 	bool paused = n[1] % 4 == 0;
-	did(s, " %s %d", pick_queue(n), paused);
+	same_did(s, " %s %d", pick_queue(n), paused);
 	SAME(s, "pause", baton_queue_pause(s->w[0].store, queue, paused),
 	     baton_queue_pause(s->w[1].store, queue, paused));
 }
@@ -562,6 +574,12 @@ static const struct {
 	{"policy", do_policy, 2},
 	{"pause", do_pause, 2},
 	{"tidy", do_tidy, 1},
+	{"runner", same_runner, 3},
+	{"shard", same_shard, 4},
+	{"tick", same_tick, 14},
+	{"more", same_more, 3},
+	{"settle", same_settle, 1},
+	{"take over", same_take_over, 1},
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
@@ -577,8 +595,24 @@ uint32_t same_kind(uint64_t lot)
 	return kind;
 }
 
+/* What one handle has kept in memory must not count when another has written. */
+static void turn_to_twin(struct same *s)
+{
+	for (int i = 0; i < SIDES; i++) {
+		struct baton_store *store = s->w[i].store, *twin = world_twin(&s->w[i]);
+		if (twin == store)
+			continue;
+		s->w[i].store = twin;
+		s->w[i].twin = store;
+	}
+}
+
 void same_apply(struct same *s, const struct op *op)
 {
-	snprintf(s->did, sizeof s->did, "%s", kinds[op->kind].name);
+	bool turns = op->n[SAME_NUMBERS - 1] >> 16 & 1;
+	snprintf(s->did, sizeof s->did, "%s%s", turns ? "by the other: " : "",
+	         kinds[op->kind].name);
+	if (turns)
+		turn_to_twin(s);
 	kinds[op->kind].apply(s, op->n);
 }

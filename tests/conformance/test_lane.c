@@ -150,6 +150,30 @@ static void an_idle_holder_has_nothing_else_running(void **state)
 	assert_string_equal(claim_lane(w, &ask)->batches[0].id.text, "2");
 }
 
+/* It is renewed, ended or given back; so that nobody does it twice who was only slow. */
+static void nobody_takes_back_its_own_expired_claim(void **state)
+{
+	struct world *w = *state;
+	struct baton_lease lease = hold_lane(w, "q", "x", NULL);
+	struct baton_lane_ask ask = lane_ask("q", "x", &lease);
+	put(w, "q", "x");
+	const struct baton_work_claim *first = claim_lane(w, &ask), *again = NULL;
+	advance(w, 2000);
+	ask.at = BATON_CHECKPOINT;
+	assert_int_equal(try_lane(w, &ask, &again), BATON_OK);
+	assert_null(again);
+	ask.ids = &first->batches[0].id;
+	ask.count = 1;
+	for (int pass = 0; pass < 2; pass++) {
+		ask.pass = pass;
+		try_lane(w, &ask, &again);
+		assert_null(again);
+	}
+	assert_int_equal(look(w, &first->batches[0].id)->batch.attempt, 1);
+	assert_int_equal(renew(w, first, 1000).err, BATON_OK);
+	complete(w, first);
+}
+
 static void a_live_claim_of_an_earlier_lease_is_in_the_way(void **state)
 {
 	struct world *w = *state;
@@ -507,6 +531,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(at_a_checkpoint_the_claims_of_the_same_lease_go_on),
 	WORLD_TEST(what_was_given_back_can_be_taken_again_at_a_checkpoint),
 	WORLD_TEST(an_idle_holder_has_nothing_else_running),
+	WORLD_TEST(nobody_takes_back_its_own_expired_claim),
 	WORLD_TEST(a_live_claim_of_an_earlier_lease_is_in_the_way),
 	WORLD_TEST(the_claim_of_a_dead_owner_is_recovered_at_once),
 	WORLD_TEST(who_yields_changes_nothing),

@@ -1,4 +1,5 @@
 /* Leases. */
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "world.h"
@@ -317,6 +318,135 @@ static void a_lease_that_is_given_back_is_told_to_those_who_wait_for_its_work(vo
 	assert_int_equal(w->rings, rings + 2);
 }
 
+static void who_holds_many_is_told_in_one_call(void **state)
+{
+	struct world *w = *state;
+	const struct baton_str subjects[] = {BATON_STR("a"), BATON_STR("never"), BATON_STR("b"),
+	                                     BATON_STR("c"), BATON_STR("a")};
+	struct baton_lease_answer answers[5];
+	struct baton_lease a = hold(w, "a", NULL), c = hold(w, "c", NULL);
+	hold(w, "b", &w->other);
+	release(w, "c", &c);
+	assert_int_equal(baton_lease_inspect_many(w->store, subjects, 5, answers), BATON_OK);
+	static const enum baton_err held[] = {BATON_OK, BATON_NOT_HELD, BATON_OK, BATON_NOT_HELD,
+	                                      BATON_OK};
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(answers[i].err, held[i]);
+	assert_true(answers[0].holder.own && answers[4].holder.own && !answers[2].holder.own);
+	assert_int_equal(answers[0].holder.fence.v, a.fence.v);
+	assert_string_equal(answers[2].holder.owner.id, "other");
+	advance(w, 30000);
+	assert_int_equal(baton_lease_inspect_many(w->store, subjects, 5, answers), BATON_OK);
+	assert_int_equal(answers[0].err, BATON_NOT_HELD);
+	assert_int_equal(baton_lease_inspect_many(w->store, subjects, 0, answers), BATON_OK);
+	const struct baton_str bad[] = {BATON_STR("a"), BATON_STR("")};
+	assert_int_equal(baton_lease_inspect_many(w->store, bad, 2, answers), BATON_INVALID);
+	assert_detail("the subject");
+}
+
+/* A thread that waits for leases. */
+struct waiter {
+	struct baton_store *store;
+	struct baton_mono until;
+	uint32_t cancel;
+	enum baton_err err;
+	size_t which;
+	pthread_t thread;
+};
+
+static const struct baton_str wanted[] = {BATON_STR("a"), BATON_STR("b")};
+
+static void *wait_for_leases(void *arg)
+{
+	struct waiter *x = arg;
+	x->err = baton_lease_wait(x->store, wanted, 2, x->until, &x->cancel, &x->which);
+	return NULL;
+}
+
+/* Both are held by others, and somebody waits for one of them, through that handle. */
+static void lie_in_wait(struct world *w, struct baton_store *store, struct waiter *x)
+{
+	*x = (struct waiter){.store = store,
+	                     .until = baton_mono_add(w->clock.clock.now(&w->clock.clock),
+	                                             baton_duration_ms(900)),
+	                     .which = 9};
+	assert_int_equal(pthread_create(&x->thread, NULL, wait_for_leases, x), 0);
+	fake_clock_wait_blocked(&w->clock, 1);
+}
+
+static void assert_woken(struct waiter *x, enum baton_err err, size_t which)
+{
+	assert_int_equal(pthread_join(x->thread, NULL), 0);
+	assert_int_equal(x->err, err);
+	assert_int_equal(x->which, which);
+}
+
+static void a_wait_for_leases_ends_when_one_is_given_back_or_taken_away(void **state)
+{
+	struct world *w = *state;
+	struct waiter x;
+	struct baton_lease_answer forced;
+	hold(w, "a", &w->other);
+	struct baton_lease b = hold(w, "b", NULL);
+	lie_in_wait(w, w->store, &x);
+	release(w, "b", &b);
+	assert_woken(&x, BATON_OK, 1);
+	hold(w, "b", &w->other);
+	lie_in_wait(w, w->store, &x);
+	assert_int_equal(baton_lease_force(w->store, wanted, 1, &forced), BATON_OK);
+	assert_woken(&x, BATON_OK, 0);
+	/* Nothing rings at another handle: it is noticed all the same, a little later. */
+	struct baton_lease a = hold(w, "a", NULL);
+	lie_in_wait(w, world_twin(w), &x);
+	release(w, "a", &a);
+	advance(w, 10);
+	assert_woken(&x, BATON_OK, 0);
+}
+
+static void a_wait_for_leases_ends_when_the_time_of_one_is_over(void **state)
+{
+	struct world *w = *state;
+	const struct baton_lease_ask ask = {.subject = BATON_STR("b"),
+	                                    .owner = &w->other,
+	                                    .ttl = baton_duration_ms(7)};
+	struct baton_lease_answer answer;
+	struct waiter x;
+	hold(w, "a", &w->other);
+	assert_int_equal(baton_lease_claim(w->store, &ask, 1, &answer), BATON_OK);
+	lie_in_wait(w, w->store, &x);
+	advance(w, 7);
+	assert_woken(&x, BATON_OK, 1);
+	assert_int_equal(baton_lease_claim(w->store, &ask, 1, &answer), BATON_OK);
+	assert_int_equal(answer.err, BATON_OK);
+}
+
+static void a_wait_for_leases_ends_with_its_time_or_when_it_is_cancelled(void **state)
+{
+	struct world *w = *state;
+	struct waiter x;
+	size_t which = 9;
+	hold(w, "a", &w->other);
+	hold(w, "b", NULL);
+	lie_in_wait(w, w->store, &x);
+	__atomic_store_n(&x.cancel, 1, __ATOMIC_RELEASE);
+	baton_store_poke(w->store);
+	assert_woken(&x, BATON_CANCELLED, 9);
+	lie_in_wait(w, w->store, &x);
+	advance(w, 900);
+	assert_woken(&x, BATON_TIMEOUT, 9);
+	assert_int_equal(baton_lease_wait(w->store, wanted, 0, x.until, NULL, &which),
+	                 BATON_INVALID);
+	assert_detail("0 leases to wait for: 1 to 10000 are allowed");
+	/* One that nobody holds, or whose holder is dead, is not waited for. */
+	const struct baton_str others[] = {BATON_STR("a"), BATON_STR("free")};
+	assert_int_equal(baton_lease_wait(w->store, others, 2, x.until, NULL, &which), BATON_OK);
+	assert_int_equal(which, 1);
+	hold(w, "free", &w->dead);
+	which = 9;
+	assert_int_equal(baton_lease_wait(w->store, others, 2, x.until, NULL, &which), BATON_OK);
+	assert_int_equal(which, 1);
+}
+
 static void ten_thousand_fit_in_one_call(void **state)
 {
 	struct world *w = *state;
@@ -354,6 +484,10 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(fences_of_lanes_leave_room_for_their_claims),
 	WORLD_TEST(fences_grow_when_the_clock_goes_back),
 	WORLD_TEST(a_lease_that_is_given_back_is_told_to_those_who_wait_for_its_work),
+	WORLD_TEST(who_holds_many_is_told_in_one_call),
+	WORLD_TEST(a_wait_for_leases_ends_when_one_is_given_back_or_taken_away),
+	WORLD_TEST(a_wait_for_leases_ends_when_the_time_of_one_is_over),
+	WORLD_TEST(a_wait_for_leases_ends_with_its_time_or_when_it_is_cancelled),
 	WORLD_TEST(ten_thousand_fit_in_one_call),
 };
 

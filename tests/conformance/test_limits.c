@@ -173,6 +173,7 @@ static void claims_have_their_limits(void **state)
 	assert_int_equal(baton_work_renew(w->store, proofs, 1, baton_duration_ms(86400001),
 	                                  answers),
 	                 BATON_INVALID);
+	assert_detail("1ms to 1d are allowed");
 	free(proofs);
 	free(answers);
 }
@@ -189,6 +190,11 @@ static void lanes_have_their_limits(void **state)
 	ask = lane_ask("q", "x", &lease);
 	ask.max = 10001;
 	assert_int_equal(try_lane(w, &ask, NULL), BATON_INVALID);
+	assert_detail("10001 batches in one call: at most 10000 are allowed");
+	ask = lane_ask("q", "x", &lease);
+	ask.ttl = baton_duration_ms(86400001);
+	assert_int_equal(try_lane(w, &ask, NULL), BATON_INVALID);
+	assert_detail("1ms to 1d are allowed");
 	ask = lane_ask("q", "x", &lease);
 	ask.ids = &id;
 	ask.count = 10001;
@@ -235,6 +241,18 @@ static void ends_have_their_limits(void **state)
 	e = good;
 	e.delay.ns = -1;
 	refuse_end(w, &e, 1, "delay is -1ns");
+	e = good;
+	e.ids = &none;
+	e.count = 10001;
+	refuse_end(w, &e, 1, "10001 batches in one call: at most 10000 are allowed");
+	e = good;
+	e.emits = &bad;
+	e.emit_count = 10001;
+	refuse_end(w, &e, 1, "10001 emitted batches in one call: at most 10000 are allowed");
+	e = good;
+	e.how = BATON_SNOOZE;
+	e.delay = baton_duration_ms(BATON_QUEUE_SPAN_MAX_MS + 1);
+	refuse_end(w, &e, 1, "are allowed");
 	struct baton_work_end *many = calloc(1001, sizeof *many);
 	refuse_end(w, many, 1001, "1001 ends in one call: at most 1000 are allowed");
 	free(many);
@@ -253,6 +271,7 @@ static void lists_have_their_limits(void **state)
 	assert_detail("a page of 0 batches: 1 to 1000 are allowed");
 	f.max = 1001;
 	assert_int_equal(baton_work_list(w->store, &f, &page), BATON_INVALID);
+	assert_detail("a page of 1001 batches: 1 to 1000 are allowed");
 	f.max = 1;
 	f.state = BATON_BATCH_GONE;
 	assert_int_equal(baton_work_list(w->store, &f, &page), BATON_INVALID);
@@ -279,6 +298,7 @@ static void leases_have_their_limits(void **state)
 	assert_detail("1ms to 1d are allowed");
 	ask.ttl.ns = -1;
 	assert_int_equal(baton_lease_claim(w->store, &ask, 1, &answer), BATON_INVALID);
+	assert_detail("ttl is -1ns: 1ms to 1d are allowed");
 	ask.ttl = baton_duration_ms(86400000);
 	assert_int_equal(baton_lease_claim(w->store, &ask, 1, &answer), BATON_OK);
 }

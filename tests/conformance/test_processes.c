@@ -419,6 +419,35 @@ static void a_holder_that_was_killed_is_replaced_at_once(void **state)
 	assert_true(hold(t, 2, "s") > second);
 }
 
+/* All of the others ask at once for what the dead one held. */
+static void of_many_who_want_what_a_dead_holder_had_one_has_it(void **state)
+{
+	struct team *t = *state;
+	uint64_t last = 0;
+	for (int round = 0; round < MATES - 1; round++) {
+		char text[ANSWER];
+		int held = 0, winner = 0;
+		uint64_t fence = 0;
+		for (int i = round; i < MATES; i++)
+			channel_send(t->mates[i].channel, "hold s");
+		for (int i = round; i < MATES; i++) {
+			answer_of(t, i, text);
+			if (strncmp(text, "0 0 ", 4) != 0)
+				continue;
+			held++;
+			winner = i;
+			fence = strtoull(text + 4, NULL, 10);
+		}
+		assert_int_equal(held, 1);
+		assert_true(fence > last);
+		last = fence;
+		kill(t->mates[winner].pid, SIGKILL);
+		assert_int_equal(child_reap(&t->mates[winner]), 128 + SIGKILL);
+		t->mates[winner] = t->mates[round];
+		t->mates[round].pid = 0;
+	}
+}
+
 static void assert_answers(struct team *t, int i, const char *command, const char *answer)
 {
 	char text[ANSWER];
@@ -574,6 +603,8 @@ int main(int argc, char **argv)
 	                                        teardown),
 		cmocka_unit_test_setup_teardown(a_holder_that_was_killed_is_replaced_at_once, setup,
 	                                        teardown),
+		cmocka_unit_test_setup_teardown(of_many_who_want_what_a_dead_holder_had_one_has_it,
+	                                        setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			a_killed_runner_makes_way_at_once_unless_it_has_a_life_file, setup,
 			teardown),

@@ -323,6 +323,69 @@ static void a_tick_gives_the_work_of_owned_shards_alone(void **state)
 	assert_sound(w);
 }
 
+static void what_a_runner_has_claimed_is_never_due(void **state)
+{
+	struct world *w = *state;
+	struct baton_store_time due;
+	one_shard(w, "q");
+	struct baton_runner *a = enlist(w, "a");
+	put(w, "q", "lane");
+	own(a, "q", 0);
+	assert_non_null(tick(w, a, "q"));
+	assert_int_equal(baton_work_next_due(w->store, BATON_STR("q"), &due), BATON_NOT_FOUND);
+	assert_int_equal(baton_work_next_due(w->store, BATON_STR(""), &due), BATON_NOT_FOUND);
+	baton_runner_leave(a);
+}
+
+static void set_mode(struct world *w, enum baton_queue_mode mode)
+{
+	const struct baton_queue_policy p = {.mode = mode};
+	assert_int_equal(baton_queue_change(w->store, BATON_STR("q"), &p, BATON_POLICY_MODE),
+	                 BATON_OK);
+}
+
+/* Its shards are somebody's still, and he asks first. */
+static void a_queue_that_anybody_may_claim_from_goes_on_with_its_runner(void **state)
+{
+	struct world *w = *state;
+	one_shard(w, "q");
+	struct baton_runner *a = enlist(w, "a");
+	own(a, "q", 0);
+	put(w, "q", "lane");
+	put(w, "q", NULL);
+	set_mode(w, BATON_QUEUE_OPEN);
+	put(w, "q", "other");
+	size_t given = 0;
+	/* The first one may only say whose the queue is. */
+	for (int i = 0; i < 2; i++) {
+		const struct baton_work_claims *c = tick(w, a, "q");
+		given += c ? c->count : 0;
+	}
+	bool fixed = policy(w, "q").mode == BATON_QUEUE_RUNNER;
+	baton_runner_leave(a);
+	assert_int_equal(given, 3);
+	assert_true(fixed);
+}
+
+static void a_queue_that_is_pulled_from_gives_a_runner_nothing(void **state)
+{
+	struct world *w = *state;
+	one_shard(w, "q");
+	struct baton_runner *a = enlist(w, "a");
+	own(a, "q", 0);
+	put(w, "q", "lane");
+	set_mode(w, BATON_QUEUE_PULL);
+	struct baton_shard s = shard("q", 0);
+	struct baton_shard_answer owned;
+	const struct baton_tick t = {.shards = &s, .shard_count = 1, .owned = &owned};
+	struct baton_work_claims *claims = NULL;
+	enum baton_err e = baton_runner_tick(a, &t, &claims);
+	baton_runner_leave(a);
+	assert_int_equal(e, BATON_BUSY);
+	assert_null(claims);
+	assert_non_null(claim(w, "q", 1));
+}
+
 /* How many claims a tick of all that is asked for gives of each; each queue has one shard. */
 static void tick_counts(struct world *w, struct baton_runner *r, const struct baton_shard *shards,
                         uint32_t claims, size_t ret[3])
@@ -957,6 +1020,9 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(a_second_runner_of_one_name_yields_unless_it_replaces),
 	WORLD_TEST(a_shard_has_one_owner_and_its_fence_grows),
 	WORLD_TEST(a_tick_gives_the_work_of_owned_shards_alone),
+	WORLD_TEST(what_a_runner_has_claimed_is_never_due),
+	WORLD_TEST(a_queue_that_anybody_may_claim_from_goes_on_with_its_runner),
+	WORLD_TEST(a_queue_that_is_pulled_from_gives_a_runner_nothing),
 	WORLD_TEST(shards_give_in_turn_until_it_is_enough),
 	WORLD_TEST(a_shard_that_is_asked_for_twice_gives_no_fence_twice),
 	WORLD_TEST(each_tick_says_whose_a_shard_is_now),

@@ -11,20 +11,33 @@
 
 static const char *other = "sqlite:"; /* what is compared with a store in memory */
 
+/* The queue of runners, with one shard. */
+static void set_sharded(struct world *w)
+{
+	struct baton_queue_policy p = baton_queue_policy_default();
+	p.mode = BATON_QUEUE_RUNNER;
+	p.shards = 1;
+	p.retry = p.retry_lane = (struct baton_retry){3, BATON_BACKOFF_NONE, {0}, {0}};
+	set_policy(w, SAME_SHARDED, &p);
+}
+
 void same_open(struct same *s)
 {
 	memset(s, 0, sizeof *s);
 	world_open(&s->w[0], "memory:");
 	world_open(&s->w[1], other);
 	for (int i = 0; i < SIDES; i++) {
+		s->self[i] = *baton_store_owner(s->w[i].store);
 		set_attempts(&s->w[i], "a", 3);
 		set_attempts(&s->w[i], "b", 2);
 		set_attempts(&s->w[i], "c", 3);
+		set_sharded(&s->w[i]);
 	}
 }
 
 void same_close(struct same *s)
 {
+	same_runners_leave(s);
 	for (int i = 0; i < SIDES; i++)
 		world_close(&s->w[i]);
 }

@@ -1,6 +1,8 @@
 /* Waiting for work. */
 #include <pthread.h>
 
+#include <baton/shard.h>
+
 #include "world.h"
 
 /* A thread that waits once. */
@@ -276,6 +278,76 @@ static void whatever_makes_work_ready_is_noticed_in_time_though_nobody_rings(voi
 	}
 }
 
+static const struct baton_shard only = {BATON_STR("q"), 0, 1, 1};
+
+/* One that has claimed the only job of "q". */
+static struct baton_runner *runner_at_work(struct world *w)
+{
+	const struct baton_runner_ask ask = {.name = BATON_STR("r"), .ttl = baton_duration_s(3600)};
+	const struct baton_queue_policy one = {.shards = 1};
+	struct baton_shard_answer answer;
+	const struct baton_tick tick = {.shards = &only, .shard_count = 1, .owned = &answer};
+	struct baton_work_claims *claims = NULL;
+	struct baton_runner *r = NULL;
+	assert_int_equal(baton_queue_change(w->store, only.queue, &one, BATON_POLICY_SHARDS),
+	                 BATON_OK);
+	put(w, "q", "x");
+	assert_int_equal(baton_runner_register(w->store, &ask, &r, NULL), BATON_OK);
+	assert_int_equal(baton_shard_take(r, &only, 1, &answer), BATON_OK);
+	assert_int_equal(baton_runner_tick(r, &tick, &claims), BATON_OK);
+	assert_non_null(claims);
+	keep_claims(w, claims);
+	return r;
+}
+
+static void leave_it(struct world *w, struct baton_runner *r)
+{
+	(void)w;
+	assert_int_equal(baton_runner_unregister(r), BATON_OK);
+}
+
+static void give_its_shard_back(struct world *w, struct baton_runner *r)
+{
+	struct baton_shard_answer answer;
+	(void)w;
+	assert_int_equal(baton_shard_give(r, &only, 1, &answer), BATON_OK);
+}
+
+static void know_nothing_of_it(struct world *w, struct baton_runner *r)
+{
+	(void)w;
+	assert_int_equal(baton_runner_settle(r, NULL, 0), BATON_OK);
+}
+
+static void take_it_over(struct world *w, struct baton_runner *r)
+{
+	struct baton_runner_info info;
+	size_t count;
+	(void)r;
+	assert_int_equal(baton_runner_list(w->store, 0, &info, 1, &count), BATON_OK);
+	assert_int_equal(baton_runner_take_over(w->store, &info), BATON_OK);
+}
+
+static void what_a_runner_had_is_noticed_in_time_though_nobody_rings(void **state)
+{
+	static void (*const ways[])(struct world *,
+	                            struct baton_runner *) = {leave_it, give_its_shard_back,
+	                                                      know_nothing_of_it, take_it_over};
+	for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+		struct waiter x;
+		world_teardown(state);
+		world_setup(state);
+		struct world *w = *state;
+		struct baton_runner *r = runner_at_work(w);
+		start_at(w, world_twin(w), &x, "q");
+		ways[i](w, r);
+		advance(w, 1000);
+		assert_int_equal(finish(&x), BATON_OK);
+		assert_int_equal(counts(w, "q").ready, 1);
+		baton_runner_free(r);
+	}
+}
+
 static void the_wait_ends_when_something_is_due(void **state)
 {
 	struct world *w = *state;
@@ -356,6 +428,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(what_is_due_is_told_once),
 	WORLD_TEST(a_put_through_another_handle_is_noticed_in_time),
 	WORLD_TEST(whatever_makes_work_ready_is_noticed_in_time_though_nobody_rings),
+	WORLD_TEST(what_a_runner_had_is_noticed_in_time_though_nobody_rings),
 	WORLD_TEST(the_wait_ends_when_something_is_due),
 	WORLD_TEST(the_wait_ends_when_a_claim_expires),
 	WORLD_TEST(what_is_due_in_another_queue_does_not_end_it),

@@ -100,7 +100,11 @@ class Shop:
         return claim
 
     def states(self, *arguments):
-        return {job['id']: job['state'] for job in self.objects('ls', *arguments)}
+        result = self.run('ls', *arguments, '--json')
+        if b'there is no queue' in result.stderr:       # nothing was ever put there
+            return {}
+        assert (result.returncode, result.stderr) == (0, b''), result
+        return {job['id']: job['state'] for job in map(json.loads, result.stdout.splitlines())}
 
     def end(self):
         for process in self.started:

@@ -38,7 +38,16 @@ def test_an_empty_list_is_empty(shop):
     shop.ok('queue', 'set', 'mail', 'mode=pull')
     assert shop.ok('ls') == ''
     assert shop.objects('ls') == []
-    assert shop.ok('ls', 'nothere') == ''
+    assert shop.ok('ls', 'mail') == ''
+
+
+def test_a_list_of_a_queue_that_is_not_there_is_no(shop):
+    shop.ok('queue', 'set', 'mail', 'mode=pull')
+    for more in ((), ('--json',), ('lane',), ('--by-error',)):
+        result = shop.run('ls', 'mial', *more)
+        assert (result.returncode, result.stdout) == (1, b'')
+        assert result.stderr == (b"baton: there is no queue 'mial'; "
+                                 b"'baton queue list' has those there are\n")
 
 
 def test_only_what_is_asked_for_is_listed(shop):

@@ -234,15 +234,16 @@ enum baton_err memory_lease_force(struct baton_store *store, const struct baton_
 	return memory_tx_end(&tx, e);
 }
 
-enum baton_err memory_lease_read(struct baton_store *store, struct baton_str subject,
-                                 struct lease_row *ret_row)
+enum baton_err memory_lease_read(struct baton_store *store, const struct baton_str *subjects,
+                                 size_t count, struct lease_row *rows)
 {
 	struct tx tx;
 	memory_tx_begin(&tx, store);
-	const struct lease *lease = memory_lease_find(tx.m, subject);
-	if (lease)
-		*ret_row = lease->is.row;
-	return memory_tx_end(&tx, lease ? BATON_OK : BATON_NOT_FOUND);
+	for (size_t i = 0; i < count; i++) {
+		const struct lease *lease = memory_lease_find(tx.m, subjects[i]);
+		rows[i] = lease ? lease->is.row : (struct lease_row){.held = false};
+	}
+	return memory_tx_end(&tx, BATON_OK);
 }
 
 static bool is_listed(const struct tx *tx, const struct lease *lease, struct baton_str prefix,

@@ -234,9 +234,10 @@ struct next {
 	bool found;
 };
 
+/* What a runner has claimed lasts as long as it does. */
 static void next_is(struct next *n, struct baton_store_time at)
 {
-	if (at.ms <= n->after.ms)
+	if (at.ms <= n->after.ms || at.ms == INT64_MAX)
 		return;
 	n->at = n->found && n->at.ms < at.ms ? n->at : at;
 	n->found = true;

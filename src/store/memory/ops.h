@@ -14,8 +14,8 @@ enum baton_err memory_lease_release(struct baton_store *store,
                                     enum baton_err *answers);
 enum baton_err memory_lease_force(struct baton_store *store, const struct baton_str *subjects,
                                   size_t count, struct baton_lease_answer *answers);
-enum baton_err memory_lease_read(struct baton_store *store, struct baton_str subject,
-                                 struct lease_row *ret_row);
+enum baton_err memory_lease_read(struct baton_store *store, const struct baton_str *subjects,
+                                 size_t count, struct lease_row *rows);
 enum baton_err memory_lease_list(struct baton_store *store, struct baton_str prefix,
                                  struct baton_str after, struct baton_lease_entry *entries,
                                  size_t max, size_t *ret_count);

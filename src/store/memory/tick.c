@@ -4,6 +4,7 @@
 #include "store/memory/lane.h"
 #include "store/memory/ops.h"
 #include "store/memory/put.h"
+#include "store/memory/queue.h"
 #include "store/memory/runner.h"
 #include "store/memory/take.h"
 
@@ -77,7 +78,12 @@ static enum baton_err look_at(struct ticking *t, size_t i)
 	if (t->tick->owned[i].err != BATON_OK || asked->queue->is.policy.paused ||
 	    shard->claims == 0 || shard->max == 0)
 		return BATON_OK;
-	enum baton_err e = look_at_queue(t, i);
+	enum baton_err e = BATON_OK;
+	/* Who has a shard of an open queue is the first who claims from it. */
+	if (asked->queue->is.policy.mode == BATON_QUEUE_OPEN)
+		e = memory_queue_use(t->tx, asked->queue, BATON_QUEUE_RUNNER);
+	if (e == BATON_OK)
+		e = look_at_queue(t, i);
 	asked->row = row;
 	asked->left = e == BATON_OK && asked->ready[shard->number] ? shard->claims : 0;
 	return e;

@@ -17,25 +17,28 @@ static struct pg_store *of(struct baton_store *store)
 }
 
 struct lease_args {
-	struct baton_str subject;
-	struct lease_row *ret_row;
+	const struct baton_str *subjects;
+	size_t count;
+	struct lease_row *rows;
 };
 
 static void lease_want(struct wants *w, const void *args)
 {
-	want_subject(w, ((const struct lease_args *)args)->subject);
+	const struct lease_args *a = args;
+	for (size_t i = 0; i < a->count; i++)
+		want_subject(w, a->subjects[i]);
 }
 
 static enum baton_err lease_run(struct baton_store *desk, void *args)
 {
 	const struct lease_args *a = args;
-	return memory_lease_read(desk, a->subject, a->ret_row);
+	return memory_lease_read(desk, a->subjects, a->count, a->rows);
 }
 
-enum baton_err pg_lease_read(struct baton_store *store, struct baton_str subject,
-                             struct lease_row *ret_row)
+enum baton_err pg_lease_read(struct baton_store *store, const struct baton_str *subjects,
+                             size_t count, struct lease_row *rows)
 {
-	struct lease_args args = {subject, ret_row};
+	struct lease_args args = {subjects, count, rows};
 	return pg_look(of(store), lease_want, lease_run, &args);
 }
 
@@ -316,9 +319,12 @@ enum baton_err pg_next_due(struct baton_store *store, struct baton_str queue,
 		arg_int(&a, 1, after.ms + 1);
 		int due = conn_send(g.c, SQL_NEXT_DUE, &a);
 		e = conn_round(g.c);
-		found = e == BATON_OK && PQntuples(conn_answer(g.c, due)) > 0;
+		int64_t at = INT64_MAX; /* what a runner has claimed lasts as long as it does */
+		if (e == BATON_OK && PQntuples(conn_answer(g.c, due)) > 0)
+			at = cell_int(conn_answer(g.c, due), 0, 0);
+		found = at != INT64_MAX;
 		if (found)
-			ret->ms = cell_int(conn_answer(g.c, due), 0, 0);
+			ret->ms = at;
 	}
 	e = glance_end(&g, e);
 	return e == BATON_OK && !found ? BATON_NOT_FOUND : e;

@@ -5,8 +5,8 @@
 #include "store/store.h"
 
 void postgres_close(struct baton_store *store);
-enum baton_err pg_lease_read(struct baton_store *store, struct baton_str subject,
-                             struct lease_row *ret_row);
+enum baton_err pg_lease_read(struct baton_store *store, const struct baton_str *subjects,
+                             size_t count, struct lease_row *rows);
 enum baton_err pg_lease_list(struct baton_store *store, struct baton_str prefix,
                              struct baton_str after, struct baton_lease_entry *entries, size_t max,
                              size_t *ret_count);

@@ -327,23 +327,35 @@ enum baton_err sqlite_lease_force(struct baton_store *store, const struct baton_
 	return sqlite_write((struct sqlite_store *)store, force_run, &args);
 }
 
-enum baton_err sqlite_lease_read(struct baton_store *store, struct baton_str subject,
-                                 struct lease_row *ret_row)
+static enum baton_err read_rows(struct db *db, const struct baton_str *subjects, size_t count,
+                                struct lease_row *rows)
+{
+	enum baton_err e = BATON_OK;
+	for (size_t i = 0; i < count && e == BATON_OK; i++) {
+		struct stored_lease l;
+		bool found;
+		e = lease_load(db, subjects[i], &l, &found);
+		if (e == BATON_OK)
+			rows[i] = found ? l.row : (struct lease_row){.held = false};
+	}
+	return e;
+}
+
+enum baton_err sqlite_lease_read(struct baton_store *store, const struct baton_str *subjects,
+                                 size_t count, struct lease_row *rows)
 {
 	struct sqlite_store *s = (struct sqlite_store *)store;
-	struct stored_lease l;
-	bool found;
 	enum baton_err e = sqlite_read_begin(s);
 	if (e != BATON_OK)
 		return e;
-	e = lease_load(&s->read, subject, &l, &found);
+	if (count > 1)
+		e = db_begin(&s->read, SQL_BEGIN_READ);
+	if (e == BATON_OK)
+		e = read_rows(&s->read, subjects, count, rows);
+	if (count > 1)
+		db_rollback(&s->read);
 	sqlite_read_end(s);
-	if (e != BATON_OK)
-		return e;
-	if (!found)
-		return BATON_NOT_FOUND;
-	*ret_row = l.row;
-	return BATON_OK;
+	return e;
 }
 
 static enum baton_err entry_read(const struct query *q, const struct sqlite_store *s,

@@ -65,6 +65,13 @@ static bool is_answer(enum baton_err e)
 	return false;
 }
 
+/* Whether the request is over, as it is. Who finds that there are no more fences finds it in the
+ * middle, and nothing of what he asked for is done. */
+static bool is_over(const struct request *r, enum baton_err e)
+{
+	return is_answer(e) && !(r->fences && e == BATON_FULL);
+}
+
 enum baton_err sqlite_save_begin(struct sqlite_store *s, struct books_mark *mark)
 {
 	enum baton_err e = books_mark(&s->books, mark);
@@ -166,7 +173,7 @@ static enum baton_err run_kind(struct sqlite_store *s, struct request *list, enu
 		if (r->kind != kind)
 			continue;
 		enum baton_err own = r->run(s, r->args);
-		if (is_answer(own))
+		if (is_over(r, own))
 			request_fail(r, own);
 		else
 			e = own;

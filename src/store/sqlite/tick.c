@@ -61,6 +61,12 @@ static enum baton_err look_at(struct sqlite_store *s, struct tick_args *a, size_
 	                                                .runner = a->runner};
 	if (asked->left == 0 || asked->q->policy.paused)
 		return BATON_OK;
+	/* Who has a shard of an open queue is the first who claims from it. */
+	if (asked->q->policy.mode == BATON_QUEUE_OPEN) {
+		enum baton_err e = grant_mode(s, asked->q, BATON_QUEUE_RUNNER);
+		if (e != BATON_OK)
+			return e;
+	}
 	asked->held->wanted = true;
 	asked->tended = true;
 	return i > 0 && asked[-1].q == asked->q && asked[-1].tended ? BATON_OK

@@ -44,6 +44,8 @@ static const char *watched;
 static struct picture live, taken;
 static unsigned armed;
 static bool fired;
+static unsigned breaks; /* how many calls it takes until one fails; 0: none will */
+static bool broken;
 
 static void need(bool condition, const char *what)
 {
@@ -156,6 +158,15 @@ static void event(void)
 	fired = true;
 }
 
+/* Whether this call is the one that fails. */
+static bool is_refused(const struct kept *k)
+{
+	if (!k || breaks == 0 || --breaks > 0)
+		return false;
+	broken = true;
+	return true;
+}
+
 static struct handle *of(sqlite3_file *file)
 {
 	return (struct handle *)(void *)file;
@@ -170,12 +181,16 @@ static int on_close(sqlite3_file *file)
 static int on_read(sqlite3_file *file, void *to, int len, sqlite3_int64 offset)
 {
 	struct handle *h = of(file);
+	if (is_refused(h->kept))
+		return SQLITE_IOERR_READ;
 	return h->real->pMethods->xRead(h->real, to, len, offset);
 }
 
 static int on_write(sqlite3_file *file, const void *from, int len, sqlite3_int64 offset)
 {
 	struct handle *h = of(file);
+	if (is_refused(h->kept))
+		return SQLITE_IOERR_WRITE;
 	if (h->kept)
 		event();
 	int code = h->real->pMethods->xWrite(h->real, from, len, offset);
@@ -187,6 +202,8 @@ static int on_write(sqlite3_file *file, const void *from, int len, sqlite3_int64
 static int on_truncate(sqlite3_file *file, sqlite3_int64 size)
 {
 	struct handle *h = of(file);
+	if (is_refused(h->kept))
+		return SQLITE_IOERR_TRUNCATE;
 	if (h->kept)
 		event();
 	int code = h->real->pMethods->xTruncate(h->real, size);
@@ -198,6 +215,8 @@ static int on_truncate(sqlite3_file *file, sqlite3_int64 size)
 static int on_sync(sqlite3_file *file, int flags)
 {
 	struct handle *h = of(file);
+	if (is_refused(h->kept))
+		return SQLITE_IOERR_FSYNC;
 	if (h->kept)
 		event();
 	int code = h->real->pMethods->xSync(h->real, flags);
@@ -208,6 +227,8 @@ static int on_sync(sqlite3_file *file, int flags)
 
 static int on_size(sqlite3_file *file, sqlite3_int64 *size)
 {
+	if (is_refused(of(file)->kept))
+		return SQLITE_IOERR_FSTAT;
 	return of(file)->real->pMethods->xFileSize(of(file)->real, size);
 }
 
@@ -243,6 +264,8 @@ static int on_device(sqlite3_file *file)
 
 static int on_shm_map(sqlite3_file *file, int region, int size, int extend, void volatile **ret)
 {
+	if (is_refused(of(file)->kept))
+		return SQLITE_IOERR_SHMMAP;
 	return of(file)->real->pMethods->xShmMap(of(file)->real, region, size, extend, ret);
 }
 
@@ -331,6 +354,19 @@ void disk_watch(const char *path)
 	picture_clear(&taken);
 	armed = 0;
 	fired = false;
+	breaks = 0;
+	broken = false;
+}
+
+void disk_break(unsigned n)
+{
+	breaks = n;
+	broken = false;
+}
+
+bool disk_broke(void)
+{
+	return broken;
 }
 
 void disk_arm(unsigned n)

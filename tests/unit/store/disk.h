@@ -32,4 +32,11 @@ bool disk_fired(void);
  * `path` becomes `to`, and likewise the files beside it. */
 void disk_image(bool picture, enum disk_fate fate, struct rng *rng, const char *to);
 
+/* The `n`th read, write, sync, truncation or look at a size from now (from 1) fails, once; 0: none
+ * does. */
+void disk_break(unsigned n);
+
+/* Whether it has failed since disk_break(). */
+bool disk_broke(void);
+
 #endif

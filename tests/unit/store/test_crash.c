@@ -27,10 +27,12 @@ struct life {
 	size_t count;    /* batches   */
 	uint32_t claims; /* for these */
 	const char *next;
+	size_t held; /* by others: as many have the same keys, those of the rows that they share */
 };
 
-static const struct life in_a_lane = {"lane", 2, 1, "next"};
-static const struct life together = {"", JOBS, JOBS, NULL};
+static const struct life in_a_lane = {"lane", 2, 1, "next", 0};
+static const struct life together = {"", JOBS, JOBS, NULL, 0};
+static const struct life with_keys = {"", JOBS, JOBS, NULL, JOBS};
 
 /* What the process that is killed was told. */
 struct told {
@@ -47,6 +49,30 @@ struct victim {
 static bool tell(const struct victim *v, const struct told *t)
 {
 	return write(v->told, t, sizeof *t) == (ssize_t)sizeof *t;
+}
+
+/* Each with a key of its own; the last one in that lane. */
+static enum baton_err put_keyed(struct baton_store *store, const char *lane)
+{
+	static const struct baton_str payload = {"a payload", 9};
+	struct baton_batch batches[JOBS];
+	struct baton_put puts[JOBS];
+	char keys[JOBS][8];
+	for (size_t i = 0; i < JOBS; i++) {
+		snprintf(keys[i], sizeof keys[i], "k%zu", i);
+		batches[i] = (struct baton_batch){.queue = BATON_STR("q"),
+		                                  .lane = baton_str_z(i + 1 < JOBS ? "" : lane),
+		                                  .key = baton_str_z(keys[i]),
+		                                  .payloads = &payload,
+		                                  .count = 1};
+	}
+	return baton_work_put(store, batches, JOBS, puts);
+}
+
+static enum baton_err put_all(struct baton_store *store, const struct life *life)
+{
+	return life->held > 0 ? put_keyed(store, "guest")
+	                      : put_some(store, "q", life->lane, life->count);
 }
 
 static enum baton_err claim_all(struct baton_store *store, const struct life *life,
@@ -69,7 +95,7 @@ static bool live_steps(const struct victim *v, struct baton_store *store)
 	struct told t = {.steps = 0};
 	struct baton_work_claims *claims = NULL;
 	struct baton_lease l;
-	if (put_some(store, "q", life->lane, life->count) != BATON_OK)
+	if (put_all(store, life) != BATON_OK)
 		return false;
 	t.steps++;
 	if (!tell(v, &t) || claim_all(store, life, &claims) != BATON_OK || !claims ||
@@ -101,14 +127,17 @@ static int live(void *arg)
 /* How many steps can be seen to be done; fails if one is half done. */
 static unsigned steps_done(struct baton_store *store, const struct life *life)
 {
-	const uint64_t n = life->count;
+	const uint64_t n = life->count, held = life->held;
 	struct baton_queue_counts q = counts(store, "q");
 	struct baton_lease_holder holder;
 	bool leased = baton_lease_inspect(store, BATON_STR("subject"), &holder) == BATON_OK;
 	uint64_t next = counts(store, "next").ready;
 	const struct {
 		uint64_t ready, running, done, next;
-	} rows[] = {{0, 0, 0, 0}, {n, 0, 0, 0}, {0, n, 0, 0}, {0, 0, n, life->next ? 1 : 0}};
+	} rows[] = {{0, held, 0, 0},
+	            {n, held, 0, 0},
+	            {0, n + held, 0, 0},
+	            {0, held, n, life->next ? 1 : 0}};
 	for (unsigned i = 0; i < 4; i++) {
 		if (q.ready == rows[i].ready && q.running == rows[i].running &&
 		    q.done == rows[i].done && next == rows[i].next && (i == 3 || !leased))
@@ -123,7 +152,7 @@ static void fences_go_on(struct world *w, const struct told *t)
 {
 	struct baton_work_filter claimed = {.queue = BATON_STR("q"),
 	                                    .state = BATON_BATCH_CLAIMED,
-	                                    .max = JOBS};
+	                                    .max = 2 * JOBS};
 	struct baton_work_page *page = NULL;
 	assert_ok(baton_work_list(w->store, &claimed, &page));
 	uint64_t seen = 0;
@@ -195,6 +224,22 @@ static void a_process_may_be_killed_while_it_makes_a_store_and_uses_it(void **st
 	kill_at_each(*state, &in_a_lane, NULL);
 }
 
+/* Two may have a key, and somebody has each of them once, in a row that they share. */
+static void hold_keys(struct baton_store *store)
+{
+	const struct baton_queue_policy p = {.key_limit = 2};
+	const struct baton_work_ask ask = {.queue = BATON_STR("q"),
+	                                   .ttl = baton_duration_s(86400),
+	                                   .claims = JOBS,
+	                                   .max = 1};
+	struct baton_work_claims *claims = NULL;
+	assert_ok(baton_queue_change(store, BATON_STR("q"), &p, BATON_POLICY_KEY_LIMIT));
+	assert_ok(put_keyed(store, ""));
+	assert_ok(baton_work_claim(store, &ask, &claims));
+	assert_int_equal(claims->count, JOBS);
+	baton_work_claims_free(claims);
+}
+
 /* A store that is closed, with all that the life does to it done once already. */
 static void kill_at_each_of_a_copy(struct world *w, const struct life *life)
 {
@@ -204,6 +249,8 @@ static void kill_at_each_of_a_copy(struct world *w, const struct life *life)
 	world_open(w);
 	assert_ok(put_some(w->store, "other", "lane", 3));
 	assert_ok(lease(w->store, "subject", &l));
+	if (life->held > 0)
+		hold_keys(w->store);
 	world_advance(w, 2000);
 	world_close(w);
 	world_copy(w->path, original);
@@ -218,6 +265,12 @@ static void a_process_may_be_killed_while_it_uses_a_store(void **state)
 static void a_process_may_be_killed_while_its_jobs_share_a_row(void **state)
 {
 	kill_at_each_of_a_copy(*state, &together);
+}
+
+/* The jobs that others have leave their row, each for one that wants the same key. */
+static void a_process_may_be_killed_while_jobs_leave_a_row_for_their_keys(void **state)
+{
+	kill_at_each_of_a_copy(*state, &with_keys);
 }
 
 /* Has the store open until the test hangs up. */
@@ -261,6 +314,7 @@ int main(void)
 		WORLD_TEST(a_process_may_be_killed_while_it_makes_a_store_and_uses_it),
 		WORLD_TEST(a_process_may_be_killed_while_it_uses_a_store),
 		WORLD_TEST(a_process_may_be_killed_while_its_jobs_share_a_row),
+		WORLD_TEST(a_process_may_be_killed_while_jobs_leave_a_row_for_their_keys),
 		WORLD_TEST(others_who_have_the_store_open_go_on),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

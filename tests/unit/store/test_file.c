@@ -24,7 +24,8 @@ static void run_sql(const char *path, const char *sql)
 {
 	sqlite3 *db = NULL;
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
 	sqlite3_close(db);
 }
 
@@ -320,6 +321,47 @@ static void make_together(struct world *w)
 	baton_work_claims_free(claims);
 }
 
+#define KEYED_MAX 8
+
+/* Jobs with the keys from that one on, which may share a row; `lane`: each has that, too. */
+static enum baton_err put_keyed(struct baton_store *store, const char *lane, size_t from,
+                                size_t count)
+{
+	static const struct baton_str payload = {"with a key", 10};
+	struct baton_batch batches[KEYED_MAX];
+	struct baton_put puts[KEYED_MAX];
+	char keys[KEYED_MAX][16];
+	for (size_t i = 0; i < count; i++) {
+		snprintf(keys[i], sizeof keys[i], "key %zu", from + i);
+		batches[i] = (struct baton_batch){.queue = BATON_STR("keyed"),
+		                                  .lane = baton_str_z(lane),
+		                                  .key = baton_str_z(keys[i]),
+		                                  .payloads = &payload,
+		                                  .count = 1};
+	}
+	return baton_work_put(store, batches, count, puts);
+}
+
+/* More rows of jobs with keys than are kept in mind, claims of some, others who want the same keys,
+ * and lanes that ask for keys. */
+static void make_keyed(struct world *w)
+{
+	struct baton_work_claims *claims = NULL;
+	for (size_t i = 0; i < 70; i++)
+		assert_ok(put_keyed(w->store, "", 4 * i, 4));
+	assert_ok(claim_each(w->store, "keyed", 30, &claims));
+	assert_ok(complete_each(w->store, claims, 10));
+	baton_work_claims_free(claims);
+	assert_ok(put_keyed(w->store, "", 28, 4));
+	assert_ok(put_keyed(w->store, "", 271, 1));
+	assert_ok(put_keyed(w->store, "a", 276, 2));
+	assert_ok(put_keyed(w->store, "b", 276, 2));
+	assert_ok(put_keyed(w->store, "c", 500, 2));
+	claims = NULL;
+	assert_ok(claim_each(w->store, "keyed", 20, &claims));
+	baton_work_claims_free(claims);
+}
+
 /* A store with something of everything, closed. */
 static void make_full(struct world *w)
 {
@@ -339,6 +381,7 @@ static void make_full(struct world *w)
 		baton_work_claims_free(claims);
 	}
 	make_together(w);
+	make_keyed(w);
 	world_close(w);
 }
 
@@ -371,6 +414,28 @@ static void use_together(struct baton_store *store)
 	}
 }
 
+/* Among those that have keys. */
+static void use_keyed(struct baton_store *store)
+{
+	const struct baton_queue_policy p = {.key_limit = 2};
+	struct baton_work_claims *claims = NULL;
+	assert_true(is_known(put_keyed(store, "", 40, 6)));
+	assert_true(is_known(put_keyed(store, "", 600, 6)));
+	assert_true(is_known(put_keyed(store, "a", 42, 1)));
+	assert_true(is_known(put_keyed(store, "d", 274, 1)));
+	assert_true(is_known(claim_each(store, "keyed", 40, &claims)));
+	if (claims && claims->count > 3) {
+		assert_true(is_known(complete_each(store, claims, claims->count / 2)));
+		assert_true(
+			is_known(end_as(store, &claims->claims[claims->count - 1], BATON_FAIL)));
+		assert_true(
+			is_known(end_as(store, &claims->claims[claims->count - 2], BATON_ABANDON)));
+	}
+	baton_work_claims_free(claims);
+	assert_true(is_known(
+		baton_queue_change(store, BATON_STR("keyed"), &p, BATON_POLICY_KEY_LIMIT)));
+}
+
 /* Works with a store that may be damaged; nothing has to succeed. */
 static void use(struct baton_store *store)
 {
@@ -388,6 +453,7 @@ static void use(struct baton_store *store)
 	baton_work_page_free(page);
 	baton_work_claims_free(claims);
 	use_together(store);
+	use_keyed(store);
 }
 
 /* Whether the damage is noticed when the store is opened or checked. Uses it, too. */
@@ -428,6 +494,42 @@ static void a_head_that_is_none_is_not_looked_at_for_ever(void **state)
 	world_close(w);
 }
 
+#define NO_MORE "UPDATE queue SET top = 9007199254740991, floor = 9007199254740991"
+#define AS_BEFORE "UPDATE queue SET top = 0, floor = 0"
+
+/* Who cannot have a fence has nothing, and what he asked for stays where it is. */
+static void where_there_are_no_more_fences_nothing_is_half_done(void **state)
+{
+	struct world *w = *state;
+	struct baton_work_claims *claims = NULL;
+	struct baton_lease_answer answers[2];
+	const struct baton_lease_ask asks[2] = {{.subject = BATON_STR("new")},
+	                                        {.subject = BATON_STR("old")}};
+	struct baton_lease l;
+	world_open(w);
+	assert_ok(put_some(w->store, "q", "", 1));
+	assert_ok(put_some(w->store, "q", "lane", 1));
+	assert_ok(put_some(w->store, "q", "", 6));
+	assert_ok(lease(w->store, "old", &l));
+	run_sql(w->path, NO_MORE ";UPDATE lease SET fence = 9007199254740991, held = 0");
+	for (uint32_t i = 1; i <= 8; i++) {
+		assert_int_equal(claim_each(w->store, "q", i, &claims), BATON_FULL);
+		assert_detail("\"q\" has had all the fences there are");
+		assert_int_equal(counts(w->store, "q").ready, 8);
+		assert_sound(w->store);
+	}
+	assert_int_equal(baton_lease_claim(w->store, asks, 2, answers), BATON_FULL);
+	assert_detail("\"old\" has had all the fences there are");
+	struct baton_lease_holder holder;
+	assert_int_equal(baton_lease_inspect(w->store, BATON_STR("new"), &holder), BATON_NOT_HELD);
+	run_sql(w->path, AS_BEFORE);
+	assert_ok(claim_each(w->store, "q", 8, &claims));
+	assert_int_equal(claims->count, 8);
+	assert_ok(complete_each(w->store, claims, 8));
+	baton_work_claims_free(claims);
+	assert_sound(w->store);
+}
+
 static void a_page_of_garbage_is_noticed(void **state)
 {
 	struct world *w = *state;
@@ -446,7 +548,8 @@ static void a_page_of_garbage_is_noticed(void **state)
 	}
 }
 
-/* Of rows that several jobs share: whatever is done then, it ends, and nobody crashes. */
+/* Of rows that several jobs share, and of keys: whatever is done then, it ends, and nobody
+ * crashes. */
 static void numbers_that_cannot_be_crash_nobody(void **state)
 {
 	static const char *const damages[] = {
@@ -467,7 +570,7 @@ static void numbers_that_cannot_be_crash_nobody(void **state)
 		"UPDATE chunk SET claims = zeroblob(32 * 64)",
 		"UPDATE chunk SET owner = -9223372036854775807",
 		"UPDATE reply SET claims = zeroblob(33)",
-		"UPDATE reply SET first = -9223372036854775807",
+		"UPDATE reply SET first = first - 9223372036854775807",
 		"UPDATE bulk SET jobs = zeroblob(100)",
 		"UPDATE bulk SET jobs = randomblob(4000)",
 		"UPDATE head SET seq = 9223372036854775807 WHERE tried = 2",
@@ -475,6 +578,38 @@ static void numbers_that_cannot_be_crash_nobody(void **state)
 		"UPDATE state SET seq = 9223372036854775807",
 		"UPDATE state SET seq = -1, lane = -9",
 		"UPDATE state SET lane = 9223372036854775807",
+		"UPDATE bulk SET keys = x'' WHERE length(keys) > 0",
+		"UPDATE bulk SET keys = zeroblob(40)",
+		"UPDATE bulk SET keys = randomblob(200)",
+		"UPDATE bulk SET keys = (SELECT keys FROM bulk WHERE length(keys) > 0)",
+		"UPDATE state SET young = zeroblob(8 * 64)",
+		"UPDATE state SET young = zeroblob(7)",
+		"UPDATE state SET young = randomblob(8 * 100)",
+		"UPDATE state SET young = substr(young, 1, 8) || young || young",
+		"UPDATE state SET young = x''",
+		"UPDATE head SET last = -1 WHERE tried = 2",
+		"UPDATE head SET last = seq - 1 WHERE tried = 2",
+		"UPDATE head SET last = 9223372036854775807 WHERE tried = 2",
+		"UPDATE head SET last = NULL",
+		"UPDATE head SET place = place + 2 WHERE tried = 2",
+		"UPDATE lone SET seq = 9223372036854775807",
+		"UPDATE lone SET seq = -seq",
+		"UPDATE lone SET seq = seq + 1",
+		"DELETE FROM lone",
+		"UPDATE guest SET lane = 9223372036854775807",
+		"UPDATE guest SET seq = seq + 1000",
+		"UPDATE guest SET key = -key",
+		"DELETE FROM guest",
+		"UPDATE lane SET asks = 9223372036854775807, asked = -1",
+		"UPDATE lane SET asks = id WHERE asks > 0",
+		"UPDATE lane SET guest = 9223372036854775807",
+		"UPDATE lane SET guest = id WHERE holds IS NOT NULL",
+		"UPDATE lane SET holds = -9223372036854775807 WHERE holds IS NOT NULL",
+		"UPDATE lane SET holds = 9223372036854775807 WHERE holds IS NOT NULL",
+		"UPDATE claim SET key = 9223372036854775807",
+		"UPDATE claim SET lone = 5, lane = NULL",
+		"UPDATE queue SET top = 9007199254740991, floor = 9007199254740991",
+		"UPDATE queue SET guests = 1 - guests",
 	};
 	struct world *w = *state;
 	char original[WORLD_PATH];
@@ -617,6 +752,7 @@ int main(void)
 		WORLD_TEST(a_schedule_that_cannot_be_keeps_nobody),
 		WORLD_TEST(a_head_that_is_none_is_not_looked_at_for_ever),
 		WORLD_TEST(a_page_of_garbage_is_noticed),
+		WORLD_TEST(where_there_are_no_more_fences_nothing_is_half_done),
 		WORLD_TEST(numbers_that_cannot_be_crash_nobody),
 		WORLD_TEST(flipped_bytes_crash_nobody),
 		WORLD_TEST(a_file_that_was_cut_is_noticed),

@@ -107,9 +107,35 @@ static void check_image(struct model *m, bool picture, const struct expected *ex
 	}
 }
 
+#define KEYED_MAX 8
+
+/* Some with a key that few others have, which may share a row, and some in a lane too. */
+static void put_keyed(struct model *m)
+{
+	static const struct baton_str payload = {"a payload", 9};
+	struct baton_batch batches[KEYED_MAX];
+	struct baton_put puts[KEYED_MAX];
+	char keys[KEYED_MAX][8];
+	size_t count = 1 + rng_below(&m->rng, KEYED_MAX);
+	for (size_t i = 0; i < count; i++) {
+		const bool guest = rng_below(&m->rng, 8) == 0;
+		snprintf(keys[i], sizeof keys[i], "k%d", (int)rng_below(&m->rng, 30));
+		batches[i] = (struct baton_batch){.queue = BATON_STR("q"),
+		                                  .lane = baton_str_z(guest ? "lane 0" : ""),
+		                                  .key = baton_str_z(keys[i]),
+		                                  .payloads = &payload,
+		                                  .count = 1};
+	}
+	assert_ok(baton_work_put(m->w->store, batches, count, puts));
+}
+
 static bool do_put(struct model *m)
 {
 	char lane[16] = "";
+	if (rng_below(&m->rng, 3) == 0) {
+		put_keyed(m);
+		return false;
+	}
 	if (rng_below(&m->rng, 2))
 		snprintf(lane, sizeof lane, "lane %d", (int)rng_below(&m->rng, 5));
 	assert_ok(put_some(m->w->store, "q", lane, 1 + rng_below(&m->rng, 20)));

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <baton/shard.h>
+
 #include "support/child.h"
 #include "support/rng.h"
 #include "support/skips.h"
@@ -144,6 +146,107 @@ static void what_was_held_is_not_held_in_the_copy(void **state)
 	assert_int_equal(answer, BATON_OK);
 	assert_ok(complete(w->store, &claims->claims[0], NULL));
 	baton_work_claims_free(claims);
+}
+
+#define JOBS 6 /* so many share a row */
+
+/* Neither a claim of the original nor a copy of it can be used, of jobs that share a row. */
+static void what_was_held_in_a_shared_row_is_not_held_in_the_copy(void **state)
+{
+	struct world *w = *state;
+	struct baton_store *copy = NULL;
+	struct baton_work_claims *claims = NULL, *again = NULL;
+	struct baton_work_renewal renewal;
+	char path[WORLD_PATH];
+	world_file(w, "copy", path);
+	world_open(w);
+	assert_ok(put_some(w->store, "q", "", JOBS));
+	assert_ok(claim_each(w->store, "q", JOBS, &claims));
+	assert_int_equal(claims->count, JOBS);
+	assert_ok(baton_store_backup(w->store, path, NULL));
+
+	assert_ok(world_try_open(w, path, &copy));
+	assert_int_equal(complete(copy, &claims->claims[0], NULL), BATON_NOT_HELD);
+	assert_ok(baton_work_renew(copy, &claims->claims[1].proof, 1, baton_duration_ms(1000),
+	                           &renewal));
+	assert_int_equal(renewal.err, BATON_NOT_HELD);
+	assert_int_equal(end_as(copy, &claims->claims[2], BATON_FAIL), BATON_NOT_HELD);
+	assert_ok(claim_each(copy, "q", JOBS, &again));
+	assert_int_equal(again->count, JOBS);
+	for (size_t i = 0; i < JOBS; i++) {
+		assert_int_equal(again->claims[i].batches[0].attempt, 2);
+		assert_true(again->claims[i].fence.v > claims->claims[JOBS - 1].fence.v);
+	}
+	assert_ok(complete_each(copy, again, JOBS));
+	assert_sound(copy);
+	baton_store_close(copy);
+	baton_work_claims_free(again);
+	assert_ok(complete_each(w->store, claims, JOBS));
+	baton_work_claims_free(claims);
+}
+
+/* The only shard of "shards", and what there is to claim from it. */
+static struct baton_runner *runner_with_shard(struct baton_store *store, uint64_t *ret_fence,
+                                              struct baton_work_claims **ret_claims)
+{
+	static const struct baton_shard shard = {BATON_STR("shards"), 0, JOBS, 1};
+	const struct baton_runner_ask ask = {.name = BATON_STR("r"),
+	                                     .weight = 1,
+	                                     .ttl = baton_duration_s(10)};
+	struct baton_shard_answer answer = {.err = BATON_SYSTEM};
+	const struct baton_tick tick = {.shards = &shard, .shard_count = 1, .owned = &answer};
+	struct baton_runner *r = NULL;
+	assert_ok(baton_runner_register(store, &ask, &r, NULL));
+	assert_ok(baton_shard_take(r, &shard, 1, &answer));
+	assert_ok(answer.err);
+	*ret_fence = answer.fence.v;
+	assert_ok(baton_runner_tick(r, &tick, ret_claims));
+	assert_non_null(*ret_claims);
+	return r;
+}
+
+static void what_a_runner_had_is_not_held_in_the_copy(void **state)
+{
+	struct world *w = *state;
+	const struct baton_queue_policy one = {.shards = 1};
+	struct baton_store *copy = NULL;
+	struct baton_work_claims *claims = NULL, *again = NULL;
+	uint64_t fence, last, first;
+	char path[WORLD_PATH];
+	world_file(w, "copy", path);
+	world_open(w);
+	assert_ok(baton_queue_change(w->store, BATON_STR("shards"), &one, BATON_POLICY_SHARDS));
+	assert_ok(put_some(w->store, "shards", "lane", 1));
+	assert_ok(put_some(w->store, "shards", "", JOBS));
+	struct baton_runner *r = runner_with_shard(w->store, &fence, &claims);
+	assert_int_equal(claims->count, JOBS);
+	struct baton_store_time then = baton_store_now(w->store);
+	assert_ok(baton_store_backup(w->store, path, NULL));
+
+	/* In the original the shard changes hands a few times more. */
+	for (int i = 0; i < 20; i++) {
+		baton_runner_leave(r);
+		baton_work_claims_free(claims);
+		r = runner_with_shard(w->store, &last, &claims);
+		assert_true(last > fence);
+	}
+	fake_clock_set_wall(&w->clock, then);
+	assert_ok(world_try_open(w, path, &copy));
+	struct baton_runner *other = runner_with_shard(copy, &first, &again);
+	assert_true(first > last);
+	assert_int_equal(again->count, JOBS);
+	for (size_t i = 0; i < JOBS; i++) {
+		const struct baton_work_claim *c = &again->claims[i];
+		assert_int_equal(c->batches[0].attempt, 2);
+		for (size_t k = 0; k < claims->count; k++)
+			assert_true(c->fence.v > claims->claims[k].fence.v);
+	}
+	assert_sound(copy);
+	baton_work_claims_free(again);
+	baton_runner_leave(other);
+	baton_store_close(copy);
+	baton_work_claims_free(claims);
+	baton_runner_leave(r);
 }
 
 static unsigned files_in(const char *folder)
@@ -429,6 +532,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(no_fence_of_the_original_is_handed_out_by_the_copy),
 		WORLD_TEST(what_was_held_is_not_held_in_the_copy),
+		WORLD_TEST(what_was_held_in_a_shared_row_is_not_held_in_the_copy),
+		WORLD_TEST(what_a_runner_had_is_not_held_in_the_copy),
 		WORLD_TEST(a_copy_is_that_of_one_moment_while_others_write),
 		WORLD_TEST(a_copy_that_is_stopped_leaves_nothing),
 		WORLD_TEST(what_a_killed_process_has_copied_is_removed_by_the_next_copy),
