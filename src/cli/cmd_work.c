@@ -193,17 +193,26 @@ static void name_make(struct request *r)
 /* Set while there is a runner that a signal may stop. */
 static _Atomic(struct baton_engine *) engine;
 static _Atomic int64_t drain_ns;
-static _Atomic bool told; /* a signal has come */
+static _Atomic unsigned told; /* signals that have come */
 
-/* The first asks it to end what runs; the second waits no longer. */
+/* The first asks it to end what runs; the second waits no longer, also if it comes while the first
+ * is at it, here or in another thread. */
+static void stop(struct baton_engine *e)
+{
+	struct baton_duration grace = {atomic_load(&drain_ns)};
+	if (atomic_load(&told) == 1)
+		baton_engine_stop(e, grace);
+	if (atomic_load(&told) > 1)
+		baton_engine_stop(e, (struct baton_duration){0});
+}
+
 static void on_signal(int number)
 {
 	struct baton_engine *e = atomic_load(&engine);
-	int64_t grace = atomic_exchange(&drain_ns, 0);
 	(void)number;
-	atomic_store(&told, true);
+	atomic_fetch_add(&told, 1);
 	if (e)
-		baton_engine_stop(e, (struct baton_duration){grace});
+		stop(e);
 }
 
 /* Who started it with that signal ignored, such as nohup(1), does not want it heard. */
@@ -284,7 +293,7 @@ static void tell_manager(struct manager *m, struct baton_engine *e)
 		if (status.number > 0)
 			manager_ready(m);
 	}
-	if (atomic_load(&told))
+	if (atomic_load(&told) > 0)
 		manager_stopping(m);
 	manager_alive(m);
 }
@@ -317,8 +326,7 @@ static int run(struct request *r)
 	if (err != BATON_OK)
 		return finish(r, err);
 	atomic_store(&engine, e);
-	if (atomic_load(&told))
-		baton_engine_stop(e, r->drain);
+	stop(e);
 	err = drive(e);
 	status = finish(r, err);
 	atomic_store(&engine, NULL);

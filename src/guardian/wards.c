@@ -272,7 +272,10 @@ static enum baton_err guardian_start(struct wards *w, const struct wards_ask *as
 		return e;
 	int errnum = spawn(helper, &outfit, &w->pid);
 	if (errnum != 0)
-		return fail_errno(errnum, "the guardian '%.200s' cannot be started", helper);
+		return fail_errno(errnum,
+		                  "commands need a guardian, which BATON_GUARDIAN may name, "
+		                  "and '%.200s' cannot be started",
+		                  helper);
 	if (!process_open(w->pid, &w->guardian))
 		return fail_errno(errno, "the guardian cannot be watched");
 	return BATON_OK;

@@ -579,7 +579,7 @@ static void hear(struct baton_engine *e)
 static bool is_done(struct baton_engine *e)
 {
 	return core_is_done(e->core, &e->result) &&
-	       seats_are_over(&e->seats, e->result == BATON_TIMEOUT ||
+	       seats_are_over(&e->seats, e->result == BATON_TIMEOUT || e->result == BATON_STORAGE ||
 	                                         baton_detach_state(&e->detach) == BATON_DETACHED);
 }
 
