@@ -235,7 +235,8 @@ BATON_API enum baton_err baton_engine_open(const struct baton_runner_options *op
  *
  * BATON_OK. BATON_YIELD: a runner of that name is there. BATON_NOT_HELD: another one has taken its
  * place. BATON_INVALID, BATON_FULL: it cannot be registered. BATON_SYSTEM: there is no guardian any
- * more. BATON_TIMEOUT: it was stopped, but a call to the store has not returned, and
+ * more. BATON_STORAGE: it was stopped, but the store cannot be told: others get what it had when its
+ * time is over, at the latest. BATON_TIMEOUT: so too, as a call to the store has not returned, and
  * baton_engine_close() waits for that. The detail says what. */
 BATON_API enum baton_err baton_engine_run(struct baton_engine *engine);
 

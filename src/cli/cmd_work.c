@@ -1,11 +1,13 @@
 /* baton work: executes a command for each job of queues, or one that there is once. */
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -191,17 +193,26 @@ static void name_make(struct request *r)
 /* Set while there is a runner that a signal may stop. */
 static _Atomic(struct baton_engine *) engine;
 static _Atomic int64_t drain_ns;
-static _Atomic bool told; /* a signal has come */
+static _Atomic unsigned told; /* signals that have come */
 
-/* The first asks it to end what runs; the second waits no longer. */
+/* The first asks it to end what runs; the second waits no longer, also if it comes while the first
+ * is at it, here or in another thread. */
+static void stop(struct baton_engine *e)
+{
+	struct baton_duration grace = {atomic_load(&drain_ns)};
+	if (atomic_load(&told) == 1)
+		baton_engine_stop(e, grace);
+	if (atomic_load(&told) > 1)
+		baton_engine_stop(e, (struct baton_duration){0});
+}
+
 static void on_signal(int number)
 {
 	struct baton_engine *e = atomic_load(&engine);
-	int64_t grace = atomic_exchange(&drain_ns, 0);
 	(void)number;
-	atomic_store(&told, true);
+	atomic_fetch_add(&told, 1);
 	if (e)
-		baton_engine_stop(e, (struct baton_duration){grace});
+		stop(e);
 }
 
 /* Who started it with that signal ignored, such as nohup(1), does not want it heard. */
@@ -240,6 +251,7 @@ static void on_change(void *arg, const struct baton_detach_info *info)
 	}
 	if (fork() != 0)
 		_exit(0);
+	signal(SIGPIPE, SIG_DFL);
 	setenv("BATON_RUNNER", r->options.ask.name.ptr, 1);
 	setenv("BATON_STATE", detached ? "detached" : "attached", 1);
 	setenv("BATON_REASON", detached ? info->text : "", 1);
@@ -281,7 +293,7 @@ static void tell_manager(struct manager *m, struct baton_engine *e)
 		if (status.number > 0)
 			manager_ready(m);
 	}
-	if (atomic_load(&told))
+	if (atomic_load(&told) > 0)
 		manager_stopping(m);
 	manager_alive(m);
 }
@@ -314,8 +326,7 @@ static int run(struct request *r)
 	if (err != BATON_OK)
 		return finish(r, err);
 	atomic_store(&engine, e);
-	if (atomic_load(&told))
-		baton_engine_stop(e, r->drain);
+	stop(e);
 	err = drive(e);
 	status = finish(r, err);
 	atomic_store(&engine, NULL);
@@ -368,6 +379,31 @@ static const char *option_for_jobs(const struct request *r)
 	return NULL;
 }
 
+/* Descriptors that a runner has besides those for handlers; for each of these while it runs; and
+ * while it is about to be started. */
+#define DESCRIPTORS 64
+#define DESCRIPTORS_EACH 2
+#define DESCRIPTORS_MOST 7
+
+/* Sees to it that as many handlers can run as were asked for. */
+static bool raise_limit(const struct request *r)
+{
+	const struct baton_runner_options *o = &r->options;
+	const rlim_t handlers = (rlim_t)o->slots + (o->handler.stream ? 0 : o->connections.max);
+	const rlim_t needed = DESCRIPTORS + DESCRIPTORS_EACH * handlers;
+	const rlim_t wanted = DESCRIPTORS + DESCRIPTORS_MOST * handlers;
+	struct rlimit limit;
+	if (o->slots == 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+		return true;
+	limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+	if (limit.rlim_cur >= needed && setrlimit(RLIMIT_NOFILE, &limit) == 0)
+		return true;
+	complain("-j %" PRIu32 " needs %ju open files, and %ju are allowed: give a lower one, or "
+	         "allow more (ulimit -Hn)",
+	         o->slots, (uintmax_t)needed, (uintmax_t)limit.rlim_max);
+	return false;
+}
+
 /* A singleton has no jobs. */
 static bool singleton_fits(const struct request *r, const struct operands *operands)
 {
@@ -407,7 +443,8 @@ static bool fits(const struct request *r, const char *const *command)
 	else if (r->once && r->options.until_empty)
 		complain("--once and --until-empty cannot be together");
 	else if (r->options.handler.stream && r->options.handler.json)
-		complain("--stream and --lines cannot be together");
+		complain("--stream and --%s cannot be together: a worker gets lines of JSON anyway",
+		         r->store.json ? "json" : "lines");
 	else if (r->options.handler.in_flight > 0 && !r->options.handler.stream)
 		complain("--in-flight needs --stream");
 	else
@@ -445,9 +482,12 @@ int cmd_work(struct out *out, int argc, char **argv)
 		argv[at] = NULL;
 	if (!reading_do(&reading, out, at, argv, &status))
 		return status;
+	r.options.handler.json |= r.store.json;
 	if (!singleton_fits(&r, &operands) || !take_queues(&r, &operands) ||
 	    !fits(&r, (const char *const *)command))
 		return EX_USAGE;
+	if (!raise_limit(&r))
+		return EX_OSERR;
 	name_make(&r);
 	r.options.handler.command = command;
 	r.options.handler.guardian = helper_beside(helper);

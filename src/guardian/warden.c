@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -474,12 +475,24 @@ static bool may_lock(const struct warden *w)
 	return w->page->lock[0] && !w->runner_gone && w->runner >= 0 && is_late(w);
 }
 
+/* Waits for nobody who does not read it. */
+static void say_killed(const struct warden *w)
+{
+	char said[192];
+	struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
+	int length = snprintf(said, sizeof said,
+	                      "baton-guardian: the runner, process %d, is killed: it was stopped "
+	                      "in the middle of a write, and kept everybody from the store beyond "
+	                      "its time; start it again\n",
+	                      w->runner_pid);
+	if (poll(&fd, 1, 0) == 1 && (fd.revents & POLLOUT) != 0)
+		(void)!write(STDERR_FILENO, said, (size_t)length);
+}
+
 /* A runner that was frozen in the middle of a write keeps everybody from writing, and has nothing
  * to lose any more: its work is others'. */
 static void free_lock(struct warden *w)
 {
-	static const char said[] = "baton-guardian: the runner is killed: it is frozen, past its "
-				   "deadline, and keeps the store locked\n";
 	int32_t holder;
 	bool locks = may_lock(w) && process_is_stopped(w->runner_pid) &&
 	             process_of_lock(w->page->lock, w->page->lock_at, &holder) &&
@@ -488,8 +501,8 @@ static void free_lock(struct warden *w)
 	w->looked = now_awake();
 	if (w->locked < LOCKED_TIMES)
 		return;
-	(void)!write(STDERR_FILENO, said, sizeof said - 1);
 	(void)syscall(SYS_pidfd_send_signal, w->runner, SIGKILL, NULL, 0);
+	say_killed(w);
 	w->locked = 0;
 }
 

@@ -169,12 +169,19 @@ static enum baton_err outfit_make(struct wards *w, const struct wards_ask *ask, 
 	return BATON_OK;
 }
 
-/* Returns 0, or what went wrong: an errno. */
+/* What the guardian has to say goes where the runner's words go, if they go anywhere. Returns 0, or
+ * what went wrong: an errno. */
 static int actions_fill(posix_spawn_file_actions_t *actions, const struct outfit *o)
 {
 	int errnum = 0;
-	for (int i = 0; i < ERRAND_SOCKET && errnum == 0; i++)
-		errnum = posix_spawn_file_actions_addopen(actions, i, "/dev/null", O_RDWR, 0);
+	bool heard = fcntl(STDERR_FILENO, F_GETFD) >= 0;
+	for (int i = 0; i < ERRAND_SOCKET && errnum == 0; i++) {
+		if (i == STDERR_FILENO && heard)
+			errnum = posix_spawn_file_actions_adddup2(actions, i, i);
+		else
+			errnum = posix_spawn_file_actions_addopen(actions, i, "/dev/null", O_RDWR,
+			                                          0);
+	}
 	for (int i = ERRAND_SOCKET; i < ERRAND_FDS && errnum == 0; i++)
 		errnum = posix_spawn_file_actions_adddup2(actions, o->fds[i], i);
 	if (errnum == 0)
@@ -265,7 +272,10 @@ static enum baton_err guardian_start(struct wards *w, const struct wards_ask *as
 		return e;
 	int errnum = spawn(helper, &outfit, &w->pid);
 	if (errnum != 0)
-		return fail_errno(errnum, "the guardian '%.200s' cannot be started", helper);
+		return fail_errno(errnum,
+		                  "commands need a guardian, which BATON_GUARDIAN may name, "
+		                  "and '%.200s' cannot be started",
+		                  helper);
 	if (!process_open(w->pid, &w->guardian))
 		return fail_errno(errno, "the guardian cannot be watched");
 	return BATON_OK;

@@ -293,6 +293,7 @@ static void unavailable(struct core *c, const struct core_answer *a, bool renewa
                         struct baton_mono now)
 {
 	baton_detach_suspect(c->o.detach);
+	snprintf(c->failure, sizeof c->failure, "%s", a->why);
 	if (renewal || c->detached)
 		core_failed(c, a->err, a->why, now);
 	else

@@ -216,6 +216,8 @@ bool commands_next(struct commands *c, struct commands_news *ret)
 				.end = {.result = news.text},
 			};
 			ret->end.how = how_of(&news, c->o.stopped(c->o.arg, news.id), c->lost);
+			if (news.cut && ret->end.how == BATON_COMPLETE && c->o.cut)
+				c->o.cut(c->o.arg, news.id);
 			if (ret->end.how != BATON_COMPLETE) {
 				ret->end.result = (struct baton_str){NULL, 0};
 				commands_why(&news, c->o.handler, c->why, sizeof c->why);

@@ -20,9 +20,11 @@ struct commands_options {
 	int64_t lock_at;
 	bool awake; /* deadlines are on baton_clock_awake() */
 
-	/* Whether that run was asked to stop; and what it wrote to standard error. */
+	/* Whether that run was asked to stop; what it wrote to standard error; and that it wrote
+	 * more to standard output than is kept. */
 	bool (*stopped)(void *arg, uint64_t run);
 	void (*said)(void *arg, uint64_t run, struct baton_str line);
+	void (*cut)(void *arg, uint64_t run);
 
 	/* What has served that connection has ended, with all that it started. */
 	void (*left)(void *arg, uint64_t visit);

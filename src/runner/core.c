@@ -330,6 +330,13 @@ static void stop_if_done(struct core *c, struct baton_mono now)
 	if (!c->stopping || c->done || c->runs.running > 0 || c->visits > 0)
 		return;
 	c->done = !c->asked && (c->number == 0 || c->tried);
+	if (c->done && c->number > 0) {
+		c->result = BATON_STORAGE;
+		snprintf(c->why, sizeof c->why,
+		         "the store cannot be told that the runner ends, and what it had is given "
+		         "to others when its time is over, at the latest: %.160s",
+		         c->failure);
+	}
 	if (c->asked && !is_heard(c, now)) {
 		c->done = true;
 		c->result = BATON_TIMEOUT;

@@ -106,6 +106,17 @@ static void on_said(void *arg, uint64_t run, struct baton_str line)
 	          baton_field_str("line", line));
 }
 
+static void on_cut(void *arg, uint64_t run)
+{
+	struct baton_engine *e = arg;
+	const struct baton_work_claim *claim = core_claim(e->core, run);
+	BATON_LOG(options_of(e)->log, BATON_LOG_WARN,
+	          "a handler wrote more to standard output than a result may have: the rest is not "
+	          "kept",
+	          baton_field_str("claim", baton_str_z(claim ? claim->proof.id : "")),
+	          baton_field_uint("kept", BATON_RESULT_MAX));
+}
+
 static void on_left(void *arg, uint64_t visit)
 {
 	struct baton_engine *e = arg;
@@ -167,6 +178,7 @@ static enum baton_err open_handlers(struct baton_engine *e)
 		.clock = e->clock,
 		.stopped = on_stopped,
 		.said = on_said,
+		.cut = on_cut,
 		.more = on_more,
 		.ended = on_ended,
 		.left = on_left,
@@ -567,7 +579,7 @@ static void hear(struct baton_engine *e)
 static bool is_done(struct baton_engine *e)
 {
 	return core_is_done(e->core, &e->result) &&
-	       seats_are_over(&e->seats, e->result == BATON_TIMEOUT ||
+	       seats_are_over(&e->seats, e->result == BATON_TIMEOUT || e->result == BATON_STORAGE ||
 	                                         baton_detach_state(&e->detach) == BATON_DETACHED);
 }
 

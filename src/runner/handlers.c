@@ -20,6 +20,7 @@ static enum baton_err open_commands(struct handlers *h)
 		.awake = h->o.clock == baton_clock_awake(),
 		.stopped = h->o.stopped,
 		.said = h->o.said,
+		.cut = h->o.cut,
 		.left = h->o.left,
 		.arg = h->o.arg,
 	};

@@ -21,10 +21,12 @@ struct handlers_options {
 	struct inbox *inbox; /* where functions put how they ended */
 	const struct baton_clock *clock;
 
-	/* Whether that run was asked to stop; a line that its command says; and, of commands, that
-	 * it has ended, and how. What it gets lasts for the call, which calls nothing in here. */
+	/* Whether that run was asked to stop; a line that its command says; that this has written
+	 * more than is kept as its result; and, of commands, that it has ended, and how. What it
+	 * gets lasts for the call, which calls nothing in here. */
 	bool (*stopped)(void *arg, uint64_t run);
 	void (*said)(void *arg, uint64_t run, struct baton_str line);
+	void (*cut)(void *arg, uint64_t run);
 	void (*more)(void *arg, uint64_t run, uint32_t max); /* it asks for more work */
 	void (*ended)(void *arg, uint64_t run, const struct baton_work_end *end);
 	void (*left)(void *arg, uint64_t visit); /* what has served a connection has ended */

@@ -152,6 +152,21 @@ static void the_head_has_the_priority_of_its_lane(void **state)
 	assert_claims(claim(w, "q", 1), "1", 1);
 }
 
+/* By the age of what is first in each; nobody who came later passes. */
+static void a_long_lane_starves_nobody(void **state)
+{
+	struct world *w = *state;
+	static const char *const lanes[] = {"x", "x", "y", "x", "z", "x", "y"};
+	for (int i = 0; i < 7; i++)
+		put(w, "q", lanes[i]);
+	for (int i = 0; i < 7; i++) {
+		const struct baton_work_claim *c = claim(w, "q", 1);
+		assert_int_equal(c->batches[0].seq, i + 1);
+		complete(w, c);
+	}
+	assert_null(claim(w, "q", 1));
+}
+
 static void a_join_takes_those_behind_it_that_fit(void **state)
 {
 	struct world *w = *state;
@@ -457,6 +472,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(work_without_a_lane_has_no_order_to_wait_for),
 	WORLD_TEST(higher_priorities_come_first_and_then_what_was_put_first),
 	WORLD_TEST(the_head_has_the_priority_of_its_lane),
+	WORLD_TEST(a_long_lane_starves_nobody),
 	WORLD_TEST(a_join_takes_those_behind_it_that_fit),
 	WORLD_TEST(a_join_takes_no_more_than_max),
 	WORLD_TEST(a_delayed_batch_does_not_split_a_join),

@@ -72,6 +72,7 @@
 	X(DRAIN, "handler stopped in a shard that is handed over")           \
 	X(LEAVE, "left")                                                     \
 	X(UNANSWERED, "ended without an answer of the store")                \
+	X(UNTOLD, "ended though the store could not be told")                \
 	X(NOTE, "noted what was asked of it")                                \
 	X(TELL, "told what it is at")                                        \
 	X(PROVE, "proved")                                                   \

@@ -243,6 +243,8 @@ static void leave(struct proc *p, enum baton_err err)
 		wrong(p->w, "%s ends while its handlers run", p->name);
 	if (err == BATON_TIMEOUT)
 		count(p->w, COVER_UNANSWERED);
+	else if (err == BATON_STORAGE)
+		count(p->w, COVER_UNTOLD);
 	else if (err != BATON_OK && err != BATON_YIELD && err != BATON_NOT_HELD)
 		wrong(p->w, "%s ends: %s", p->name, core_why(p->core));
 	if (err == BATON_YIELD)

@@ -85,10 +85,12 @@ static void the_same_seed_gives_the_same_run(void **state)
 	}
 }
 
+/* Whoever counts tests shows it, also if all went well. */
 static void print_cover(const struct cover *cover)
 {
 	for (int i = 0; i < COVER_END; i++)
-		printf("# %10" PRIu64 "  %s\n", cover->counts[i], cover_name((enum covered)i));
+		printf("# report: %10" PRIu64 "  %s\n", cover->counts[i],
+		       cover_name((enum covered)i));
 }
 
 static void assert_covered(const struct cover *cover)
@@ -129,7 +131,8 @@ static void whatever_happens_no_rule_is_broken(void **state)
 		explain(w, &plan);
 		fail_msg("seed %" PRIu64 " goes wrong", seed + runs);
 	}
-	printf("# %" PRIu64 " runs, %" PRIu64 " steps\n", runs, steps);
+	printf("# report: %" PRIu64 " runs, %" PRIu64 " steps; what was seen in them:\n", runs,
+	       steps);
 	print_cover(&cover);
 	if (runs >= SEEDS_MIN)
 		assert_covered(&cover);

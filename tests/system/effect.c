@@ -6,7 +6,7 @@
  * Notes are lines of FOLDER/notes: E lane seq fence attempt, L lane seq fence, or X lane seq for
  * two in one lane. A byte in the pipe FOLDER/pipe wakes who counts them. It stays for MS. With
  * "daemon" it leaves a process behind that has left its session, and is in the lane while it
- * lives. */
+ * lives. Its result is its fence. */
 #include <err.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -72,6 +72,7 @@ int main(int argc, char **argv)
 		leave_daemon();
 	poll(NULL, 0, atoi(argv[2]));
 	note(notes, "L");
+	puts(value("BATON_FENCE"));
 	/* A pipe that is full wakes as well. */
 	if (write(pipe, "x", 1) < 0)
 		return 0;

@@ -1,11 +1,14 @@
 """baton work against what is done to it: limits, stopped and killed helpers, a log that nobody
 reads, a store that is taken away."""
+import contextlib
 import ctypes
 import errno
 import os
 import re
 import resource
+import select
 import signal
+import sqlite3
 import subprocess
 import time
 
@@ -76,6 +79,30 @@ def test_too_few_descriptors_are_an_error_that_says_so(shop):
         assert re.fullmatch(rb'baton: [^\n]*Too many open files\n', result.stderr), result.stderr
 
 
+def test_as_many_commands_run_as_were_asked_for_whatever_is_open_at_first(shop, pipe):
+    gate, count = Pipe(shop.folder / 'gate'), 60
+    shop.ok('queue', 'set', 'q', 'keep=1h')
+    for _ in range(count):
+        shop.put('q', 'x')
+    runner = shop.start('work', 'q', '-j', str(count), *TIMES,
+                        *sh(f'echo > {pipe.path}; read x < {gate.path}'),
+                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (100, 1000)))
+    for _ in range(count):
+        pipe.line()
+    gate.file.write(b'go\n' * count)
+    until_done(shop, [str(i + 1) for i in range(count)])
+    runner.send_signal(signal.SIGTERM)
+    assert runner.wait(PATIENCE) == OK
+    assert {shop.object('show', str(i + 1))['attempt'] for i in range(count)} == {1}
+
+
+def test_more_commands_than_files_may_be_open_for_are_refused(shop):
+    line = shop.refused(SYSTEM, 'work', 'q', '-j', '60', '--', 'true',
+                        preexec_fn=limited(resource.RLIMIT_NOFILE, 100))
+    assert line == '-j 60 needs 184 open files, and 100 are allowed: give a lower one, or allow ' \
+                   'more (ulimit -Hn)'
+
+
 @pytest.mark.parametrize('options', [['q', '--ttl', '2s'], ['q', 'q']])
 def test_options_that_do_not_fit_are_a_wrong_call(shop, options):
     shop.refused(USAGE, 'work', *options, '--', 'true')
@@ -100,15 +127,16 @@ def test_the_hook_is_told_that_a_runner_detaches_and_attaches_and_is_not_waited_
     gate = Pipe(shop.folder / 'gate')
     shop.put('q', 'x')
     runner = shop.start('work', 'q', '--name', 'one', '--beat', '100ms', '--hook',
-                        f'echo "$BATON_RUNNER, $BATON_STATE, $BATON_REASON" > {pipe.path}; '
+                        'ignored=$(sed -n "s/SigIgn:.//p" /proc/$$/status); echo "$BATON_RUNNER, '
+                        f'$BATON_STATE, $BATON_REASON, $((0x$ignored))" > {pipe.path}; '
                         f'read x < {gate.path}; echo "the end" > {pipe.path}', '--', 'true')
     deadline = time.monotonic() + PATIENCE
     while not shop.objects('runner'):
         assert time.monotonic() < deadline
     shop.ok('runner', 'detach', 'one')
-    assert pipe.line() == 'one, detached, manual detachment'
+    assert pipe.line() == 'one, detached, manual detachment, 0'
     shop.ok('runner', 'attach', 'one')
-    assert pipe.line() == 'one, attached, '
+    assert pipe.line() == 'one, attached, , 0'
     runner.send_signal(signal.SIGTERM)
     assert runner.wait(PATIENCE) == OK
     gate.file.write(b'go\ngo\n')
@@ -149,6 +177,34 @@ def test_a_runner_without_its_store_says_why_and_goes_on_when_it_is_back(shop, p
     runner.send_signal(signal.SIGTERM)
     assert runner.wait(PATIENCE) == OK
     assert shop.object('queue', 'show', 'q')['done'] == 1
+
+
+def test_a_store_that_stays_locked_does_not_keep_handlers_alive(shop, pipe):
+    gate = Pipe(shop.folder / 'gate')
+    for lane in 'ab':
+        shop.put('q', '--lane', lane, lane)
+    script = f'trap "" TERM; echo $BATON_LANE $$ > {pipe.path}; ' \
+             f'case $BATON_LANE in b) read x < {gate.path};; ' \
+             f'a) [ -e {shop.folder}/go ] || {{ setsid sleep 1000 & wait; }};; esac'
+    runner = shop.start('work', 'q', *TIMES, '--grace', '100ms', *sh(script))
+    handles = {lane: os.pidfd_open(int(pid)) for lane, pid in (pipe.line().split() for _ in 'ab')}
+    with contextlib.closing(sqlite3.connect(shop.path, isolation_level=None)) as other:
+        other.execute('BEGIN IMMEDIATE')
+        # That it has ended cannot be recorded.
+        gate.file.write(b'go\n')
+        for handle in handles.values():
+            ready, _, _ = select.select([handle], [], [], PATIENCE)
+            assert ready, 'a handler lives on while the store is locked'
+            os.close(handle)
+        assert 'keep-alive failure streak: 3 consecutive failures' in until_log(runner,
+                                                                                'msg=detached')
+        (shop.folder / 'go').touch()
+        other.execute('ROLLBACK')
+    assert pipe.line().startswith('a ')
+    until_log(runner, 'attached again')
+    runner.send_signal(signal.SIGTERM)
+    assert runner.wait(PATIENCE) == OK
+    assert shop.object('queue', 'show', 'q')['done'] == 2
 
 
 def mount_small(folder, megabytes):

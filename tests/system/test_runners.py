@@ -1,6 +1,6 @@
 """Runners that share queues while they are killed, frozen, asked to end and started again: a
 witness that sees only effects and fences finds no job lost, no lane out of order or in two places,
-and no fence going back."""
+no fence going back, and nothing accepted under an old one."""
 import json
 import os
 import random
@@ -115,7 +115,7 @@ def storm(shop, halfway=None):
     seed = int(os.environ.get('BATON_SEED', '0')) or random.randrange(1 << 32)
     print(f'BATON_SEED={seed}')
     rng = random.Random(seed)
-    shop.ok('queue', 'set', 'q', 'lane-attempts=100000', 'lane-backoff=none')
+    shop.ok('queue', 'set', 'q', 'lane-attempts=100000', 'lane-backoff=none', 'keep=1h')
     put = put_jobs(shop, rng)
     witness = Witness(shop.folder)
     crew = Crew(shop, witness, rng)
@@ -133,6 +133,7 @@ def storm(shop, halfway=None):
         assert time.monotonic() < deadline, now
     crew.done()
     assert witness.verdict(put) == []
+    assert witness.stale(lambda job: int(shop.object('show', str(job))['result'])) == []
     assert shop.object('queue', 'show', 'q')['done'] == sum(map(len, put.values()))
     assert shop.ok('check').strip() != ''
 
@@ -177,3 +178,15 @@ def test_the_witness_sees_what_is_wrong(tmp_path, notes, fault):
     witness = Witness(tmp_path)
     (tmp_path / 'notes').write_text(notes + '\n')
     assert fault in witness.verdict({'a': [1, 2]})
+
+
+@pytest.mark.parametrize('notes, accepted, stale', [
+    ('E a 1 5 1\nL a 1 5 1', 4, False),        # it was begun once: there is nothing to choose from
+    ('E a 1 5 1\nE a 1 6 2\nL a 1 6 2', 6, False),
+    ('E a 1 5 1\nL a 1 5 1\nE a 1 6 2\nL a 1 6 2', 5, True),
+    ('E a 1 5 1\nL a 1 5 1\nE a 1 6 2', 6, True),
+])
+def test_the_witness_sees_what_was_accepted_under_an_old_fence(tmp_path, notes, accepted, stale):
+    witness = Witness(tmp_path)
+    (tmp_path / 'notes').write_text(notes + '\n')
+    assert bool(witness.stale(lambda job: accepted)) == stale

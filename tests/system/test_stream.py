@@ -748,7 +748,7 @@ baton_serve(function (BatonClaim $claim) {{
 
 
 MORE = {
-    'python': ('py', '''
+    'python3': ('py', '''
 import sys
 sys.path.insert(0, {folder!r})
 import baton_worker
@@ -838,7 +838,10 @@ def test_a_helper_tells_that_a_claim_is_cancelled(shop, helper, name):
 
 
 @pytest.mark.parametrize('arguments, line', [
-    (['mail', '--stream', '--lines', '--', 'true'], '--stream and --lines cannot be together'),
+    (['mail', '--stream', '--lines', '--', 'true'],
+     '--stream and --lines cannot be together: a worker gets lines of JSON anyway'),
+    (['mail', '--stream', '--json', '--', 'true'],
+     '--stream and --json cannot be together: a worker gets lines of JSON anyway'),
     (['mail', '--in-flight', '2', '--', 'true'], '--in-flight needs --stream'),
     (['mail', '--stream', '--in-flight', '0', '--', 'true'], None),
 ])

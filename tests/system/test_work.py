@@ -1,6 +1,7 @@
 """baton work: a command for each job, by runners that share queues and are killed."""
 import json
 import os
+import re
 import select
 import signal
 import time
@@ -10,6 +11,7 @@ import pytest
 from handlers import PATIENCE, Pipe, is_gone
 
 OK, NO, USAGE = 0, 1, 64
+MIB = 1 << 20
 
 # What fails is not tried again while a test runs.
 LATER = ['backoff=fixed', 'base=1h', 'cap=1h', 'lane-backoff=fixed', 'lane-base=1h', 'lane-cap=1h']
@@ -51,7 +53,11 @@ def test_the_environment_says_what_the_job_is(shop):
     found = dict(line.split('=', 1) for line in out.read_text().splitlines())
     assert found['BATON_QUEUE'] == 'mail' and found['BATON_LANE'] == 'a/b'
     assert found['BATON_ATTEMPT'] == '1' and found['BATON_JOB'] == '1'
-    assert int(found['BATON_FENCE']) > 0 and found['BATON_CLAIM'] != ''
+    assert found['BATON_SEQ'] == '1' and found['BATON_JOBS'] == '1' and found['BATON_KEY'] == ''
+    assert int(found['BATON_FENCE']) > 0 and found['BATON_CLAIM'].startswith('1-')
+    shop.put('mail', '--concurrency-key', 'a key', 'x')
+    work(shop, 'mail', f'env | grep -e ^BATON_KEY= -e ^BATON_LANE= -e ^BATON_SEQ= > {out}')
+    assert sorted(out.read_text().splitlines()) == ['BATON_KEY=a key', 'BATON_LANE=', 'BATON_SEQ=2']
 
 
 def test_lines_of_json_are_given_when_asked_for_or_several(shop):
@@ -62,14 +68,32 @@ def test_lines_of_json_are_given_when_asked_for_or_several(shop):
     assert [json.loads(line) for line in out.read_text().splitlines()] == [
         {'job': '1', 'seq': 1, 'payload': 'x "quoted"'},
         {'job': '2', 'seq': 2, 'payload_base64': '/wA='}]
+    for job, option in (('3', '--lines'), ('4', '--json')):
+        shop.put('mail', 'y')
+        assert work(shop, 'mail', f'cat > {out}', option).returncode == OK
+        assert json.loads(out.read_text()) == {'job': job, 'seq': int(job), 'payload': 'y'}
 
 
-def test_what_it_writes_is_the_result(shop):
+def test_what_it_writes_is_the_result_and_beside_that_goes_to_the_log(shop):
     shop.ok('queue', 'set', 'mail', 'keep=1h')
     shop.put('mail', 'x')
-    assert work(shop, 'mail', 'echo done; echo aside >&2').returncode == OK
+    result = work(shop, 'mail', 'echo done; echo $BATON_CLAIM aside >&2')
+    assert result.returncode == OK
+    said = re.search(r' claim=(\S+) line="(\S+) aside"\n', result.stderr.decode())
+    assert said and said.group(1) == said.group(2), result.stderr
     job = shop.object('show', '1')
     assert (job['state'], job['result']) == ('done', 'done\n')
+
+
+def test_a_result_that_is_too_long_is_cut_and_that_is_said(shop):
+    shop.ok('queue', 'set', 'mail', 'keep=1h')
+    for size in (MIB, MIB + 1):
+        shop.put('mail', str(size))
+    result = work(shop, 'mail', 'head -c $(cat) /dev/zero | tr "\\0" x', '-j', '1')
+    assert result.returncode == OK
+    assert [len(shop.object('show', job)['result']) for job in '12'] == [MIB, MIB]
+    line, = [line for line in result.stderr.decode().splitlines() if 'level=warn' in line]
+    assert 'the rest is not kept' in line and 'claim=2-' in line and f'kept={MIB}' in line
 
 
 @pytest.mark.parametrize('script, state, error', [

@@ -24,6 +24,27 @@ class Witness:
     def notes(self):
         return [line.split() for line in (self.folder / 'notes').read_text().splitlines()]
 
+    def repeated(self):
+        """The jobs that were begun more than once, each with the fences under which it was, in the
+        order in which they were, and those under which it was done."""
+        begun, done = {}, {}
+        for what, _, seq, fence, *_ in self.notes():
+            if what in 'EL':
+                (begun if what == 'E' else done).setdefault(int(seq), []).append(int(fence))
+        return {seq: (fences, done.get(seq, [])) for seq, fences in begun.items()
+                if len(fences) > 1}
+
+    def stale(self, accepted):
+        """Jobs of which something was accepted that is not of their last owner, as sentences.
+        accepted: gives the fence of what the store has accepted of a job."""
+        faults = []
+        for seq, (begun, done) in self.repeated().items():
+            fence = accepted(seq)
+            if fence != begun[-1] or fence not in done:
+                faults.append(f'job {seq}: accepted under fence {fence}, begun under {begun}, '
+                              f'done under {done}')
+        return faults
+
     def verdict(self, put):
         """What is wrong, as sentences. put: the numbers of the jobs of each lane, in order."""
         faults, last, fences, done = [], {}, {}, {lane: set() for lane in put}

@@ -77,6 +77,13 @@ def test_what_a_failing_program_wrote_is_shown(count):
     assert 'FAILED: build: program 0: sum' in result.stdout
 
 
+def test_what_a_passing_program_reports_is_shown_and_nothing_else_of_it(count):
+    result = count({'stdout': '1..1\n# noise\n# report:    12  crashes\n# report: 3 lost\n'
+                              'ok 1 - a\n'})
+    assert result.stdout == ('---- build: program 0 reports\n   12  crashes\n3 lost\n'
+                             'build has 1 passed, 0 failed\n1 passed, 0 failed\n')
+
+
 def test_the_reason_of_a_skipped_test_is_shown(count):
     result = count({'stdout': '1..2\nok 1 - a\nok 2 - b # SKIP no network\n'})
     assert 'skipped: build: program 0: b: no network' in result.stdout

@@ -115,20 +115,27 @@ static int freeze_with_lock(int channel, void *arg)
 	int fd = open(w->gate, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0 || fcntl(fd, F_SETLK, &byte) != 0)
 		return 1;
-	if (wards_open(&ask, &wards) != BATON_OK)
+	if (dup2(channel, STDERR_FILENO) < 0 || wards_open(&ask, &wards) != BATON_OK)
 		return 2;
 	wards_deadline(wards, (struct baton_mono){0});
-	close(channel);
 	raise(SIGSTOP);
 	_exit(0);
 }
 
+/* What its log has then says why. */
 static void a_runner_that_is_frozen_with_a_lock_is_killed(void **state)
 {
 	struct world *w = *state;
 	struct child c;
 	siginfo_t info;
+	char said[256], expected[256];
 	child_start(&c, freeze_with_lock, w);
+	assert_true(channel_receive(c.channel, said, sizeof said));
+	snprintf(expected, sizeof expected,
+	         "baton-guardian: the runner, process %d, is killed: it was stopped in the middle "
+	         "of a write, and kept everybody from the store beyond its time; start it again\n",
+	         c.pid);
+	assert_string_equal(said, expected);
 	assert_int_equal(waitid(P_PID, (id_t)c.pid, &info, WEXITED | WNOWAIT), 0);
 	assert_int_equal(info.si_code, CLD_KILLED);
 	assert_int_equal(info.si_status, SIGKILL);

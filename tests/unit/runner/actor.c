@@ -57,7 +57,7 @@ void actor_init(struct world *w, struct actor *a, const char *name, uint32_t slo
 		.ttl = baton_duration_s(TTL_S),
 		.margin = baton_duration_s(MARGIN_S),
 		.beat = baton_duration_s(1),
-		.drain = baton_duration_s(15),
+		.drain = baton_duration_s(DRAIN_S),
 	};
 	const struct carrier_options carrier = {
 		.alloc = baton_alloc_libc(),

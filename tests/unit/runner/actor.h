@@ -9,6 +9,7 @@
 
 #define TTL_S 10
 #define MARGIN_S 2
+#define DRAIN_S 15
 #define SHARDS 16
 
 /* One runner. */

@@ -1,4 +1,6 @@
 /* The core of a runner, on a real store in memory with a clock of the test's. */
+#include <stdio.h>
+
 #include "actor.h"
 
 static void one_runner_takes_all_shards_and_starts_what_is_there(void **state)
@@ -123,6 +125,89 @@ static void a_second_runner_gets_half_of_the_shards(void **state)
 	}
 	assert_int_equal(core_counts(a.core).owned, SHARDS / 2);
 	assert_int_equal(core_counts(b.core).owned, SHARDS / 2);
+	actor_done(&a);
+	actor_done(&b);
+}
+
+/* Lets runners act at each moment for so long, and returns after how many ms each of them had so
+ * many shards; -1: never. */
+static int until_owned(struct world *w, struct actor *const *actors, size_t count,
+                       const uint32_t *shards, int ms)
+{
+	enum {
+		STEP_MS = 10,
+		BEAT_MS = 1000
+	};
+	for (int at = 0; at <= ms; at += STEP_MS) {
+		size_t right = 0;
+		for (size_t i = 0; i < count; i++) {
+			if (at % BEAT_MS == 0 && core_number(actors[i]->core) > 0)
+				actor_beat(w, actors[i]);
+			core_time(actors[i]->core, world_now(w));
+			actor_orders(w, actors[i]);
+			actor_settle(w, actors[i]);
+		}
+		for (size_t i = 0; i < count; i++)
+			right += core_counts(actors[i]->core).owned == shards[i];
+		if (right == count)
+			return at;
+		world_pass(w, STEP_MS);
+	}
+	return -1;
+}
+
+#define SETTLED_MS 2000
+
+/* Whenever that is between the looks of the others. */
+static void who_joins_or_leaves_has_the_shards_moved_within_two_seconds(void **state)
+{
+	struct world *w = *state;
+	struct actor a, b, c;
+	struct actor *const all[] = {&a, &b, &c};
+	enum baton_err err;
+	actor_init(w, &a, "a", 4);
+	actor_init(w, &b, "b", 4);
+	assert_int_not_equal(until_owned(w, all, 1, (uint32_t[]){16}, 0), -1);
+	world_pass(w, 370);
+	assert_int_not_equal(until_owned(w, all, 2, (uint32_t[]){8, 8}, SETTLED_MS), -1);
+	for (int phase = 0; phase < 1000; phase += 70) {
+		until_owned(w, all, 2, (uint32_t[]){0, 0}, phase);
+		actor_init(w, &c, "c", 4);
+		/* Shares of 16 by three are 6, 5 and 5; who was first is rounded up. */
+		assert_int_not_equal(until_owned(w, all, 3, (uint32_t[]){6, 5, 5}, SETTLED_MS), -1);
+		core_stop(c.core, (struct baton_duration){0}, world_now(w));
+		actor_settle(w, &c);
+		assert_true(core_is_done(c.core, &err));
+		actor_done(&c);
+		assert_int_not_equal(until_owned(w, all, 2, (uint32_t[]){8, 8}, SETTLED_MS), -1);
+	}
+	actor_done(&a);
+	actor_done(&b);
+}
+
+/* What runs in a shard that is to go may end, but has no longer than that. */
+static void a_shard_in_which_something_runs_moves_after_the_drain(void **state)
+{
+	struct world *w = *state;
+	struct actor a, b;
+	struct actor *const all[] = {&a, &b};
+	char lane[3];
+	actor_init(w, &a, "a", 64);
+	actor_init(w, &b, "b", 64);
+	for (int i = 0; i < 32; i++) {
+		snprintf(lane, sizeof lane, "%d", i);
+		world_put(w, lane, 1);
+	}
+	assert_int_not_equal(until_owned(w, all, 1, (uint32_t[]){16}, 0), -1);
+	assert_int_equal(a.starts, 32);
+	assert_int_equal(until_owned(w, all, 2, (uint32_t[]){8, 8}, DRAIN_S * 1000), -1);
+	assert_int_equal(a.stops, 0);
+	assert_int_equal(until_owned(w, all, 2, (uint32_t[]){8, 8}, SETTLED_MS), -1);
+	assert_true(a.stops > 0);
+	for (unsigned i = 0; i < a.starts; i++)
+		actor_end(w, &a, i, BATON_COMPLETE);
+	assert_int_not_equal(until_owned(w, all, 2, (uint32_t[]){8, 8}, SETTLED_MS), -1);
+	assert_int_equal(world_counts(w).done, 32);
 	actor_done(&a);
 	actor_done(&b);
 }
@@ -547,6 +632,8 @@ int main(void)
 		TEST(queues_get_their_share_by_weight),
 		TEST(a_queue_that_was_idle_gets_no_more_than_its_share),
 		TEST(a_second_runner_gets_half_of_the_shards),
+		TEST(who_joins_or_leaves_has_the_shards_moved_within_two_seconds),
+		TEST(a_shard_in_which_something_runs_moves_after_the_drain),
 		TEST(at_its_deadline_it_starts_nothing_and_stops_what_runs),
 		TEST(after_a_detachment_it_registers_anew_and_goes_on),
 		TEST(a_silent_runner_is_taken_over_after_its_ttl_and_not_before),

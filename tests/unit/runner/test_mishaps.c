@@ -295,6 +295,29 @@ static void a_handler_that_outlasts_the_time_of_a_stopped_runner_is_waited_for(v
 	actor_done(&a);
 }
 
+static void who_is_stopped_and_cannot_tell_the_store_says_so(void **state)
+{
+	struct world *w = *state;
+	struct actor a;
+	enum baton_err result;
+	actor_init(w, &a, "a", 4);
+	actor_settle(w, &a);
+	core_stop(a.core, baton_duration_s(1), world_now(w));
+	for (int i = 0; i < 1000 && !core_is_done(a.core, &result); i++) {
+		if (core_ask(a.core, world_now(w), &a.request))
+			actor_answer(w, &a, BATON_STORAGE);
+		else
+			world_pass(w, 100);
+	}
+	assert_true(core_is_done(a.core, &result));
+	assert_int_equal(result, BATON_STORAGE);
+	assert_string_equal(core_why(a.core),
+	                    "the store cannot be told that the runner ends, and what it had is "
+	                    "given to others when its time is over, at the latest: the disk is "
+	                    "away");
+	actor_done(&a);
+}
+
 static void what_waited_while_it_was_suspect_is_given_back_by_who_is_stopped(void **state)
 {
 	struct world *w = *state;
@@ -337,6 +360,7 @@ int main(void)
 		TEST(who_is_stopped_while_detached_by_hand_waits_no_longer_than_its_time),
 		TEST(a_handler_that_outlasts_the_time_of_a_stopped_runner_is_waited_for),
 		TEST(once_all_were_told_to_stop_it_waits_for_nothing_that_is_past),
+		TEST(who_is_stopped_and_cannot_tell_the_store_says_so),
 		TEST(what_waited_while_it_was_suspect_is_given_back_by_who_is_stopped),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -796,6 +796,62 @@ static void renewals_and_beats_may_take_a_third_of_their_ttl(void **state)
 	baton_runner_leave(runner);
 }
 
+#define MANY_RUNNERS 100
+#define SHARDS_EACH 10
+
+/* Runners of queue "q", each with its part of the shards. */
+static void share_out(const struct bench *b, struct baton_runner **runners)
+{
+	struct baton_queue_policy policy = baton_queue_policy_default();
+	policy.shards = MANY_RUNNERS * SHARDS_EACH;
+	assert_int_equal(baton_queue_set(b->store, BATON_STR("q"), &policy), BATON_OK);
+	for (uint32_t i = 0; i < MANY_RUNNERS; i++) {
+		char name[16];
+		struct baton_shard shards[SHARDS_EACH];
+		struct baton_shard_answer answers[SHARDS_EACH];
+		snprintf(name, sizeof name, "r%u", i);
+		const struct baton_runner_ask ask = {.name = baton_str_z(name),
+		                                     .weight = 1,
+		                                     .ttl = baton_duration_s(3600)};
+		assert_int_equal(baton_runner_register(b->store, &ask, &runners[i], NULL),
+		                 BATON_OK);
+		for (uint32_t k = 0; k < SHARDS_EACH; k++)
+			shards[k] = (struct baton_shard){.queue = BATON_STR("q"),
+			                                 .number = i * SHARDS_EACH + k};
+		assert_int_equal(baton_shard_take(runners[i], shards, SHARDS_EACH, answers),
+		                 BATON_OK);
+		for (uint32_t k = 0; k < SHARDS_EACH; k++)
+			assert_int_equal(answers[k].err, BATON_OK);
+	}
+}
+
+/* One for each runner, of one row, whatever it owns. */
+static void a_hundred_runners_with_a_thousand_shards_beat_by_one_statement_each(void **state)
+{
+	struct bench *b = *state;
+	struct baton_runner *runners[MANY_RUNNERS];
+	share_out(b, runners);
+	cluster_run(
+		b->where,
+		"CREATE TABLE public.beats(what text, changed bigint); CREATE FUNCTION "
+		"public.beaten() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO "
+		"public.beats SELECT tg_table_name, count(*) FROM changed; RETURN NULL; END $$; "
+		"DO $$ DECLARE t text; BEGIN FOR t IN SELECT tablename FROM pg_tables WHERE "
+		"schemaname = 'baton' LOOP EXECUTE format('CREATE TRIGGER beaten AFTER UPDATE ON "
+		"baton.%I REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION "
+		"public.beaten()', t); END LOOP; END $$");
+	for (size_t i = 0; i < MANY_RUNNERS; i++)
+		assert_int_equal(baton_runner_beat(runners[i]), BATON_OK);
+	assert_int_equal(cluster_number(b->where, "SELECT count(*) FROM public.beats"),
+	                 MANY_RUNNERS);
+	assert_int_equal(cluster_number(b->where, "SELECT count(*) FROM public.beats WHERE what = "
+	                                          "'runner' AND changed = 1"),
+	                 MANY_RUNNERS);
+	cluster_run(b->where, "DROP FUNCTION public.beaten() CASCADE; DROP TABLE public.beats");
+	for (size_t i = 0; i < MANY_RUNNERS; i++)
+		baton_runner_leave(runners[i]);
+}
+
 /* He would wait for a minute, and the lease would be over. */
 static void a_renewal_that_hangs_ends_before_it_is_too_late(void **state)
 {
@@ -946,6 +1002,7 @@ int main(void)
 		SERVED_TEST(in_a_copy_nothing_is_held_and_fences_are_higher),
 		SERVED_TEST(a_statement_that_takes_too_long_is_given_up),
 		SERVED_TEST(renewals_and_beats_may_take_a_third_of_their_ttl),
+		SERVED_TEST(a_hundred_runners_with_a_thousand_shards_beat_by_one_statement_each),
 		SERVED_TEST(a_renewal_that_hangs_ends_before_it_is_too_late),
 		SERVED_TEST(a_tick_that_hangs_ends_before_the_runner_is_out_of_time),
 		SERVED_TEST(after_a_failover_fences_are_higher),
