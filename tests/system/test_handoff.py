@@ -879,6 +879,9 @@ def test_the_right_token_counts_after_two_wrong_ones(place):
     raw.ack(offer, token=offer[2][:15])
     raw.ack(offer)
     assert raw.granted(offer)
+    assert [line.partition(' why=')[2] for line in place.log().splitlines()
+            if 'msg="wrong token"' in line] == ['"it is another one"',
+                                                '"a token of 15 bytes; it has 16"']
     counts = place.counts()
     assert (counts['wrong_tokens'], counts['granted'], counts['broken_backends']) == (2, 1, 0)
     assert client
