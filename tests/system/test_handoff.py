@@ -961,6 +961,24 @@ def test_the_youngest_backend_has_the_service_until_it_goes(place):
     assert older.returncode == 0 and older.stdout != result.stdout
 
 
+def test_names_that_nobody_has_any_more_make_room_for_others(place):
+    place.serve('--park', '10min')
+    keeper = place.keeper()
+    gone = place.keeper('wanted')
+    gone.kill()
+    gone.wait()
+    client = place.client(frames.hello('wanted'))
+    for number in range(1100):
+        backend = place.backend(f'name-{number}')
+        assert backend.registered.get(1) == 1, backend.registered
+        backend.close()
+        place.sockets.pop()
+    # Those that somebody has or wants are there.
+    assert place.connect('echo').stdout == f'{keeper.pid}\nhi\n'
+    place.keeper('wanted')
+    assert frames.read_reply(client)[0] == 'negotiated'
+
+
 def test_clients_wait_for_a_backend_that_restarts(place):
     place.serve()
     first = place.keeper()
