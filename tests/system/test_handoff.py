@@ -5,11 +5,13 @@ import json
 import os
 import re
 import resource
+import select
 import shutil
 import signal
 import socket
 import stat
 import subprocess
+import sys
 import time
 
 import pytest
@@ -1432,6 +1434,93 @@ def test_when_descriptors_run_out_clients_are_told_and_later_served(place):
     assert ways[-1] == 'handoff'
     assert place.count('fd_pressure') == ways.count('reconnecting')
     assert keeper.poll() is None
+
+
+def watched(process):
+    """For each descriptor that is in its epoll, what is waited for."""
+    for fd in os.listdir(f'/proc/{process.pid}/fd'):
+        if os.readlink(f'/proc/{process.pid}/fd/{fd}') == 'anon_inode:[eventpoll]':
+            with open(f'/proc/{process.pid}/fdinfo/{fd}', encoding='ascii') as file:
+                lines = [line.split() for line in file if line.startswith('tfd:')]
+            return {int(words[1]): int(words[3], 16) for words in lines}
+    return {}
+
+
+def await_true(condition):
+    end = time.monotonic() + BOUND
+    while not condition():
+        assert time.monotonic() < end
+
+
+def way_told(place):
+    """What the broker says to one who wants to be handed over."""
+    client = place.client()
+    # Who is refused without a word is gone by then.
+    with contextlib.suppress(BrokenPipeError):
+        client.sendall(frames.hello('echo'))
+    kind, reply = frames.read_reply(client)
+    if kind == 'refused':
+        assert reply[6] > 0
+        return f'refused {reply[4]}'
+    return 'handed' if 7 in reply else 'reconnect'
+
+
+def test_descriptors_run_out_step_by_step_and_come_back(place):
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+    broker = place.serve(preexec_fn=few)
+    place.keeper()
+    before, doors = fds(broker), set(watched(broker))
+    # First there are no handoffs: at three quarters, of which the backend's channel is one.
+    silent = [place.client() for _ in range(73)]
+    assert way_told(place) == 'handed'
+    await_fds(broker, before + 73)
+    silent.append(place.client())
+    assert way_told(place) == 'reconnect'
+    # Then clients are refused, as many as come, through the descriptor that is kept for it.
+    silent += [place.client() for _ in range(100 - fds(broker) + 10)]
+    assert frames.read_reply(silent[-1])[1][4] == 9
+    assert [way_told(place) for _ in range(3)] == ['refused 9'] * 3
+    # Without even that one nobody is accepted for a while, and nothing turns round meanwhile.
+    resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (3, 100))
+    waits = place.client()
+    await_true(lambda: [watched(broker)[fd] & select.EPOLLIN for fd in doors].count(0) == 2)
+    await_true(lambda: is_asleep(broker))
+    resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (100, 100))
+    assert frames.read_reply(waits)[1][4] == 9
+    for client in silent:
+        client.close()
+    await_fds(broker, before)
+    # Three that were accepted well are the end of it.
+    assert [way_told(place) for _ in range(3)] == ['reconnect', 'reconnect', 'handed']
+    assert place.count('fd_pressure') == 3
+    assert set(watched(broker)) == doors
+
+
+def test_a_backend_without_descriptors_refuses_and_serves_when_it_has_some(place):
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))
+    place.serve()
+    keeper = place.start(KEEPER, 'echo', preexec_fn=few)
+    keeper.endpoint = keeper.stdout.readline().split()[1]
+    served = []
+    while fds(keeper) < 16:
+        served.append(place.client(frames.hello('echo')))
+        assert frames.read_reply(served[-1])[0] == 'negotiated'
+        assert frames.read_exactly(served[-1], len(f'{keeper.pid}\n')) == b'%d\n' % keeper.pid
+    client = place.start(BATON, 'connect', 'echo', '--wait', '10min', stdin=subprocess.PIPE)
+    place.await_count('permission_denied', 1)
+
+    def at_the_endpoint():
+        with open('/proc/net/unix', encoding='utf-8', errors='replace') as sockets:
+            return sum(line.endswith(f' {keeper.endpoint}\n') for line in sockets)
+    await_true(lambda: at_the_endpoint() == 2)
+    # It does not turn round, and is there for the broker.
+    await_true(lambda: is_asleep(keeper))
+    assert [row['pid'] for row in place.services()] == [keeper.pid]
+    assert 'msg="backend gone"' not in place.log()
+    served.pop().close()
+    assert client.stdout.readline() == f'{keeper.pid}\n'
 
 
 def test_a_probe_is_answered(place):
