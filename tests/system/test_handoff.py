@@ -89,6 +89,29 @@ def test_services_shows_backends(place):
     assert shown[1].split()[:4] == ['echo', 'yes', str(keeper.pid), '7']
 
 
+def test_handoff_shows_counts_and_latencies(place):
+    for command in ('handoff', 'services'):
+        asked = subprocess.run([BATON, command], env=place.env, check=False, timeout=BOUND,
+                               stderr=subprocess.PIPE, text=True)
+        assert asked.returncode == UNAVAILABLE
+        assert asked.stderr.startswith('baton: no broker runs here')
+    place.serve()
+    place.keeper()
+    raw = place.backend()
+    assert place.way() == 'handoff'
+    assert place.way('echo', '--no-handoff') == 'reconnecting'
+    assert frames.read_reply(place.client(frames.hello('raw')))[0] == 'negotiated'
+    assert raw.offer()[3] == b'raw'
+    shown = subprocess.run([BATON, 'handoff'], env=place.env, check=True, stdout=subprocess.PIPE,
+                           text=True).stdout.splitlines()
+    values = {name: int(value) for name, value in (line.rsplit(None, 1) for line in shown)}
+    reasons = ['client unsupported', 'service policy disabled', 'fd pressure', 'adopted backend',
+               'failed attempts limited', 'permission denied', 'integrity mismatch', 'ack timeout']
+    assert [values[reason] for reason in reasons] == [1, 0, 0, 0, 0, 0, 0, 0]
+    assert (values['pending'], values['offered'], values['granted']) == (1, 2, 1)
+    assert 0 < values['latency p50, us'] <= values['latency p99, us']
+
+
 # Commands that know nothing of it.
 
 def command(place, *arguments):
@@ -1331,6 +1354,75 @@ def test_nobody_else_is_served(place, as_other):
     result = place.connect('echo')
     assert result.returncode == USAGE
     assert f"belongs to the user {as_other['user']}" in result.stderr
+
+
+STRANGER = 54321
+SQUAT = """
+import os, socket, sys
+doors = []
+for name, kind in (('broker', socket.SOCK_STREAM), ('backends', socket.SOCK_SEQPACKET)):
+    doors.append(socket.socket(socket.AF_UNIX, kind))
+    doors[-1].bind(f'{sys.argv[1]}/{name}')
+    os.chmod(f'{sys.argv[1]}/{name}', 0o666)
+os.setuid(int(sys.argv[2]))
+for door in doors:
+    door.listen()
+print('listening', flush=True)
+sys.stdin.read()
+"""
+
+
+def test_somebody_else_who_listens_there_is_not_believed(place, as_other):
+    if not as_other:
+        pytest.skip('needs root, to be three users')
+    os.chmod(place.top, 0o711)
+    os.mkdir(place.folder, 0o700)
+    squatter = place.start(sys.executable, '-c', SQUAT, place.folder, str(STRANGER),
+                           stdin=subprocess.PIPE)
+    assert squatter.stdout.readline() == 'listening\n'
+    os.chown(place.folder, as_other['user'], as_other['group'])
+
+    def said(name):
+        return (f"the user {STRANGER} listens at '{place.folder}/{name}', "
+                f"not {as_other['user']}\n")
+    assert place.connect('echo', **as_other).stderr == f'baton: {said("broker")}'
+    assert refusal(place, '--upgrade', **as_other) == f'baton: {said("backends")}'
+    keeper = place.start(KEEPER, 'echo', **as_other)
+    assert keeper.stdout.readline() == f'error BATON_INVALID: {said("backends")}'
+
+
+CALL = """
+import os, socket, sys
+os.setgid(int(sys.argv[2]))
+os.setuid(int(sys.argv[2]))
+with socket.socket(socket.AF_UNIX) as client:
+    client.settimeout(60)
+    client.connect(sys.argv[1])
+    try:
+        client.sendall(bytes.fromhex(sys.argv[3]))
+        print(client.recv(1000).hex())
+    except ConnectionError:
+        print()
+"""
+
+
+def test_a_backend_serves_nobody_else_at_its_endpoint(place, as_other):
+    if not as_other:
+        pytest.skip('needs root, to be two users')
+    place.serve()
+    keeper = place.keeper()
+    # As if somebody had left all doors open.
+    os.chmod(place.top, 0o711)
+    os.chmod(place.folder, 0o711)
+    os.chmod(keeper.endpoint, 0o666)
+
+    def call(user):
+        return subprocess.run([sys.executable, '-c', CALL, keeper.endpoint, str(user),
+                               frames.hello('echo').hex()], check=True, timeout=BOUND, text=True,
+                              stdout=subprocess.PIPE).stdout.strip()
+    assert call(STRANGER) == ''
+    assert bytes.fromhex(call(0)) == b'%d\n' % keeper.pid
+    assert keeper.stdout.readline().split()[0] == 'reconnected'
 
 
 # Clients that say nothing, nonsense, or too much.
