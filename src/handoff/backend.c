@@ -27,6 +27,7 @@
 #define HELLO_MS 30000
 #define AGAIN_MIN_MS 20
 #define AGAIN_MAX_MS 1000
+#define REST_MS 100 /* of the endpoint, when there is no descriptor for who comes */
 #define EVENTS 64
 
 struct baton_backend {
@@ -44,8 +45,9 @@ struct baton_backend {
 	int channel;   /* -1: there is no broker */
 	bool drained;  /* nothing was left at the channel, in this call or the one before */
 	int listener;  /* -1: somebody else is at the endpoint */
-	bool refused;  /* the broker did not want it again; to be told */
-	struct baton_mono again; /* when a broker is looked for */
+	struct baton_mono rested; /* until when nobody is accepted there; NEVER: they are */
+	bool refused;             /* the broker did not want it again; to be told */
+	struct baton_mono again;  /* when a broker is looked for */
 	int again_ms;
 	struct links offered; /* and not granted yet */
 	struct links callers; /* clients that have reconnected, and say what they want */
@@ -59,6 +61,16 @@ struct baton_backend {
 static struct baton_mono now_of(const struct baton_backend *b)
 {
 	return b->clock->now(b->clock);
+}
+
+/* Adds a guest to a list, which is in the order in which their time is over. */
+static void queue(struct links *list, struct guest *guest)
+{
+	struct links *next = list;
+	while (next->prev != list &&
+	       LINKS_OF(next->prev, struct guest, links)->until.ns > guest->until.ns)
+		next = next->prev;
+	links_append(next, &guest->links);
 }
 
 /* What epoll tells about: one of these, or a guest. */
@@ -156,9 +168,9 @@ static void offer_take(struct baton_backend *b, const struct packet *packet)
 		return;
 	}
 	b->guests++;
-	links_append(&b->offered, &guest->links);
 	guest->correlation = offer->correlation;
 	guest->until.ns = offer->deadline < INT64_MAX ? (int64_t)offer->deadline : INT64_MAX;
+	queue(&b->offered, guest);
 	guest->connection.handed = true;
 	bool known = token_parse(offer->token, &guest->token) == TOKEN_GOOD &&
 	             guest_know(guest, &news) == BATON_OK;
@@ -208,6 +220,16 @@ static void packet_take(struct baton_backend *b, const struct packet *packet)
 		channel_lose(b);
 }
 
+/* What did not come whole: an offer for whose connection this process has no descriptor left is one
+ * that it does not want. */
+static void packet_refuse(struct baton_backend *b, enum packet_got got, const struct packet *packet)
+{
+	if (got == PACKET_LOST && packet->message.kind == WIRE_OFFER)
+		ack_send(b, &packet->message.is.offer, false);
+	else
+		channel_lose(b);
+}
+
 /* False: there was nothing. */
 static bool channel_read(struct baton_backend *b)
 {
@@ -223,7 +245,7 @@ static bool channel_read(struct baton_backend *b)
 		if (got == PACKET_DONE)
 			packet_take(b, &packet);
 		else
-			channel_lose(b);
+			packet_refuse(b, got, &packet);
 	}
 	return i > 0;
 }
@@ -248,7 +270,7 @@ static enum baton_err answer_await(struct baton_backend *b, uint64_t correlation
 			continue;
 		}
 		if (got != PACKET_NOT_NOW)
-			channel_lose(b);
+			packet_refuse(b, got, ret);
 		else if (talk_patience_ms(until) == 0)
 			break;
 		else
@@ -274,13 +296,13 @@ static enum baton_err result_of(const struct wire_kept *kept)
 	            kept->detail.ptr ? kept->detail.ptr : "");
 }
 
+/* When the first of a list has no time left, or that moment before it. */
 static int64_t earliest(const struct links *list, int64_t ns)
 {
-	for (const struct links *l = list->next; l != list; l = l->next) {
-		const struct guest *guest = LINKS_OF(l, const struct guest, links);
-		ns = guest->until.ns < ns ? guest->until.ns : ns;
-	}
-	return ns;
+	if (links_empty(list))
+		return ns;
+	int64_t first = LINKS_OF(list->next, const struct guest, links)->until.ns;
+	return first < ns ? first : ns;
 }
 
 static void timer_at(struct baton_backend *b, int64_t ns)
@@ -301,6 +323,7 @@ static void timer_set(struct baton_backend *b)
 	int64_t ns = earliest(&b->callers, earliest(&b->offered, INT64_MAX));
 	if (b->channel < 0 && b->again.ns < ns)
 		ns = b->again.ns;
+	ns = b->rested.ns < ns ? b->rested.ns : ns;
 	/* One that goes off too early is set again then: this is called for each connection. */
 	if (ns < b->armed)
 		timer_at(b, ns);
@@ -496,18 +519,37 @@ static void caller_add(struct baton_backend *b, int fd)
 		return;
 	}
 	b->guests++;
-	links_append(&b->callers, &guest->links);
 	guest->until = baton_mono_add(now_of(b), baton_duration_ms(HELLO_MS));
+	queue(&b->callers, guest);
 	if (watch(b, fd, guest))
 		caller_read(b, guest);
 	else
 		turn_away(b, guest);
 }
 
+/* Nobody can be accepted: the endpoint is left alone for a while, as epoll would tell about it again
+ * and again. Who came waits there. */
+static void listener_rest(struct baton_backend *b)
+{
+	unwatch(b, b->listener);
+	b->rested = baton_mono_add(now_of(b), baton_duration_ms(REST_MS));
+}
+
+static void listener_wake(struct baton_backend *b)
+{
+	if (!baton_mono_live(b->rested, now_of(b)))
+		b->rested = watch(b, b->listener, &b->listener)
+		                    ? BATON_MONO_NEVER
+		                    : baton_mono_add(now_of(b), baton_duration_ms(REST_MS));
+}
+
 static void listener_read(struct baton_backend *b)
 {
 	for (int i = 0; i < EVENTS; i++) {
 		int fd = site_accept(b->listener);
+		if (fd < 0 &&
+		    (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
+			listener_rest(b);
 		if (fd < 0)
 			return;
 		caller_add(b, fd);
@@ -518,12 +560,9 @@ static void listener_read(struct baton_backend *b)
 static void late_end(struct baton_backend *b, struct links *list)
 {
 	struct baton_mono now = now_of(b);
-	for (struct links *l = list->next, *next; l != list; l = next) {
-		struct guest *guest = LINKS_OF(l, struct guest, links);
-		next = l->next;
-		if (!baton_mono_live(guest->until, now))
-			turn_away(b, guest);
-	}
+	while (!links_empty(list) &&
+	       !baton_mono_live((struct baton_mono){earliest(list, INT64_MAX)}, now))
+		turn_away(b, LINKS_OF(list->next, struct guest, links));
 }
 
 static void event_take(struct baton_backend *b, void *what)
@@ -543,6 +582,7 @@ static void now_due(struct baton_backend *b)
 {
 	late_end(b, &b->offered);
 	enlist_again(b);
+	listener_wake(b);
 }
 
 /* Whether there was something at the channel, without asking epoll: who calls and does not wait was
@@ -706,6 +746,7 @@ enum baton_err baton_backend_open(const struct baton_backend_options *options,
 	b->alloc = alloc;
 	b->clock = baton_clock_boot();
 	b->channel = b->listener = -1;
+	b->rested = BATON_MONO_NEVER;
 	links_init(&b->offered);
 	links_init(&b->callers);
 	links_init(&b->ready);

@@ -21,21 +21,28 @@ void doors_pause(struct baton_broker *b, bool pause)
 	listeners_pause(b, pause);
 }
 
+/* Whether there is a descriptor for the time when there are none: without it nobody is accepted, so
+ * that it is the first to be there again. */
+static bool reserve_have(struct baton_broker *b)
+{
+	if (b->reserve < 0)
+		b->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return b->reserve >= 0;
+}
+
 /* Nobody can be accepted: one is told so through the descriptor that is kept for it. */
 static void refuse_one(struct baton_broker *b, int listener)
 {
 	bool refused = false;
 	if (b->reserve >= 0) {
 		close(b->reserve);
+		b->reserve = -1;
 		int fd = site_accept(listener);
 		if (fd >= 0 && listener == b->clients.fd)
 			peers_turn_away(b, fd);
 		if (fd >= 0)
 			close(fd);
-		b->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
-		refused = fd >= 0 && b->reserve >= 0;
-	} else {
-		b->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		refused = reserve_have(b) && fd >= 0;
 	}
 	pressure_failed(&b->pressure, refused);
 	if (!refused)
@@ -51,9 +58,10 @@ void doors_event(struct baton_broker *b, struct source *source)
 {
 	int turn = source_turn(b, source, TURN);
 	for (int i = 0; i < turn && !b->paused; i++) {
-		int fd = site_accept(source->fd);
-		if (fd < 0 &&
-		    (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
+		bool reserved = reserve_have(b);
+		int fd = reserved ? site_accept(source->fd) : -1;
+		if (!reserved || (fd < 0 && (errno == EMFILE || errno == ENFILE ||
+		                             errno == ENOBUFS || errno == ENOMEM))) {
 			refuse_one(b, source->fd);
 			return;
 		}

@@ -241,13 +241,26 @@ static void ack_judge(struct baton_broker *b, struct passing *p, const struct wi
 	}
 }
 
+/* A backend has so many tries. */
+static void token_wrong(struct baton_broker *b, struct channel *channel, const char *why)
+{
+	b->counts[COUNT_WRONG_TOKENS]++;
+	BATON_LOG(b->log, BATON_LOG_WARN, "wrong token",
+	          baton_field_str("service", baton_str_z(channel->service->name)),
+	          baton_field_int("pid", channel->who.pid),
+	          baton_field_str("why", baton_str_z(why)));
+	if (++channel->wrong >= CHANNEL_WRONG_MAX)
+		channels_end(b, channel, FALLBACK_INTEGRITY_MISMATCH);
+}
+
 void passings_ack(struct baton_broker *b, struct channel *channel, const struct wire_ack *ack)
 {
 	const struct token_binding binding = {baton_str_z(channel->service->name),
 	                                      channel->generation, ack->correlation};
 	struct token token;
+	bool good = token_parse(ack->token, &token) == TOKEN_GOOD;
 	/* What is not of the right length is not right. */
-	if (token_parse(ack->token, &token) != TOKEN_GOOD)
+	if (!good)
 		memset(&token, 0, sizeof token);
 	struct passing *p = passing_find(b, ack->correlation);
 	enum token_verdict verdict =
@@ -266,9 +279,7 @@ void passings_ack(struct baton_broker *b, struct channel *channel, const struct 
 		b->counts[COUNT_STRAY]++;
 		break;
 	case TOKEN_MISMATCH:
-		b->counts[COUNT_WRONG_TOKENS]++;
-		if (++channel->wrong >= CHANNEL_WRONG_MAX)
-			channels_end(b, channel, FALLBACK_INTEGRITY_MISMATCH);
+		token_wrong(b, channel, good ? "it is another one" : baton_err_detail());
 		break;
 	}
 }

@@ -313,42 +313,48 @@ static bool hello_again(struct baton_broker *b, struct peer *peer, struct wire_h
 	return wire_hello_decode(envelope.payload, &b->arena, ret) == BATON_OK;
 }
 
-static struct peer *parked_find(const struct baton_broker *b, const struct service *service)
-{
-	for (struct links *l = b->parked.next; l != &b->parked; l = l->next) {
-		struct peer *peer = LINKS_OF(l, struct peer, source.links);
-		if (peer->service == service)
-			return peer;
-	}
-	return NULL;
-}
-
 bool peers_wait_for(const struct baton_broker *b, const struct service *service)
 {
-	return parked_find(b, service) != NULL;
+	for (struct links *l = b->parked.next; l != &b->parked; l = l->next)
+		if (LINKS_OF(l, struct peer, source.links)->service == service)
+			return true;
+	return false;
 }
 
 void peers_disappoint(struct baton_broker *b, const struct service *service, const char *reason,
                       struct baton_duration retry_after)
 {
-	struct peer *peer;
-	while ((peer = parked_find(b, service)) != NULL)
-		peers_refuse(b, peer, WIRE_SPAWN_FAILED, reason, retry_after);
+	for (struct links *l = b->parked.next, *next; l != &b->parked; l = next) {
+		struct peer *peer = LINKS_OF(l, struct peer, source.links);
+		next = l->next;
+		if (peer->service == service)
+			peers_refuse(b, peer, WIRE_SPAWN_FAILED, reason, retry_after);
+	}
+}
+
+/* Answers one that has waited. */
+static void unpark(struct baton_broker *b, struct peer *peer)
+{
+	struct wire_hello hello;
+	if (peer->listener)
+		routes_plain(b, peer);
+	else if (hello_again(b, peer, &hello))
+		routes_take(b, peer, &hello);
+	else
+		peers_end(b, peer);
 }
 
 void peers_unpark(struct baton_broker *b, const struct service *service)
 {
-	struct peer *peer;
-	/* Each round ends one of them, as it can be taken. */
-	while ((services_current(service) || children_have_room(service)) &&
-	       (peer = parked_find(b, service)) != NULL) {
-		struct wire_hello hello;
-		if (peer->listener)
-			routes_plain(b, peer);
-		else if (hello_again(b, peer, &hello))
-			routes_take(b, peer, &hello);
-		else
-			peers_end(b, peer);
+	/* Each that is answered ends, and nobody else does. */
+	for (struct links *l = b->parked.next, *next; l != &b->parked; l = next) {
+		struct peer *peer = LINKS_OF(l, struct peer, source.links);
+		next = l->next;
+		if (peer->service != service)
+			continue;
+		if (!services_current(service) && !children_have_room(service))
+			return;
+		unpark(b, peer);
 	}
 }
 

@@ -19,11 +19,47 @@ struct service *services_find(struct baton_broker *b, struct baton_str name)
 	return s;
 }
 
+static bool is_listened_for(const struct baton_broker *b, const struct service *s)
+{
+	for (size_t i = 0; i < b->listeners_count; i++) {
+		const struct listener *l = &b->listeners[i];
+		if (l->others == s)
+			return true;
+		for (size_t j = 0; j < l->names_count; j++)
+			if (l->names[j].service == s)
+				return true;
+	}
+	return false;
+}
+
+/* Whether anything leads to it: only those that are defined have processes. */
+static bool is_used(const struct baton_broker *b, const struct service *s)
+{
+	return s->definition || s->stored > 0 || !links_empty(&s->channels) ||
+	       is_listened_for(b, s) || peers_wait_for(b, s);
+}
+
+/* Forgets a service that is but a name. False: there is none. */
+static bool one_forget(struct baton_broker *b)
+{
+	for (int i = 0; i < SERVICE_BUCKETS; i++)
+		for (struct service **at = &b->services[i]; *at; at = &(*at)->next) {
+			struct service *s = *at;
+			if (is_used(b, s))
+				continue;
+			*at = s->next;
+			mem_free(b->alloc, s, 1, sizeof *s);
+			b->services_count--;
+			return true;
+		}
+	return false;
+}
+
 enum baton_err services_make(struct baton_broker *b, struct baton_str name, struct service **ret)
 {
 	struct service *s = services_find(b, name);
 	if (!s) {
-		if (b->services_count == SERVICES_MAX)
+		if (b->services_count == SERVICES_MAX && !one_forget(b))
 			return fail(BATON_FULL, "there are %d services, and no room for another",
 			            SERVICES_MAX);
 		s = mem_new(b->alloc, 1, sizeof *s);

@@ -397,7 +397,8 @@ void channels_end(struct baton_broker *b, struct channel *channel, enum fallback
 
 /* services.c: who has the connections of which service. */
 struct service *services_find(struct baton_broker *b, struct baton_str name);
-/* BATON_FULL, BATON_NO_MEMORY. */
+/* With too many of them one goes that nobody has, wants or has anything kept for. BATON_FULL: there
+ * is none. BATON_NO_MEMORY. */
 enum baton_err services_make(struct baton_broker *b, struct baton_str name, struct service **ret);
 /* The backend with the highest generation; NULL: there is none. */
 struct channel *services_current(const struct service *service);

@@ -15,10 +15,14 @@ static_assert(sizeof(struct token) == sizeof(struct baton_id), "both have 128 bi
 
 enum token_form token_parse(struct baton_str bytes, struct token *ret)
 {
-	if (bytes.len == 0)
+	if (bytes.len == 0) {
+		fail_detail("a token is missing");
 		return TOKEN_MISSING;
-	if (bytes.len != TOKEN_SIZE)
+	}
+	if (bytes.len != TOKEN_SIZE) {
+		fail_detail("a token of %zu bytes; it has %d", bytes.len, TOKEN_SIZE);
 		return TOKEN_INVALID_LENGTH;
+	}
 	memcpy(ret->bytes, bytes.ptr, TOKEN_SIZE);
 	return TOKEN_GOOD;
 }

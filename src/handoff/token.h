@@ -19,10 +19,10 @@ struct token {
 enum token_form {
 	TOKEN_GOOD = 1,
 	TOKEN_MISSING,       /* there are none                              */
-	TOKEN_INVALID_LENGTH /* there are not TOKEN_SIZE of them, but so many */
+	TOKEN_INVALID_LENGTH /* there are not TOKEN_SIZE of them            */
 };
 
-/* Unless TOKEN_GOOD *ret is untouched. */
+/* Unless TOKEN_GOOD *ret is untouched, and the detail says what is wrong with how many bytes. */
 enum token_form token_parse(struct baton_str bytes, struct token *ret);
 
 /* In a time that does not tell where they differ. */

@@ -5,11 +5,13 @@ import json
 import os
 import re
 import resource
+import select
 import shutil
 import signal
 import socket
 import stat
 import subprocess
+import sys
 import time
 
 import pytest
@@ -85,6 +87,29 @@ def test_services_shows_backends(place):
                            text=True).stdout.splitlines()
     assert shown[0].split()[:3] == ['SERVICE', 'CURRENT', 'PID']
     assert shown[1].split()[:4] == ['echo', 'yes', str(keeper.pid), '7']
+
+
+def test_handoff_shows_counts_and_latencies(place):
+    for command in ('handoff', 'services'):
+        asked = subprocess.run([BATON, command], env=place.env, check=False, timeout=BOUND,
+                               stderr=subprocess.PIPE, text=True)
+        assert asked.returncode == UNAVAILABLE
+        assert asked.stderr.startswith('baton: no broker runs here')
+    place.serve()
+    place.keeper()
+    raw = place.backend()
+    assert place.way() == 'handoff'
+    assert place.way('echo', '--no-handoff') == 'reconnecting'
+    assert frames.read_reply(place.client(frames.hello('raw')))[0] == 'negotiated'
+    assert raw.offer()[3] == b'raw'
+    shown = subprocess.run([BATON, 'handoff'], env=place.env, check=True, stdout=subprocess.PIPE,
+                           text=True).stdout.splitlines()
+    values = {name: int(value) for name, value in (line.rsplit(None, 1) for line in shown)}
+    reasons = ['client unsupported', 'service policy disabled', 'fd pressure', 'adopted backend',
+               'failed attempts limited', 'permission denied', 'integrity mismatch', 'ack timeout']
+    assert [values[reason] for reason in reasons] == [1, 0, 0, 0, 0, 0, 0, 0]
+    assert (values['pending'], values['offered'], values['granted']) == (1, 2, 1)
+    assert 0 < values['latency p50, us'] <= values['latency p99, us']
 
 
 # Commands that know nothing of it.
@@ -879,6 +904,9 @@ def test_the_right_token_counts_after_two_wrong_ones(place):
     raw.ack(offer, token=offer[2][:15])
     raw.ack(offer)
     assert raw.granted(offer)
+    assert [line.partition(' why=')[2] for line in place.log().splitlines()
+            if 'msg="wrong token"' in line] == ['"it is another one"',
+                                                '"a token of 15 bytes; it has 16"']
     counts = place.counts()
     assert (counts['wrong_tokens'], counts['granted'], counts['broken_backends']) == (2, 1, 0)
     assert client
@@ -956,6 +984,24 @@ def test_the_youngest_backend_has_the_service_until_it_goes(place):
     newer.wait()
     older = place.connect('echo')
     assert older.returncode == 0 and older.stdout != result.stdout
+
+
+def test_names_that_nobody_has_any_more_make_room_for_others(place):
+    place.serve('--park', '10min')
+    keeper = place.keeper()
+    gone = place.keeper('wanted')
+    gone.kill()
+    gone.wait()
+    client = place.client(frames.hello('wanted'))
+    for number in range(1100):
+        backend = place.backend(f'name-{number}')
+        assert backend.registered.get(1) == 1, backend.registered
+        backend.close()
+        place.sockets.pop()
+    # Those that somebody has or wants are there.
+    assert place.connect('echo').stdout == f'{keeper.pid}\nhi\n'
+    place.keeper('wanted')
+    assert frames.read_reply(client)[0] == 'negotiated'
 
 
 def test_clients_wait_for_a_backend_that_restarts(place):
@@ -1310,6 +1356,75 @@ def test_nobody_else_is_served(place, as_other):
     assert f"belongs to the user {as_other['user']}" in result.stderr
 
 
+STRANGER = 54321
+SQUAT = """
+import os, socket, sys
+doors = []
+for name, kind in (('broker', socket.SOCK_STREAM), ('backends', socket.SOCK_SEQPACKET)):
+    doors.append(socket.socket(socket.AF_UNIX, kind))
+    doors[-1].bind(f'{sys.argv[1]}/{name}')
+    os.chmod(f'{sys.argv[1]}/{name}', 0o666)
+os.setuid(int(sys.argv[2]))
+for door in doors:
+    door.listen()
+print('listening', flush=True)
+sys.stdin.read()
+"""
+
+
+def test_somebody_else_who_listens_there_is_not_believed(place, as_other):
+    if not as_other:
+        pytest.skip('needs root, to be three users')
+    os.chmod(place.top, 0o711)
+    os.mkdir(place.folder, 0o700)
+    squatter = place.start(sys.executable, '-c', SQUAT, place.folder, str(STRANGER),
+                           stdin=subprocess.PIPE)
+    assert squatter.stdout.readline() == 'listening\n'
+    os.chown(place.folder, as_other['user'], as_other['group'])
+
+    def said(name):
+        return (f"the user {STRANGER} listens at '{place.folder}/{name}', "
+                f"not {as_other['user']}\n")
+    assert place.connect('echo', **as_other).stderr == f'baton: {said("broker")}'
+    assert refusal(place, '--upgrade', **as_other) == f'baton: {said("backends")}'
+    keeper = place.start(KEEPER, 'echo', **as_other)
+    assert keeper.stdout.readline() == f'error BATON_INVALID: {said("backends")}'
+
+
+CALL = """
+import os, socket, sys
+os.setgid(int(sys.argv[2]))
+os.setuid(int(sys.argv[2]))
+with socket.socket(socket.AF_UNIX) as client:
+    client.settimeout(60)
+    client.connect(sys.argv[1])
+    try:
+        client.sendall(bytes.fromhex(sys.argv[3]))
+        print(client.recv(1000).hex())
+    except ConnectionError:
+        print()
+"""
+
+
+def test_a_backend_serves_nobody_else_at_its_endpoint(place, as_other):
+    if not as_other:
+        pytest.skip('needs root, to be two users')
+    place.serve()
+    keeper = place.keeper()
+    # As if somebody had left all doors open.
+    os.chmod(place.top, 0o711)
+    os.chmod(place.folder, 0o711)
+    os.chmod(keeper.endpoint, 0o666)
+
+    def call(user):
+        return subprocess.run([sys.executable, '-c', CALL, keeper.endpoint, str(user),
+                               frames.hello('echo').hex()], check=True, timeout=BOUND, text=True,
+                              stdout=subprocess.PIPE).stdout.strip()
+    assert call(STRANGER) == ''
+    assert bytes.fromhex(call(0)) == b'%d\n' % keeper.pid
+    assert keeper.stdout.readline().split()[0] == 'reconnected'
+
+
 # Clients that say nothing, nonsense, or too much.
 
 @pytest.mark.parametrize('nonsense', [
@@ -1411,6 +1526,93 @@ def test_when_descriptors_run_out_clients_are_told_and_later_served(place):
     assert ways[-1] == 'handoff'
     assert place.count('fd_pressure') == ways.count('reconnecting')
     assert keeper.poll() is None
+
+
+def watched(process):
+    """For each descriptor that is in its epoll, what is waited for."""
+    for fd in os.listdir(f'/proc/{process.pid}/fd'):
+        if os.readlink(f'/proc/{process.pid}/fd/{fd}') == 'anon_inode:[eventpoll]':
+            with open(f'/proc/{process.pid}/fdinfo/{fd}', encoding='ascii') as file:
+                lines = [line.split() for line in file if line.startswith('tfd:')]
+            return {int(words[1]): int(words[3], 16) for words in lines}
+    return {}
+
+
+def await_true(condition):
+    end = time.monotonic() + BOUND
+    while not condition():
+        assert time.monotonic() < end
+
+
+def way_told(place):
+    """What the broker says to one who wants to be handed over."""
+    client = place.client()
+    # Who is refused without a word is gone by then.
+    with contextlib.suppress(BrokenPipeError):
+        client.sendall(frames.hello('echo'))
+    kind, reply = frames.read_reply(client)
+    if kind == 'refused':
+        assert reply[6] > 0
+        return f'refused {reply[4]}'
+    return 'handed' if 7 in reply else 'reconnect'
+
+
+def test_descriptors_run_out_step_by_step_and_come_back(place):
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+    broker = place.serve(preexec_fn=few)
+    place.keeper()
+    before, doors = fds(broker), set(watched(broker))
+    # First there are no handoffs: at three quarters, of which the backend's channel is one.
+    silent = [place.client() for _ in range(73)]
+    assert way_told(place) == 'handed'
+    await_fds(broker, before + 73)
+    silent.append(place.client())
+    assert way_told(place) == 'reconnect'
+    # Then clients are refused, as many as come, through the descriptor that is kept for it.
+    silent += [place.client() for _ in range(100 - fds(broker) + 10)]
+    assert frames.read_reply(silent[-1])[1][4] == 9
+    assert [way_told(place) for _ in range(3)] == ['refused 9'] * 3
+    # Without even that one nobody is accepted for a while, and nothing turns round meanwhile.
+    resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (3, 100))
+    waits = place.client()
+    await_true(lambda: [watched(broker)[fd] & select.EPOLLIN for fd in doors].count(0) == 2)
+    await_true(lambda: is_asleep(broker))
+    resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (100, 100))
+    assert frames.read_reply(waits)[1][4] == 9
+    for client in silent:
+        client.close()
+    await_fds(broker, before)
+    # Three that were accepted well are the end of it.
+    assert [way_told(place) for _ in range(3)] == ['reconnect', 'reconnect', 'handed']
+    assert place.count('fd_pressure') == 3
+    assert set(watched(broker)) == doors
+
+
+def test_a_backend_without_descriptors_refuses_and_serves_when_it_has_some(place):
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))
+    place.serve()
+    keeper = place.start(KEEPER, 'echo', preexec_fn=few)
+    keeper.endpoint = keeper.stdout.readline().split()[1]
+    served = []
+    while fds(keeper) < 16:
+        served.append(place.client(frames.hello('echo')))
+        assert frames.read_reply(served[-1])[0] == 'negotiated'
+        assert frames.read_exactly(served[-1], len(f'{keeper.pid}\n')) == b'%d\n' % keeper.pid
+    client = place.start(BATON, 'connect', 'echo', '--wait', '10min', stdin=subprocess.PIPE)
+    place.await_count('permission_denied', 1)
+
+    def at_the_endpoint():
+        with open('/proc/net/unix', encoding='utf-8', errors='replace') as sockets:
+            return sum(line.endswith(f' {keeper.endpoint}\n') for line in sockets)
+    await_true(lambda: at_the_endpoint() == 2)
+    # It does not turn round, and is there for the broker.
+    await_true(lambda: is_asleep(keeper))
+    assert [row['pid'] for row in place.services()] == [keeper.pid]
+    assert 'msg="backend gone"' not in place.log()
+    served.pop().close()
+    assert client.stdout.readline() == f'{keeper.pid}\n'
 
 
 def test_a_probe_is_answered(place):

@@ -380,6 +380,36 @@ def test_a_new_one_that_is_killed_changes_nothing(place):
     assert place.count('pending') == 0
 
 
+def test_a_new_one_that_is_killed_at_each_step_changes_nothing(place):
+    broker, *rest = busy(place)
+    before, step, new = fds(broker), 0, None
+    while not new:
+        # Before its question, each time that it has got a portion, and before it is the broker.
+        step += 1
+        assert place.counts()['pending'] == 1 and place.count('waiting_clients') == 151
+        place.env.update(LD_PRELOAD=os.environ['BATON_STRIKE'], BATON_TEST_STRIKE=str(step))
+        with open(f'{place.top}/log-{step}', 'w', encoding='utf-8') as log:
+            heir = place.start(BATON, 'serve', '--upgrade', '--services', f'{place.top}/services',
+                               '--ack-timeout', '10min', '--park', '60s', '--listen',
+                               '127.0.0.1:0=echo', stderr=log)
+        del place.env['LD_PRELOAD']
+        end = time.monotonic() + BOUND
+        while heir.poll() is None and 'msg=serving' not in place.log(f'log-{step}'):
+            assert time.monotonic() < end
+        if heir.poll() is None:
+            new = heir
+            continue
+        assert heir.wait() == -signal.SIGKILL, place.log(f'log-{step}')
+        # One that has not asked has changed nothing that could be told.
+        place.await_log('msg="upgrade failed, going on"', step - 1)
+        await_fds(broker, before)
+        assert broker.poll() is None
+    # A question, at least three portions, and that it is ready: none was left out.
+    assert step >= 1 + 3 + 1 + 1
+    assert broker.wait(BOUND) == 0
+    goes_on(place, (new, *rest))
+
+
 def links(process):
     """What its descriptors are."""
     for name in os.listdir(f'/proc/{process.pid}/fd'):

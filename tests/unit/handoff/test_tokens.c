@@ -168,6 +168,26 @@ static void what_is_drawn_twice_is_drawn_again_up_to_a_bound(void **state)
 	end(&w);
 }
 
+static void a_broker_draws_sixteen_times(void **state)
+{
+	(void)state;
+	struct world w;
+	struct token token;
+	begin(&w, usual, "aaaaaaaaaaaaaaaabaaaaaaaaaaaaaaaac");
+	for (uint64_t connection = 1; connection <= 2; connection++) {
+		struct token_binding b = bound("chat", 1, connection);
+		assert_int_equal(tokens_issue(&w.tokens, &b, MS(0), &token), BATON_OK);
+	}
+	/* The first, and fifteen others that are there already. */
+	assert_int_equal(token.bytes[0], 'b');
+	assert_int_equal(w.script.drawn, 17);
+	struct token_binding b = bound("chat", 1, 3);
+	assert_int_equal(tokens_issue(&w.tokens, &b, MS(0), &token), BATON_FULL);
+	assert_string_equal(baton_err_detail(), "16 tokens were drawn that are there already");
+	assert_int_equal(w.script.drawn, 33);
+	end(&w);
+}
+
 static void settings_of_zero_are_raised_to_one(void **state)
 {
 	(void)state;
@@ -219,8 +239,11 @@ static void tokens_are_sixteen_bytes(void **state)
 	(void)state;
 	struct token token = {"unchanged"};
 	assert_int_equal(token_parse(BATON_STR(""), &token), TOKEN_MISSING);
+	assert_string_equal(baton_err_detail(), "a token is missing");
 	assert_int_equal(token_parse(BATON_STR("123456789012345"), &token), TOKEN_INVALID_LENGTH);
+	assert_string_equal(baton_err_detail(), "a token of 15 bytes; it has 16");
 	assert_int_equal(token_parse(BATON_STR("12345678901234567"), &token), TOKEN_INVALID_LENGTH);
+	assert_string_equal(baton_err_detail(), "a token of 17 bytes; it has 16");
 	assert_string_equal((char *)token.bytes, "unchanged");
 	assert_int_equal(token_parse(BATON_STR("1234567890123456"), &token), TOKEN_GOOD);
 	assert_memory_equal(token.bytes, "1234567890123456", 16);
@@ -285,6 +308,7 @@ int main(void)
 		cmocka_unit_test(a_connection_has_one_token),
 		cmocka_unit_test(only_so_many_are_pending_and_expired_ones_make_room),
 		cmocka_unit_test(what_is_drawn_twice_is_drawn_again_up_to_a_bound),
+		cmocka_unit_test(a_broker_draws_sixteen_times),
 		cmocka_unit_test(settings_of_zero_are_raised_to_one),
 		cmocka_unit_test(without_randomness_there_is_no_token),
 		cmocka_unit_test(a_revoked_token_leaves_nothing_behind),
