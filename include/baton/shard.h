@@ -250,6 +250,9 @@ struct baton_tick {
 /* Ends claims and makes new ones. A claim of a runner has no time limit: it lasts as long as its
  * registration and its shard are the runner's.
  *
+ * Who asks for work of a shard that it has makes the mode of a queue that is BATON_QUEUE_OPEN again
+ * BATON_QUEUE_RUNNER.
+ *
  * If there is more to claim than is asked for, each shard gives as many as when they give one each
  * in turn, in the order of `shards`; in the answer those of a shard may stand together. A shard
  * that has nothing costs next to nothing.
