@@ -235,9 +235,9 @@ BATON_API enum baton_err baton_engine_open(const struct baton_runner_options *op
  *
  * BATON_OK. BATON_YIELD: a runner of that name is there. BATON_NOT_HELD: another one has taken its
  * place. BATON_INVALID, BATON_FULL: it cannot be registered. BATON_SYSTEM: there is no guardian any
- * more. BATON_STORAGE: it was stopped, but the store cannot be told: others get what it had when its
- * time is over, at the latest. BATON_TIMEOUT: so too, as a call to the store has not returned, and
- * baton_engine_close() waits for that. The detail says what. */
+ * more. BATON_STORAGE: it was stopped, but the store cannot be told: others get what it had when
+ * its time is over, at the latest. BATON_TIMEOUT: so too, as a call to the store has not returned,
+ * and baton_engine_close() waits for that. The detail says what. */
 BATON_API enum baton_err baton_engine_run(struct baton_engine *engine);
 
 /* Instead of baton_engine_run(), for who has a loop of his own: a descriptor that is readable when

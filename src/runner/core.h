@@ -214,8 +214,8 @@ void core_stop(struct core *core, struct baton_duration grace, struct baton_mono
 
 /* Whether it has nothing more to do. *ret_err is BATON_OK if it was stopped; or it cannot go on,
  * and core_why() says why: BATON_YIELD if its name is taken, BATON_NOT_HELD if somebody took its
- * place, BATON_TIMEOUT if the store does not answer, and a request is under way still, BATON_STORAGE
- * if it was stopped, and the store cannot be told. */
+ * place, BATON_TIMEOUT if the store does not answer, and a request is under way still,
+ * BATON_STORAGE if it was stopped, and the store cannot be told. */
 bool core_is_done(const struct core *core, enum baton_err *ret_err);
 const char *core_why(const struct core *core);
 

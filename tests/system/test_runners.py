@@ -1,6 +1,7 @@
-"""Runners that share queues while they are killed, frozen, asked to end and started again: a
-witness that sees only effects and fences finds no job lost, no lane out of order or in two places,
-no fence going back, and nothing accepted under an old one."""
+"""Runners that share queues while they, or their guardians, are killed, and while they are frozen,
+asked to end and started again: a witness that sees only effects and fences finds no job lost, no
+lane out of order or in two places, no fence going back, and nothing accepted under an old one."""
+import contextlib
 import json
 import os
 import random
@@ -20,6 +21,23 @@ LANES, JOBS, ACTIONS = 20, (400 if SOAK else 40), (120 if SOAK else 12)
 RUNNERS = 4
 HALF = 12     # in so many actions one thing happens to the store
 TIMES = ['--ttl', '3s', '--beat', '500ms', '--margin', '1s']
+
+
+def descendants(pid):
+    try:
+        with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as file:
+            children = [int(child) for child in file.read().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    return children + [pid for child in children for pid in descendants(child)]
+
+
+def comm_of(pid):
+    try:
+        with open(f'/proc/{pid}/comm', encoding='utf-8', errors='replace') as file:
+            return file.read().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
 
 
 class Crew:
@@ -56,6 +74,14 @@ class Crew:
     def kill(self):
         self.running.pop(self.pick()).kill()
         self.start()
+
+    def bereave(self):
+        """Its guardian is killed, or what stands between that and a command."""
+        helpers = [pid for pid in descendants(self.running[self.pick()].pid)
+                   if comm_of(pid) in ('baton-guardian', 'baton-nanny')]
+        if helpers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.rng.choice(helpers), signal.SIGKILL)
 
     def end(self):
         name = self.pick()
@@ -124,7 +150,7 @@ def storm(shop, halfway=None):
             halfway(crew)
         witness.await_effects(rng.randrange(1, 2 * LANES * JOBS // ACTIONS // 3))
         crew.mend()
-        rng.choice([crew.kill, crew.kill, crew.end, crew.freeze, crew.pause])()
+        rng.choice([crew.kill, crew.kill, crew.bereave, crew.end, crew.freeze, crew.pause])()
     done, deadline = 0, time.monotonic() + PATIENCE
     while done < sum(map(len, put.values())):
         now = shop.object('queue', 'show', 'q')
