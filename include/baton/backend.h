@@ -55,7 +55,8 @@ struct baton_backend_options {
 	                             speaks for it, and gets no connections itself */
 
 	/* Whether the connection is wanted. Nothing was read from it, and nothing may be. NULL: all
-	 * are. Refused, a client reconnects, and is refused there too. */
+	 * are. Refused, a client reconnects, and is refused there too. It is called while the
+	 * backend is at work, and may not use it. */
 	bool (*wants)(const struct baton_connection *connection, void *arg);
 	void *arg;
 

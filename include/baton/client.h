@@ -34,6 +34,8 @@ struct baton_client_ask {
 	 * characters each; may be empty. */
 	struct baton_str traceparent;
 	struct baton_str tracestate;
+	struct baton_str version; /* that the service has to be of, if its file at the broker says
+	                             one; may be empty */
 };
 
 /* How a client came to its connection, for those who want to know. */
@@ -52,8 +54,9 @@ struct baton_client_way {
  *                  The next byte from it is the backend's first.
  * BATON_NOT_FOUND: no broker runs there, or it knows no such service or queue.
  * BATON_TIMEOUT:   there was no time for another try; the detail says how the last one ended.
- * BATON_INVALID:   the service's name, `first` or a trace, or the broker's folder, or the broker
- *                  speaks another protocol or serves another user.
+ * BATON_INVALID:   the service's name, `first`, a trace or the version, or the broker's folder, or
+ *                  the broker speaks another protocol or serves another user, or the service is of
+ *                  another version.
  * BATON_SYSTEM, BATON_NO_MEMORY. Unless BATON_OK nothing is open. Any thread. */
 BATON_API enum baton_err baton_client_connect(const struct baton_client_ask *ask, int *ret_fd,
                                               struct baton_client_way *ret_way);

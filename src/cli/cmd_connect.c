@@ -21,7 +21,8 @@ enum {
 	OPTION_WAIT = BROKER_NEXT,
 	OPTION_NO_HANDOFF,
 	OPTION_QUEUE,
-	OPTION_LANE
+	OPTION_LANE,
+	OPTION_WANT
 };
 
 #define ROOM 65536
@@ -32,6 +33,7 @@ static const struct option options[] = {
 	{"no-handoff", no_argument, NULL, OPTION_NO_HANDOFF},
 	{"queue", required_argument, NULL, OPTION_QUEUE},
 	{"lane", required_argument, NULL, OPTION_LANE},
+	{"want", required_argument, NULL, OPTION_WANT},
 	{"verbose", no_argument, NULL, 'v'},
 	{0},
 };
@@ -55,6 +57,8 @@ static bool take(void *arg, int option, const char *value)
 		return name_queue(value, &r->ask.queue);
 	case OPTION_LANE:
 		return name_other("lane", value, &r->ask.lane);
+	case OPTION_WANT:
+		return name_other("version", value, &r->ask.version);
 	case OPTION_NO_HANDOFF:
 		r->ask.no_handoff = true;
 		return true;

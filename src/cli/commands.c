@@ -554,6 +554,7 @@ const struct command commands[] = {
 			"      --queue Q     with --lane: the backend of the runner that owns it\n"
 			"      --lane L      that lane of the queue\n"
 			"      --wait D      for the connection; 15s unless it is said\n"
+			"      --want V      refuse a service of another version, if it has one\n"
 			"      --no-handoff  connect to the backend's own endpoint\n" BROKER_HELP
 			"  -v, --verbose     say on standard error how it was connected\n"
 			"\n"

@@ -527,8 +527,8 @@ static void caller_add(struct baton_backend *b, int fd)
 		turn_away(b, guest);
 }
 
-/* Nobody can be accepted: the endpoint is left alone for a while, as epoll would tell about it again
- * and again. Who came waits there. */
+/* Nobody can be accepted: the endpoint is left alone for a while, as epoll would tell about it all
+ * the time. Who came waits there. */
 static void listener_rest(struct baton_backend *b)
 {
 	unwatch(b, b->listener);

@@ -49,6 +49,7 @@ static void client_done(struct client *c)
 static enum baton_err ask_check(const struct baton_client_ask *ask)
 {
 	bool lane = ask->queue.len > 0 && ask->lane.len > 0;
+	struct baton_str version;
 	if ((ask->queue.len > 0) != (ask->lane.len > 0) || ask->queue.len > BATON_NAME_MAX ||
 	    ask->lane.len > BATON_NAME_MAX)
 		return fail(BATON_INVALID,
@@ -67,6 +68,9 @@ static enum baton_err ask_check(const struct baton_client_ask *ask)
 	if (!wire_is_trace(ask->traceparent) || !wire_is_trace(ask->tracestate))
 		return fail(BATON_INVALID, "a trace is of up to %d printable characters of ASCII",
 		            BATON_TRACE_MAX);
+	if (ask->version.len > 0)
+		return baton_str_name("version", ask->version.ptr, ask->version.len, BATON_NAME_MAX,
+		                      &version);
 	return BATON_OK;
 }
 
@@ -84,6 +88,7 @@ static enum baton_err hello_make(struct client *c, bool here)
 		.min_protocol = WIRE_VERSION,
 		.max_protocol = WIRE_VERSION,
 		.service = c->ask->service,
+		.wanted_version = c->ask->version,
 		.client_version = baton_str_z(BATON_VERSION),
 		.capabilities = (c->ask->no_handoff ? 0u : WIRE_ACCEPTS_HANDOFF) |
 	                        (is_answered(c->ask) ? 0u : WIRE_WANTS_WELCOME),

@@ -502,6 +502,12 @@ def test_another_version_is_not_served(place):
     kind, reply = ask('2.0')
     assert (kind, reply[4]) == ('refused', 8)
     assert ask('2.1')[0] == ask('')[0] == 'negotiated'
+    result = place.connect('cat', '--want', '2.0')
+    assert (result.returncode, result.stderr) == (
+        USAGE, 'baton: the broker says: the service has another version than the one that is '
+        'wanted\n')
+    assert place.connect('cat', '--want', '2.1').stdout == 'hi\n'
+    assert place.connect('cat', '--want', '').returncode == USAGE
 
 
 def test_a_service_may_be_wanted_only_so_often(place):
