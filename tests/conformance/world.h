@@ -27,6 +27,7 @@ struct world {
 	struct baton_store *twin; /* NULL: not asked for yet */
 	struct fake_clock clock;
 	struct fault fault;
+	struct baton_owner own;   /* of the first who opened it    */
 	struct baton_owner other; /* somebody elsewhere            */
 	struct baton_owner dead;  /* a process that is known to be */
 	char where[BATON_STORE_PATH_MAX];
