@@ -150,9 +150,11 @@ BATON_API enum baton_err baton_store_check(struct baton_store *store,
 
 /* The statements that make version `to` of the tables of a store in PostgreSQL out of the one
  * before it, counted from 1. 0: those that make its functions, views and rights, or replace those
- * of any earlier version, after the last of the others. NULL: there is no such version.
- * baton_store_open() runs them itself; they are for those who want to see them before. Static text.
- * Any thread. */
+ * of any earlier version, after the last of the others. BATON_STORE_STAMP: the one that says which
+ * version they are, as the last. NULL: there is no such version. baton_store_open() does all of it
+ * itself; they are for those who want to see them before, or run them by hand. Static text. Any
+ * thread. */
+#define BATON_STORE_STAMP (-1)
 BATON_API const char *baton_store_tables(int to);
 
 /* Forgets what is no longer needed: old source keys, answers, results and starts of keys. At most

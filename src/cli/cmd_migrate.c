@@ -34,6 +34,8 @@ static int print_all(struct out *out)
 	for (int version = 1; (text = baton_store_tables(version)); version++)
 		out_print(out, "-- version %d\n%s", version, text);
 	out_print(out, "-- functions\n%s", baton_store_tables(0));
+	out_print(out, "-- the version that there is now\n%s",
+	          baton_store_tables(BATON_STORE_STAMP));
 	return EX_OK;
 }
 

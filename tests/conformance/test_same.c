@@ -119,7 +119,7 @@ static void the_same_operations_have_the_same_answers_in_every_store(void **stat
 	struct rng seeds = rng_seed_from_env();
 	static struct op ops[OPS];
 	/* A server takes its time. */
-	size_t count = strcmp(other, "postgres:") == 0 ? soak_scale(OPS / 5, OPS) : OPS;
+	size_t count = world_is_served() ? soak_scale(OPS / 5, OPS) : OPS;
 	for (unsigned round = soak_scale(1, 100); round > 0; round--) {
 		uint64_t seed = seeds.state;
 		make_ops(ops, count, seed);

@@ -9,8 +9,12 @@
 #include "support/cluster.h"
 #include "support/skips.h"
 
-static const char *kind; /* the argument: "memory:", "sqlite:" for a new file, or "postgres:" */
-static struct cluster cluster; /* the server in which those of the last kind are */
+static const char *kind;       /* the argument: "memory:", "sqlite:" for a new file, "postgres:", or
+                            "pooled:" for such a store behind a proxy */
+static struct cluster cluster; /* the server in which those of the last kinds are */
+static bool pooled;            /* they are reached through its proxy */
+
+#define PROXY_SERVERS 3
 
 static void on_news(void *arg, const struct baton_store_news *news, size_t count)
 {
@@ -21,8 +25,13 @@ static void on_news(void *arg, const struct baton_store_news *news, size_t count
 
 static enum baton_err open_store(struct world *w, struct baton_store **ret)
 {
+	char where[sizeof w->where + 40];
+	snprintf(where, sizeof where, "%s%s", w->where,
+	         pooled && strncmp(w->where, "postgres:", 9) == 0 ? CLUSTER_THROUGH
+	                 " baton_pooled=1"
+	                                                          : "");
 	const struct baton_store_options options = {
-		.where = baton_str_z(w->where),
+		.where = baton_str_z(where),
 		.owner = BATON_STR("tester"),
 		.alloc = &w->fault.alloc,
 		.clock = &w->clock.clock,
@@ -36,7 +45,7 @@ static void choose_where(struct world *w, const char *where)
 {
 	const char *tmp = getenv("TMPDIR");
 	snprintf(w->where, sizeof w->where, "%s", where);
-	if (strcmp(where, "postgres:") == 0)
+	if (strcmp(where, "postgres:") == 0 || strcmp(where, "pooled:") == 0)
 		cluster_database(&cluster, w->where, sizeof w->where);
 	if (strcmp(where, "sqlite:") != 0)
 		return;
@@ -127,11 +136,17 @@ void world_end(void)
 
 bool world_begin(const char *where)
 {
-	if (strcmp(where, "postgres:") != 0 || cluster.directory[0])
+	pooled = strcmp(where, "pooled:") == 0;
+	if ((!pooled && strcmp(where, "postgres:") != 0) || cluster.directory[0])
 		return true;
-	if (cluster_start(&cluster, false))
+	if (!cluster_start(&cluster, false)) {
+		printf("1..0 # SKIP no PostgreSQL server can be started here\n");
+		return false;
+	}
+	if (!pooled || cluster_proxy(&cluster, PROXY_SERVERS))
 		return true;
-	printf("1..0 # SKIP no PostgreSQL server can be started here\n");
+	printf("1..0 # SKIP there is no pgbouncer\n");
+	cluster_stop(&cluster);
 	return false;
 }
 
@@ -178,7 +193,7 @@ int world_main(int argc, char **argv, const char *name, const struct CMUnitTest 
 {
 	skips_repair();
 	if (argc != 2) {
-		fprintf(stderr, "usage: %s memory:|sqlite:|postgres:\n", argv[0]);
+		fprintf(stderr, "usage: %s memory:|sqlite:|postgres:|pooled:\n", argv[0]);
 		return 64;
 	}
 	kind = argv[1];

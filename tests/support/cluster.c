@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #define KIND "postgres:"
+#define PROXY "/usr/sbin/pgbouncer"
 #define STEP_MS 5
 #define START_MS 60000
 
@@ -212,10 +213,10 @@ static void help(int channel, const char *directory, bool safe)
 	_exit(0);
 }
 
-static bool is_up(const struct cluster *c)
+static bool is_up(const struct cluster *c, const char *more)
 {
 	char info[200];
-	snprintf(info, sizeof info, "host=%s dbname=postgres user=baton", c->directory);
+	snprintf(info, sizeof info, "host=%s dbname=postgres user=baton%s", c->directory, more);
 	for (int waited = 0; waited < START_MS; waited += STEP_MS) {
 		if (PQping(info) == PQPING_OK)
 			return true;
@@ -251,21 +252,51 @@ bool cluster_start(struct cluster *c, bool safe)
 	}
 	close(channels[1]);
 	c->channel = channels[0];
-	if (await_word(c) && is_up(c))
+	if (await_word(c) && is_up(c, ""))
 		return true;
 	cluster_stop(c);
 	return false;
 }
 
-pid_t cluster_spawn(const struct cluster *c, const char *const *argv)
+static bool write_settings(const struct cluster *c, const char *path, int connections)
 {
-	return spawn(c->directory, argv);
+	FILE *f = fopen(path, "we");
+	if (!f)
+		return false;
+	fprintf(f,
+	        "[databases]\n* = host=%s user=baton\n[pgbouncer]\nlisten_addr =\n"
+	        "listen_port = 6432\nunix_socket_dir = %s\nauth_type = any\n"
+	        "pool_mode = transaction\ndefault_pool_size = %d\nserver_round_robin = 1\n"
+	        "log_connections = 0\nlog_disconnections = 0\n",
+	        c->directory, c->directory, connections);
+	return fclose(f) == 0;
+}
+
+bool cluster_proxy(struct cluster *c, int connections)
+{
+	char settings[200];
+	const char *const argv[] = {PROXY, settings, NULL};
+	snprintf(settings, sizeof settings, "%s/proxy.ini", c->directory);
+	if (access(PROXY, X_OK) != 0 || !write_settings(c, settings, connections))
+		return false;
+	c->proxy = spawn(c->directory, argv);
+	return c->proxy > 0 && is_up(c, CLUSTER_THROUGH);
+}
+
+static void end_proxy(struct cluster *c)
+{
+	if (c->proxy <= 0)
+		return;
+	kill(c->proxy, SIGTERM);
+	waitpid(c->proxy, NULL, 0);
+	c->proxy = 0;
 }
 
 void cluster_stop(struct cluster *c)
 {
 	if (!c->directory[0])
 		return;
+	end_proxy(c);
 	/* A child of ours may have the channel too, and live longer. */
 	shutdown(c->channel, SHUT_RDWR);
 	close(c->channel);
@@ -350,7 +381,7 @@ void cluster_drop(struct cluster *c, const char *where)
 
 static void restart(struct cluster *c, char how)
 {
-	if (write(c->channel, &how, 1) != 1 || !await_word(c) || !is_up(c))
+	if (write(c->channel, &how, 1) != 1 || !await_word(c) || !is_up(c, ""))
 		die("cluster", "the server did not come back");
 }
 

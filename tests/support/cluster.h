@@ -15,15 +15,19 @@ struct cluster {
 	unsigned databases;          /* that were made                                 */
 	unsigned free[CLUSTER_FREE]; /* that were given back                   */
 	unsigned free_count;
+	pid_t proxy; /* 0: none */
 };
 
 /* Starts one. False: it cannot; what is missing was said. `safe`: what is committed outlasts a
  * server that is stopped at once. */
 bool cluster_start(struct cluster *c, bool safe);
 
-/* Starts another program that belongs to it, in its directory and as who the server is. It ends at
- * the latest with the caller's thread, who has to wait for it. */
-pid_t cluster_spawn(const struct cluster *c, const char *const *argv);
+/* What has to be added to the name of a database to reach it through the proxy. */
+#define CLUSTER_THROUGH " port=6432"
+
+/* Starts a proxy before it that gives every transaction another of a few connections, in turn, so
+ * that nobody keeps one by chance. False: there is no such program. */
+bool cluster_proxy(struct cluster *c, int connections);
 
 /* Stops it and removes all that it left. Fine for one that was not started. */
 void cluster_stop(struct cluster *c);

@@ -69,6 +69,10 @@ class Database:
     def info(self, host=None):
         return f'postgres:{host or f"host={self.folder}"} dbname=t{self.names} user=baton'
 
+    def options(self):
+        """What this kind of server is told besides."""
+        return []
+
     def is_up(self):
         return subprocess.run([tools() / 'pg_isready', '-q', '-h', self.folder], check=False,
                               timeout=PATIENCE).returncode == 0
@@ -78,7 +82,7 @@ class Database:
             self.server = subprocess.Popen(
                 [tools() / 'postgres', '-D', 'data', '-c', 'listen_addresses=', '-c',
                  f'unix_socket_directories={self.folder}', '-c', 'fsync=off', '-c',
-                 'shared_buffers=32MB', '-c', 'max_connections=60'],
+                 'shared_buffers=32MB', '-c', 'max_connections=60', *self.options()],
                 cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 env={**os.environ, **(self.clock.env if self.clock else {})},
                 preexec_fn=lambda: LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGQUIT), **self.who)

@@ -45,8 +45,9 @@ struct conn {
 	bool open;      /* a transaction is                                                     */
 	bool committed; /* COMMIT was sent in it: when the connection breaks now, nobody knows   */
 	enum baton_err err;
-	char why[400]; /* the first that failed */
-	char state[6]; /* its SQLSTATE; "": the connection */
+	char why[400];  /* the first that failed */
+	char state[6];  /* its SQLSTATE; "": the connection */
+	char place[96]; /* where the store was when it was connected; see schema.c */
 	PGresult *results[CONN_SENT_MAX];
 	enum sql
 		prepares[CONN_SENT_MAX]; /* the answer is that of a PREPARE; SQL_COUNT: it is not */

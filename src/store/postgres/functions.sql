@@ -672,9 +672,14 @@ DECLARE n bigint; total bigint := 0; was baton.sweep; now_at baton.sweep; own ba
 BEGIN
  SELECT * INTO was FROM baton.sweep s ORDER BY s.n DESC LIMIT 1;
  IF NOT FOUND THEN was := (0, 0, 0); END IF;
- WITH d AS (DELETE FROM baton.batch WHERE seq IN (SELECT seq FROM baton.batch
-   WHERE state = 6 AND until <= now_ms ORDER BY until LIMIT most FOR UPDATE SKIP LOCKED)
-   RETURNING queue),
+-- Of queues whose locks are free: whoever has one may write to the same row, and to those of other
+-- queues after it.
+ WITH x AS MATERIALIZED (SELECT b.seq, b.queue FROM baton.batch b WHERE b.state = 6
+   AND b.until <= now_ms ORDER BY b.until LIMIT most),
+  f AS MATERIALIZED (SELECT q.id FROM (SELECT DISTINCT x.queue FROM x) y JOIN baton.queue q
+   ON q.id = y.queue WHERE pg_try_advisory_xact_lock(1650553967, q.stripe)),
+  d AS (DELETE FROM baton.batch WHERE seq = ANY(ARRAY(SELECT x.seq FROM x JOIN f
+   ON f.id = x.queue)) AND state = 6 RETURNING queue),
   s AS (SELECT queue, count(*) AS n FROM d GROUP BY queue),
   u AS (UPDATE baton.queue q SET kept = q.kept - s.n FROM s WHERE q.id = s.queue
    RETURNING s.n)
@@ -880,7 +885,9 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
    OR q.key_ttl > 0 OR q.guests)
   ) x(sentence, amount) WHERE amount > 0
 $$;
--- For users' own transactions: what they ask for is staged, and done when they commit.
+-- For users' own transactions: what they ask for is staged, and done when they commit. What runs as
+-- the owner of the tables looks for types among those of its caller last, so that it runs nothing
+-- of his.
 CREATE OR REPLACE FUNCTION baton.now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS $$
  SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
 CREATE OR REPLACE FUNCTION baton.stripe(name text) RETURNS int LANGUAGE sql IMMUTABLE AS $$
@@ -908,13 +915,18 @@ CREATE OR REPLACE FUNCTION baton.find(number bigint) RETURNS baton.batch LANGUAG
  (SELECT * FROM baton.batch WHERE seq = number AND born IS NULL) UNION ALL
  (SELECT * FROM baton.batch WHERE born = number) LIMIT 1 $$;
 -- Source keys: what is remembered of them is the same as in C. Who puts one in his own
--- transaction locks it until the end, so that two of them get the same answer.
+-- transaction locks it until the end, so that two of them get the same answer: the first 256 of
+-- them, since the server has only so many locks for all. Of the others the second to commit fails.
 CREATE OR REPLACE FUNCTION baton.known(key_hash bytea, content_hash bytea) RETURNS bigint
  LANGUAGE plpgsql AS $$
-DECLARE known_id bigint; known_content bytea;
+DECLARE known_id bigint; known_content bytea; locked int := coalesce(nullif(
+ current_setting('baton.locked', true), '')::int, 0);
 BEGIN
- PERFORM pg_advisory_xact_lock(1650553968, ('x' || encode(substring(key_hash FROM 1
-  FOR 4), 'hex'))::bit(32)::int);
+ IF locked < 256 THEN
+  PERFORM set_config('baton.locked', (locked + 1)::text, true);
+  PERFORM pg_advisory_xact_lock(1650553968, ('x' || encode(substring(key_hash FROM 1
+   FOR 4), 'hex'))::bit(32)::int);
+ END IF;
  SELECT s.id, s.content INTO known_id, known_content FROM baton.staged s
   WHERE s.xid = pg_current_xact_id() AND s.key = key_hash;
  IF known_id IS NULL THEN
@@ -942,7 +954,7 @@ BEGIN
 END $$;
 CREATE OR REPLACE FUNCTION baton.put(queue text, payload bytea, lane text DEFAULT NULL,
  options jsonb DEFAULT '{}') RETURNS bigint
- LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE q baton.queue; number bigint; flags int := 0; wait interval; word text; due_ms
  bigint; source_key text := options->>'source'; key_hash bytea; content_hash bytea;
  key text := options->>'key';
@@ -969,6 +981,15 @@ BEGIN
  IF flags IS NULL THEN
   RAISE EXCEPTION 'class is work or command, delivery earliest or after_commit, slot '
    'exclusive or join' USING ERRCODE = '22023';
+ END IF;
+ IF options->>'group' IS NOT NULL THEN
+  PERFORM baton.check_name('the group', options->>'group');
+  IF flags & 4 = 0 THEN
+   RAISE EXCEPTION 'a group is given, but the job joins no others' USING ERRCODE = '22023';
+  END IF;
+ END IF;
+ IF flags & 5 = 5 THEN
+  RAISE EXCEPTION 'a command joins no others: it is claimed alone' USING ERRCODE = '22023';
  END IF;
  wait := coalesce((options->>'delay')::interval, interval '0');
  IF wait < interval '0' OR wait > interval '1 year' THEN
@@ -1035,9 +1056,12 @@ CREATE OR REPLACE FUNCTION baton.put_many(queue text, payloads bytea[], lane tex
 CREATE OR REPLACE FUNCTION baton.put_many(queue text, payloads text[], lane text DEFAULT NULL,
  options jsonb DEFAULT '{}') RETURNS SETOF bigint LANGUAGE sql AS $$
  SELECT baton.put(queue, p, lane, options) FROM unnest(payloads) p $$;
+CREATE OR REPLACE FUNCTION baton.put_many(queue text, payloads jsonb[], lane text DEFAULT NULL,
+ options jsonb DEFAULT '{}') RETURNS SETOF bigint LANGUAGE sql AS $$
+ SELECT baton.put(queue, p, lane, options) FROM unnest(payloads) p $$;
 -- True: there is such a job; it is removed, or its holder told, when the user commits.
 CREATE OR REPLACE FUNCTION baton.cancel(id bigint) RETURNS bool
- LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE b baton.batch := baton.find(id);
 BEGIN
  INSERT INTO baton.staged(id, xid, what, queue) SELECT cancel.id, pg_current_xact_id(),
@@ -1055,7 +1079,7 @@ BEGIN
 END $$;
 -- Ends a claim when the user commits. If it is lost by then, the commit fails.
 CREATE OR REPLACE FUNCTION baton.complete(claim text, token text) RETURNS void
- LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE c record;
 BEGIN
  IF claim !~ '^[0-9]{1,18}-[0-9]{1,18}$' OR token !~ '^[0-9a-f]{32}$' THEN
@@ -1065,18 +1089,20 @@ BEGIN
    UNION ALL SELECT x.head, x.fence, x.token, x.queue FROM baton.item x
    WHERE x.first = baton.bulk_of(split_part(claim, '-', 1)::bigint)) x
   WHERE x.head = split_part(claim, '-', 1)::bigint
-  AND x.fence = split_part(claim, '-', 2)::bigint AND x.token = decode(complete.token, 'hex');
+  AND x.fence = split_part(claim, '-', 2)::bigint
+-- How long it takes to compare these says nothing about the token.
+  AND sha256(x.token) = sha256(decode(complete.token, 'hex'));
  IF c.head IS NULL THEN
   RAISE EXCEPTION 'claim % is not held any more', claim USING ERRCODE = 'BT002';
  END IF;
  INSERT INTO baton.staged(id, xid, what, queue, head, fence, token)
-  SELECT 0, pg_current_xact_id(), 'complete', q.name, c.head, c.fence, c.token
+  SELECT c.head, pg_current_xact_id(), 'complete', q.name, c.head, c.fence, c.token
   FROM baton.queue q WHERE q.id = c.queue;
 END $$;
 -- A renewal leaves the key of a lease's row alone, and so does not wait for who is admitted;
 -- whoever gives it another fence locks all of it first.
 CREATE OR REPLACE FUNCTION baton.admit(subject text, fence bigint) RETURNS void
- LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
  PERFORM 1 FROM baton.lease l WHERE l.subject = admit.subject AND l.fence = admit.fence
   AND l.held FOR KEY SHARE;
@@ -1220,13 +1246,15 @@ BEGIN
   IF lanes.judged THEN PERFORM baton.tend(lanes.id, now_at); END IF;
  END LOOP;
 END $$;
--- All that a transaction has staged is done by the first of its triggers.
+-- All that a transaction has staged is done by the first of its triggers. The others look for their
+-- own row, and not for any: they would walk over all that the first has removed.
 CREATE OR REPLACE FUNCTION baton.on_commit() RETURNS trigger
- LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE mine xid8 := pg_current_xact_id(); s baton.staged;
 BEGIN
- IF NOT EXISTS (SELECT 1 FROM baton.staged x WHERE x.xid = mine) THEN RETURN NULL; END
- IF;
+ IF NOT EXISTS (SELECT 1 FROM baton.staged x WHERE x.xid = mine AND x.id = NEW.id) THEN
+  RETURN NULL;
+ END IF;
  IF current_setting('transaction_isolation') <> 'read committed' THEN
   RAISE EXCEPTION 'a transaction that uses baton has to be READ COMMITTED'
    USING ERRCODE = '0A000';
@@ -1295,7 +1323,7 @@ DO $$ DECLARE r text; BEGIN
   GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA baton TO baton_runner, baton_operator;
   GRANT EXECUTE ON FUNCTION baton.put(text, bytea, text, jsonb),
    baton.put(text, text, text, jsonb), baton.put(text, jsonb, text, jsonb),
-   baton.put_many(text, bytea[], text, jsonb), baton.put_many(text, text[], text, jsonb)
-   TO baton_put;
+   baton.put_many(text, bytea[], text, jsonb), baton.put_many(text, text[], text, jsonb),
+   baton.put_many(text, jsonb[], text, jsonb) TO baton_put;
  END IF;
 END $$;

@@ -596,13 +596,15 @@ static enum baton_err attempt(struct deal *t)
 	return finish(t);
 }
 
-/* After the connection broke during COMMIT: what became of it? */
+/* After the connection broke during COMMIT: what became of it? Another server, such as a standby
+ * that has taken over, may have given the number of the transaction to somebody else's. */
 static enum baton_err resolve(struct deal *t, enum baton_err e)
 {
-	char why[300];
+	char why[300], place[sizeof t->c->place];
 	struct args a;
 	snprintf(why, sizeof why, "%s", baton_err_detail());
-	if (conn_need(t->c) != BATON_OK)
+	snprintf(place, sizeof place, "%s", t->c->place);
+	if (conn_need(t->c) != BATON_OK || strcmp(place, t->c->place) != 0)
 		return fail(e, "%s", why);
 	conn_begin(t->c, within_ms(t));
 	load_lock(t->c, &t->first, &t->second); /* waits for the end of the other one */

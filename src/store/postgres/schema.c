@@ -34,6 +34,8 @@ const char *baton_store_tables(int to)
 {
 	if (to == 0)
 		return pg_functions;
+	if (to == BATON_STORE_STAMP)
+		return pg_stamp;
 	return to >= 1 && to <= pg_step_count ? pg_steps[to - 1] : NULL;
 }
 
@@ -70,8 +72,8 @@ static enum baton_err first_row(struct conn *c, int64_t now_ms)
 {
 	char text[600];
 	snprintf(text, sizeof text,
-	         "INSERT INTO baton.state SELECT 1, %d, decode(md5(random()::text || "
-	         "clock_timestamp()::text || pg_backend_pid()), 'hex'), %lld, 0, " PLACE,
+	         "INSERT INTO baton.state SELECT 1, %d, decode(replace("
+	         "gen_random_uuid()::text, '-', ''), 'hex'), %lld, 0, " PLACE,
 	         pg_step_count, (long long)now_ms);
 	return conn_exec(c, text);
 }
@@ -123,7 +125,8 @@ static enum baton_err begin_anew(struct conn *c, int64_t now_ms)
 	         "baton.state)));"
 	         "UPDATE baton.lease SET held = false, runner = NULL WHERE (SELECT "
 	         "split_part(place, '/', 1) <> split_part(" PLACE ", '/', 1) FROM baton.state);"
-	         "UPDATE baton.claim SET token = decode(md5(random()::text || head), 'hex'), "
+	         "UPDATE baton.claim SET token = decode(replace(gen_random_uuid()::text, '-', "
+	         "''), 'hex'), "
 	         "expires_at = least(expires_at, %lld) WHERE (SELECT "
 	         "split_part(place, '/', 1) <> split_part(" PLACE ", '/', 1) FROM baton.state);"
 	         "DELETE FROM baton.runner WHERE (SELECT "
@@ -143,14 +146,18 @@ static enum baton_err begin_anew(struct conn *c, int64_t now_ms)
  * to a standby are for once. */
 static enum baton_err is_moved(struct conn *c, bool *ret)
 {
-	char text[8];
+	char text[1 + sizeof c->place];
 	enum baton_err e = conn_ask(c,
 	                            "SELECT CASE WHEN pg_is_in_recovery() THEN 's' "
-	                            "WHEN place <> " PLACE " THEN 'm' END FROM baton.state",
+	                            "WHEN s.place <> p.place THEN 'm' ELSE 'h' END || p.place "
+	                            "FROM baton.state s, (SELECT " PLACE " AS place) p",
 	                            text, sizeof text);
-	c->once = e == BATON_OK && strcmp(text, "s") == 0;
-	*ret = e == BATON_OK && strcmp(text, "m") == 0;
-	return e;
+	if (e != BATON_OK)
+		return e;
+	c->once = text[0] == 's';
+	*ret = text[0] == 'm';
+	snprintf(c->place, sizeof c->place, "%s", text[0] ? text + 1 : "");
+	return BATON_OK;
 }
 
 /* All of it or nothing, however many steps there are, and however long they take. */

@@ -334,6 +334,82 @@ static void lanes_that_wait_for_keys_cost_those_who_have_them_nothing(void **sta
 	b->store = open_as(b->where);
 }
 
+/* What a user's transactions take, each in a session that has just begun: so many statements, one
+ * after the other. */
+static long long cost_of_user(struct bench *b, int connections, const char *sql, unsigned times)
+{
+	long long before = pages(b, connections);
+	PGconn *user = user_of(b);
+	for (unsigned i = 0; i < times; i++)
+		assert_true(does(user, sql));
+	PQfinish(user);
+	return pages(b, connections) - before;
+}
+
+/* In a long run 100,000 at once. */
+static void what_a_user_puts_together_costs_each_the_same(void **state)
+{
+	static const char *const puts[] = {
+		"SELECT baton.put('%s', 'x'::text, i::text) FROM generate_series(1, %u) i",
+		"SELECT baton.put('%s', 'x'::text, NULL, jsonb_build_object('key', i)) "
+		"FROM generate_series(1, %u) i",
+		"SELECT baton.put('%s', 'x'::text, NULL, jsonb_build_object('source', i)) "
+		"FROM generate_series(1, %u) i",
+	};
+	struct bench *b = *state;
+	const unsigned more = soak_scale(10, 200);
+	begin(b);
+	for (size_t i = 0; i < sizeof puts / sizeof puts[0]; i++) {
+		char sql[200], queue[8];
+		long long cost[2];
+		for (unsigned j = 0; j < 2; j++) {
+			snprintf(queue, sizeof queue, "q%zu.%u", i, j);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+			snprintf(sql, sizeof sql, puts[i], queue, j == 0 ? CALL : CALL * more);
+#pragma GCC diagnostic pop
+			cost[j] = cost_of_user(b, 0, sql, 1);
+		}
+		assert_flat(cost[0], cost[1] / more);
+	}
+	b->store = open_as(b->where);
+}
+
+/* Whatever waits, and whatever the server thinks of that. */
+static void what_a_user_puts_costs_the_same_however_much_waits(void **state)
+{
+	static const char *const puts[] = {
+		"SELECT baton.put('q', 'x'::text)",
+		"SELECT baton.put('q', 'x'::text, 'of his own')",
+		"SELECT baton.put('q', 'x'::text, NULL, '{\"key\": \"of his own\"}')",
+	};
+	enum {
+		COUNT = sizeof puts / sizeof puts[0]
+	};
+	struct bench *b = *state;
+	long long first[COUNT], last[COUNT];
+	begin(b);
+	struct baton_store *store = open_as(b->where);
+	for (unsigned j = 0; j < 2; j++) {
+		for (unsigned i = 0; i < (j == 0 ? 5 : soak_scale(20, 400)); i++) {
+			const unsigned from = (1 + 1000 * j + i) * CALL;
+			put_some(store, ONE, 0, 0, CALL);
+			put_some(store, OWN, 0, from, CALL);
+			put_some(store, KEYS, 0, from, CALL);
+			put_some(store, HOT, 0, 0, CALL);
+		}
+		cluster_run(b->where, "ANALYZE");
+		for (int i = 0; i < COUNT; i++)
+			last[i] = cost_of_user(b, 3, puts[i], ROUNDS);
+		if (j == 0)
+			memcpy(first, last, sizeof first);
+	}
+	baton_store_close(store);
+	b->store = open_as(b->where);
+	for (int i = 0; i < COUNT; i++)
+		assert_flat(first[i], last[i]);
+}
+
 static void set_rate(struct bench *b, uint32_t key_limit)
 {
 	struct baton_queue_policy p = baton_queue_policy_default();
@@ -469,6 +545,8 @@ int main(void)
 		SERVED_TEST(lives_cost_the_same_however_much_waits),
 		SERVED_TEST(a_key_that_many_wait_for_costs_others_and_itself_nothing),
 		SERVED_TEST(lanes_that_wait_for_keys_cost_those_who_have_them_nothing),
+		SERVED_TEST(what_a_user_puts_together_costs_each_the_same),
+		SERVED_TEST(what_a_user_puts_costs_the_same_however_much_waits),
 		SERVED_TEST(keys_that_wait_for_their_window_cost_others_nothing),
 		SERVED_TEST(who_waits_for_the_window_of_a_key_costs_those_who_come_nothing),
 		SERVED_TEST(a_check_costs_what_there_is_and_not_its_square),

@@ -1,10 +1,8 @@
 /* A store behind a proxy that gives every transaction another connection to the server. */
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <baton/lease.h>
@@ -12,52 +10,18 @@
 
 #include "served.h"
 
-#define PROXY "/usr/sbin/pgbouncer"
 #define SERVERS 3
-
-static pid_t proxy;
-
-/* The servers are used in turn, so that nobody keeps one by chance. */
-static void write_settings(const char *directory)
-{
-	char path[200];
-	snprintf(path, sizeof path, "%s/proxy.ini", directory);
-	FILE *f = fopen(path, "we");
-	assert_non_null(f);
-	fprintf(f,
-	        "[databases]\n* = host=%s user=baton\n[pgbouncer]\nlisten_addr =\n"
-	        "listen_port = 6432\nunix_socket_dir = %s\nauth_type = any\n"
-	        "pool_mode = transaction\ndefault_pool_size = %d\nserver_round_robin = 1\n"
-	        "log_connections = 0\nlog_disconnections = 0\n",
-	        directory, directory, SERVERS);
-	fclose(f);
-}
 
 static void through(const struct bench *b, const char *more, char *where, size_t size)
 {
-	snprintf(where, size, "%s port=6432%s", b->where, more);
+	snprintf(where, size, "%s" CLUSTER_THROUGH "%s", b->where, more);
 }
 
 static int pooled_setup(void **state)
 {
-	served_setup(state);
-	const struct bench *b = *state;
-	char settings[200], where[400];
-	snprintf(settings, sizeof settings, "%s/proxy.ini", served_cluster()->directory);
-	const char *const argv[] = {PROXY, settings, NULL};
-	write_settings(served_cluster()->directory);
-	proxy = cluster_spawn(served_cluster(), argv);
-	through(b, "", where, sizeof where);
-	while (PQping(where + strlen("postgres:")) != PQPING_OK)
-		assert_int_equal(waitpid(proxy, NULL, WNOHANG), 0);
-	return 0;
-}
-
-static int pooled_teardown(void **state)
-{
-	kill(proxy, SIGTERM);
-	waitpid(proxy, NULL, 0);
-	return served_teardown(state);
+	if (!served_cluster()->proxy && !cluster_proxy(served_cluster(), SERVERS))
+		return -1;
+	return served_setup(state);
 }
 
 struct writer {
@@ -141,7 +105,7 @@ static void nothing_is_left_behind_on_its_connections(void **state)
 	baton_store_close(store);
 }
 
-#define POOLED_TEST(f) cmocka_unit_test_setup_teardown(f, pooled_setup, pooled_teardown)
+#define POOLED_TEST(f) cmocka_unit_test_setup_teardown(f, pooled_setup, served_teardown)
 
 int main(void)
 {
@@ -149,7 +113,7 @@ int main(void)
 		POOLED_TEST(everything_works_through_it),
 		POOLED_TEST(nothing_is_left_behind_on_its_connections),
 	};
-	if (access(PROXY, X_OK) != 0) {
+	if (access("/usr/sbin/pgbouncer", X_OK) != 0) {
 		printf("1..0 # SKIP there is no pgbouncer\n");
 		return 0;
 	}

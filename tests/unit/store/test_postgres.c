@@ -297,16 +297,20 @@ static void what_a_user_puts_gives_way_to_others_of_its_key(void **state)
 	PQfinish(user);
 }
 
-/* Threads that put into a few lanes, each through a store of its own. */
-#define WRITERS 4
+/* Threads that put into a few lanes, each through a store of its own, and those after the first
+ * ones in users' own transactions, which stay open while others commit. */
+#define WRITERS 6
+#define STORES 3
 #define PUTS 150 /* of each, in a long run */
 #define LANES 3
 
-/* A moment is a number; each put has that at which it was begun, and that at which it was done. */
+/* A moment is a number; each put has that at which it, or its commit, was begun, and that at which
+ * it was done. */
 struct crew {
 	_Atomic unsigned clock;
-	unsigned puts;                                  /* of each writer */
-	_Atomic unsigned ended[2 * WRITERS * PUTS + 2]; /* of the put that was begun then */
+	_Atomic unsigned stores; /* that still put */
+	unsigned puts;           /* of each writer */
+	_Atomic unsigned begun[WRITERS * PUTS + 1], ended[WRITERS * PUTS + 1];
 };
 
 struct writer {
@@ -316,30 +320,69 @@ struct writer {
 	pthread_t thread;
 };
 
+static void put_two(struct baton_store *store, const char *text, const unsigned lanes[2])
+{
+	struct baton_put puts[2];
+	char names[2][8];
+	const struct baton_str payload = baton_str_z(text);
+	struct baton_batch batches[2];
+	memset(batches, 0, sizeof batches);
+	for (int i = 0; i < 2; i++) {
+		snprintf(names[i], sizeof names[i], "%u", lanes[i]);
+		batches[i].queue = BATON_STR("q");
+		batches[i].lane = baton_str_z(names[i]);
+		batches[i].payloads = &payload;
+		batches[i].count = 1;
+	}
+	assert_int_equal(baton_work_put(store, batches, 2, puts), BATON_OK);
+}
+
+/* Until others have done something. */
+static void stay_open(struct crew *crew, unsigned moments)
+{
+	const unsigned since = atomic_load(&crew->clock);
+	while (atomic_load(&crew->clock) < since + moments && atomic_load(&crew->stores) > 0)
+		sched_yield();
+}
+
+static void stage_two(PGconn *user, const char *text, const unsigned lanes[2])
+{
+	char sql[160];
+	snprintf(sql, sizeof sql,
+	         "BEGIN; SELECT baton.put('q', '%s', '%u'); SELECT baton.put('q', '%s', '%u')",
+	         text, lanes[0], text, lanes[1]);
+	assert_true(does(user, sql));
+}
+
 static void *write_many(void *arg)
 {
 	struct writer *w = arg;
-	struct baton_store *store = open_as(w->b->where);
+	struct crew *crew = w->crew;
+	const bool stages = w->number >= STORES;
+	struct baton_store *store = stages ? NULL : open_as(w->b->where);
+	PGconn *user = stages ? user_of(w->b) : NULL;
 	struct rng rng = rng_seed(w->number + 1);
-	for (unsigned i = 0; i < w->crew->puts; i++) {
-		struct baton_put puts[2];
-		char text[64], lane[2][8];
-		unsigned begun = atomic_fetch_add(&w->crew->clock, 1);
-		snprintf(text, sizeof text, "%u", begun);
-		struct baton_str payload = baton_str_z(text);
-		struct baton_batch batches[2];
-		memset(batches, 0, sizeof batches);
-		for (int j = 0; j < 2; j++) {
-			snprintf(lane[j], sizeof lane[j], "%d", (int)(rng_next(&rng) % LANES));
-			batches[j].queue = BATON_STR("q");
-			batches[j].lane = baton_str_z(lane[j]);
-			batches[j].payloads = &payload;
-			batches[j].count = 1;
+	for (unsigned i = 0; i < crew->puts; i++) {
+		char text[16];
+		const unsigned id = 1 + w->number * crew->puts + i;
+		const unsigned lanes[2] = {(unsigned)(rng_next(&rng) % LANES),
+		                           (unsigned)(rng_next(&rng) % LANES)};
+		snprintf(text, sizeof text, "%u", id);
+		if (stages) {
+			stage_two(user, text, lanes);
+			stay_open(crew, (unsigned)(rng_next(&rng) % 20));
 		}
-		assert_int_equal(baton_work_put(store, batches, 2, puts), BATON_OK);
-		w->crew->ended[begun] = atomic_fetch_add(&w->crew->clock, 1);
+		atomic_store(&crew->begun[id], atomic_fetch_add(&crew->clock, 1));
+		if (stages)
+			assert_true(does(user, "COMMIT"));
+		else
+			put_two(store, text, lanes);
+		atomic_store(&crew->ended[id], atomic_fetch_add(&crew->clock, 1));
 	}
+	if (!stages)
+		atomic_fetch_sub(&crew->stores, 1);
 	baton_store_close(store);
+	PQfinish(user);
 	return NULL;
 }
 
@@ -347,10 +390,11 @@ static void *write_many(void *arg)
 static void assert_order(const struct crew *crew, unsigned latest[LANES], const char *lane,
                          const char *text)
 {
-	unsigned at = (unsigned)atoi(lane), begun = (unsigned)strtoul(text, NULL, 10);
-	if (crew->ended[begun] < latest[at])
-		fail_msg("lane %s gave %u, which ended at %u, after %u", lane, begun,
-		         (unsigned)crew->ended[begun], latest[at]);
+	unsigned at = (unsigned)atoi(lane), id = (unsigned)strtoul(text, NULL, 10);
+	unsigned begun = atomic_load(&crew->begun[id]);
+	if (atomic_load(&crew->ended[id]) < latest[at])
+		fail_msg("lane %s gave %u, which ended at %u, after %u", lane, id,
+		         (unsigned)crew->ended[id], latest[at]);
 	latest[at] = begun > latest[at] ? begun : latest[at];
 }
 
@@ -386,6 +430,7 @@ static void concurrent_writers_lose_nothing_and_keep_the_order_of_their_lanes(vo
 	memset((void *)crew.ended, 0xff, sizeof crew.ended); /* not yet */
 	assert_int_equal(put_into(b->store, "0", "0"), BATON_OK);
 	atomic_store(&crew.clock, 1);
+	atomic_store(&crew.stores, STORES);
 	crew.puts = soak_scale(40, PUTS);
 	for (unsigned i = 0; i < WRITERS; i++) {
 		w[i] = (struct writer){.b = b, .crew = &crew, .number = i};
@@ -565,24 +610,80 @@ static void *end_waiting(void *arg)
 	return NULL;
 }
 
-/* The server waits for a standby that is not there, and so does whoever commits; by then the
- * transaction is committed. */
+static void assert_says(const char *words)
+{
+	if (!strstr(baton_err_detail(), words))
+		fail_msg("\"%s\" is not in: %s", words, baton_err_detail());
+}
+
+/* Whether the server waits for a standby that is not there, and so does whoever commits; by then
+ * the transaction is committed. */
+static void wait_for_standby(const struct bench *b, bool on)
+{
+	cluster_run(b->where, on ? "ALTER SYSTEM SET synchronous_standby_names = 'nobody'"
+	                         : "ALTER SYSTEM RESET synchronous_standby_names");
+	cluster_run(b->where, "SELECT pg_reload_conf()");
+	while ((cluster_number(b->where,
+	                       "SELECT count(*) FROM pg_settings WHERE name = "
+	                       "'synchronous_standby_names' AND setting = 'nobody'") > 0) != on)
+		;
+}
+
 static void a_commit_that_was_made_though_its_answer_is_lost_has_succeeded(void **state)
 {
 	struct bench *b = *state;
 	pthread_t thread;
 	assert_int_equal(put_into(b->store, "x", "1"), BATON_OK);
-	cluster_run(b->where, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
-	cluster_run(b->where, "SELECT pg_reload_conf()");
-	while (cluster_number(b->where, "SELECT count(*) FROM pg_settings WHERE name = "
-	                                "'synchronous_standby_names' AND setting = 'nobody'") == 0)
-		;
+	wait_for_standby(b, true);
 	assert_int_equal(pthread_create(&thread, NULL, end_waiting, b), 0);
 	enum baton_err e = put_into(b->store, "x", "2");
 	pthread_join(thread, NULL);
-	cluster_run(b->where, "ALTER SYSTEM RESET synchronous_standby_names");
-	cluster_run(b->where, "SELECT pg_reload_conf()");
+	wait_for_standby(b, false);
 	assert_int_equal(e, BATON_OK);
+	assert_next(b, "1");
+	assert_next(b, "2");
+}
+
+/* Ends the connection of whoever waits for a standby, and whoever connects next finds another
+ * server, with other transactions: one that has the table under another number. */
+static void *replace_server(void *arg)
+{
+	const struct bench *b = arg;
+	PGconn *pg = user_of(b);
+	assert_true(does(pg, "SET synchronous_commit = local"));
+	while (cluster_number(b->where, "SELECT count(*) FROM pg_stat_activity "
+	                                "WHERE wait_event = 'SyncRep'") == 0)
+		;
+	assert_true(PQsendQuery(pg, "BEGIN; LOCK TABLE baton.state IN ACCESS EXCLUSIVE MODE; "
+	                            "CREATE TABLE public.state AS TABLE baton.state; "
+	                            "ALTER TABLE baton.state RENAME TO old; "
+	                            "CREATE TABLE baton.state (LIKE baton.old INCLUDING ALL); "
+	                            "INSERT INTO baton.state SELECT * FROM public.state; "
+	                            "GRANT ALL ON baton.state TO baton_runner, baton_operator; "
+	                            "DROP TABLE baton.old, public.state; COMMIT"));
+	while (cluster_number(b->where, "SELECT count(*) FROM pg_locks WHERE NOT granted "
+	                                "AND mode = 'AccessExclusiveLock'") == 0)
+		;
+	end_waiting(arg);
+	for (PGresult *r; (r = PQgetResult(pg));)
+		PQclear(r);
+	PQfinish(pg);
+	wait_for_standby(b, false);
+	return NULL;
+}
+
+/* The number of its transaction may be another one's there. */
+static void what_another_server_says_of_a_commit_proves_nothing(void **state)
+{
+	struct bench *b = *state;
+	pthread_t thread;
+	assert_int_equal(put_into(b->store, "x", "1"), BATON_OK);
+	wait_for_standby(b, true);
+	assert_int_equal(pthread_create(&thread, NULL, replace_server, b), 0);
+	enum baton_err e = put_into(b->store, "x", "2");
+	pthread_join(thread, NULL);
+	assert_int_equal(e, BATON_STORAGE);
+	assert_says("nobody knows whether it was done");
 	assert_next(b, "1");
 	assert_next(b, "2");
 }
@@ -596,12 +697,6 @@ static enum baton_err try_open(const char *where, bool existing)
 	enum baton_err e = baton_store_open(&options, &store);
 	baton_store_close(store);
 	return e;
-}
-
-static void assert_says(const char *words)
-{
-	if (!strstr(baton_err_detail(), words))
-		fail_msg("\"%s\" is not in: %s", words, baton_err_detail());
 }
 
 static void what_is_no_store_is_refused(void **state)
@@ -655,6 +750,42 @@ static void missing_rights_and_read_only_servers_are_named(void **state)
 	assert_says("too many connections");
 	baton_store_close(store);
 	assert_next(b, "1");
+	cluster_run(b->where, "DROP OWNED BY guest; DROP ROLE guest");
+}
+
+/* All of them are somebody's, and those for the server's owners do not help others. */
+static void a_server_without_connections_is_named_and_what_is_connected_goes_on(void **state)
+{
+	enum {
+		MANY = 80
+	};
+	struct bench *b = *state;
+	PGconn *all[MANY];
+	int count = 0;
+	char where[400];
+	snprintf(where, sizeof where, "%s", b->where);
+	memcpy(strstr(where, "user=baton"), "user=guest", 10);
+	cluster_run(b->where, "CREATE ROLE guest LOGIN IN ROLE baton_runner");
+	struct baton_store *store = open_as(where);
+	assert_int_equal(put_into(store, "x", "1"), BATON_OK);
+	for (; count < MANY; count++) {
+		all[count] = PQconnectdb(where + strlen("postgres:"));
+		if (PQstatus(all[count]) != CONNECTION_OK)
+			break;
+	}
+	assert_int_equal(try_open(where, true), BATON_STORAGE);
+	assert_says("cannot connect to store");
+	assert_says("connection slots");
+	assert_int_equal(put_into(store, "x", "2"), BATON_OK);
+	for (int i = 0; i <= count && i < MANY; i++)
+		PQfinish(all[i]);
+	assert_int_equal(put_into(store, "x", "3"), BATON_OK);
+	baton_store_close(store);
+	for (int i = 1; i <= 3; i++) {
+		char text[8];
+		snprintf(text, sizeof text, "%d", i);
+		assert_next(b, text);
+	}
 	cluster_run(b->where, "DROP OWNED BY guest; DROP ROLE guest");
 }
 
@@ -997,8 +1128,10 @@ int main(void)
 		SERVED_TEST(who_was_ended_is_told_so_whatever_he_sends),
 		SERVED_TEST(a_commit_that_was_not_made_has_failed),
 		SERVED_TEST(a_commit_that_was_made_though_its_answer_is_lost_has_succeeded),
+		SERVED_TEST(what_another_server_says_of_a_commit_proves_nothing),
 		SERVED_TEST(what_is_no_store_is_refused),
 		SERVED_TEST(missing_rights_and_read_only_servers_are_named),
+		SERVED_TEST(a_server_without_connections_is_named_and_what_is_connected_goes_on),
 		SERVED_TEST(in_a_copy_nothing_is_held_and_fences_are_higher),
 		SERVED_TEST(a_statement_that_takes_too_long_is_given_up),
 		SERVED_TEST(renewals_and_beats_may_take_a_third_of_their_ttl),

@@ -12,20 +12,40 @@
 
 #include "served.h"
 
-/* Whoever ends a claim stops as the last thing before its commit, until the gate is opened. */
+/* Where somebody stops who is about to do something: when he has changed a row of that table in that
+ * way, before his commit if he has; or, without an event, when he first reads the table. */
+struct step {
+	const char *table, *event;
+	bool last;
+};
+
+static const struct step before_commit = {"claim", "DELETE", true};
+
 struct gate {
 	struct bench *b;
 	PGconn *pg;
+	struct step at;
 };
 
-static void gate_shut(struct gate *g, struct bench *b)
+static void gate_shut(struct gate *g, struct bench *b, const struct step *at)
 {
-	*g = (struct gate){b, user_of(b)};
+	char sql[400];
+	*g = (struct gate){b, user_of(b), *at};
+	if (!at->event) {
+		snprintf(sql, sizeof sql, "BEGIN; LOCK TABLE baton.%s IN ACCESS EXCLUSIVE MODE",
+		         at->table);
+		assert_true(does(g->pg, sql));
+		return;
+	}
 	cluster_run(b->where,
 	            "CREATE FUNCTION public.stop() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
-	            "PERFORM pg_advisory_xact_lock(1, 1); RETURN NULL; END $$; "
-	            "CREATE CONSTRAINT TRIGGER stop AFTER DELETE ON baton.claim DEFERRABLE "
-	            "INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.stop()");
+	            "PERFORM pg_advisory_xact_lock(1, 1); RETURN NULL; END $$");
+	snprintf(sql, sizeof sql,
+	         "CREATE %s stop AFTER %s ON baton.%s %s FOR EACH ROW EXECUTE FUNCTION "
+	         "public.stop()",
+	         at->last ? "CONSTRAINT TRIGGER" : "TRIGGER", at->event, at->table,
+	         at->last ? "DEFERRABLE INITIALLY DEFERRED" : "");
+	cluster_run(b->where, sql);
 	assert_true(does(g->pg, "SELECT pg_advisory_lock(1, 1)"));
 }
 
@@ -37,23 +57,27 @@ static void gate_open(struct gate *g)
 
 static void gate_remove(struct gate *g)
 {
-	cluster_run(g->b->where, "DROP TRIGGER stop ON baton.claim; DROP FUNCTION public.stop()");
+	char sql[100];
+	if (!g->at.event)
+		return;
+	snprintf(sql, sizeof sql, "DROP TRIGGER stop ON baton.%s; DROP FUNCTION public.stop()",
+	         g->at.table);
+	cluster_run(g->b->where, sql);
 }
 
-/* Until so many of this database wait for others. */
+/* How many of this database wait for others. */
+static int waiting(const struct bench *b)
+{
+	return (int)cluster_number(b->where,
+	                           "SELECT count(*) FROM pg_stat_activity WHERE datname = "
+	                           "current_database() AND "
+	                           "cardinality(pg_blocking_pids(pid)) > 0");
+}
+
 static void await_stopped(const struct bench *b, int count)
 {
-	PGconn *pg = user_of(b);
-	int stopped = 0;
-	while (stopped < count) {
-		PGresult *r = PQexec(pg, "SELECT count(*) FROM pg_stat_activity WHERE datname = "
-		                         "current_database() AND "
-		                         "cardinality(pg_blocking_pids(pid)) > 0");
-		assert_int_equal(PQntuples(r), 1);
-		stopped = (int)strtol(PQgetvalue(r, 0, 0), NULL, 10);
-		PQclear(r);
-	}
-	PQfinish(pg);
+	while (waiting(b) < count)
+		;
 }
 
 /* A store that waits for locks as long as it takes to look at who waits. */
@@ -76,10 +100,10 @@ struct race {
 	struct baton_runner_info seen;
 	struct baton_work_claims *first, *second;
 	PGconn *user;
-	char sql[600];      /* what the user's transaction says last */
-	bool was_replaced;  /* the other has taken it over           */
-	bool was_accepted;  /* what the first one wrote              */
-	bool until_it_does; /* the other asks until it has the claim */
+	char sql[600];     /* what the user's transaction says last */
+	bool was_replaced; /* the other has taken it over           */
+	bool was_accepted; /* what the first one wrote              */
+	bool together;     /* the work stands in a row with other work */
 };
 
 static const struct baton_work_claim *claim_of(const struct race *r)
@@ -107,11 +131,39 @@ static void race_open(struct race *r, struct bench *b)
 	r->user = user_of(b);
 }
 
+#define TOGETHER 4 /* jobs that stand in one row */
+
+static void put_together(struct baton_store *store)
+{
+	const struct baton_str payload = BATON_STR("work");
+	struct baton_batch batches[TOGETHER];
+	struct baton_put puts[TOGETHER];
+	for (int i = 0; i < TOGETHER; i++)
+		batches[i] = (struct baton_batch){.queue = BATON_STR("q"),
+		                                  .payloads = &payload,
+		                                  .count = 1};
+	assert_int_equal(baton_work_put(store, batches, TOGETHER, puts), BATON_OK);
+}
+
+/* Until the claim is over. */
+static void race_expire(const struct race *r)
+{
+	while (cluster_number(r->b->where,
+	                      "SELECT count(*) FROM (SELECT expires_at FROM baton.claim UNION ALL "
+	                      "SELECT expires_at FROM baton.chunk) x "
+	                      "WHERE expires_at >= baton.now_ms()") > 0)
+		;
+}
+
 static void race_claim(struct race *r)
 {
-	assert_int_equal(put_into(r->mine, "x", "work"), BATON_OK);
+	if (r->together)
+		put_together(r->mine);
+	else
+		assert_int_equal(put_into(r->mine, "x", "work"), BATON_OK);
 	r->first = claim_for(r->mine, 1);
 	assert_non_null(r->first);
+	race_expire(r);
 }
 
 static struct baton_shard all_of_q(void)
@@ -135,13 +187,13 @@ static enum baton_err tick(struct race *r, const struct baton_work_end *end,
 	return e == BATON_OK ? ended.err : e;
 }
 
-/* The same for a runner, which is taken over. */
+/* The same for a runner, which is taken over. It may take its time. */
 static void race_run(struct race *r)
 {
 	struct baton_queue_policy p = baton_queue_policy_default();
 	const struct baton_runner_ask ask = {.name = BATON_STR("r"),
 	                                     .weight = 1,
-	                                     .ttl = baton_duration_s(5)};
+	                                     .ttl = baton_duration_s(900)};
 	struct baton_shard shard = all_of_q();
 	struct baton_shard_answer owned;
 	size_t count = 0;
@@ -170,10 +222,9 @@ static void race_close(struct race *r)
 static void *replace_claim(void *arg)
 {
 	struct race *r = arg;
-	do
-		r->second = claim_for(r->theirs, 60000);
-	while (!r->second && r->until_it_does);
-	r->was_replaced = r->second != NULL;
+	r->second = claim_for(r->theirs, 60000);
+	r->was_replaced = r->second && strcmp(r->second->claims[0].batches[0].id.text,
+	                                      claim_of(r)->batches[0].id.text) == 0;
 	return NULL;
 }
 
@@ -189,9 +240,9 @@ static void *write_end(void *arg)
 {
 	struct race *r = arg;
 	const struct baton_work_end end = {.proof = claim_of(r)->proof, .how = BATON_COMPLETE};
-	struct baton_work_ended ended;
-	r->was_accepted =
-		baton_work_end(r->mine, &end, 1, &ended) == BATON_OK && ended.err == BATON_OK;
+	struct baton_work_ended ended = {.err = BATON_OK};
+	enum baton_err e = baton_work_end(r->mine, &end, 1, &ended);
+	r->was_accepted = e == BATON_OK && ended.err == BATON_OK;
 	return NULL;
 }
 
@@ -200,7 +251,8 @@ static void *write_tick(void *arg)
 	struct race *r = arg;
 	struct baton_work_claims *more = NULL;
 	const struct baton_work_end end = {.proof = claim_of(r)->proof, .how = BATON_COMPLETE};
-	r->was_accepted = tick(r, &end, &more) == BATON_OK;
+	enum baton_err e = tick(r, &end, &more);
+	r->was_accepted = e == BATON_OK;
 	baton_work_claims_free(more);
 	return NULL;
 }
@@ -217,11 +269,11 @@ static void *write_sql(void *arg)
 
 typedef void *act(void *arg);
 
-/* The first is stopped before its commit, the second goes as far as it gets, and both go on. */
-static void race(struct race *r, act *first, act *second)
+/* The first is stopped at that step, the second goes as far as it gets, and both go on. */
+static void race_at(struct race *r, const struct step *at, act *first, act *second)
 {
 	pthread_t one, two;
-	gate_shut(&r->gate, r->b);
+	gate_shut(&r->gate, r->b, at);
 	assert_int_equal(pthread_create(&one, NULL, first, r), 0);
 	await_stopped(r->b, 1);
 	assert_int_equal(pthread_create(&two, NULL, second, r), 0);
@@ -232,61 +284,34 @@ static void race(struct race *r, act *first, act *second)
 	gate_remove(&r->gate);
 }
 
+static void race(struct race *r, act *first, act *second)
+{
+	race_at(r, &before_commit, first, second);
+}
+
 static long long stored(const struct bench *b)
 {
-	return cluster_number(b->where, "SELECT count(*) FROM baton.batch");
+	return cluster_number(b->where, "SELECT count(*) FROM baton.jobs");
 }
 
-static void assert_refused(struct race *r)
+/* What came of it, and how many jobs are left. */
+static void assert_came_to(struct race *r, bool replaced, bool accepted)
 {
-	assert_true(r->was_replaced);
-	assert_false(r->was_accepted);
-	assert_int_equal(stored(r->b), 1);
+	const struct step *at = &r->gate.at;
+	const int left = (r->together ? TOGETHER : 1) - accepted;
+	if (r->was_replaced != replaced || r->was_accepted != accepted || stored(r->b) != left)
+		fail_msg("stopped at %s of %s: %sreplaced, %saccepted, %lld left",
+		         at->event ? at->event : "reading", at->table,
+		         r->was_replaced ? "" : "not ", r->was_accepted ? "" : "not ",
+		         stored(r->b));
 }
 
-static void a_completion_during_a_takeover_is_refused(void **state)
-{
-	struct race r;
-	race_open(&r, *state);
-	race_claim(&r);
-	r.until_it_does = true;
-	race(&r, replace_claim, write_end);
-	assert_refused(&r);
-	race_close(&r);
-}
-
-static void a_takeover_during_a_completion_finds_nothing(void **state)
-{
-	struct race r;
-	race_open(&r, *state);
-	race_claim(&r);
-	race(&r, write_end, replace_claim);
-	assert_true(r.was_accepted);
-	assert_false(r.was_replaced);
-	assert_int_equal(stored(r.b), 0);
-	race_close(&r);
-}
-
-static void a_tick_during_a_takeover_is_refused(void **state)
-{
-	struct race r;
-	race_open(&r, *state);
-	race_run(&r);
-	race(&r, replace_runner, write_tick);
-	assert_refused(&r);
-	race_close(&r);
-}
-
-static void a_takeover_during_a_tick_recovers_nothing(void **state)
-{
-	struct race r;
-	race_open(&r, *state);
-	race_run(&r);
-	race(&r, write_tick, replace_runner);
-	assert_true(r.was_accepted);
-	assert_int_equal(stored(r.b), 0);
-	race_close(&r);
-}
+/* One who writes and one who replaces him, and where each of them can be stopped. */
+struct kind {
+	bool together;
+	act *write, *replace;
+	struct step writes[5], replaces[6];
+};
 
 /* The user asks in good time, and commits in the middle of the takeover, or before it. */
 static void open_completion(struct race *r)
@@ -299,29 +324,122 @@ static void open_completion(struct race *r)
 	snprintf(r->sql, sizeof r->sql, "COMMIT");
 }
 
-static void a_users_commit_during_a_takeover_is_refused(void **state)
+static void begin(struct race *r, struct bench *b, const struct kind *kind)
 {
-	struct race r;
-	race_open(&r, *state);
-	race_claim(&r);
-	open_completion(&r);
-	r.until_it_does = true;
-	race(&r, replace_claim, write_sql);
-	assert_refused(&r);
-	race_close(&r);
+	race_open(r, b);
+	r->together = kind->together;
+	if (kind->write == write_tick)
+		race_run(r);
+	else
+		race_claim(r);
+	if (kind->write == write_sql)
+		open_completion(r);
 }
 
-static void a_takeover_during_a_users_commit_finds_nothing(void **state)
+static const struct kind kinds[] = {
+	{.write = write_end,
+         .replace = replace_claim,
+         .writes = {{"claim", "DELETE", false},
+                    {"batch", "DELETE", false},
+                    {"tally", "INSERT", false},
+                    {"claim", "DELETE", true}},
+         .replaces = {{"claim", NULL, false},
+                      {"claim", "UPDATE", false},
+                      {"claim", "DELETE", false},
+                      {"claim", "INSERT", false},
+                      {"batch", "UPDATE", false},
+                      {"claim", "DELETE", true}}},
+	{.write = write_end,
+         .replace = replace_claim,
+         .together = true,
+         .writes = {{"chunk", NULL, false},
+                    {"chunk", "DELETE", false},
+                    {"reply", "INSERT", false},
+                    {"tally", "INSERT", false},
+                    {"chunk", "DELETE", true}},
+         .replaces = {{"chunk", NULL, false},
+                      {"chunk", "DELETE", false},
+                      {"batch", "INSERT", false},
+                      {"bulk", "DELETE", false},
+                      {"claim", "INSERT", false},
+                      {"chunk", "DELETE", true}}},
+	{.write = write_tick,
+         .replace = replace_runner,
+         .writes = {{"claim", "DELETE", false},
+                    {"batch", "DELETE", false},
+                    {"tally", "INSERT", false},
+                    {"claim", "DELETE", true}},
+         .replaces = {{"claim", "DELETE", false},
+                      {"batch", "UPDATE", false},
+                      {"lease", "UPDATE", false},
+                      {"runner", "DELETE", false},
+                      {"claim", "DELETE", true}}},
+	{.write = write_sql,
+         .replace = replace_claim,
+         .writes = {{"claim", "DELETE", false},
+                    {"batch", "DELETE", false},
+                    {"answer", "INSERT", false},
+                    {"claim", "DELETE", true}},
+         .replaces = {{"claim", "UPDATE", false},
+                      {"claim", "DELETE", false},
+                      {"claim", "INSERT", false},
+                      {"batch", "UPDATE", false},
+                      {"claim", "DELETE", true}}},
+	{.write = write_sql,
+         .replace = replace_claim,
+         .together = true,
+         .writes = {{"chunk", "DELETE", false},
+                    {"batch", "INSERT", false},
+                    {"claim", "DELETE", false},
+                    {"answer", "INSERT", false},
+                    {"claim", "DELETE", true}},
+         .replaces = {{"chunk", "DELETE", false},
+                      {"batch", "INSERT", false},
+                      {"bulk", "DELETE", false},
+                      {"claim", "INSERT", false},
+                      {"chunk", "DELETE", true}}},
+};
+
+#define KINDS (sizeof kinds / sizeof kinds[0])
+
+/* A database of its own for each race, which is checked after it. */
+static void a_write_during_a_takeover_is_refused_at_whatever_step(void **state)
 {
-	struct race r;
-	race_open(&r, *state);
-	race_claim(&r);
-	open_completion(&r);
-	race(&r, write_sql, replace_claim);
-	assert_true(r.was_accepted);
-	assert_false(r.was_replaced);
-	assert_int_equal(stored(r.b), 0);
-	race_close(&r);
+	(void)state;
+	for (size_t i = 0; i < KINDS; i++) {
+		for (const struct step *at = kinds[i].replaces;
+		     at < kinds[i].replaces + 6 && at->table; at++) {
+			struct race r;
+			void *b;
+			served_setup(&b);
+			begin(&r, b, &kinds[i]);
+			race_at(&r, at, kinds[i].replace, kinds[i].write);
+			assert_came_to(&r, true, false);
+			race_close(&r);
+			served_teardown(&b);
+		}
+	}
+}
+
+static void a_takeover_during_a_write_finds_all_of_it_or_nothing_at_whatever_step(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < KINDS; i++) {
+		for (const struct step *at = kinds[i].writes; at < kinds[i].writes + 5 && at->table;
+		     at++) {
+			struct race r;
+			void *b;
+			served_setup(&b);
+			begin(&r, b, &kinds[i]);
+			race_at(&r, at, kinds[i].write, kinds[i].replace);
+			/* Who takes over a runner stops it first: what it has not done by then it
+			 * does not do, all of it. */
+			bool runner = kinds[i].replace == replace_runner;
+			assert_came_to(&r, runner, !runner || at->last);
+			race_close(&r);
+			served_teardown(&b);
+		}
+	}
 }
 
 /* What looks as if it checked the fence: the same race shows that it does not. */
@@ -338,7 +456,6 @@ static void a_check_that_is_none_accepts_what_is_stale(void **state)
 		struct race r;
 		race_open(&r, *state);
 		race_claim(&r);
-		r.until_it_does = true;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 		snprintf(r.sql, sizeof r.sql, checks[i],
@@ -398,6 +515,115 @@ static void a_number_that_is_drawn_when_it_is_put_is_overtaken(void **state)
 	cluster_run(b->where, "DELETE FROM baton.batch");
 }
 
+/* A number that is behind none that is given out, as whoever looks from a mark on wants it. */
+static void mark_heads(const struct bench *b)
+{
+	cluster_run(b->where, "SELECT baton.raise(id, 0, 9) FROM baton.queue");
+}
+
+/* Whoever puts meanwhile is the last, and the mark is behind what he has put. */
+static const char *lost_by_a_mark(struct bench *b, const char *sql)
+{
+	static char text[64];
+	char lane[64];
+	PGconn *user = user_of(b);
+	assert_int_equal(put_into(b->store, "x", "before"), BATON_OK);
+	assert_true(does(user, "BEGIN"));
+	assert_true(does(user, sql));
+	assert_int_equal(put_into(b->store, "y", "quick"), BATON_OK);
+	assert_next(b, "before");
+	assert_next(b, "quick");
+	mark_heads(b);
+	assert_true(does(user, "COMMIT"));
+	PQfinish(user);
+	return take_one(b->store, lane, text) > 0 ? text : "nothing";
+}
+
+static void what_commits_behind_a_mark_is_not_lost(void **state)
+{
+	struct bench *b = *state;
+	assert_string_equal(lost_by_a_mark(b, "SELECT baton.put('q', 'slow', 'z')"), "slow");
+}
+
+static void a_mark_passes_over_a_number_that_is_drawn_when_it_is_put(void **state)
+{
+	struct bench *b = *state;
+	assert_string_equal(
+		lost_by_a_mark(b,
+	                       "INSERT INTO baton.batch SELECT p.* FROM baton.batch b, "
+	                       "jsonb_populate_record(NULL::baton.batch, to_jsonb(b) || "
+	                       "jsonb_build_object('seq', nextval('baton.seq'), 'lane', 'z')) p"),
+		"nothing");
+	cluster_run(b->where, "DELETE FROM baton.batch");
+}
+
+/* Until the server has found out that they wait for each other; one of them is told. */
+static bool stop_each_other(PGconn *one, PGconn *two, const char *first, const char *second)
+{
+	PGresult *r;
+	bool stopped = false;
+	assert_true(PQsendQuery(one, first));
+	stopped = !does(two, second);
+	if (!stopped)
+		assert_true(does(two, "COMMIT"));
+	else
+		assert_true(does(two, "ROLLBACK"));
+	while ((r = PQgetResult(one))) {
+		stopped = stopped || PQresultStatus(r) == PGRES_FATAL_ERROR;
+		PQclear(r);
+	}
+	assert_true(does(one, "COMMIT"));
+	return stopped;
+}
+
+/* What was staged takes its locks at the end, all of them in order. */
+static void locks_that_are_taken_when_something_is_put_stop_each_other(void **state)
+{
+	struct bench *b = *state;
+	PGconn *one = user_of(b), *two = user_of(b);
+	assert_true(does(one, "BEGIN; SELECT pg_advisory_xact_lock(2, 1)"));
+	assert_true(does(two, "BEGIN; SELECT pg_advisory_xact_lock(2, 2)"));
+	assert_true(stop_each_other(one, two, "SELECT pg_advisory_xact_lock(2, 2)",
+	                            "SELECT pg_advisory_xact_lock(2, 1)"));
+	assert_true(does(one, "BEGIN; SELECT baton.put('q', '1', 'x'), baton.put('p', '2', 'y')"));
+	assert_true(does(two, "BEGIN; SELECT baton.put('p', '3', 'y'), baton.put('q', '4', 'x')"));
+	assert_false(stop_each_other(one, two, "SELECT baton.put('p', '5', 'y')",
+	                             "SELECT baton.put('q', '6', 'x')"));
+	PQfinish(one);
+	PQfinish(two);
+	assert_int_equal(stored(b), 6);
+}
+
+/* Whether one who asks for the fence before is admitted while another one changes it. */
+static bool is_admitted(struct bench *b, bool guarded)
+{
+	char sql[120];
+	PGconn *taker = user_of(b), *user = user_of(b);
+	cluster_run(b->where, "UPDATE baton.lease SET fence = 1");
+	assert_true(does(taker, "BEGIN"));
+	if (guarded)
+		assert_true(does(taker, "SELECT baton.guard(ARRAY['s'])"));
+	assert_true(does(taker, "UPDATE baton.lease SET fence = 2"));
+	snprintf(sql, sizeof sql, "SET lock_timeout = 100; SELECT baton.admit('s', 1)");
+	bool admitted = does(user, sql);
+	assert_true(does(taker, "COMMIT"));
+	PQfinish(taker);
+	PQfinish(user);
+	return admitted;
+}
+
+/* A change of the fence alone leaves the key of the row as it is, and who locks that does not wait
+ * for it. */
+static void a_lock_of_the_key_alone_admits_who_is_stale(void **state)
+{
+	struct bench *b = *state;
+	struct baton_lease_answer answer;
+	const struct baton_lease_ask ask = {.subject = BATON_STR("s")};
+	assert_int_equal(baton_lease_claim(b->store, &ask, 1, &answer), BATON_OK);
+	assert_true(is_admitted(b, false));
+	assert_false(is_admitted(b, true));
+}
+
 /* A store that says BATON_BUSY rather than wait. */
 static struct baton_store *open_hasty(const char *where)
 {
@@ -451,19 +677,73 @@ static void an_open_transaction_of_a_user_delays_nobody(void **state)
 	PQfinish(user);
 }
 
+/* What is kept of two queues, and has been for long enough. */
+static void leave_results(struct bench *b)
+{
+	cluster_run(b->where,
+	            "SELECT baton.put(q, 'x'::text, NULL, jsonb_build_object('source', q)) "
+	            "FROM unnest(ARRAY['a', 'b']) q");
+	cluster_run(b->where, "UPDATE baton.batch SET state = 6, head = false, ended_at = 1, "
+	                      "until = 1; UPDATE baton.queue SET ready = 0, kept = 1");
+}
+
+static void *tidy(void *arg)
+{
+	struct race *r = arg;
+	size_t count;
+	r->was_replaced = baton_store_tidy(r->theirs, 100, &count) == BATON_OK;
+	return NULL;
+}
+
+/* A user's transaction ends something in both, and is stopped when it has written to the second of
+ * them. */
+static void what_is_forgotten_of_two_queues_stops_nobody_who_uses_both(void **state)
+{
+	struct race r;
+	pthread_t one, two;
+	size_t count;
+	race_open(&r, *state);
+	leave_results(r.b);
+	cluster_run(r.b->where, "SELECT baton.put('b', '1'); SELECT baton.put('a', '2')");
+	gate_shut(&r.gate, r.b, &(struct step){"queue", "UPDATE", false});
+	cluster_run(r.b->where,
+	            "DROP TRIGGER stop ON baton.queue; CREATE TRIGGER stop AFTER UPDATE "
+	            "ON baton.queue FOR EACH ROW WHEN (NEW.name = 'b' AND NEW.ready < "
+	            "OLD.ready) EXECUTE FUNCTION public.stop()");
+	assert_true(does(r.user, "BEGIN; SELECT baton.cancel(id) FROM baton.jobs "
+	                         "WHERE state = 'ready' ORDER BY id"));
+	snprintf(r.sql, sizeof r.sql, "COMMIT");
+	assert_int_equal(pthread_create(&one, NULL, write_sql, &r), 0);
+	await_stopped(r.b, 1);
+	assert_int_equal(pthread_create(&two, NULL, tidy, &r), 0);
+	while (!r.was_replaced && waiting(r.b) < 2)
+		; /* it waits too, or is done */
+	gate_open(&r.gate);
+	pthread_join(one, NULL);
+	pthread_join(two, NULL);
+	gate_remove(&r.gate);
+	assert_true(r.was_accepted);
+	assert_true(r.was_replaced);
+	assert_int_equal(baton_store_tidy(r.theirs, 100, &count), BATON_OK);
+	assert_int_equal(stored(r.b), 0);
+	race_close(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		SERVED_TEST(a_completion_during_a_takeover_is_refused),
-		SERVED_TEST(a_takeover_during_a_completion_finds_nothing),
-		SERVED_TEST(a_tick_during_a_takeover_is_refused),
-		SERVED_TEST(a_takeover_during_a_tick_recovers_nothing),
-		SERVED_TEST(a_users_commit_during_a_takeover_is_refused),
-		SERVED_TEST(a_takeover_during_a_users_commit_finds_nothing),
+		cmocka_unit_test(a_write_during_a_takeover_is_refused_at_whatever_step),
+		cmocka_unit_test(
+			a_takeover_during_a_write_finds_all_of_it_or_nothing_at_whatever_step),
 		SERVED_TEST(a_check_that_is_none_accepts_what_is_stale),
 		SERVED_TEST(what_commits_later_has_a_later_number),
 		SERVED_TEST(a_number_that_is_drawn_when_it_is_put_is_overtaken),
+		SERVED_TEST(what_commits_behind_a_mark_is_not_lost),
+		SERVED_TEST(a_mark_passes_over_a_number_that_is_drawn_when_it_is_put),
+		SERVED_TEST(locks_that_are_taken_when_something_is_put_stop_each_other),
+		SERVED_TEST(a_lock_of_the_key_alone_admits_who_is_stale),
 		SERVED_TEST(an_open_transaction_of_a_user_delays_nobody),
+		SERVED_TEST(what_is_forgotten_of_two_queues_stops_nobody_who_uses_both),
 	};
 	return served_main("races", tests, sizeof tests / sizeof tests[0]);
 }

@@ -91,7 +91,8 @@ static long long outlines_of(const char *where)
 	return cluster_number(
 		where,
 		"SELECT hashtextextended(string_agg(x.line, '; ' ORDER BY x.line), 0) FROM ("
-		"SELECT p.oid::regprocedure || p.prosrc || p.prosecdef || p.provolatile::text "
+		"SELECT p.oid::regprocedure || p.prosrc || p.prosecdef || p.provolatile::text || "
+		"coalesce(p.proconfig::text, '') "
 		"AS line FROM pg_proc p WHERE p.pronamespace = 'baton'::regnamespace UNION ALL "
 		"SELECT c.relname || pg_get_viewdef(c.oid) FROM pg_class c WHERE c.relkind = 'v' "
 		"AND c.relnamespace = 'baton'::regnamespace UNION ALL "

@@ -163,6 +163,70 @@ static void a_key_that_is_forgotten_can_be_put_again(void **state)
 	PQfinish(user);
 }
 
+/* What the library would not take either. */
+static void what_is_no_job_is_refused(void **state)
+{
+	static const struct {
+		const char *queue, *rest;
+	} wrong[] = {
+		{"''", "NULL"},
+		{"'a/b'", "NULL"},
+		{"repeat('q', 256)", "NULL"},
+		{"'q'", "''"},
+		{"'q'", "chr(10)"},
+		{"'q'", "repeat('l', 256)"},
+		{"'q'", "NULL, '[]'"},
+		{"'q'", "NULL, '{\"colour\": 1}'"},
+		{"'q'", "NULL, '{\"priority\": 10}'"},
+		{"'q'", "NULL, '{\"priority\": -1}'"},
+		{"'q'", "NULL, '{\"delay\": \"-1 s\"}'"},
+		{"'q'", "NULL, '{\"delay\": \"367 days\"}'"},
+		{"'q'", "NULL, '{\"source\": \"\"}'"},
+		{"'q'", "NULL, '{\"key\": \"\"}'"},
+		{"'q'", "NULL, '{\"slot\": \"twice\"}'"},
+		{"'q'", "NULL, '{\"group\": \"g\"}'"},
+		{"'q'", "NULL, '{\"slot\": \"join\", \"group\": \"\"}'"},
+		{"'q'", "NULL, '{\"slot\": \"join\", \"class\": \"command\"}'"},
+		{"'q'", "NULL, jsonb_build_object('key', repeat('k', 256))"},
+		{"'q'", "NULL, jsonb_build_object('source', repeat('k', 256))"},
+		{"'q'", "NULL, jsonb_build_object('slot', 'join', 'group', repeat('g', 256))"},
+		{"'q'", "NULL, jsonb_build_object('slot', 'join', 'group', chr(7))"},
+	};
+	struct bench *b = *state;
+	PGconn *user = user_of(b);
+	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+		char sql[300];
+		snprintf(sql, sizeof sql, "SELECT baton.put(%s, 'x'::text, %s)", wrong[i].queue,
+		         wrong[i].rest);
+		if (strcmp(fails(user, sql), "22023") != 0)
+			fail_msg("%s: %s", sql, PQerrorMessage(user));
+	}
+	PQfinish(user);
+	assert_int_equal(cluster_number(b->where, "SELECT count(*) FROM baton.batch"), 0);
+}
+
+/* Those whose place is known by a lock are few: the server has only so many for all. */
+static void many_source_keys_in_one_transaction_leave_locks_to_others(void **state)
+{
+	struct bench *b = *state;
+	PGconn *user = user_of(b);
+	assert_true(does(user, "BEGIN"));
+	assert_int_equal(number(user, "SELECT count(baton.put('q', 'x'::text, NULL, "
+	                              "jsonb_build_object('source', i::text))) "
+	                              "FROM generate_series(1, 2000) i"),
+	                 2000);
+	assert_true(number(user, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' "
+	                         "AND pid = pg_backend_pid()") <= 256);
+	assert_true(does(user, "COMMIT"));
+	/* What was there before is found, however many there are. */
+	assert_int_equal(number(user, "SELECT count(DISTINCT baton.put('q', 'x'::text, NULL, "
+	                              "jsonb_build_object('source', i::text))) "
+	                              "FROM generate_series(1, 2000) i"),
+	                 2000);
+	assert_int_equal(number(user, "SELECT count(*) FROM baton.jobs"), 2000);
+	PQfinish(user);
+}
+
 static struct baton_lease_answer claim_as(struct baton_store *store,
                                           const struct baton_owner *owner, int64_t ttl_ms)
 {
@@ -272,6 +336,8 @@ int main(void)
 		SERVED_TEST(two_users_who_put_one_key_at_once_get_the_same_job),
 		SERVED_TEST(a_key_that_is_put_by_a_library_meanwhile_fails_the_commit),
 		SERVED_TEST(a_key_that_is_forgotten_can_be_put_again),
+		SERVED_TEST(what_is_no_job_is_refused),
+		SERVED_TEST(many_source_keys_in_one_transaction_leave_locks_to_others),
 		SERVED_TEST(who_is_admitted_holds_off_the_next_owner_and_no_renewal),
 		SERVED_TEST(a_dead_holders_transaction_and_one_after_a_release_hold_it_off_too),
 		SERVED_TEST(who_asks_while_the_owner_changes_waits_and_is_refused),
