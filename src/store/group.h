@@ -56,6 +56,10 @@ struct group {
 	bool leading;                        /* [mu] somebody is at work */
 	struct berths berths[GROUP_BATCHES]; /* of the batches with such a number */
 
+	/* [atomic] It is in vain to wait awake: who waits sleeps at once, up to the batch with that
+	 * number; and for how many batches that was said last. */
+	uint32_t crowded_until, crowded_for;
+
 	/* Does all of them in one transaction and sets their err and detail. [const] */
 	void (*commit)(void *store, struct request *list);
 	void *store; /* [const] */

@@ -2,7 +2,7 @@
  *
  * Each caller is a coroutine that stops before every step that others can see: a load or a store of
  * a word, a sleep, a wake-up, and taking the lock. Who goes on at each stop, on which processor a
- * call begins and who of several sleepers is woken is decided by a number that a failing run can be
+ * call begins, how much time passes and who of several sleepers is woken is decided by a number that a failing run can be
  * given again. */
 #include <linux/futex.h>
 #include <stdlib.h>
@@ -46,6 +46,7 @@ static struct {
 	size_t current;
 	bool locked;
 	bool inside; /* of a commit */
+	struct timespec time;
 } now;
 
 static void stop(enum phase phase)
@@ -73,6 +74,25 @@ uint32_t walk_exchange(uint32_t *word, uint32_t value)
 	uint32_t old = *word;
 	*word = value;
 	return old;
+}
+
+bool walk_compare(uint32_t *word, uint32_t *expected, uint32_t value)
+{
+	stop(PHASE_READY);
+	bool same = *word == *expected;
+	if (same)
+		*word = value;
+	else
+		*expected = *word;
+	return same;
+}
+
+/* So much now and then that who waits awake gives up. */
+int walk_clock(struct timespec *ret)
+{
+	now.time.tv_sec += rng_below(&now.rng, 16) == 0;
+	*ret = now.time;
+	return 0;
 }
 
 int walk_lock(pthread_mutex_t *mu)
@@ -196,6 +216,7 @@ static uint32_t walk(uint64_t seed)
 {
 	now.rng = rng_seed(seed);
 	now.locked = now.inside = false;
+	now.time = (struct timespec){.tv_sec = 0};
 	group_init(&now.group, commit, NULL);
 	for (size_t i = 0; i < CALLERS; i++)
 		caller_begin(&now.callers[i]);
