@@ -121,7 +121,7 @@ static void do_put(struct same *s, const uint32_t *n)
 
 #define TOGETHER 12
 
-#define TOGETHER_KEYS 30
+#define TOGETHER_KEYS 60
 
 /* Jobs that there is nothing unusual about, which a store may keep in one row; of some, most have
  * keys that few others have. */
@@ -501,7 +501,7 @@ static void do_policy(struct same *s, const uint32_t *n)
 		p.key_rate = (struct baton_key_rate){1 + n[10] / 32 % 3,
 		                                     baton_duration_ms(1 + n[10] / 96 % 400)};
 	p.key_ttl = baton_duration_ms(n[9] / 3 % 3 == 0 ? 1 + n[9] / 9 % 300 : 0);
-	if (n[2] / 2 % 2) { /* as most queues are */
+	if (n[2] / 2 % 4) { /* as most queues are */
 		p.keep = p.key_ttl = (struct baton_duration){0};
 		p.on_conflict = BATON_CONFLICT_WAIT;
 		p.key_waiting_max = 0;
@@ -560,7 +560,7 @@ static const struct {
 	uint32_t weight;
 } kinds[] = {
 	{"put", do_put, 24},
-	{"put together", do_put_together, 6},
+	{"put together", do_put_together, 12},
 	{"claim", do_claim, 18},
 	{"hold lane", do_hold_lane, 5},
 	{"hold pull", do_hold_pull, 2},

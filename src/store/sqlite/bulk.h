@@ -175,9 +175,13 @@ enum baton_err bulk_leave(struct sqlite_store *s, int64_t seq, bool *ret_left);
 /* Melts the rows of the queue that have keys. */
 enum baton_err bulk_melt_keys(struct sqlite_store *s, const struct queue_row *q);
 
-/* How many live jobs with keys cannot be found by them, or have a key that has a line. */
-enum baton_err bulk_keys_check(struct db *db, struct arena *a, int64_t *ret_lost,
-                               int64_t *ret_doubled);
+/* How many live jobs with keys that stand together are not as they should be. */
+struct bulk_faults {
+	int64_t lost;    /* they cannot be found by their keys */
+	int64_t lined;   /* their key has a line               */
+	int64_t doubled; /* somebody else is there who has it  */
+};
+enum baton_err bulk_keys_check(struct db *db, struct arena *a, struct bulk_faults *ret);
 
 /* A job that stands in a row with others, for those who look. */
 struct bulk_job {

@@ -412,29 +412,44 @@ struct search {
 	struct db *db;
 	struct arena *a;
 	struct roster *roster; /* of the rows that the file names */
-	int64_t lost, doubled;
+	struct bulk_faults faults;
 };
+
+/* Whether the job is there: with a row of its own, or together with others. */
+static enum baton_err is_there(struct db *db, int64_t seq, bool *ret)
+{
+	struct batch_row b;
+	struct bulk_job job = {.found = false};
+	enum baton_err e = batch_load(db, seq, &b, ret);
+	if (e == BATON_OK && !*ret)
+		e = bulk_look(db, seq, &b, &job);
+	*ret = *ret || job.found;
+	return e;
+}
 
 static enum baton_err search_key(struct search *x, const struct bulk_row *row,
                                  const struct baton_str *keys, size_t index)
 {
 	struct batch_row b;
-	int64_t seq;
+	bool there = false;
 	bulk_batch(row, keys, index, &b);
 	if (b.lane_len == 0)
 		return BATON_OK;
 	const int64_t hash = lone_hash(b.queue, batch_row_line(&b));
-	seq = roster_find(x->roster, hash);
-	enum baton_err e = BATON_OK;
-	if (seq != b.seq)
-		e = FIND(x->db, SQL_LONE_FIND, &seq, hash);
-	x->lost += seq != b.seq;
+	int64_t seqs[2] = {roster_find(x->roster, hash), 0};
+	enum baton_err e = FIND(x->db, SQL_LONE_FIND, &seqs[1], hash);
+	x->faults.lost += seqs[0] != b.seq && seqs[1] != b.seq;
+	for (size_t i = 0; e == BATON_OK && i < 2 && !there; i++) {
+		if (seqs[i] > 0 && seqs[i] != b.seq)
+			e = is_there(x->db, seqs[i], &there);
+	}
+	x->faults.doubled += there;
 	if (e != BATON_OK)
 		return e;
 	struct query q = query_begin(x->db, SQL_LANE_FIND);
 	query_int(&q, b.queue);
 	query_text(&q, batch_row_line(&b));
-	x->doubled += query_row(&q);
+	x->faults.lined += query_row(&q);
 	return query_end(&q);
 }
 
@@ -475,8 +490,7 @@ static enum baton_err search_young(struct search *x)
 	return e;
 }
 
-enum baton_err bulk_keys_check(struct db *db, struct arena *a, int64_t *ret_lost,
-                               int64_t *ret_doubled)
+enum baton_err bulk_keys_check(struct db *db, struct arena *a, struct bulk_faults *ret)
 {
 	struct roster *roster = arena_take(a, 1, sizeof *roster);
 	struct arena rows;
@@ -493,7 +507,6 @@ enum baton_err bulk_keys_check(struct db *db, struct arena *a, int64_t *ret_lost
 			e = search_row(&x, first);
 	} while (e == BATON_OK && first > 0);
 	arena_done(&rows);
-	*ret_lost = x.lost;
-	*ret_doubled = x.doubled;
+	*ret = x.faults;
 	return e;
 }

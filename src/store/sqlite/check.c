@@ -241,14 +241,15 @@ static void tell_count(struct report *r, int64_t count, const char *what)
 static enum baton_err check_keys(struct sqlite_store *s, struct report *r)
 {
 	struct arena a;
-	int64_t lost = 0, doubled = 0;
+	struct bulk_faults faults = {.lost = 0};
 	arena_init(&a, s->base.alloc);
-	enum baton_err e = bulk_keys_check(&s->read, &a, &lost, &doubled);
+	enum baton_err e = bulk_keys_check(&s->read, &a, &faults);
 	arena_done(&a);
 	if (e != BATON_OK)
 		return e;
-	tell_count(r, lost, "jobs that stand together cannot be found by their keys");
-	tell_count(r, doubled, "jobs that stand together have a key that has a line");
+	tell_count(r, faults.lost, "jobs that stand together cannot be found by their keys");
+	tell_count(r, faults.lined, "jobs that stand together have a key that has a line");
+	tell_count(r, faults.doubled, "jobs that stand together have a key that another one has");
 	return BATON_OK;
 }
 

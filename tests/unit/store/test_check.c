@@ -1,4 +1,5 @@
 /* Every rule about what is in a store: what breaks it is found, and told in a sentence. */
+#include <stdio.h>
 #include <string.h>
 
 #include <sqlite3.h>
@@ -134,6 +135,18 @@ static const struct harm harms_of_guests[] = {
          "1 lanes are empty"},
 };
 
+#define RENAME(from, to) \
+	"UPDATE bulk SET keys = CAST(replace(CAST(keys AS TEXT), '" from "', '" to "') AS BLOB)"
+
+/* Where jobs that stand together have keys. */
+static const struct harm harms_of_keys[] = {
+	{"UPDATE state SET young = x''",
+         "12 jobs that stand together cannot be found by their keys"},
+	{RENAME("k5", "l9"), "1 jobs that stand together have a key that has a line"},
+	{RENAME("k5", "m9"), "1 jobs that stand together have a key that another one has"},
+	{RENAME("k5", "n0"), "1 jobs that stand together have a key that another one has"},
+};
+
 static void harm(const char *path, const char *sql)
 {
 	sqlite3 *db = NULL;
@@ -212,6 +225,30 @@ static void make_guests(struct world *w)
 	world_close(w);
 }
 
+/* Two rows of jobs with keys, k0 to k5 and n0 to n5; l9 has a line, and one alone has m9. */
+static void make_keys(struct world *w)
+{
+	const struct baton_str bytes = BATON_STR("x");
+	struct baton_batch b[6];
+	char keys[6][4];
+	world_open(w);
+	for (int row = 0; row < 2; row++) {
+		for (int i = 0; i < 6; i++) {
+			snprintf(keys[i], sizeof keys[i], "%c%d", row == 0 ? 'k' : 'n', i);
+			b[i] = (struct baton_batch){.queue = BATON_STR("q"),
+			                            .key = baton_str_z(keys[i]),
+			                            .payloads = &bytes,
+			                            .count = 1};
+		}
+		assert_ok(baton_work_put(w->store, b, 6, NULL));
+	}
+	put_guest(w->store, "", "l9");
+	put_guest(w->store, "", "l9");
+	put_guest(w->store, "", "m9");
+	assert_sound(w->store);
+	world_close(w);
+}
+
 struct wanted {
 	const char *sentence;
 	bool found;
@@ -253,11 +290,18 @@ static void whatever_does_not_fit_where_lanes_have_keys_is_found(void **state)
 	assert_found(*state, harms_of_guests, sizeof harms_of_guests / sizeof harms_of_guests[0]);
 }
 
+static void whatever_does_not_fit_where_jobs_have_keys_is_found(void **state)
+{
+	make_keys(*state);
+	assert_found(*state, harms_of_keys, sizeof harms_of_keys / sizeof harms_of_keys[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(whatever_does_not_fit_is_found),
 		WORLD_TEST(whatever_does_not_fit_where_lanes_have_keys_is_found),
+		WORLD_TEST(whatever_does_not_fit_where_jobs_have_keys_is_found),
 	};
 	return cmocka_run_group_tests_name("check", tests, NULL, NULL);
 }

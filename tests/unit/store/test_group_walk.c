@@ -2,8 +2,8 @@
  *
  * Each caller is a coroutine that stops before every step that others can see: a load or a store of
  * a word, a sleep, a wake-up, and taking the lock. Who goes on at each stop, on which processor a
- * call begins, how much time passes and who of several sleepers is woken is decided by a number that a failing run can be
- * given again. */
+ * call begins, how much time passes and who of several sleepers is woken is decided by a number
+ * that a failing run can be given again. */
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
