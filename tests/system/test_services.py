@@ -124,7 +124,7 @@ def test_one_that_ends_at_once_is_started_three_times(place):
     kind, reply = frames.read_reply(place.client(frames.hello('echo')))
     assert (kind, reply[4]) == ('refused', 3)
     assert (place.count('starts'), place.count('failed_starts')) == (3, 3)
-    result = place.connect('echo', '--wait', '50ms')
+    result = place.connect('echo', '--wait', '1s')
     assert result.returncode == TEMPFAIL
     assert 'started 3 times in 30 s' in result.stderr
 
