@@ -29,7 +29,8 @@ class Screen:
         self.left = b''
         self.seen = b''
         self.process = subprocess.Popen(
-            [*before, os.environ['BATON_BIN'], 'top', *arguments], stdin=self.slave, stdout=self.slave,
+            [*before, os.environ['BATON_BIN'], 'top', *arguments],
+            stdin=self.slave, stdout=self.slave,
             stderr=subprocess.PIPE, env={**shop.env, 'TERM': 'xterm'})
 
     def close(self):
