@@ -620,7 +620,7 @@ static void a_busy_lock_is_waited_for_with_a_bound(void **state)
 	struct bench *b = *state;
 	struct baton_store *store = NULL;
 	const struct baton_store_options options = {.where = baton_str_z(b->where),
-	                                            .patience = baton_duration_ms(50)};
+	                                            .patience = baton_duration_ms(500)};
 	PGconn *user = user_of(b);
 	assert_int_equal(baton_store_open(&options, &store), BATON_OK);
 	assert_true(does(user, "SELECT pg_advisory_lock(1650553967, baton.stripe('q'))"));
