@@ -118,8 +118,9 @@ static void the_same_operations_have_the_same_answers_in_every_store(void **stat
 	(void)state;
 	struct rng seeds = rng_seed_from_env();
 	static struct op ops[OPS];
-	/* A server takes its time. */
-	size_t count = world_is_served() ? soak_scale(OPS / 5, OPS) : OPS;
+	/* A server takes its time, and without prepared statements more of it. */
+	const unsigned fewer = strcmp(other, "pooled:") == 0 ? 30 : 5;
+	size_t count = world_is_served() ? soak_scale(OPS / fewer, OPS) : OPS;
 	for (unsigned round = soak_scale(1, 100); round > 0; round--) {
 		uint64_t seed = seeds.state;
 		make_ops(ops, count, seed);

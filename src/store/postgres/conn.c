@@ -14,6 +14,7 @@
 #define NAME_MAX_LEN 16
 #define STATEMENT_MORE 6 /* times as long as a lock a statement may take */
 #define ARRAY_HEAD 20
+#define COPY_SIZE 65536 /* bytes that are sent together */
 
 static const char *const texts[] = {
 #define SQL_TEXT(name, text) text,
@@ -447,6 +448,95 @@ static enum baton_err round_trip(struct conn *c)
 enum baton_err conn_round(struct conn *c)
 {
 	return round_trip(c);
+}
+
+/* Where a row begins in each of some arrays. */
+struct copying {
+	const struct args *columns;
+	size_t at[ARGS_MAX];
+	struct buf out;
+};
+
+static void copy_16(struct buf *out, int16_t number)
+{
+	uint16_t bytes = htobe16((uint16_t)number);
+	buf_append(out, &bytes, sizeof bytes);
+}
+
+/* An element of an array is written as a field of a row is: its length, or -1, and what it is. */
+static void copy_row(struct copying *k)
+{
+	copy_16(&k->out, (int16_t)k->columns->count);
+	for (int i = 0; i < k->columns->count; i++) {
+		const char *element = (const char *)k->columns->list[i].bytes.data + k->at[i];
+		uint32_t len;
+		memcpy(&len, element, sizeof len);
+		len = be32toh(len);
+		const size_t size = sizeof len + (len == UINT32_MAX ? 0 : len);
+		buf_append(&k->out, element, size);
+		k->at[i] += size;
+	}
+}
+
+static bool copy_send(struct conn *c, struct copying *k, size_t enough)
+{
+	if (k->out.err != BATON_OK)
+		return false;
+	if (k->out.len < enough)
+		return true;
+	bool ok = PQputCopyData(c->pg, k->out.data, (int)k->out.len) == 1;
+	buf_reset(&k->out);
+	return ok;
+}
+
+/* NULL: all of it was sent; else why not, for the server. */
+static const char *copy_rows(struct conn *c, const struct args *columns)
+{
+	static const char head[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0";
+	struct copying k = {.columns = columns};
+	bool ok = true;
+	buf_init(&k.out, c->alloc, (size_t)1 << 30);
+	buf_append(&k.out, head, sizeof head);
+	for (int i = 0; i < columns->count; i++)
+		k.at[i] = ARRAY_HEAD;
+	for (uint32_t row = 0; row < columns->list[0].count && ok; row++) {
+		copy_row(&k);
+		ok = copy_send(c, &k, COPY_SIZE);
+	}
+	copy_16(&k.out, -1);
+	ok = ok && copy_send(c, &k, 0);
+	buf_done(&k.out);
+	return ok ? NULL : "it could not be sent";
+}
+
+static void copy_end(struct conn *c, const char *why)
+{
+	if (PQputCopyEnd(c->pg, why) != 1)
+		failed(c, NULL);
+	for (PGresult *r; (r = PQgetResult(c->pg));) {
+		if (PQresultStatus(r) != PGRES_COMMAND_OK)
+			failed(c, r);
+		PQclear(r);
+	}
+}
+
+/* In a pipeline nothing can be copied. */
+enum baton_err conn_copy(struct conn *c, const char *text, const struct args *columns)
+{
+	enum baton_err e = args_check(columns);
+	if (e == BATON_OK)
+		e = conn_round(c);
+	if (e != BATON_OK)
+		return e;
+	PGresult *r = PQexitPipelineMode(c->pg) == 1 ? PQexec(c->pg, text) : NULL;
+	if (PQresultStatus(r) == PGRES_COPY_IN)
+		copy_end(c, copy_rows(c, columns));
+	else
+		failed(c, r);
+	PQclear(r);
+	if (PQenterPipelineMode(c->pg) != 1)
+		failed(c, NULL);
+	return c->err == BATON_OK ? BATON_OK : conn_fail(c);
 }
 
 void conn_hurry(struct conn *c)

@@ -79,6 +79,10 @@ void conn_begin_look(struct conn *c, int64_t within_ms);
 /* Sends a statement; `args` (NULL: none) are ended. Returns the number of its answer. */
 int conn_send(struct conn *c, enum sql sql, struct args *args);
 
+/* Adds rows to a table by `text`, which is a COPY of binary rows: an element of each of the arrays
+ * `columns` for each row. All that was sent before is read first, and gone. */
+enum baton_err conn_copy(struct conn *c, const char *text, const struct args *columns);
+
 /* Reads the answers of all that was sent since the last call. They are valid until the next one. */
 enum baton_err conn_round(struct conn *c);
 

@@ -17,6 +17,14 @@
 #include "store/postgres/steps.h"
 
 #define SENT_ENOUGH 128 /* before answers are read */
+#define LOAD_MIN 1000   /* new rows that are copied instead of sent as arrays */
+
+/* Their queue, and the pool, are known as numbers. */
+#define COPY_BATCHES                                                                          \
+	"COPY baton.batch(seq, queue, lane, shard, head, line, state, rank, flags, put_at, "  \
+	"due, grp, retry, attempts, fence, cancel, holds, blocks, error, payload, ended_at, " \
+	"until, rival, guest, keeps, pool) FROM STDIN (FORMAT binary)"
+#define BATCH_POOL 25
 
 struct writer {
 	struct desk *d;
@@ -303,11 +311,22 @@ static void batch_until(const struct desk *d, const struct batch *b)
 		desk_until(d, b->lane->queue, b->is.due);
 }
 
+static int64_t pool_of(const struct batch *b)
+{
+	bool runner = b->lane->queue->is.policy.mode == BATON_QUEUE_RUNNER;
+	return runner ? memory_lane_shard(b->lane) + 1 : 0;
+}
+
 static enum baton_err batch_add(struct writer *w, struct args *a, const struct batch *b)
 {
 	batch_until(w->d, b);
 	add_int(a, 0, (int64_t)b->is.seq);
-	add_str(a, 1, b->lane->queue->name);
+	if (a->count > BATCH_POOL) {
+		add_int(a, 1, (int64_t)b->lane->queue->row.kept);
+		add_int(a, BATCH_POOL, pool_of(b));
+	} else {
+		add_str(a, 1, b->lane->queue->name);
+	}
 	add_optional(a, 2, b->lane->name);
 	add_int(a, 3, memory_lane_shard(b->lane));
 	add_bool(a, 4, head_of(w->d, b));
@@ -338,11 +357,10 @@ static enum baton_err batch_add(struct writer *w, struct args *a, const struct b
 
 static void batch_set(const struct desk *d, struct args *a, const struct batch *b)
 {
-	bool runner = b->lane->queue->is.policy.mode == BATON_QUEUE_RUNNER;
 	batch_until(d, b);
 	add_int(a, 0, (int64_t)b->row.kept);
 	add_int(a, 1, (int64_t)b->is.seq);
-	add_int(a, 2, runner ? memory_lane_shard(b->lane) + 1 : 0);
+	add_int(a, 2, pool_of(b));
 	add_bool(a, 3, head_of(d, b));
 	add_bool(a, 4, line_of(b));
 	add_int(a, 5, b->is.state);
@@ -360,6 +378,35 @@ static void batch_set(const struct desk *d, struct args *a, const struct batch *
 	add_bool(a, 17, b->is.keeps);
 }
 
+static bool has_row_to_write(const struct desk *d, const struct row *row)
+{
+	return row->noted && !(row->kept & IN_BULK) && !bulk_takes(d, (const struct batch *)row);
+}
+
+/* Whether there are many new rows, and of queues that are there already. */
+static bool is_load(const struct desk *d)
+{
+	size_t count = 0;
+	if (d->m->batches.count < LOAD_MIN)
+		return false;
+	for (const struct row *row = d->m->batches.oldest; row; row = row->newer) {
+		if (row->kept > 0 || !has_row_to_write(d, row))
+			continue;
+		if (((const struct batch *)row)->lane->queue->row.kept == 0)
+			return false;
+		count++;
+	}
+	return count >= LOAD_MIN;
+}
+
+/* What was told before is not known any more. */
+static enum baton_err batches_load(struct writer *w, const struct args *rows)
+{
+	w->told = -1;
+	w->any = true;
+	return conn_copy(w->c, COPY_BATCHES, rows);
+}
+
 static enum baton_err batches_write(struct writer *w)
 {
 	static const enum arg_type new_types[] = {ARG_INT8,  ARG_TEXT, ARG_TEXT,  ARG_INT4,
@@ -368,7 +415,7 @@ static enum baton_err batches_write(struct writer *w)
 	                                          ARG_BYTES, ARG_INT4, ARG_INT8,  ARG_BOOL,
 	                                          ARG_BOOL,  ARG_BOOL, ARG_BYTES, ARG_BYTES,
 	                                          ARG_INT8,  ARG_INT8, ARG_INT8,  ARG_TEXT,
-	                                          ARG_BOOL};
+	                                          ARG_BOOL,  ARG_INT4};
 	static const enum arg_type old_types[] = {ARG_INT8,  ARG_INT8,  ARG_INT4, ARG_BOOL,
 	                                          ARG_BOOL,  ARG_INT2,  ARG_INT8, ARG_INT4,
 	                                          ARG_INT8,  ARG_BOOL,  ARG_BOOL, ARG_BOOL,
@@ -376,13 +423,16 @@ static enum baton_err batches_write(struct writer *w)
 	                                          ARG_INT8,  ARG_BOOL};
 	struct args new, old;
 	enum baton_err e = BATON_OK;
-	args_new(w, &new, 25);
+	const bool load = is_load(w->d);
+	args_new(w, &new, load ? BATCH_POOL + 1 : BATCH_POOL);
 	args_new(w, &old, 18);
 	arrays(&new, new_types);
+	if (load)
+		new.list[1].type = ARG_INT4;
 	arrays(&old, old_types);
 	for (struct row *row = w->d->m->batches.oldest; row && e == BATON_OK; row = row->newer) {
 		const struct batch *b = (struct batch *)row;
-		if (!row->noted || (row->kept & IN_BULK) || bulk_takes(w->d, b))
+		if (!has_row_to_write(w->d, row))
 			continue;
 		if (row->kept == 0)
 			e = batch_add(w, &new, b);
@@ -391,7 +441,9 @@ static enum baton_err batches_write(struct writer *w)
 	}
 	if (e == BATON_OK && old.list[0].count > 0)
 		send(w, SQL_BATCH_SET, &old);
-	if (e == BATON_OK && new.list[0].count > 0)
+	if (e == BATON_OK && load)
+		e = batches_load(w, &new);
+	else if (e == BATON_OK && new.list[0].count > 0)
 		send(w, SQL_BATCH_ADD, &new);
 	args_done(&new);
 	args_done(&old);

@@ -309,7 +309,9 @@ static void what_a_user_puts_gives_way_to_others_of_its_key(void **state)
 struct crew {
 	_Atomic unsigned clock;
 	_Atomic unsigned stores; /* that still put */
-	unsigned puts;           /* of each writer */
+	pthread_mutex_t mu;
+	pthread_cond_t passed; /* a moment has, or a store is done */
+	unsigned puts;         /* of each writer */
 	_Atomic unsigned begun[WRITERS * PUTS + 1], ended[WRITERS * PUTS + 1];
 };
 
@@ -337,12 +339,31 @@ static void put_two(struct baton_store *store, const char *text, const unsigned 
 	assert_int_equal(baton_work_put(store, batches, 2, puts), BATON_OK);
 }
 
+static unsigned moment(struct crew *crew)
+{
+	pthread_mutex_lock(&crew->mu);
+	unsigned now = atomic_fetch_add(&crew->clock, 1);
+	pthread_cond_broadcast(&crew->passed);
+	pthread_mutex_unlock(&crew->mu);
+	return now;
+}
+
+static void store_is_done(struct crew *crew)
+{
+	pthread_mutex_lock(&crew->mu);
+	atomic_fetch_sub(&crew->stores, 1);
+	pthread_cond_broadcast(&crew->passed);
+	pthread_mutex_unlock(&crew->mu);
+}
+
 /* Until others have done something. */
 static void stay_open(struct crew *crew, unsigned moments)
 {
 	const unsigned since = atomic_load(&crew->clock);
+	pthread_mutex_lock(&crew->mu);
 	while (atomic_load(&crew->clock) < since + moments && atomic_load(&crew->stores) > 0)
-		sched_yield();
+		pthread_cond_wait(&crew->passed, &crew->mu);
+	pthread_mutex_unlock(&crew->mu);
 }
 
 static void stage_two(PGconn *user, const char *text, const unsigned lanes[2])
@@ -372,15 +393,15 @@ static void *write_many(void *arg)
 			stage_two(user, text, lanes);
 			stay_open(crew, (unsigned)(rng_next(&rng) % 20));
 		}
-		atomic_store(&crew->begun[id], atomic_fetch_add(&crew->clock, 1));
+		atomic_store(&crew->begun[id], moment(crew));
 		if (stages)
 			assert_true(does(user, "COMMIT"));
 		else
 			put_two(store, text, lanes);
-		atomic_store(&crew->ended[id], atomic_fetch_add(&crew->clock, 1));
+		atomic_store(&crew->ended[id], moment(crew));
 	}
 	if (!stages)
-		atomic_fetch_sub(&crew->stores, 1);
+		store_is_done(crew);
 	baton_store_close(store);
 	PQfinish(user);
 	return NULL;
@@ -426,12 +447,13 @@ static void concurrent_writers_lose_nothing_and_keep_the_order_of_their_lanes(vo
 {
 	struct bench *b = *state;
 	struct writer w[WRITERS];
-	static struct crew crew;
+	static struct crew crew = {.mu = PTHREAD_MUTEX_INITIALIZER,
+	                           .passed = PTHREAD_COND_INITIALIZER};
 	memset((void *)crew.ended, 0xff, sizeof crew.ended); /* not yet */
 	assert_int_equal(put_into(b->store, "0", "0"), BATON_OK);
 	atomic_store(&crew.clock, 1);
 	atomic_store(&crew.stores, STORES);
-	crew.puts = soak_scale(40, PUTS);
+	crew.puts = soak_scale(25, PUTS);
 	for (unsigned i = 0; i < WRITERS; i++) {
 		w[i] = (struct writer){.b = b, .crew = &crew, .number = i};
 		assert_int_equal(pthread_create(&w[i].thread, NULL, write_many, &w[i]), 0);
@@ -439,6 +461,80 @@ static void concurrent_writers_lose_nothing_and_keep_the_order_of_their_lanes(vo
 	assert_int_equal(take_all(b, &crew), 1 + WRITERS * crew.puts * 2);
 	for (int i = 0; i < WRITERS; i++)
 		pthread_join(w[i].thread, NULL);
+}
+
+static void assert_says(const char *words)
+{
+	if (!strstr(baton_err_detail(), words))
+		fail_msg("\"%s\" is not in: %s", words, baton_err_detail());
+}
+
+static long long stored_as(const struct bench *b, const char *is)
+{
+	char sql[100];
+	snprintf(sql, sizeof sql, "SELECT count(*) FROM baton.jobs WHERE state = '%s'", is);
+	return cluster_number(b->where, sql);
+}
+
+/* Puts so many into two lanes in turn, and some of them for later. */
+static enum baton_err put_load(struct baton_store *store, size_t count)
+{
+	static struct baton_batch batches[2000];
+	static struct baton_put puts[2000];
+	static char texts[2000][8];
+	static struct baton_str payloads[2000];
+	for (size_t i = 0; i < count; i++) {
+		snprintf(texts[i], sizeof texts[i], "%zu", i);
+		payloads[i] = baton_str_z(texts[i]);
+		batches[i] = (struct baton_batch){.queue = BATON_STR("q"),
+		                                  .lane = i % 2 ? BATON_STR("1") : BATON_STR("0"),
+		                                  .payloads = &payloads[i],
+		                                  .count = 1};
+		if (i % 500 == 499)
+			batches[i].delay = baton_duration_s(3600);
+	}
+	return baton_work_put(store, batches, count, puts);
+}
+
+static void what_is_loaded_is_copied_and_comes_out_in_order(void **state)
+{
+	struct bench *b = *state;
+	char lane[64], text[64];
+	int next[2] = {0, 1};
+	assert_int_equal(put_into(b->store, "x", "first"), BATON_OK);
+	assert_next(b, "first");
+	cluster_run(
+		b->where,
+		"CREATE TABLE public.copied(n int); CREATE FUNCTION public.note() RETURNS trigger "
+		"LANGUAGE plpgsql AS $$ BEGIN IF current_query() LIKE 'COPY%' THEN "
+		"INSERT INTO public.copied VALUES (1); END IF; RETURN NULL; END $$; "
+		"CREATE TRIGGER note AFTER INSERT ON baton.batch "
+		"FOR EACH STATEMENT EXECUTE FUNCTION public.note()");
+	assert_int_equal(put_load(b->store, 20), BATON_OK);
+	assert_int_equal(cluster_number(b->where, "SELECT count(*) FROM public.copied"), 0);
+	for (int i = 0; i < 20; i++)
+		assert_true(take_one(b->store, lane, text) > 0);
+	assert_int_equal(put_load(b->store, 2000), BATON_OK);
+	assert_int_equal(cluster_number(b->where, "SELECT count(*) FROM public.copied"), 1);
+	assert_int_equal(stored_as(b, "delayed"), 4);
+	assert_int_equal(stored_as(b, "ready"), 1996);
+	for (int i = 0; i < 10; i++) {
+		assert_true(take_one(b->store, lane, text) > 0);
+		assert_int_equal(atoi(text), next[atoi(lane)]);
+		next[atoi(lane)] += 2;
+	}
+	/* All of it or nothing. */
+	cluster_run(b->where,
+	            "DROP TRIGGER note ON baton.batch; DROP FUNCTION public.note(); "
+	            "DROP TABLE public.copied; "
+	            "ALTER TABLE baton.batch ADD CONSTRAINT few CHECK (payload <> '1777') "
+	            "NOT VALID");
+	assert_int_equal(put_load(b->store, 2000), BATON_STORAGE);
+	assert_says("few");
+	assert_int_equal(stored_as(b, "ready"), 1986);
+	cluster_run(b->where, "ALTER TABLE baton.batch DROP CONSTRAINT few");
+	assert_int_equal(put_load(b->store, 1999), BATON_OK);
+	assert_int_equal(stored_as(b, "ready"), 1986 + 1996);
 }
 
 static const struct baton_work_claim *claim_one(struct baton_store *store,
@@ -524,7 +620,7 @@ static void a_busy_lock_is_waited_for_with_a_bound(void **state)
 	struct bench *b = *state;
 	struct baton_store *store = NULL;
 	const struct baton_store_options options = {.where = baton_str_z(b->where),
-	                                            .patience = baton_duration_ms(50)};
+	                                            .patience = baton_duration_ms(500)};
 	PGconn *user = user_of(b);
 	assert_int_equal(baton_store_open(&options, &store), BATON_OK);
 	assert_true(does(user, "SELECT pg_advisory_lock(1650553967, baton.stripe('q'))"));
@@ -608,12 +704,6 @@ static void *end_waiting(void *arg)
 	                                "FROM pg_stat_activity WHERE wait_event = 'SyncRep'") == 0)
 		;
 	return NULL;
-}
-
-static void assert_says(const char *words)
-{
-	if (!strstr(baton_err_detail(), words))
-		fail_msg("\"%s\" is not in: %s", words, baton_err_detail());
 }
 
 /* Whether the server waits for a standby that is not there, and so does whoever commits; by then
@@ -1120,6 +1210,7 @@ int main(void)
 		SERVED_TEST(what_was_put_before_there_were_conflicts_is_there),
 		SERVED_TEST(what_a_user_puts_gives_way_to_others_of_its_key),
 		SERVED_TEST(concurrent_writers_lose_nothing_and_keep_the_order_of_their_lanes),
+		SERVED_TEST(what_is_loaded_is_copied_and_comes_out_in_order),
 		SERVED_TEST(
 			a_completion_in_a_users_transaction_is_refused_once_another_has_the_work),
 		SERVED_TEST(who_may_only_put_can_do_nothing_else),
