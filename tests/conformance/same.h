@@ -5,7 +5,7 @@
 #include "world.h"
 
 #define SIDES 2
-#define SAME_QUEUES 3 /* in the last one, work may have a lane and a key */
+#define SAME_QUEUES 3 /* in the last one, work may have a lane and a key, or several */
 #define SAME_KEYS 3
 #define SAME_LANES 4 /* the first has no name */
 #define SAME_IDS 8192
@@ -60,6 +60,11 @@ void same_compare_all(struct same *s);
 
 /* A claim was just given: no more hold its key than its limit says. */
 void same_check_key(struct same *s, int side, const struct baton_work_claim *c);
+
+/* Whether the key is one of these; and whether all of them are the same. */
+bool same_has_key(const struct baton_str *keys, size_t count, struct baton_str key);
+void same_keys(struct same *s, const struct baton_str *a, size_t a_count, const struct baton_str *b,
+               size_t b_count);
 
 /* How many kinds of operations there are, and which one the lot falls on. */
 uint32_t same_kind(uint64_t lot);
