@@ -33,7 +33,7 @@ struct request {
 	struct store store;
 	struct baton_batch batch;
 	struct baton_str keys[BATON_KEYS_MAX]; /* the batch's */
-	uint32_t attempts; /* 0: as the queue has it */
+	uint32_t attempts;                     /* 0: as the queue has it */
 	const char *payload;
 	const char *file;
 	bool delayed, dated; /* --delay, --at */

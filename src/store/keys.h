@@ -23,9 +23,7 @@ struct keys_shown {
 /* The keys in the text that a store keeps, in the memory of `a`. BATON_NO_MEMORY. */
 enum baton_err keys_show(struct arena *a, struct baton_str text, const struct keys_shown *ret);
 
-#define KEYS_OF(of)                                            \
-	(&(struct keys_shown){.key = &(of)->key,               \
-	                      .keys = &(of)->keys,             \
-	                      .count = &(of)->key_count})
+#define KEYS_OF(of) \
+	(&(struct keys_shown){.key = &(of)->key, .keys = &(of)->keys, .count = &(of)->key_count})
 
 #endif

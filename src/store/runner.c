@@ -599,9 +599,9 @@ enum baton_err baton_runner_tick(struct baton_runner *runner, const struct baton
 	AUTO(arena_done) struct arena keys;
 	arena_init(&keys, runner->store->alloc);
 	e = keys_of_ends(&keys, &joined.ends, joined.end_count);
-	return e == BATON_OK
-	               ? runner->store->ops->tick(runner->store, runner->number, &joined, ret_claims)
-	               : e;
+	return e == BATON_OK ? runner->store->ops->tick(runner->store, runner->number, &joined,
+	                                                ret_claims)
+	                     : e;
 }
 
 enum baton_err baton_runner_more(struct baton_runner *runner, const struct baton_more_ask *ask,

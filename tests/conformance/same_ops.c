@@ -123,8 +123,8 @@ static void do_put(struct same *s, const uint32_t *n)
 		SAME(s, "existing", put[0][i].existing, put[1][i].existing);
 		did(s, " %s", put[0][i].id.text);
 		add_id(s, &put[0][i].id);
-		s->guests = s->guests || b[i].key_count > 0 ||
-		            (b[i].lane.len > 0 && b[i].key.len > 0);
+		s->guests =
+			s->guests || b[i].key_count > 0 || (b[i].lane.len > 0 && b[i].key.len > 0);
 	}
 }
 

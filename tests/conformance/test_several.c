@@ -276,8 +276,8 @@ static void a_ring_of_keys_comes_to_an_end(void **state)
 		assert_true(c->count > 0);
 		for (size_t i = 0; i < c->count; i++) {
 			for (int n = 0; n < 28; n++)
-				done[n] = done[n] || strcmp(ids[n].text,
-				                            c->claims[i].batches[0].id.text) == 0;
+				done[n] = done[n] ||
+				          strcmp(ids[n].text, c->claims[i].batches[0].id.text) == 0;
 			complete(w, &c->claims[i]);
 			left--;
 		}
@@ -345,14 +345,18 @@ static void a_joined_claim_is_of_the_same_keys(void **state)
 	assert_keys(c->keys, c->key_count, "k l");
 	assert_sound(w);
 	/* What is left of it holds the keys still. */
-	const struct baton_work_end one = {
-		.proof = c->proof, .how = BATON_COMPLETE, .ids = &ids[0], .count = 1};
+	const struct baton_work_end one = {.proof = c->proof,
+	                                   .how = BATON_COMPLETE,
+	                                   .ids = &ids[0],
+	                                   .count = 1};
 	assert_int_equal(end_with(w, &one).err, BATON_OK);
 	struct baton_batch_id other = put_keys(w, "l z");
 	assert_none(w);
 	assert_why(w, &other, BATON_WHY_KEY, &ids[1], "l");
-	const struct baton_work_end rest = {
-		.proof = c->proof, .how = BATON_COMPLETE, .ids = &ids[1], .count = 1};
+	const struct baton_work_end rest = {.proof = c->proof,
+	                                    .how = BATON_COMPLETE,
+	                                    .ids = &ids[1],
+	                                    .count = 1};
 	assert_int_equal(end_with(w, &rest).err, BATON_OK);
 	complete(w, assert_next(w, &ids[2]));
 	complete(w, assert_next(w, &ids[3]));
@@ -525,8 +529,9 @@ static void what_ends_in_other_ways_lets_go_of_all_keys(void **state)
 	struct baton_batch_id a = put_keys(w, "k l"), b = put_keys(w, "l m");
 	for (int i = 0; i < 3; i++) {
 		const struct baton_work_claim *c = assert_next(w, &a);
-		const struct baton_work_end how = {
-			.proof = c->proof, .how = hows[i], .delay = baton_duration_ms(100)};
+		const struct baton_work_end how = {.proof = c->proof,
+		                                   .how = hows[i],
+		                                   .delay = baton_duration_ms(100)};
 		assert_int_equal(end_with(w, &how).err, BATON_OK);
 		assert_sound(w);
 		if (hows[i] == BATON_ABANDON)
@@ -837,7 +842,8 @@ static void a_repeated_put_is_the_same_whatever_the_order_of_its_keys(void **sta
 {
 	struct world *w = *state;
 	static const char *const same[] = {"k l m", "m l k", "l k l m"}, *const other[] = {
-		"k l", "k l m n", "k", "klm"};
+										 "k l", "k l m n",
+										 "k", "klm"};
 	struct baton_put first = {.existing = true}, put;
 	for (int i = 0; i < 3; i++) {
 		const struct words list = words_of(same[i]);
@@ -863,8 +869,10 @@ static void what_is_emitted_may_have_several_keys(void **state)
 	struct baton_batch emits[] = {several("", &keys), several("a", &keys)};
 	struct baton_batch_id a = put_keys(w, "k z");
 	const struct baton_work_claim *c = assert_next(w, &a);
-	const struct baton_work_end how = {
-		.proof = c->proof, .how = BATON_COMPLETE, .emits = emits, .emit_count = 2};
+	const struct baton_work_end how = {.proof = c->proof,
+	                                   .how = BATON_COMPLETE,
+	                                   .emits = emits,
+	                                   .emit_count = 2};
 	assert_int_equal(end_with(w, &how).err, BATON_OK);
 	c = claim(w, "q", 1);
 	assert_non_null(c);
@@ -925,7 +933,10 @@ static void two_keys_that_are_freed_in_turn_let_one_begin_at_a_time(void **state
 	struct world *w = *state;
 	struct baton_batch_id ids[60];
 	for (int i = 0; i < 60; i++)
-		ids[i] = put_in(w, i % 4 == 3 ? "x" : "", i % 3 == 0 ? "k l" : i % 3 == 1 ? "k" : "l");
+		ids[i] = put_in(w, i % 4 == 3 ? "x" : "",
+		                i % 3 == 0   ? "k l"
+		                : i % 3 == 1 ? "k"
+		                             : "l");
 	size_t done = 0;
 	const struct baton_work_claim *held[2] = {NULL, NULL};
 	while (done < 60) {

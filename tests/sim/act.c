@@ -112,11 +112,10 @@ static void put(struct world *w, struct rng *rng)
 		job->id = puts[i].id;
 		say(w, NULL, "job %zu is put to %s, lane '%s', key '%s'%s", first + i,
 		    sim_queues[job->queue], lanes[job->lane], keys[job->key],
-		    job->batch.key_count > 2   ? " and all others"
-		    : job->batch.key_count > 1 ? (job->keys & KEY_BIT(3)
-		                                          ? " and 'anna'"
-		                                          : " and 'two'")
-		                               : "");
+		    job->batch.key_count > 2 ? " and all others"
+		    : job->batch.key_count > 1
+		            ? (job->keys & KEY_BIT(3) ? " and 'anna'" : " and 'two'")
+		            : "");
 		if (chance(rng, 10) && !job->poison)
 			job->emit = job_new(w, rng);
 	}

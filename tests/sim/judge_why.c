@@ -62,8 +62,7 @@ static void judge_ahead(struct world *w, struct truth *t, uint32_t number,
 	if (!ahead)
 		return;
 	bool same = ahead != job && ahead->queue == job->queue &&
-	            ((ahead->keys & job->keys) != 0 ||
-	             (job->lane > 0 && ahead->lane == job->lane));
+	            ((ahead->keys & job->keys) != 0 || (job->lane > 0 && ahead->lane == job->lane));
 	if (!same || ahead->done || ahead->removed)
 		wrong(w, "job %" PRIu32 " is said to wait for job %s, and does not", number,
 		      info->ahead.text);

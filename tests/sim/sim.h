@@ -178,8 +178,8 @@ struct job {
 /* A claim that the store made. */
 struct grant {
 	char id[48];
-	uint64_t number; /* of the registration */
-	uint64_t fence;  /* of its shard */
+	uint64_t number;                        /* of the registration */
+	uint64_t fence;                         /* of its shard */
 	uint32_t queue, shard, lane, key, keys; /* as those of its jobs */
 	uint32_t jobs[SIM_JOIN_MAX];
 	uint32_t count;

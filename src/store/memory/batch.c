@@ -190,7 +190,8 @@ enum baton_err memory_batch_event(struct tx *tx, struct batch *b, enum batch_eve
 	b->is.holds =
 		(next == BATON_BATCH_DEAD && line_dead_holds(b->lane->name, &queue->is.policy)) ||
 		(b->is.blocks && line_is_keyed(b->lane->name));
-	b->is.keeps = b->key_count > 0 && next == BATON_BATCH_RETRY && guest_keeps_key(&queue->is.policy);
+	b->is.keeps =
+		b->key_count > 0 && next == BATON_BATCH_RETRY && guest_keeps_key(&queue->is.policy);
 	b->row.gone = next == BATON_BATCH_GONE;
 	return BATON_OK;
 }

@@ -163,8 +163,7 @@ struct baton_str memory_keys(const struct batch *b, char text[LINE_KEYS_MAX])
 
 struct baton_str memory_claim_keys(const struct claim *claim, char text[LINE_KEYS_MAX])
 {
-	return line_key(claim->key_count > 0 ? memory_claim_guest(claim, text)
-	                                     : claim->lane->name);
+	return line_key(claim->key_count > 0 ? memory_claim_guest(claim, text) : claim->lane->name);
 }
 
 void memory_lane_restored(struct row *row)
@@ -349,8 +348,7 @@ void memory_heads_mark(const struct tx *tx, const struct queue *queue)
 bool memory_head_is_marked(const struct tx *tx, const struct batch *b)
 {
 	const struct lane *key = memory_key_of(b);
-	return b->key_count == 0 ||
-	       (key->marked_in == tx->m->calls && key->marked == b->is.seq);
+	return b->key_count == 0 || (key->marked_in == tx->m->calls && key->marked == b->is.seq);
 }
 
 uint32_t memory_lane_shard(const struct lane *lane)

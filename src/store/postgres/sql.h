@@ -166,14 +166,14 @@
 	"AND (x.lane, x.head) > (h.lane, h.past) AND x.lane <= h.lane OFFSET 0) c "
 
 /* The lanes of these, and those that are named: $4 the queues, $5 the lanes. */
-#define PART_LANES                                                                         \
-	"lanes AS MATERIALIZED (SELECT y.*, " PAST_OF_Y " FROM ("                          \
-	"SELECT queue, lane, count(*) AS n FROM ("                                         \
-	"SELECT queue, lane FROM (" PART_NAMED_CLAIMS ") c "                               \
-	"UNION ALL SELECT b.queue, x.lane FROM (" PART_NAMED_BATCHES ") b "                \
-	"CROSS JOIN LATERAL (SELECT b.lane UNION ALL SELECT unnest(baton.lines(b.guest))) "    \
-	"x(lane) "                                                                         \
-	"UNION ALL SELECT q.id, w.lane FROM unnest($4::text[], $5::text[]) w(name, lane) " \
+#define PART_LANES                                                                          \
+	"lanes AS MATERIALIZED (SELECT y.*, " PAST_OF_Y " FROM ("                           \
+	"SELECT queue, lane, count(*) AS n FROM ("                                          \
+	"SELECT queue, lane FROM (" PART_NAMED_CLAIMS ") c "                                \
+	"UNION ALL SELECT b.queue, x.lane FROM (" PART_NAMED_BATCHES ") b "                 \
+	"CROSS JOIN LATERAL (SELECT b.lane UNION ALL SELECT unnest(baton.lines(b.guest))) " \
+	"x(lane) "                                                                          \
+	"UNION ALL SELECT q.id, w.lane FROM unnest($4::text[], $5::text[]) w(name, lane) "  \
 	"JOIN baton.queue q ON q.name = w.name) x WHERE lane IS NOT NULL GROUP BY 1, 2) y)"
 
 /* The lane $2 of the queue $1. */
@@ -219,8 +219,8 @@
 
 /* Such keys of what is named, and of what can be claimed. */
 #define PART_KEYS_NAMED "(SELECT queue, lane AS key FROM lanes WHERE baton.is_key(lane)) k "
-#define PART_KEYS_OF_HEADS                                                       \
-	"(SELECT DISTINCT queue, unnest(CASE WHEN baton.is_several(guest) THEN "      \
+#define PART_KEYS_OF_HEADS                                                             \
+	"(SELECT DISTINCT queue, unnest(CASE WHEN baton.is_several(guest) THEN "       \
 	"baton.lines(guest) ELSE ARRAY[coalesce(guest, lane)] END) AS key FROM heads " \
 	"WHERE guest IS NOT NULL OR baton.is_key(lane)) k "
 

@@ -33,8 +33,7 @@ static enum baton_err seqs_read(const struct query *q, struct arena *a, struct c
 	return BATON_OK;
 }
 
-enum baton_err key_lines_read(const struct query *q, int column, int others,
-                              struct key_lines *ret)
+enum baton_err key_lines_read(const struct query *q, int column, int others, struct key_lines *ret)
 {
 	const struct baton_str list = column_str(q, others);
 	size_t count = list.len / sizeof(int64_t);

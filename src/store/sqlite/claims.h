@@ -13,8 +13,7 @@ struct key_lines {
 };
 
 /* As they stand in two columns: the first, 0 being none, and the others. BATON_STORAGE. */
-enum baton_err key_lines_read(const struct query *q, int column, int others,
-                              struct key_lines *ret);
+enum baton_err key_lines_read(const struct query *q, int column, int others, struct key_lines *ret);
 void key_lines_bind_others(struct query *q, const struct key_lines *keys,
                            uint64_t room[BATON_KEYS_MAX]);
 
@@ -25,13 +24,13 @@ struct claim_row {
 	int64_t owner;
 	int64_t queue;
 	struct baton_store_time claimed_at, expires_at;
-	bool offered;     /* it has expired, and its work can be taken  */
-	bool tried;       /* some of its batches have had trouble before */
-	uint64_t granter; /* the fence that it was granted under */
-	int64_t lane;     /* 0: none */
-	int64_t lone;     /* the hash of its key, which nobody else wants; 0: none */
+	bool offered;          /* it has expired, and its work can be taken  */
+	bool tried;            /* some of its batches have had trouble before */
+	uint64_t granter;      /* the fence that it was granted under */
+	int64_t lane;          /* 0: none */
+	int64_t lone;          /* the hash of its key, which nobody else wants; 0: none */
 	struct key_lines keys; /* of those that it holds beside its lane */
-	int64_t *seqs;    /* its batches, in order; the scratch's */
+	int64_t *seqs;         /* its batches, in order; the scratch's */
 	size_t count;
 };
 

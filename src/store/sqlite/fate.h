@@ -18,8 +18,8 @@ struct leaver {
 	struct queue_row *q;
 	struct batch_row b;
 	struct trouble t;
-	int64_t lane; /* 0: none */
-	bool tried;   /* it has a row in `trouble` */
+	int64_t lane;          /* 0: none */
+	bool tried;            /* it has a row in `trouble` */
 	struct key_lines keys; /* of those that it holds beside its lane */
 };
 

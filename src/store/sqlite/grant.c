@@ -7,8 +7,8 @@
 #include "base/cleanup.h"
 #include "base/fail.h"
 #include "queue/batch.h"
-#include "store/refuse.h"
 #include "store/keys.h"
+#include "store/refuse.h"
 #include "store/sqlite/guests.h"
 #include "store/sqlite/lone.h"
 #include "store/sqlite/rates.h"
@@ -100,8 +100,8 @@ static struct baton_duration hold_ttl(const struct grant *g, const struct baton_
 
 /* The lines that a claim is in. */
 struct places {
-	int64_t lane; /* 0: none                                                   */
-	int64_t lone; /* the hash of a key that nobody else wants; 0: none         */
+	int64_t lane;          /* 0: none                                                   */
+	int64_t lone;          /* the hash of a key that nobody else wants; 0: none         */
 	struct key_lines keys; /* of those that it holds beside its lane */
 };
 

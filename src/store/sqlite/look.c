@@ -4,9 +4,9 @@
 #include "base/fail.h"
 #include "queue/batch.h"
 #include "queue/place.h"
+#include "store/keys.h"
 #include "store/parcel.h"
 #include "store/refuse.h"
-#include "store/keys.h"
 #include "store/sqlite/claims.h"
 #include "store/sqlite/lanes.h"
 

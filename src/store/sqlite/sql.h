@@ -219,9 +219,9 @@
 	X(CLAIM_OF_LANE, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE lane = ? ORDER BY head")   \
 	X(CLAIM_OFFERED, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE lane = ? "                 \
 	                 "AND offered = 1 ORDER BY head")                                          \
-	X(CLAIM_OF_KEY, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE key = ?1 UNION ALL "        \
-	                "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE " SQL_CLAIM_HELD            \
-	                "ORDER BY 1")                                                              \
+	X(CLAIM_OF_KEY,                                                                            \
+	  "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE key = ?1 UNION ALL "                      \
+	  "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE " SQL_CLAIM_HELD "ORDER BY 1")            \
 	X(CLAIM_LATE_OF_KEY, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE key = ?1 "             \
 	                     "AND offered = 1 UNION ALL SELECT " SQL_CLAIM_COLUMNS                 \
 	                     " FROM claim WHERE " SQL_CLAIM_HELD "AND offered = 1 ORDER BY 1")     \
@@ -241,7 +241,7 @@
 	X(CLAIM_CANCELS, "SELECT claim.head, claim.fence, claim.token, claim.owner, claim.queue, " \
 	                 "claim.claimed_at, claim.expires_at, claim.offered, claim.tried, "        \
 	                 "claim.granter, claim.lane, claim.batches, claim.lone, claim.key, "       \
-	                 "claim.also FROM runner "                                                            \
+	                 "claim.also FROM runner "                                                 \
 	                 "JOIN owner ON owner.text = runner.owner JOIN claim "                     \
 	                 "ON claim.owner = owner.id AND expires_at = 9223372036854775807 "         \
 	                 "WHERE runner.number = ? AND claim.tried = 1")                            \

@@ -194,8 +194,18 @@ static void a_retry_waits_where_its_queue_says(void **state)
 		{{"x", 1}, BATON_ON_RETRY_PASS, BATON_HOLD_KEEP, LINE_RETRY_PASS},
 		{{"\1x", 2}, BATON_ON_RETRY_PASS, BATON_HOLD_KEEP, LINE_RETRY_KEEP},
 		{{"\1x", 2}, BATON_ON_RETRY_BLOCK, BATON_HOLD_GIVE_UP, LINE_RETRY_BEHIND},
-		{{"\2" "7", 2}, BATON_ON_RETRY_BLOCK, BATON_HOLD_KEEP, LINE_RETRY_PASS},
-		{{"\2" "7", 2}, BATON_ON_RETRY_BLOCK, BATON_HOLD_GIVE_UP, LINE_RETRY_BEHIND},
+		{{"\2"
+	          "7",
+	          2},
+	         BATON_ON_RETRY_BLOCK,
+	         BATON_HOLD_KEEP,
+	         LINE_RETRY_PASS},
+		{{"\2"
+	          "7",
+	          2},
+	         BATON_ON_RETRY_BLOCK,
+	         BATON_HOLD_GIVE_UP,
+	         LINE_RETRY_BEHIND},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct baton_queue_policy p = baton_queue_policy_default();

@@ -194,8 +194,9 @@ static const struct harm harms_of_several[] = {
 	{"UPDATE lane SET also = NULL WHERE also IS NOT NULL AND asked = (SELECT min(asked)"
          " FROM lane WHERE asked > 0)",
          "1 lanes ask for another number of keys than their first job has"},
-	{"UPDATE guest SET key = (SELECT id FROM lane WHERE name = " KEY("k") ") WHERE key ="
-         " (SELECT id FROM lane WHERE name = " KEY("o") ")",
+	{"UPDATE guest SET key = (SELECT id FROM lane WHERE name = " KEY(
+		 "k") ") WHERE key ="
+                      " (SELECT id FROM lane WHERE name = " KEY("o") ")",
          "1 guests are not those of their key and their lane"},
 	{"UPDATE lane SET guest = 0 WHERE name = " KEY("n"),
          "1 keys can be claimed, or cannot, though it should be otherwise"},
