@@ -428,11 +428,11 @@ def test_several_keys_are_refused_where_the_policy_cannot_be_kept(shop):
 def test_a_killed_runner_leaves_none_of_several_keys_held(shop, pipe):
     for keys in (['k', 'l'], ['l', 'm'], ['m', 'k'], ['k', 'l', 'm']):
         put_several(shop, keys)
-    script = f'for key in $BATON_KEY; do mkdir {shop.folder}/$key-$BATON_ATTEMPT || ' \
-             f'echo two of $key > {pipe.path}; done; ' \
+    script = 'n=5; for key in $BATON_KEY; do n=$((n+1)); ' \
+             f'eval "exec $n> {shop.folder}/lock-$key"; ' \
+             f'flock -n $n || echo two of $key > {pipe.path}; done; ' \
              f'echo $BATON_KEY $BATON_ATTEMPT > {pipe.path}; ' \
-             '[ $BATON_JOB$BATON_ATTEMPT != 11 ] || sleep 1000; ' \
-             f'for key in $BATON_KEY; do rmdir {shop.folder}/$key-$BATON_ATTEMPT; done'
+             '[ $BATON_JOB$BATON_ATTEMPT != 11 ] || sleep 1000'
     first = shop.start('work', 'mail', '-j', '4', '--', 'sh', '-c', script)
     assert pipe.line() == 'k l 1'
     second = shop.start('work', 'mail', '-j', '4', '--', 'sh', '-c', script)
