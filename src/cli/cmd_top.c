@@ -134,6 +134,7 @@ static void press(struct top *t, int key)
 static void look(struct top *t)
 {
 	struct sight now = {.queues = NULL};
+	t->looked = wall_now().boot;
 	enum baton_err e =
 		sight_take(&now, t->store.handle, t->sight.taken.ns > 0 ? &t->sight : NULL);
 	if (e != BATON_OK) {
@@ -147,7 +148,7 @@ static void look(struct top *t)
 
 static int left_ms(const struct top *t)
 {
-	int64_t passed = (wall_now().boot.ns - t->sight.taken.ns) / 1000000;
+	int64_t passed = (wall_now().boot.ns - t->looked.ns) / 1000000;
 	return passed >= t->interval_ms ? 0 : t->interval_ms - (int)passed;
 }
 
@@ -158,6 +159,7 @@ static int watch(struct top *t)
 		return EX_USAGE;
 	}
 	int key = KEY_NONE;
+	look(t);
 	while (key != 'q' && key != KEY_END) {
 		if (left_ms(t) == 0)
 			look(t);

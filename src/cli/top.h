@@ -37,6 +37,7 @@ struct top {
 	int interval_ms;
 	struct terminal terminal;
 	struct sight sight;
+	struct baton_mono looked; /* when it looked last, whether it saw anything or not */
 	enum panel panel;
 	char queue[BATON_NAME_MAX + 1]; /* that is chosen; "": none yet */
 	struct baton_batch_id job;

@@ -6,13 +6,22 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fail.h"
 
+#define AWAKE_NS 1000000 /* how long somebody stays awake, and lets others have the processor */
+#define CROWDED_MIN 8u   /* for how many batches nobody does so after it was in vain          */
+#define CROWDED_MAX 1024u
+
 void group_init(struct group *g, void (*commit)(void *store, struct request *list), void *store)
 {
-	*g = (struct group){.tail = &g->head, .number = 1, .commit = commit, .store = store};
+	*g = (struct group){.tail = &g->head,
+	                    .number = 1,
+	                    .crowded_until = 1,
+	                    .commit = commit,
+	                    .store = store};
 	pthread_mutex_init(&g->mu, NULL);
 }
 
@@ -35,6 +44,52 @@ static void await(uint32_t *word, uint32_t value)
 		if ((int32_t)(seen - value) >= 0)
 			return;
 		syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+	}
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+static bool is_crowded(struct group *g, uint32_t number)
+{
+	return (int32_t)(__atomic_load_n(&g->crowded_until, __ATOMIC_RELAXED) - number) > 0;
+}
+
+/* For longer each time, as long as it is in vain again after that. */
+static void crowd(struct group *g, uint32_t number)
+{
+	uint32_t until = __atomic_load_n(&g->crowded_until, __ATOMIC_RELAXED);
+	uint32_t spell = __atomic_load_n(&g->crowded_for, __ATOMIC_RELAXED) * 2;
+	if ((int32_t)(until - number) > 0)
+		return;
+	if (spell < CROWDED_MIN || number - until > CROWDED_MIN)
+		spell = CROWDED_MIN;
+	if (spell > CROWDED_MAX)
+		spell = CROWDED_MAX;
+	/* One says it for all who have just found the same. */
+	if (__atomic_compare_exchange_n(&g->crowded_until, &until, number + spell, false,
+	                                __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		__atomic_store_n(&g->crowded_for, spell, __ATOMIC_RELAXED);
+}
+
+/* To sleep and to be woken costs several times as much as to have a look whenever it is one's turn,
+ * as long as it is callers who take turns, and a commit is soon done. If somebody else wants the
+ * processor, who is awake waits for that one each time, while those who are woken go first. */
+static void watch(struct group *g, const uint32_t *word, uint32_t number)
+{
+	if (is_crowded(g, number))
+		return;
+	int64_t until = now_ns() + AWAKE_NS;
+	while ((int32_t)(__atomic_load_n(word, __ATOMIC_ACQUIRE) - number) < 0) {
+		if (now_ns() > until) {
+			crowd(g, number);
+			return;
+		}
+		sched_yield();
 	}
 }
 
@@ -108,8 +163,10 @@ static void take_all(struct group *g, struct batch *ret)
 /* To wake somebody on another processor costs several times as much as on one's own. So one is
  * woken on each of them, who wakes the others there; here all are.
  *
- * That they may go is said before who has to be woken: whoever wakes them, though it be a late one
- * of an earlier batch, wakes them for good. */
+ * That they may go is said before that there are more: whoever wakes them, though it be a late one
+ * of an earlier batch, wakes them for good. And that there are more is taken back by nobody but the
+ * one who wakes all: of an earlier batch some may sleep still, and the one of this batch that is
+ * woken here may be one of them. */
 static void announce(struct group *g, const struct batch *batch)
 {
 	struct berths *b = berths_of(g, batch->number);
@@ -119,7 +176,8 @@ static void announce(struct group *g, const struct batch *batch)
 	for (uint32_t i = 0; i < GROUP_PLACES; i++) {
 		if (batch->sleepers[i] == 0 || i == own)
 			continue;
-		__atomic_store_n(&b->rest[i], batch->sleepers[i] - 1, __ATOMIC_RELEASE);
+		if (batch->sleepers[i] > 1)
+			__atomic_store_n(&b->more[i], 1, __ATOMIC_RELEASE);
 		wake(&b->done[i], 1);
 	}
 	if (batch->sleepers[own] > 0)
@@ -129,9 +187,10 @@ static void announce(struct group *g, const struct batch *batch)
 static void sleep_until_done(struct group *g, uint32_t number, uint32_t place)
 {
 	struct berths *b = berths_of(g, number);
+	watch(g, &b->done[place], number);
 	await(&b->done[place], number);
-	if (__atomic_load_n(&b->rest[place], __ATOMIC_RELAXED) > 0 &&
-	    __atomic_exchange_n(&b->rest[place], 0, __ATOMIC_ACQUIRE) > 0)
+	if (__atomic_load_n(&b->more[place], __ATOMIC_RELAXED) > 0 &&
+	    __atomic_exchange_n(&b->more[place], 0, __ATOMIC_ACQUIRE) > 0)
 		wake(&b->done[place], INT_MAX);
 }
 

@@ -42,8 +42,8 @@ struct berths {
 	uint32_t done[GROUP_PLACES];
 	uint32_t sleepers[GROUP_PLACES]; /* [mu] */
 
-	/* [atomic] How many the first who is awake there has to wake. */
-	uint32_t rest[GROUP_PLACES];
+	/* [atomic] 1: the first who is awake there has to wake the others. */
+	uint32_t more[GROUP_PLACES];
 };
 
 struct group {
@@ -55,6 +55,10 @@ struct group {
 	uint32_t previous;                   /* [mu] the size of the one before */
 	bool leading;                        /* [mu] somebody is at work */
 	struct berths berths[GROUP_BATCHES]; /* of the batches with such a number */
+
+	/* [atomic] It is in vain to wait awake: who waits sleeps at once, up to the batch with that
+	 * number; and for how many batches that was said last. */
+	uint32_t crowded_until, crowded_for;
 
 	/* Does all of them in one transaction and sets their err and detail. [const] */
 	void (*commit)(void *store, struct request *list);

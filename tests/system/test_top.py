@@ -19,7 +19,7 @@ PATIENCE = 120      # seconds that something may take that is certain to happen
 class Screen:
     """A terminal with a program on it: what was written, a character in each place."""
 
-    def __init__(self, shop, rows, columns, *arguments):
+    def __init__(self, shop, rows, columns, before, *arguments):
         self.rows, self.columns = rows, columns
         self.master, self.slave = pty.openpty()
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack('HHHH', rows, columns, 0, 0))
@@ -29,7 +29,7 @@ class Screen:
         self.left = b''
         self.seen = b''
         self.process = subprocess.Popen(
-            [os.environ['BATON_BIN'], 'top', *arguments], stdin=self.slave, stdout=self.slave,
+            [*before, os.environ['BATON_BIN'], 'top', *arguments], stdin=self.slave, stdout=self.slave,
             stderr=subprocess.PIPE, env={**shop.env, 'TERM': 'xterm'})
 
     def close(self):
@@ -111,8 +111,8 @@ class Screen:
 def screen(shop):
     opened = []
 
-    def start(*arguments, rows=24, columns=80):
-        opened.append(Screen(shop, rows, columns, *arguments))
+    def start(*arguments, rows=24, columns=80, before=()):
+        opened.append(Screen(shop, rows, columns, before, *arguments))
         return opened[-1]
     yield start
     for one in opened:
@@ -260,6 +260,18 @@ def test_any_size_will_do(shop, screen, dead, rows, columns):
     top = screen(rows=rows, columns=columns)
     top.until(lambda lines: any(line for line in lines))
     top.press(b'\t\x1b[B\x1b[A\x1b[5~q')
+    assert top.ends() == 0
+
+
+def test_it_looks_at_once_on_a_machine_that_has_just_started(shop, screen):
+    uptime = int(time.clock_gettime(time.CLOCK_BOOTTIME))
+    before = ['unshare', '--time', '--boottime', str(-uptime), '--']
+    if subprocess.run([*before, 'true'], check=False, stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip('no clock of the boot can be set here')
+    shop.ok('put', 'q', 'x')
+    top = screen('--interval', '1h', before=before)
+    top.until_line('>q')
+    top.press(b'q')
     assert top.ends() == 0
 
 

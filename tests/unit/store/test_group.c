@@ -17,6 +17,7 @@ struct counter {
 	uint32_t inside;   /* [atomic] threads in a commit: one at most */
 	uint64_t done;     /* requests, by whoever leads */
 	uint32_t wait_for; /* the first commit lasts until so many have gathered behind it */
+	uint32_t crowded;  /* and until this is not what the group has there; 0: it may be */
 	uint32_t commits;  /* by whoever leads */
 	uint32_t sizes[4]; /* of the first commits */
 	bool firsts[LATE]; /* of the requests of the second commit, in its order */
@@ -35,7 +36,9 @@ static void count(void *store, struct request *list)
 	struct counter *c = store;
 	uint32_t size = 0;
 	assert_int_equal(__atomic_fetch_add(&c->inside, 1, __ATOMIC_ACQ_REL), 0);
-	while (c->commits == 0 && gathered(&c->group) < c->wait_for)
+	while (c->commits == 0 &&
+	       (gathered(&c->group) < c->wait_for ||
+	        __atomic_load_n(&c->group.crowded_until, __ATOMIC_RELAXED) == c->crowded))
 		sched_yield();
 	for (struct request *r = list; r; r = r->next, size++) {
 		if (c->commits == 1 && size < LATE)
@@ -115,17 +118,15 @@ static void everybody_gets_his_own_answer_once(void **state)
 	group_done(&c.group);
 }
 
-static void those_who_come_meanwhile_get_into_one_commit_and_renewals_go_first(void **state)
+/* One who is at work, and those who come meanwhile, one of whom renews. */
+static void one_and_the_late(struct counter *c)
 {
-	(void)state;
-	struct counter c = {.wait_for = LATE};
-	struct caller early = {.counter = &c, .count = 1}, late[LATE];
-	group_init(&c.group, count, &c);
+	struct caller early = {.counter = c, .count = 1}, late[LATE];
 	start(&early);
-	while (__atomic_load_n(&c.inside, __ATOMIC_ACQUIRE) == 0)
+	while (__atomic_load_n(&c->inside, __ATOMIC_ACQUIRE) == 0)
 		sched_yield();
 	for (int i = 0; i < LATE; i++) {
-		late[i] = (struct caller){.counter = &c,
+		late[i] = (struct caller){.counter = c,
 		                          .from = i,
 		                          .count = 1,
 		                          .first = i == LATE / 2};
@@ -134,6 +135,14 @@ static void those_who_come_meanwhile_get_into_one_commit_and_renewals_go_first(v
 	for (int i = 0; i < LATE; i++)
 		end(&late[i]);
 	end(&early);
+}
+
+static void those_who_come_meanwhile_get_into_one_commit_and_renewals_go_first(void **state)
+{
+	(void)state;
+	struct counter c = {.wait_for = LATE};
+	group_init(&c.group, count, &c);
+	one_and_the_late(&c);
 	assert_int_equal(c.commits, 2);
 	assert_int_equal(c.sizes[0], 1);
 	assert_int_equal(c.sizes[1], LATE);
@@ -142,12 +151,39 @@ static void those_who_come_meanwhile_get_into_one_commit_and_renewals_go_first(v
 	group_done(&c.group);
 }
 
+static void who_waits_awake_in_vain_sleeps_and_so_do_those_of_the_next_batches(void **state)
+{
+	static const struct {
+		uint32_t last, until, spell;
+	} cases[] = {
+		{0, 1, 8},       /* the first time                  */
+		{8, 1, 16},      /* again, when that was just over  */
+		{512, 1, 1024},  /* and again                       */
+		{1024, 1, 1024}, /* no longer than that             */
+		{1024, -20U, 8}, /* the last time is long ago       */
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct counter c = {.wait_for = LATE, .crowded = cases[i].until};
+		group_init(&c.group, count, &c);
+		c.group.crowded_for = cases[i].last;
+		c.group.crowded_until = cases[i].until;
+		one_and_the_late(&c);
+		assert_int_equal(c.group.crowded_for, cases[i].spell);
+		assert_int_equal(c.group.crowded_until, 2 + cases[i].spell);
+		assert_int_equal(c.sizes[1], LATE);
+		group_done(&c.group);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(everybody_gets_his_own_answer_once),
 		cmocka_unit_test(
 			those_who_come_meanwhile_get_into_one_commit_and_renewals_go_first),
+		cmocka_unit_test(
+			who_waits_awake_in_vain_sleeps_and_so_do_those_of_the_next_batches),
 	};
 	return cmocka_run_group_tests_name("group", tests, NULL, NULL);
 }
