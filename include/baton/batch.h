@@ -19,6 +19,7 @@ BATON_BEGIN
 #define BATON_ERROR_MAX 4096        /* bytes of an error that are kept                */
 #define BATON_RESULT_MAX (1u << 20) /* bytes of a result                           */
 #define BATON_PRIORITY_MAX 9
+#define BATON_KEYS_MAX 8 /* keys of one batch                              */
 
 enum baton_batch_class {
 	BATON_WORK = 1,
@@ -59,6 +60,10 @@ struct baton_batch {
 	struct baton_str key;               /* as a lane: at most the queue's key_limit of
 	                                       its work run at once, in whichever lanes;
 	                                       both are not for every policy of a queue    */
+	const struct baton_str *keys;       /* or several, of which it holds all or none while
+	                                       it runs, as a key beside a lane; one that is
+	                                       named twice counts once                     */
+	size_t key_count;                   /* to BATON_KEYS_MAX; 0: only `key`, if that   */
 	enum baton_batch_class cls;         /* 0: work                                     */
 	enum baton_batch_delivery delivery; /* 0: earliest                                 */
 	enum baton_batch_slot slot;         /* 0: exclusive                                */

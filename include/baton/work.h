@@ -72,9 +72,11 @@ struct baton_work_claim {
 	struct baton_work_proof proof;
 	baton_fence fence;
 	struct baton_str queue;
-	struct baton_str lane; /* empty: none */
-	struct baton_str key;  /* empty: none */
-	uint32_t shard;        /* of the queue, where a runner claimed it */
+	struct baton_str lane;        /* empty: none */
+	struct baton_str key;         /* the first of its keys; empty: none */
+	const struct baton_str *keys; /* all of them, in the order of their bytes */
+	size_t key_count;
+	uint32_t shard; /* of the queue, where a runner claimed it */
 	struct baton_store_time claimed_at;
 	struct baton_store_time expires_at; /* or BATON_STORE_TIME_NEVER */
 	struct baton_duration hold; /* how long it holds its key without renewal; 0: no limit */
@@ -234,7 +236,10 @@ enum baton_why {
 /* All about one batch. What it points to belongs to its baton_work_page. */
 struct baton_work_info {
 	struct baton_work_batch batch; /* without payloads in a list */
-	struct baton_str queue, lane, key;
+	struct baton_str queue, lane;
+	struct baton_str key;         /* the first of its keys; empty: none        */
+	const struct baton_str *keys; /* all of them, in the order of their bytes  */
+	size_t key_count;
 	uint32_t shard; /* of its queue */
 	enum baton_batch_state state;
 	struct baton_store_time due;      /* delayed, retry, or BATON_WHY_RATE                 */
@@ -249,6 +254,7 @@ struct baton_work_info {
 	enum baton_why why; /* baton_work_get() only                             */
 	struct baton_batch_id ahead;
 	struct baton_key_rate rate; /* BATON_WHY_RATE: how often its key may start       */
+	struct baton_str held;      /* BATON_WHY_KEY, BATON_WHY_RATE: which of its keys it is */
 };
 
 /* What a call found: one block, ended by baton_work_page_free(). */

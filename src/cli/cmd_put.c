@@ -32,7 +32,8 @@ enum {
 struct request {
 	struct store store;
 	struct baton_batch batch;
-	uint32_t attempts; /* 0: as the queue has it */
+	struct baton_str keys[BATON_KEYS_MAX]; /* the batch's */
+	uint32_t attempts;                     /* 0: as the queue has it */
 	const char *payload;
 	const char *file;
 	bool delayed, dated; /* --delay, --at */
@@ -62,6 +63,17 @@ static bool take_join(struct baton_batch *batch, const char *group)
 	return !group || name_other("group's name", group, &batch->group);
 }
 
+static bool take_key(struct request *r, const char *value)
+{
+	struct baton_batch *batch = &r->batch;
+	if (batch->key_count == BATON_KEYS_MAX) {
+		complain("--concurrency-key is given more than %d times", BATON_KEYS_MAX);
+		return false;
+	}
+	batch->keys = r->keys;
+	return name_other("concurrency key", value, &r->keys[batch->key_count++]);
+}
+
 /* False: the value is wrong, as has been said. */
 static bool take(void *arg, int option, const char *value)
 {
@@ -71,7 +83,7 @@ static bool take(void *arg, int option, const char *value)
 	case OPTION_LANE:
 		return name_other("lane's name", value, &r->batch.lane);
 	case OPTION_CONCURRENCY_KEY:
-		return name_other("concurrency key", value, &r->batch.key);
+		return take_key(r, value);
 	case OPTION_DELAY:
 		r->delayed = true;
 		return span_parse("--delay", value, &limits, &r->batch.delay);

@@ -88,6 +88,17 @@ struct shown {
 	const struct baton_stalled *stalled;   /* what it waits for, or NULL */
 };
 
+static void field_keys(struct line *line, const struct baton_work_info *info)
+{
+	if (info->key_count < 2) {
+		field_some(line, "key", info->key);
+		return;
+	}
+	line_text(line, "keys      ");
+	job_keys(line, info->keys, info->key_count);
+	line_end(line);
+}
+
 static void print_text(struct out *out, const struct request *r, const struct shown *shown)
 {
 	const struct baton_work_info *info = shown->info;
@@ -95,7 +106,7 @@ static void print_text(struct out *out, const struct request *r, const struct sh
 	field(&line, "id", baton_str_z(info->batch.id.text));
 	field(&line, "queue", info->queue);
 	field_some(&line, "lane", info->lane);
-	field_some(&line, "key", info->key);
+	field_keys(&line, info);
 	field(&line, "state", baton_str_z(job_state_name(info->state)));
 	line_text(&line, "why       ");
 	job_why(&line, info, shown->ahead, shown->stalled, baton_store_now(r->store.handle));

@@ -62,7 +62,11 @@ static void reason_json(struct json *json, const char *name, const struct reason
 	json_text(json, "id", info->batch.id.text);
 	json_text(json, "why", job_why_name(info->why));
 	json_time(json, "due", info->due.ms > 0 ? info->due : BATON_STORE_TIME_NEVER);
-	job_json_key(json, info->key);
+	job_json_keys(json, info->keys, info->key_count);
+	if (info->held.len > 0)
+		json_bytes(json, "key", info->held);
+	else
+		json_null(json, "key");
 	job_json_ahead(json, info, why->ahead);
 	stall_json(json, why->stalls ? &why->stalled : NULL);
 	json_close(json);

@@ -37,7 +37,7 @@ static void put_json(struct json *j, const struct baton_work_claim *claim)
 	json_number(j, "fence", claim->fence.v);
 	json_bytes(j, "queue", claim->queue);
 	job_json_lane(j, claim->lane);
-	job_json_key(j, claim->key);
+	job_json_keys(j, claim->keys, claim->key_count);
 	json_time(j, "claimed", claim->claimed_at);
 	json_time(j, "expires", claim->expires_at);
 	json_open_list(j, "jobs");
@@ -77,6 +77,20 @@ static void export_payloads(struct line *line, const struct baton_work_batch *ba
 	}
 }
 
+/* Several have a line each. */
+static void export_keys(struct line *line, const struct baton_work_claim *claim)
+{
+	char text[BATON_KEYS_MAX * (BATON_NAME_MAX + 1)];
+	size_t len = 0;
+	for (size_t i = 0; i < claim->key_count; i++) {
+		if (i > 0)
+			text[len++] = '\n';
+		memcpy(text + len, claim->keys[i].ptr, claim->keys[i].len);
+		len += claim->keys[i].len;
+	}
+	shell_export(line, "BATON_KEY", (struct baton_str){text, len});
+}
+
 void grant_shell(struct out *out, const struct baton_work_claim *claim)
 {
 	struct line line = {.out = out};
@@ -88,7 +102,7 @@ void grant_shell(struct out *out, const struct baton_work_claim *claim)
 	             baton_str_z(baton_store_time_print(claim->expires_at, text)));
 	shell_export(&line, "BATON_QUEUE", claim->queue);
 	shell_export(&line, "BATON_LANE", claim->lane);
-	shell_export(&line, "BATON_KEY", claim->key);
+	export_keys(&line, claim);
 	shell_export(&line, "BATON_JOB", baton_str_z(claim->batches[0].id.text));
 	export_number(&line, "BATON_ATTEMPT", claim->batches[0].attempt);
 	export_payloads(&line, &claim->batches[0]);

@@ -19,21 +19,27 @@ struct tally {
 	size_t count;
 };
 
-static void tally_add(struct tally *t, const struct baton_work_info *info)
+static void tally_key(struct tally *t, const struct baton_work_info *info, struct baton_str key)
 {
 	size_t i = 0;
-	if (info->key.len == 0)
-		return;
-	while (i < t->count && !baton_str_equal(baton_str_z(t->keys[i].key), info->key))
+	while (i < t->count && !baton_str_equal(baton_str_z(t->keys[i].key), key))
 		i++;
+	if (i == HITCH_JOBS_PER_QUEUE)
+		return;
 	struct hitch *hitch = &t->keys[i];
 	if (i == t->count) {
 		*hitch = (struct hitch){.first = info->batch.id};
 		text_copy(hitch->queue, sizeof hitch->queue, info->queue);
-		text_copy(hitch->key, sizeof hitch->key, info->key);
+		text_copy(hitch->key, sizeof hitch->key, key);
 		t->count++;
 	}
 	hitch->waiting++;
+}
+
+static void tally_add(struct tally *t, const struct baton_work_info *info)
+{
+	for (size_t i = 0; i < info->key_count; i++)
+		tally_key(t, info, info->keys[i]);
 }
 
 static int by_waiting(const void *a, const void *b)
@@ -47,7 +53,8 @@ static bool hold_find(struct baton_store *store, struct hitch *hitch)
 {
 	struct baton_work_page *page = NULL, *holder = NULL;
 	bool held = baton_work_get(store, &hitch->first, &page) == BATON_OK &&
-	            page->infos[0].why == BATON_WHY_KEY;
+	            page->infos[0].why == BATON_WHY_KEY &&
+	            baton_str_equal(page->infos[0].held, baton_str_z(hitch->key));
 	if (held)
 		hitch->holder = page->infos[0].ahead;
 	held = held && baton_work_get(store, &hitch->holder, &holder) == BATON_OK;

@@ -103,12 +103,28 @@ void job_json_lane(struct json *j, struct baton_str lane)
 		json_null(j, "lane");
 }
 
-void job_json_key(struct json *j, struct baton_str key)
+void job_json_keys(struct json *j, const struct baton_str *keys, size_t count)
 {
-	if (key.len > 0)
-		json_bytes(j, "concurrency_key", key);
-	else
-		json_null(j, "concurrency_key");
+	static const char name[] = "concurrency_key";
+	if (count == 0)
+		json_null(j, name);
+	else if (count == 1)
+		json_bytes(j, name, keys[0]);
+	if (count < 2)
+		return;
+	json_open_list(j, name);
+	for (size_t i = 0; i < count; i++)
+		json_bytes(j, NULL, keys[i]);
+	json_close_list(j);
+}
+
+void job_keys(struct line *line, const struct baton_str *keys, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (i > 0)
+			line_text(line, ", ");
+		line_shown(line, keys[i]);
+	}
 }
 
 /* A moment that is not known is 0. */
@@ -138,7 +154,7 @@ void job_json(struct json *j, const struct baton_work_info *info)
 	job_json_batch(j, &info->batch);
 	json_bytes(j, "queue", info->queue);
 	job_json_lane(j, info->lane);
-	job_json_key(j, info->key);
+	job_json_keys(j, info->keys, info->key_count);
 	json_text(j, "state", job_state_name(info->state));
 	moment(j, "due", info->due);
 	if (info->error.len > 0)
@@ -223,7 +239,7 @@ static void tell_key(struct line *line, const struct baton_work_info *info,
 {
 	char when[WALL_TEXT], ago[BATON_DURATION_TEXT];
 	line_text(line, "is ready, but waits for its key ");
-	line_shown(line, info->key);
+	line_shown(line, info->held);
 	line_print(line, ", which job %s holds", info->ahead.text);
 	if (ahead && ahead->state == BATON_BATCH_CLAIMED) {
 		line_text(line, ", claimed by ");
@@ -260,7 +276,7 @@ static void tell_rate(struct line *line, const struct baton_work_info *info,
 		return;
 	}
 	line_text(line, "is ready, but its key ");
-	line_shown(line, info->key);
+	line_shown(line, info->held);
 	line_print(line, " has started as often as it may, %" PRIu64 " in %s, and waits ",
 	           info->rate.starts, baton_duration_print(info->rate.window, window));
 	until(line, info->due, now);
@@ -306,7 +322,9 @@ void job_why(struct line *line, const struct baton_work_info *info,
 		break;
 	case BATON_WHY_BEHIND:
 		line_print(line, "is ready, but job %s comes first %s", info->ahead.text,
-		           is_behind_in_lane(info, ahead) ? "in its lane" : "of its key");
+		           is_behind_in_lane(info, ahead) ? "in its lane"
+		           : info->key_count > 1          ? "of one of its keys"
+		                                          : "of its key");
 		tell_ahead(line, ahead, now);
 		break;
 	case BATON_WHY_LANE_HELD:

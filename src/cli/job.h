@@ -26,7 +26,11 @@ void job_json_batch(struct json *j, const struct baton_work_batch *batch);
 void job_json_lane(struct json *j, struct baton_str lane);
 
 /* Adds its concurrency key, or null. */
-void job_json_key(struct json *j, struct baton_str key);
+/* null, the key, or a list of them. */
+void job_json_keys(struct json *j, const struct baton_str *keys, size_t count);
+
+/* All of its keys, a comma between them. */
+void job_keys(struct line *line, const struct baton_str *keys, size_t count);
 
 /* Adds all that is known of a job. */
 void job_json(struct json *j, const struct baton_work_info *info);

@@ -27,6 +27,7 @@ struct reader {
 	yajl_gen copy;             /* of a payload that is no string; NULL: none is open */
 	uint32_t attempts;         /* 0: not said */
 	bool has_payload;
+	bool in_keys; /* in a list of keys */
 	char *error;
 };
 
@@ -113,9 +114,16 @@ static bool on_lane(struct reader *r, struct baton_str value)
 	return keep(r, value, &r->job.batch.lane);
 }
 
+/* The only one, or one of a list. */
 static bool on_concurrency_key(struct reader *r, struct baton_str value)
 {
-	return keep(r, value, &r->job.batch.key);
+	struct baton_batch *batch = &r->job.batch;
+	if (!r->job.has_keys)
+		batch->key_count = 0;
+	if (batch->key_count == BATON_KEYS_MAX)
+		return wrong(r, "'%s' has more than %d keys", r->field->name, BATON_KEYS_MAX);
+	r->job.has_keys = true;
+	return keep(r, value, &r->job.keys[batch->key_count++]);
 }
 
 static bool on_key(struct reader *r, struct baton_str value)
@@ -210,7 +218,7 @@ static const struct field fields[] = {
 	{"payload", "any value", on_payload, NULL, NULL},
 	{"payload_base64", "a string of base64 with its padding", on_base64, NULL, NULL},
 	{"lane", "a string", on_lane, NULL, NULL},
-	{"concurrency_key", "a string", on_concurrency_key, NULL, NULL},
+	{"concurrency_key", "a string, or a list of strings", on_concurrency_key, NULL, NULL},
 	{"delay", "seconds, or a string such as \"5min\"", on_delay, on_delay_number, NULL},
 	{"at", "a string such as \"2026-02-28T09:05:00Z\", or seconds since 1970", on_at,
          on_at_number, NULL},
@@ -236,6 +244,8 @@ static bool copy_begin(struct reader *r, struct baton_str value)
 {
 	if (r->copy)
 		return true;
+	if (r->in_keys)
+		return bad_value(r, value);
 	if (r->depth != 1)
 		return wrong(r, "it is no object such as {\"payload\": \"text\"}");
 	if (!is_payload(r))
@@ -298,7 +308,7 @@ static int on_string(void *arg, const unsigned char *value, size_t len)
 {
 	struct reader *r = arg;
 	const struct baton_str string = {(const char *)value, len};
-	if (r->depth == 1 && r->field->string)
+	if ((r->depth == 1 || r->in_keys) && r->field->string)
 		return r->field->string(r, string);
 	if (r->depth == 1 && !is_payload(r))
 		return bad_string(r, string);
@@ -326,6 +336,12 @@ static int on_close_map(void *arg)
 static int on_open_list(void *arg)
 {
 	struct reader *r = arg;
+	if (r->depth == 1 && r->field->string == on_concurrency_key) {
+		r->job.has_keys = r->in_keys = true;
+		r->job.batch.key_count = 0;
+		r->depth++;
+		return true;
+	}
 	bool good = copy_begin(r, BATON_STR("a list")) && copied(r, yajl_gen_array_open(r->copy));
 	r->depth++;
 	return good;
@@ -335,6 +351,10 @@ static int on_close_list(void *arg)
 {
 	struct reader *r = arg;
 	r->depth--;
+	if (r->in_keys) {
+		r->in_keys = false;
+		return true;
+	}
 	return copied(r, yajl_gen_array_close(r->copy)) && copy_end(r);
 }
 

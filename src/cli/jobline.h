@@ -12,6 +12,8 @@
 struct jobline {
 	struct baton_batch batch; /* its payloads are &payload */
 	struct baton_str payload;
+	struct baton_str keys[BATON_KEYS_MAX]; /* if `has_keys`, the batch's are these */
+	bool has_keys;
 	char *text;    /* what the batch points to, unless it is the template's */
 	uint64_t line; /* its number in the file */
 };

@@ -163,6 +163,8 @@ static int cargo_store(struct cargo *c)
 	for (size_t i = 0; i < c->count; i++) {
 		c->batches[i] = c->jobs[i].batch;
 		c->batches[i].payloads = &c->jobs[i].payload;
+		if (c->jobs[i].has_keys)
+			c->batches[i].keys = c->jobs[i].keys;
 		c->batches[i].count = 1;
 	}
 	int status = c->count > 0 ? store_run(c, 0, c->count) : EX_OK;

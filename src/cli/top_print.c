@@ -71,7 +71,7 @@ static void hitches_json(struct top *t)
 		bool works = h->owner[0] != '\0';
 		struct json j = {.line = {.out = t->out}};
 		json_open(&j, NULL);
-		job_json_key(&j, baton_str_z(h->key));
+		job_json_keys(&j, &(struct baton_str){h->key, strlen(h->key)}, 1);
 		json_text(&j, "queue", h->queue);
 		json_number(&j, "waiting", h->waiting);
 		json_text(&j, "holder", h->holder.text);

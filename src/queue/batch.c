@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/number.h"
 #include "base/quote.h"
+#include "queue/line.h"
 
 #define NUMBER_MAX ((UINT64_C(1) << 53) - 1)
 
@@ -68,6 +69,20 @@ static enum baton_err check_time(const struct baton_batch *b)
 	return BATON_OK;
 }
 
+static enum baton_err check_keys(const struct baton_batch *b)
+{
+	if (b->key_count > BATON_KEYS_MAX)
+		return fail(BATON_INVALID, "the batch has %zu keys: at most %d are allowed",
+		            b->key_count, BATON_KEYS_MAX);
+	if (b->key_count > 0 && b->key.len > 0)
+		return fail(BATON_INVALID,
+		            "both a key and a list of keys are given: only one is allowed");
+	enum baton_err e = check_optional("key", b->key);
+	for (size_t i = 0; i < b->key_count && e == BATON_OK; i++)
+		e = check_name("key", b->keys[i]);
+	return e;
+}
+
 static bool retry_is_given(const struct baton_retry *r)
 {
 	return r->attempts != 0 || r->backoff != 0 || r->base.ns != 0 || r->cap.ns != 0;
@@ -79,7 +94,7 @@ enum baton_err batch_check(const struct baton_batch *b)
 	if (e == BATON_OK)
 		e = check_optional("lane's name", b->lane);
 	if (e == BATON_OK)
-		e = check_optional("key", b->key);
+		e = check_keys(b);
 	if (e == BATON_OK)
 		e = check_optional("group's name", b->group);
 	if (e == BATON_OK)
@@ -138,8 +153,8 @@ void batch_digest(const struct baton_batch *b, uint8_t out[DIGEST_SIZE])
 	for (size_t i = 0; i < b->count; i++)
 		digest_str(&d, b->payloads[i]);
 	/* What was put before there were keys has the digest that it had. */
-	if (b->key.len > 0)
-		digest_str(&d, b->key);
+	for (struct baton_str rest = b->key, key; keys_next(&rest, &key);)
+		digest_str(&d, key);
 	digest_end(&d, out);
 }
 

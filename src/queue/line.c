@@ -3,12 +3,81 @@
 
 #include <string.h>
 
-struct baton_str line_name(const struct baton_batch *b, char text[LINE_NAME_MAX])
+#include "base/number.h"
+
+bool keys_are_several(struct baton_str key)
 {
-	return b->key.len == 0 || b->lane.len > 0 ? b->lane : line_of_key(b->key, text);
+	return key.len > 0 && memchr(key.ptr, LINE_KEYED, key.len);
 }
 
-struct baton_str line_of_key(struct baton_str key, char text[LINE_NAME_MAX])
+bool keys_next(struct baton_str *rest, struct baton_str *ret)
+{
+	if (rest->len == 0)
+		return false;
+	const char *end = memchr(rest->ptr, LINE_KEYED, rest->len);
+	size_t len = end ? (size_t)(end - rest->ptr) : rest->len;
+	size_t taken = end ? len + 1 : len;
+	*ret = (struct baton_str){rest->ptr, len};
+	*rest = (struct baton_str){rest->ptr + taken, rest->len - taken};
+	return true;
+}
+
+size_t keys_count(struct baton_str key)
+{
+	struct baton_str one;
+	size_t count = 0;
+	while (keys_next(&key, &one))
+		count++;
+	return count;
+}
+
+static int compare(struct baton_str a, struct baton_str b)
+{
+	int order = memcmp(a.ptr, b.ptr, a.len < b.len ? a.len : b.len);
+	return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+/* The first that comes after `last` (NULL: of all), or NULL. */
+static const struct baton_str *key_after(const struct baton_batch *b, const struct baton_str *last)
+{
+	const struct baton_str *next = NULL;
+	for (size_t i = 0; i < b->key_count; i++) {
+		const struct baton_str *key = &b->keys[i];
+		if ((!last || compare(*key, *last) > 0) && (!next || compare(*key, *next) < 0))
+			next = key;
+	}
+	return next;
+}
+
+struct baton_str keys_join(const struct baton_batch *b, char text[LINE_KEYS_MAX])
+{
+	size_t len = 0;
+	for (const struct baton_str *key = key_after(b, NULL); key; key = key_after(b, key)) {
+		if (len > 0)
+			text[len++] = LINE_KEYED;
+		memcpy(text + len, key->ptr, key->len);
+		len += key->len;
+	}
+	return b->key_count > 0 ? (struct baton_str){text, len} : b->key;
+}
+
+bool line_has_guest(const struct baton_batch *b)
+{
+	return keys_are_several(b->key) || (b->key.len > 0 && b->lane.len > 0);
+}
+
+struct baton_str line_name(const struct baton_batch *b, uint64_t id, char text[LINE_NAME_MAX])
+{
+	if (b->lane.len > 0 || b->key.len == 0)
+		return b->lane;
+	if (!keys_are_several(b->key))
+		return line_of_key(b->key, text);
+	text[0] = LINE_OWN;
+	char *end = number_print(id, text + 1);
+	return (struct baton_str){text, (size_t)(end - text)};
+}
+
+static struct baton_str marked(struct baton_str key, char *text)
 {
 	if (key.len == 0)
 		return (struct baton_str){NULL, 0};
@@ -17,14 +86,40 @@ struct baton_str line_of_key(struct baton_str key, char text[LINE_NAME_MAX])
 	return (struct baton_str){text, key.len + 1};
 }
 
+struct baton_str line_of_key(struct baton_str key, char text[LINE_NAME_MAX])
+{
+	return marked(key, text);
+}
+
+struct baton_str lines_of_keys(struct baton_str keys, char text[LINE_KEYS_MAX])
+{
+	return marked(keys, text);
+}
+
+bool lines_next(struct baton_str *rest, struct baton_str *ret)
+{
+	if (rest->len < 2)
+		return false;
+	const char *end = memchr(rest->ptr + 1, LINE_KEYED, rest->len - 1);
+	size_t len = end ? (size_t)(end - rest->ptr) : rest->len;
+	*ret = (struct baton_str){rest->ptr, len};
+	*rest = (struct baton_str){rest->ptr + len, rest->len - len};
+	return true;
+}
+
 bool line_is_keyed(struct baton_str name)
 {
 	return name.len > 0 && name.ptr[0] == LINE_KEYED;
 }
 
+static bool is_own(struct baton_str name)
+{
+	return name.len > 0 && name.ptr[0] == LINE_OWN;
+}
+
 struct baton_str line_lane(struct baton_str name)
 {
-	return line_is_keyed(name) ? (struct baton_str){NULL, 0} : name;
+	return line_is_keyed(name) || is_own(name) ? (struct baton_str){NULL, 0} : name;
 }
 
 struct baton_str line_key(struct baton_str name)
@@ -98,11 +193,13 @@ enum key_conflict key_conflict(const struct baton_queue_policy *policy, uint64_t
 
 enum line_retry line_on_retry(struct baton_str name, const struct baton_queue_policy *policy)
 {
+	bool keeps = policy->hold_on_retry == BATON_HOLD_KEEP;
 	if (name.len == 0)
 		return LINE_RETRY_PASS;
 	if (line_is_keyed(name))
-		return policy->hold_on_retry == BATON_HOLD_KEEP ? LINE_RETRY_KEEP
-		                                                : LINE_RETRY_BEHIND;
+		return keeps ? LINE_RETRY_KEEP : LINE_RETRY_BEHIND;
+	if (is_own(name))
+		return keeps ? LINE_RETRY_PASS : LINE_RETRY_BEHIND;
 	return policy->on_retry == BATON_ON_RETRY_BLOCK ? LINE_RETRY_KEEP : LINE_RETRY_PASS;
 }
 

@@ -1,5 +1,7 @@
 /* The line that a batch stands in: that of its lane, that of its key, or none. One that has both
- * stands in its lane's, and is a guest in that of its key when it is the first of its lane. */
+ * stands in its lane's, and is a guest in that of its key when it is the first of its lane. One
+ * that has several keys is a guest in the line of each; without a lane it is the only one of a lane
+ * of its own. */
 #ifndef QUEUE_LINE_H
 #define QUEUE_LINE_H
 
@@ -14,14 +16,40 @@
  * the key. Empty: there is no line. */
 #define LINE_NAME_MAX (BATON_NAME_MAX + 1)
 #define LINE_KEYED '\1'
+#define LINE_OWN '\2' /* and the id, for a lane of one batch alone */
 
-/* The name of the batch's line. It may be in `text`. */
-struct baton_str line_name(const struct baton_batch *b, char text[LINE_NAME_MAX]);
+/* Several keys stand in one text, in the order of their bytes, with a byte 1 between them: below
+ * the public functions `key` of a batch is that, and `keys` is empty. */
+#define LINE_KEYS_MAX (BATON_KEYS_MAX * LINE_NAME_MAX)
+
+bool keys_are_several(struct baton_str key);
+
+/* Takes the first of them from *rest. False: there is none. */
+bool keys_next(struct baton_str *rest, struct baton_str *ret);
+
+/* How many there are. */
+size_t keys_count(struct baton_str key);
+
+/* The keys of a batch as it was put, as such a text: each once. */
+struct baton_str keys_join(const struct baton_batch *b, char text[LINE_KEYS_MAX]);
+
+/* The name of the line of a batch with that id. It may be in `text`. */
+struct baton_str line_name(const struct baton_batch *b, uint64_t id, char text[LINE_NAME_MAX]);
+
+/* Whether the batch is a guest in the lines of its keys. */
+bool line_has_guest(const struct baton_batch *b);
 
 bool line_is_keyed(struct baton_str name);
 
 /* The name of the line of that key, in `text`; empty: there is no key. */
 struct baton_str line_of_key(struct baton_str key, char text[LINE_NAME_MAX]);
+
+/* Of one key or several: the names of their lines, one after the other, as stores keep them of
+ * guests. */
+struct baton_str lines_of_keys(struct baton_str keys, char text[LINE_KEYS_MAX]);
+
+/* Takes the first of such names from *rest. False: there is none. */
+bool lines_next(struct baton_str *rest, struct baton_str *ret);
 
 /* What the name says: the lane, or the key; empty: none. */
 struct baton_str line_lane(struct baton_str name);

@@ -17,7 +17,7 @@
 #include "runner/payload.h"
 
 #define GRACE_MS 5000
-#define VARIABLES 9
+#define VARIABLES 8
 #define VISIT_VARIABLES 8 /* of what serves a connection, at most */
 #define VARIABLE_MAX (BATON_TRACE_MAX + 64)
 #define LINES_MAX (UINT64_C(1) << 30)
@@ -50,8 +50,22 @@ static bool is_raw(const struct commands *c, const struct baton_work_claim *clai
 
 struct environment {
 	char texts[VARIABLES][VARIABLE_MAX];
-	char *env[VARIABLES + 1];
+	char keys[sizeof "BATON_KEY=" + BATON_KEYS_MAX * (BATON_NAME_MAX + 1)];
+	char *env[VARIABLES + 2];
 };
+
+/* Several have a line each. */
+static void keys_make(struct environment *e, const struct baton_work_claim *claim)
+{
+	char *at = stpcpy(e->keys, "BATON_KEY=");
+	for (size_t i = 0; i < claim->key_count; i++) {
+		if (i > 0)
+			*at++ = '\n';
+		memcpy(at, claim->keys[i].ptr, claim->keys[i].len);
+		at += claim->keys[i].len;
+	}
+	*at = '\0';
+}
 
 static void environment_make(struct environment *e, const struct baton_work_claim *claim)
 {
@@ -66,11 +80,11 @@ static void environment_make(struct environment *e, const struct baton_work_clai
 	snprintf(e->texts[5], VARIABLE_MAX, "BATON_SEQ=%" PRIu64, first->seq);
 	snprintf(e->texts[6], VARIABLE_MAX, "BATON_JOB=%s", first->id.text);
 	snprintf(e->texts[7], VARIABLE_MAX, "BATON_JOBS=%zu", claim->count);
-	snprintf(e->texts[8], VARIABLE_MAX, "BATON_KEY=%.*s", (int)claim->key.len,
-	         claim->key.len > 0 ? claim->key.ptr : "");
 	for (size_t i = 0; i < VARIABLES; i++)
 		e->env[i] = e->texts[i];
-	e->env[VARIABLES] = NULL;
+	keys_make(e, claim);
+	e->env[VARIABLES] = e->keys;
+	e->env[VARIABLES + 1] = NULL;
 }
 
 struct baton_duration commands_grace(const struct baton_handler *handler)

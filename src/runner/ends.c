@@ -28,11 +28,21 @@ static bool copy_payloads(struct arena *a, struct baton_batch *b)
 	return ok;
 }
 
+static bool copy_keys(struct arena *a, struct baton_batch *b)
+{
+	struct baton_str *keys = arena_take(a, b->key_count, sizeof *keys);
+	bool ok = keys;
+	for (size_t i = 0; i < b->key_count && ok; i++)
+		ok = arena_copy(a, b->keys[i], &keys[i]);
+	b->keys = keys;
+	return ok;
+}
+
 static bool copy_batch(struct arena *a, struct baton_batch *b)
 {
 	return arena_copy(a, b->queue, &b->queue) && arena_copy(a, b->lane, &b->lane) &&
 	       arena_copy(a, b->key, &b->key) && arena_copy(a, b->group, &b->group) &&
-	       arena_copy(a, b->source, &b->source) && copy_payloads(a, b);
+	       arena_copy(a, b->source, &b->source) && copy_keys(a, b) && copy_payloads(a, b);
 }
 
 static bool copy_emits(struct arena *a, struct core_end *end)

@@ -99,6 +99,20 @@ static void add_optional(struct buf *buf, yajl_gen gen, struct baton_str text)
 		buf_append_str(buf, BATON_STR("null"));
 }
 
+/* null, the key, or a list of them. */
+static void add_keys(struct buf *buf, yajl_gen gen, const struct baton_work_claim *claim)
+{
+	if (claim->key_count < 2) {
+		add_optional(buf, gen, claim->key);
+		return;
+	}
+	for (size_t i = 0; i < claim->key_count; i++) {
+		buf_append_str(buf, i == 0 ? BATON_STR("[") : BATON_STR(","));
+		add_text(gen, claim->keys[i]);
+	}
+	buf_append_str(buf, BATON_STR("]"));
+}
+
 enum baton_err payload_claim(struct buf *buf, const struct baton_work_claim *claim)
 {
 	yajl_gen gen;
@@ -111,7 +125,7 @@ enum baton_err payload_claim(struct buf *buf, const struct baton_work_claim *cla
 	buf_append_str(buf, BATON_STR(",\"lane\":"));
 	add_optional(buf, gen, claim->lane);
 	buf_append_str(buf, BATON_STR(",\"concurrency_key\":"));
-	add_optional(buf, gen, claim->key);
+	add_keys(buf, gen, claim);
 	buf_printf(buf, ",\"attempt\":%" PRIu32 ",\"jobs\":[", claim->batches[0].attempt);
 	add_jobs(buf, gen, claim);
 	yajl_gen_free(gen);

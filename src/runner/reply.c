@@ -24,7 +24,8 @@ enum at {
 	AT_START = 1,
 	AT_LINE,  /* in its object */
 	AT_EMITS, /* in the list of emitted jobs */
-	AT_EMIT   /* in one of them */
+	AT_EMIT,  /* in one of them */
+	AT_KEYS   /* in the list of its keys */
 };
 
 /* Follow-up work, while the line is read. */
@@ -32,6 +33,7 @@ struct emit {
 	struct emit *next;
 	struct baton_batch batch;
 	struct baton_str payload;
+	struct baton_str keys[BATON_KEYS_MAX]; /* the batch's */
 	bool has_payload;
 	uint32_t attempts; /* 0: not said */
 	unsigned seen;     /* fields, a bit each */
@@ -212,9 +214,14 @@ static bool on_lane(struct reader *r, struct baton_str value)
 	return keep(r, value, &r->last->batch.lane);
 }
 
+/* The only one, or one of a list. */
 static bool on_concurrency_key(struct reader *r, struct baton_str value)
 {
-	return keep(r, value, &r->last->batch.key);
+	struct emit *emit = r->last;
+	if (emit->batch.key_count == BATON_KEYS_MAX)
+		return wrong(r, "'%s' has more than %d keys", r->field->name, BATON_KEYS_MAX);
+	emit->batch.keys = emit->keys;
+	return keep(r, value, &emit->keys[emit->batch.key_count++]);
 }
 
 static bool on_key(struct reader *r, struct baton_str value)
@@ -317,7 +324,9 @@ static const struct field emit_fields[] = {
          .takes = "a string of base64 with its padding",
          .string = on_base64},
 	{.name = "lane", .takes = "a string", .string = on_lane},
-	{.name = "concurrency_key", .takes = "a string", .string = on_concurrency_key},
+	{.name = "concurrency_key",
+         .takes = "a string, or a list of strings",
+         .string = on_concurrency_key},
 	{.name = "delay",
          .takes = "seconds, or a string such as \"5min\"",
          .string = on_delay,
@@ -377,6 +386,8 @@ static bool copy_begin(struct reader *r)
 {
 	if (r->copy)
 		return true;
+	if (r->at == AT_KEYS)
+		return bad_value(r);
 	if (r->at != AT_LINE && r->at != AT_EMIT)
 		return no_object(r);
 	if (!r->field->any)
@@ -421,7 +432,7 @@ static int on_number(void *arg, const char *value, size_t len)
 static int on_string(void *arg, const unsigned char *value, size_t len)
 {
 	struct reader *r = arg;
-	if (is_value(r) && r->field->string)
+	if ((is_value(r) || r->at == AT_KEYS) && r->field->string)
 		return r->field->string(r, (struct baton_str){(const char *)value, len});
 	return copy_begin(r) && copied(r, yajl_gen_string(r->copy, value, len)) && copy_end(r);
 }
@@ -489,6 +500,10 @@ static int on_open_list(void *arg)
 		r->at = AT_EMITS;
 		return true;
 	}
+	if (is_value(r) && r->field->string == on_concurrency_key) {
+		r->at = AT_KEYS;
+		return true;
+	}
 	bool good = copy_begin(r) && copied(r, yajl_gen_array_open(r->copy));
 	r->depth++;
 	return good;
@@ -498,7 +513,7 @@ static int on_close_list(void *arg)
 {
 	struct reader *r = arg;
 	if (!r->copy) {
-		r->at = AT_LINE;
+		r->at = r->at == AT_KEYS ? AT_EMIT : AT_LINE;
 		return true;
 	}
 	r->depth--;

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/quote.h"
+#include "queue/line.h"
 
 enum baton_err refuse_full(struct baton_str queue, uint64_t waiting, uint64_t max)
 {
@@ -83,13 +84,14 @@ enum baton_err refuse_puller(struct baton_str queue, const char *holder)
 	            quote(queue, shown), quote(baton_str_z(holder), who));
 }
 
-enum baton_err refuse_guest(struct baton_str queue, const char *so)
+enum baton_err refuse_guest(struct baton_str queue, const struct baton_batch *b, const char *so)
 {
 	char shown[QUOTE_TEXT];
 	return fail(BATON_INVALID,
-	            "both a lane and a key are given, which cannot be in a queue where %s, as in "
-	            "%s: give one of them, or use another queue",
-	            so, quote(queue, shown));
+	            "%s are given, which cannot be in a queue where %s, as in %s: give one of "
+	            "them, or use another queue",
+	            keys_are_several(b->key) ? "several keys" : "both a lane and a key", so,
+	            quote(queue, shown));
 }
 
 enum baton_err refuse_for_guests(struct baton_str queue, const char *so)
@@ -97,8 +99,8 @@ enum baton_err refuse_for_guests(struct baton_str queue, const char *so)
 	char shown[QUOTE_TEXT];
 	return fail(
 		BATON_INVALID,
-		"queue %s has jobs, and has had some with both a lane and a key, which cannot be "
-		"where %s: set that when it has no jobs any more, or use another queue",
+		"queue %s has jobs, and has had some with both a lane and a key, or several keys, "
+		"which cannot be where %s: set that when it has no jobs any more, or use another queue",
 		quote(queue, shown), so);
 }
 

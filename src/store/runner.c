@@ -13,6 +13,7 @@
 #include "base/utf8.h"
 #include "queue/batch.h"
 #include "queue/place.h"
+#include "store/keys.h"
 #include "store/store.h"
 
 struct baton_runner {
@@ -592,9 +593,15 @@ enum baton_err baton_runner_tick(struct baton_runner *runner, const struct baton
 	enum baton_err e = enter_as(runner);
 	if (e == BATON_OK)
 		e = check_tick(tick);
-	return e == BATON_OK
-	               ? runner->store->ops->tick(runner->store, runner->number, tick, ret_claims)
-	               : e;
+	if (e != BATON_OK)
+		return e;
+	struct baton_tick joined = *tick;
+	AUTO(arena_done) struct arena keys;
+	arena_init(&keys, runner->store->alloc);
+	e = keys_of_ends(&keys, &joined.ends, joined.end_count);
+	return e == BATON_OK ? runner->store->ops->tick(runner->store, runner->number, &joined,
+	                                                ret_claims)
+	                     : e;
 }
 
 enum baton_err baton_runner_more(struct baton_runner *runner, const struct baton_more_ask *ask,

@@ -3,8 +3,10 @@
 
 #include <inttypes.h>
 
+#include "base/cleanup.h"
 #include "base/fail.h"
 #include "queue/batch.h"
+#include "store/keys.h"
 #include "store/store.h"
 
 static enum baton_err check_count(const char *what, size_t count, size_t max)
@@ -44,6 +46,10 @@ enum baton_err baton_work_put(struct baton_store *store, const struct baton_batc
 		e = check_count("batches", count, BATON_PUT_MAX);
 	if (e == BATON_OK)
 		e = check_batches(batches, count);
+	AUTO(arena_done) struct arena joined;
+	arena_init(&joined, store->alloc);
+	if (e == BATON_OK)
+		e = keys_of_batches(&joined, &batches, count);
 	return e == BATON_OK && count > 0 ? store->ops->put(store, batches, count, puts) : e;
 }
 
@@ -150,6 +156,10 @@ enum baton_err baton_work_end(struct baton_store *store, const struct baton_work
 	enum baton_err e = store_enter(store);
 	if (e == BATON_OK)
 		e = store_check_ends(ends, count);
+	AUTO(arena_done) struct arena joined;
+	arena_init(&joined, store->alloc);
+	if (e == BATON_OK)
+		e = keys_of_ends(&joined, &ends, count);
 	return e == BATON_OK && count > 0 ? store->ops->end(store, ends, count, answers) : e;
 }
 

@@ -5,7 +5,7 @@
 #include "world.h"
 
 #define SIDES 2
-#define SAME_QUEUES 4    /* in the last two, work may have a lane and a key */
+#define SAME_QUEUES 4    /* in the last two, work may have a lane and a key, or several */
 #define SAME_GUESTS 2    /* the first of these */
 #define SAME_SHARDED "d" /* and that of runners */
 #define SAME_RUNNERS 2
@@ -89,6 +89,11 @@ void same_claims(struct same *s, struct baton_work_claims *given[SIDES]);
 
 /* Adds to what people are told of the operation. */
 void same_did(struct same *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Whether the key is one of these; and whether all of them are the same. */
+bool same_has_key(const struct baton_str *keys, size_t count, struct baton_str key);
+void same_keys(struct same *s, const struct baton_str *a, size_t a_count, const struct baton_str *b,
+               size_t b_count);
 
 /* How many kinds of operations there are, and which one the lot falls on. */
 uint32_t same_kind(uint64_t lot);

@@ -26,6 +26,23 @@ void same_text(struct same *s, const char *what, struct baton_str a, struct bato
 		            b.ptr);
 }
 
+bool same_has_key(const struct baton_str *keys, size_t count, struct baton_str key)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (baton_str_equal(keys[i], key))
+			return true;
+	}
+	return false;
+}
+
+void same_keys(struct same *s, const struct baton_str *a, size_t a_count, const struct baton_str *b,
+               size_t b_count)
+{
+	SAME(s, "keys", a_count, b_count);
+	for (size_t i = 0; i < a_count && i < b_count; i++)
+		same_text(s, "one of the keys", a[i], b[i]);
+}
+
 static void compare_batch(struct same *s, const struct baton_work_batch *a,
                           const struct baton_work_batch *b)
 {
@@ -53,6 +70,9 @@ static void compare_info(struct same *s, const struct baton_work_info *a,
 	same_text(s, "queue", a->queue, b->queue);
 	same_text(s, "lane", a->lane, b->lane);
 	same_text(s, "key", a->key, b->key);
+	same_keys(s, a->keys, a->key_count, b->keys, b->key_count);
+	same_text(s, "the key it waits for", a->held, b->held);
+	SAME(s, "shard", a->key_count > 1 ? a->shard : 0, a->key_count > 1 ? b->shard : 0);
 	same_text(s, "error", a->error, b->error);
 	same_text(s, "result", a->result, b->result);
 	SAME(s, "ended_at", a->ended_at.ms, b->ended_at.ms);
@@ -203,20 +223,21 @@ static void see_windows(struct same *s)
 }
 
 /* What keeps its key until its next attempt is not seen from here. */
-void same_check_key(struct same *s, int side, const struct baton_work_claim *c)
+static void check_key(struct same *s, int side, const struct baton_work_claim *c,
+                      struct baton_str key)
 {
 	struct baton_work_filter f = {.queue = c->queue, .state = BATON_BATCH_CLAIMED, .max = 500};
 	struct baton_work_page *page = NULL;
 	struct baton_queue_info info;
 	struct baton_str seen[64];
 	size_t holds = 0;
-	if (c->key.len == 0 || baton_queue_get(s->w[side].store, c->queue, &info) != BATON_OK ||
+	if (baton_queue_get(s->w[side].store, c->queue, &info) != BATON_OK ||
 	    baton_work_list(s->w[side].store, &f, &page) != BATON_OK)
 		return;
 	for (size_t i = 0; i < page->count && holds < 64; i++) {
 		const struct baton_work_info *b = &page->infos[i];
 		size_t j = 0;
-		if (!baton_str_equal(b->key, c->key) ||
+		if (!same_has_key(b->keys, b->key_count, key) ||
 		    b->expires_at.ms <= baton_store_now(s->w[side].store).ms)
 			continue;
 		while (j < holds && !baton_str_equal(seen[j], b->claim))
@@ -225,9 +246,15 @@ void same_check_key(struct same *s, int side, const struct baton_work_claim *c)
 			seen[holds++] = b->claim;
 	}
 	if (holds > info.policy.key_limit)
-		same_differ(s, "%s: key %.*s is held %zu times", s->w[side].where, (int)c->key.len,
-		            c->key.ptr, holds);
+		same_differ(s, "%s: key %.*s is held %zu times", s->w[side].where, (int)key.len,
+		            key.ptr, holds);
 	baton_work_page_free(page);
+}
+
+void same_check_key(struct same *s, int side, const struct baton_work_claim *c)
+{
+	for (size_t i = 0; i < c->key_count; i++)
+		check_key(s, side, c, c->keys[i]);
 }
 
 void same_compare_all(struct same *s)

@@ -4,6 +4,12 @@
 static const char *const queues[SAME_QUEUES] = {"a", "b", SAME_SHARDED, "c"};
 static const char *const lanes[SAME_LANES] = {"", "x", "y", "z"};
 static const char *const keys[SAME_KEYS] = {"k", "l", "x"};
+static const struct baton_str lists[][SAME_KEYS] = {
+	{{"l", 1}, {"k", 1}},
+	{{"x", 1}, {"l", 1}},
+	{{"k", 1}, {"x", 1}},
+	{{"x", 1}, {"k", 1}, {"l", 1}},
+};
 static const char *const groups[] = {"", "", "g"};
 static const char *const sources[] = {"k0", "k1", "k2", "k3", "k4"};
 static const struct baton_str payloads[] = {{"one", 3}, {"two", 3}};
@@ -56,6 +62,12 @@ static struct baton_batch make_batch(struct same *s, const uint32_t *n)
 	if (n[11] % 3 == 0 || (guests && n[11] % 3 == 1)) {
 		b.key = baton_str_z(keys[n[11] % 9 / 3]);
 		b.lane.len = guests ? b.lane.len : 0;
+	}
+	if (guests && n[11] % 3 == 2 && n[11] % 9 > 2) {
+		uint32_t list = n[11] / 9 % 4;
+		b.keys = lists[list];
+		b.key_count = list == 3 ? 3 : 2;
+		same_did(s, " keys %.*s", (int)b.key_count, &"lk xl kx xkl"[list * 3]);
 	}
 	if (n[4] % 2 == 0) {
 		b.slot = BATON_JOIN;
@@ -113,8 +125,9 @@ static void do_put(struct same *s, const uint32_t *n)
 		SAME(s, "existing", put[0][i].existing, put[1][i].existing);
 		same_did(s, " %s", put[0][i].id.text);
 		add_id(s, &put[0][i].id);
+		bool guest = b[i].key_count > 0 || (b[i].lane.len > 0 && b[i].key.len > 0);
 		s->guests = s->guests ||
-		            (b[i].lane.len > 0 && b[i].key.len > 0 &&
+		            (guest &&
 		             baton_str_equal(b[i].queue, baton_str_z(queues[SAME_QUEUES - 1])));
 	}
 }
@@ -174,7 +187,7 @@ static void check_fence(struct same *s, int side, const struct baton_work_claim 
 	for (int k = 0; k < SAME_KEYS; k++) {
 		uint64_t *last = &s->key_fences[side][k];
 		if (!baton_str_equal(c->queue, baton_str_z(queues[SAME_QUEUES - 1])) ||
-		    !baton_str_equal(c->key, baton_str_z(keys[k])))
+		    !same_has_key(c->keys, c->key_count, baton_str_z(keys[k])))
 			continue;
 		if (c->fence.v <= *last && s->guests)
 			same_differ(s, "the fence of %s goes back along its key", c->proof.id);
@@ -186,6 +199,7 @@ static void compare_claimed(struct same *s, const struct baton_work_claim *a,
                             const struct baton_work_claim *b)
 {
 	same_text(s, "lane", a->lane, b->lane);
+	same_keys(s, a->keys, a->key_count, b->keys, b->key_count);
 	same_text(s, "key", a->key, b->key);
 	same_text(s, "queue", a->queue, b->queue);
 	SAME(s, "claimed_at", a->claimed_at.ms, b->claimed_at.ms);

@@ -10,6 +10,34 @@ static const char *const lanes[SIM_LANES] = {"", "anna", "bert", "cleo", "dora"}
 
 static const char *const keys[SIM_KEYS + 1] = {"", "one", "two", "anna"};
 
+uint32_t sim_key(struct baton_str name)
+{
+	for (uint32_t k = 1; k <= SIM_KEYS; k++) {
+		if (baton_str_equal(name, baton_str_z(keys[k])))
+			return k;
+	}
+	return 0;
+}
+
+/* Some of the keys, at least two, in an order that is not theirs. */
+static void several_keys(struct world *w, struct job *job, struct rng *rng)
+{
+	uint32_t without = (uint32_t)rng_below(rng, SIM_KEYS + 1); /* 0: all */
+	struct baton_batch *batch = &job->batch;
+	job->key = job->keys = 0;
+	for (uint32_t k = SIM_KEYS; k > 0; k--) {
+		if (k == without)
+			continue;
+		job->key = k;
+		job->keys |= KEY_BIT(k);
+		job->list[batch->key_count++] = baton_str_z(keys[k]);
+	}
+	batch->keys = job->list;
+	batch->key.len = 0;
+	if (w->plan->variant == VARIANT_PARTIAL)
+		batch->key_count = 1;
+}
+
 uint32_t job_new(struct world *w, struct rng *rng)
 {
 	uint32_t i = w->job_count;
@@ -23,6 +51,8 @@ uint32_t job_new(struct world *w, struct rng *rng)
 		if (!sim_has_guests(w, job->queue))
 			job->lane = 0;
 	}
+	job->keys = job->key > 0 ? KEY_BIT(job->key) : 0;
+	bool several = job->key > 0 && sim_has_guests(w, job->queue) && chance(rng, 40);
 	job->poison = chance(rng, 1);
 	job->loose = chance(rng, 5);
 	bool command = chance(rng, 10);
@@ -41,8 +71,12 @@ uint32_t job_new(struct world *w, struct rng *rng)
 		.payloads = &job->payload,
 		.count = 1,
 	};
-	if (w->plan->variant == VARIANT_GUESTLESS && job->lane > 0)
+	if (several)
+		several_keys(w, job, rng);
+	if (w->plan->variant == VARIANT_GUESTLESS && job->lane > 0) {
 		job->batch.key.len = 0;
+		job->batch.key_count = 0;
+	}
 	return i;
 }
 
@@ -76,8 +110,12 @@ static void put(struct world *w, struct rng *rng)
 		job->put = true;
 		job->order = ++w->orders;
 		job->id = puts[i].id;
-		say(w, NULL, "job %zu is put to %s, lane '%s', key '%s'", first + i,
-		    sim_queues[job->queue], lanes[job->lane], keys[job->key]);
+		say(w, NULL, "job %zu is put to %s, lane '%s', key '%s'%s", first + i,
+		    sim_queues[job->queue], lanes[job->lane], keys[job->key],
+		    job->batch.key_count > 2 ? " and all others"
+		    : job->batch.key_count > 1
+		            ? (job->keys & KEY_BIT(3) ? " and 'anna'" : " and 'two'")
+		            : "");
 		if (chance(rng, 10) && !job->poison)
 			job->emit = job_new(w, rng);
 	}

@@ -90,6 +90,7 @@
 	X(KEY_SHARED, "shared a key")                                        \
 	X(KEY_TTL, "ended for having held a key for too long")               \
 	X(GUEST, "claimed with a lane and a key")                            \
+	X(SEVERAL, "claimed with several keys")                              \
 	X(SKIPPED, "skipped for another of its key")                         \
 	X(RATED, "started a key that has a rate")                            \
 	X(PASSED, "claimed while another key waited")                        \

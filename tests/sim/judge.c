@@ -227,38 +227,48 @@ static void judge_alone(struct world *w, const struct grant *g)
 	}
 }
 
-static bool is_same_key(const struct grant *a, const struct grant *b)
+static bool has_key(const struct grant *g, uint32_t queue, uint32_t key)
 {
-	return a->key > 0 && a->key == b->key && a->queue == b->queue;
+	return g->queue == queue && (g->keys & KEY_BIT(key));
 }
 
-/* No more hold its key than may. */
-static void judge_key(struct world *w, const struct grant *g)
+/* No more hold that key of it than may. */
+static void judge_one_key(struct world *w, const struct grant *g, uint32_t key)
 {
 	uint32_t holds = 0;
-	for (uint32_t i = 0; i < w->grant_count && g->key > 0; i++)
-		holds += !w->grants[i].ended && is_same_key(&w->grants[i], g);
+	for (uint32_t i = 0; i < w->grant_count; i++)
+		holds += !w->grants[i].ended && has_key(&w->grants[i], g->queue, key);
 	if (holds > sim_key_limits[g->queue])
 		wrong(w, "job %" PRIu32 " is claimed, and its key is held %" PRIu32 " times",
 		      g->jobs[0], holds);
-	if (g->key > 0 && g->lane > 0)
-		count(w, COVER_GUEST);
-	if (holds == 1)
-		count(w, COVER_KEY);
-	if (holds > 1)
-		count(w, COVER_KEY_SHARED);
+	count(w, holds > 1 ? COVER_KEY_SHARED : COVER_KEY);
 }
 
 /* Along a key they grow, in whichever shards it is claimed. */
-static void judge_key_fence(struct world *w, const struct grant *g, uint64_t fence)
+static void judge_key_fence(struct world *w, const struct grant *g, uint32_t key, uint64_t fence)
 {
-	uint64_t *last = &w->key_fences[g->queue][g->key];
-	if (g->key == 0 || !sim_has_guests(w, g->queue))
+	uint64_t *last = &w->key_fences[g->queue][key];
+	if (!sim_has_guests(w, g->queue))
 		return;
 	if (fence <= *last)
 		wrong(w, "job %" PRIu32 " has a fence that is not above the last one of its key",
 		      g->jobs[0]);
 	*last = fence;
+}
+
+static void judge_keys(struct world *w, const struct grant *g, const struct baton_work_claim *claim)
+{
+	if (g->key > 0 && g->lane > 0)
+		count(w, COVER_GUEST);
+	if (g->keys & ~KEY_BIT(g->key))
+		count(w, COVER_SEVERAL);
+	for (uint32_t k = 1; k <= SIM_KEYS; k++) {
+		if (!(g->keys & KEY_BIT(k)))
+			continue;
+		judge_one_key(w, g, k);
+		judge_key_fence(w, g, k, claim->fence.v);
+		judge_rate_start(w, g, k, claim->claimed_at);
+	}
 }
 
 static void grant_add(struct proc *p, const struct baton_work_claim *claim, uint32_t of)
@@ -284,6 +294,7 @@ static void grant_add(struct proc *p, const struct baton_work_claim *claim, uint
 	}
 	g->lane = w->jobs[g->jobs[0]].lane;
 	g->key = w->jobs[g->jobs[0]].key;
+	g->keys = w->jobs[g->jobs[0]].keys;
 	say(w, p, "gets job %" PRIu32 " and %" PRIu32 " more of shard %" PRIu32 " of %s, claim %s",
 	    g->jobs[0], g->count - 1, g->shard, sim_queues[g->queue], g->id);
 	if (g->count > 1)
@@ -292,9 +303,7 @@ static void grant_add(struct proc *p, const struct baton_work_claim *claim, uint
 		wrong(w, "%s claims in shard %" PRIu32 ", which is not its own", p->name, g->shard);
 	judge_order(w, g);
 	judge_alone(w, g);
-	judge_key(w, g);
-	judge_key_fence(w, g, claim->fence.v);
-	judge_rate_start(w, g, claim->claimed_at);
+	judge_keys(w, g, claim);
 }
 
 static void judge_tick(struct proc *p, const struct core_request *r, const struct core_answer *a)
@@ -488,7 +497,7 @@ void judge_running(struct proc *p, const struct handler *h)
 {
 	struct world *w = p->w;
 	const struct grant *g = &w->grants[h->grant];
-	uint32_t holds = 1;
+	uint32_t holds[SIM_KEYS + 1] = {0};
 	judge_handler(w, p, h);
 	for (uint32_t i = 0; i < w->proc_count; i++) {
 		const struct proc *other = w->procs[i];
@@ -499,10 +508,13 @@ void judge_running(struct proc *p, const struct handler *h)
 				      "two handlers of one lane run, of jobs %" PRIu32
 				      " and %" PRIu32,
 				      g->jobs[0], w->grants[o->grant].jobs[0]);
-			holds += o->on && o != h && is_same_key(&w->grants[o->grant], g);
+			for (uint32_t n = 1; n <= SIM_KEYS && o->on; n++)
+				holds[n] += has_key(&w->grants[o->grant], g->queue, n);
 		}
 	}
-	if (holds > sim_key_limits[g->queue])
-		wrong(w, "%" PRIu32 " handlers of one key run, one of job %" PRIu32, holds,
-		      g->jobs[0]);
+	for (uint32_t n = 1; n <= SIM_KEYS; n++) {
+		if (has_key(g, g->queue, n) && holds[n] > sim_key_limits[g->queue])
+			wrong(w, "%" PRIu32 " handlers of one key run, one of job %" PRIu32,
+			      holds[n], g->jobs[0]);
+	}
 }

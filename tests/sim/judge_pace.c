@@ -64,7 +64,8 @@ struct baton_duration sim_key_ttl(const struct world *w, uint32_t queue)
 {
 	/* Not where another rule would see at once what is to be caught. */
 	bool limited = (w->plan->seed / 7 + queue) % 3 == 0;
-	limited = limited && w->plan->variant != VARIANT_GUESTLESS;
+	limited = limited && w->plan->variant != VARIANT_GUESTLESS &&
+	          w->plan->variant != VARIANT_PARTIAL;
 	return (struct baton_duration){limited ? 2 * SIM_S : 0};
 }
 
@@ -82,12 +83,13 @@ bool judge_is_full(const struct world *w, uint32_t queue, uint32_t key, struct b
 	       !baton_store_time_ready(baton_store_time_add(first, rate.window), now);
 }
 
-void judge_rate_start(struct world *w, const struct grant *g, struct baton_store_time at)
+void judge_rate_start(struct world *w, const struct grant *g, uint32_t key,
+                      struct baton_store_time at)
 {
-	struct baton_store_time *started = w->started[g->queue][g->key];
-	if (sim_rate(w, g->queue).starts == 0 || g->key == 0)
+	struct baton_store_time *started = w->started[g->queue][key];
+	if (sim_rate(w, g->queue).starts == 0)
 		return;
-	if (judge_is_full(w, g->queue, g->key, at))
+	if (judge_is_full(w, g->queue, key, at))
 		wrong(w, "job %" PRIu32 " starts, though its key has started %d times before",
 		      g->jobs[0], SIM_STARTS);
 	memmove(started + 1, started, (SIM_STARTS - 1) * sizeof *started);

@@ -28,7 +28,8 @@ static void learn(struct world *w, struct truth *t)
 		if (g->ended)
 			continue;
 		t->busy[g->queue][g->lane]++;
-		t->held[g->queue][g->key]++;
+		for (uint32_t k = 1; k <= SIM_KEYS; k++)
+			t->held[g->queue][k] += (g->keys & KEY_BIT(k)) != 0;
 		for (uint32_t k = 0; k < g->count; k++)
 			t->claimed[g->jobs[k]] = true;
 	}
@@ -61,8 +62,7 @@ static void judge_ahead(struct world *w, struct truth *t, uint32_t number,
 	if (!ahead)
 		return;
 	bool same = ahead != job && ahead->queue == job->queue &&
-	            ((job->key > 0 && ahead->key == job->key) ||
-	             (job->lane > 0 && ahead->lane == job->lane));
+	            ((ahead->keys & job->keys) != 0 || (job->lane > 0 && ahead->lane == job->lane));
 	if (!same || ahead->done || ahead->removed)
 		wrong(w, "job %" PRIu32 " is said to wait for job %s, and does not", number,
 		      info->ahead.text);
@@ -88,7 +88,10 @@ static void judge_holder(struct world *w, struct truth *t, uint32_t number,
 	judge_ahead(w, t, number, info);
 	if (w->jobs[number].lane > 0)
 		count(w, COVER_WHY_GUEST);
-	if (ahead && ahead->key != w->jobs[number].key)
+	const uint32_t held = sim_key(info->held);
+	if (held == 0 || !(w->jobs[number].keys & KEY_BIT(held)))
+		wrong(w, "job %" PRIu32 " is said to wait for a key that it does not have", number);
+	if (ahead && !(ahead->keys & KEY_BIT(held)))
 		wrong(w, "job %" PRIu32 " is said to wait for its key, which job %s does not have",
 		      number, info->ahead.text);
 	if (ahead && !t->claimed[ahead - w->jobs] && w->jobs[number].queue == 0)
@@ -144,8 +147,12 @@ static void judge_ready(struct world *w, struct truth *t, uint32_t number,
 	const struct job *job = &w->jobs[number];
 	if (job->lane > 0 && t->busy[job->queue][job->lane] > 0)
 		wrong(w, "job %" PRIu32 " is said to be ready, but its lane is busy", number);
-	if (job->key > 0 && t->held[job->queue][job->key] >= sim_key_limits[job->queue])
-		wrong(w, "job %" PRIu32 " is said to be ready, but its key is held", number);
+	for (uint32_t k = 1; k <= SIM_KEYS; k++) {
+		if ((job->keys & KEY_BIT(k)) &&
+		    t->held[job->queue][k] >= sim_key_limits[job->queue])
+			wrong(w, "job %" PRIu32 " is said to be ready, but its key is held",
+			      number);
+	}
 	if (w->paused[job->queue] != (info->why == BATON_WHY_PAUSED))
 		wrong(w, "of job %" PRIu32 " it is not told that its queue is paused, or is not",
 		      number);
@@ -177,10 +184,11 @@ static void judge_rate(struct world *w, uint32_t number, const struct baton_work
 	const struct job *job = &w->jobs[number];
 	const struct baton_store_time now = baton_store_now(w->store);
 	bool due = baton_store_time_ready(info->due, now);
+	const uint32_t held = sim_key(info->held);
 	count(w, COVER_WHY_RATE);
-	if (job->key == 0 || info->rate.starts == 0 ||
+	if (held == 0 || !(job->keys & KEY_BIT(held)) || info->rate.starts == 0 ||
 	    info->rate.starts != sim_rate(w, job->queue).starts ||
-	    (!due && !w->set_back && !judge_is_full(w, job->queue, job->key, now)))
+	    (!due && !w->set_back && !judge_is_full(w, job->queue, held, now)))
 		wrong(w, "job %" PRIu32 " is said to wait for its rate, and does not", number);
 	if (due)
 		judge_stall(w, number, info);

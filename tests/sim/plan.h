@@ -20,6 +20,7 @@ enum variant {
 	VARIANT_UNRECOVERED, /* what a dead runner had claimed is not given back */
 	VARIANT_KEYLESS,     /* nobody counts who holds a key */
 	VARIANT_GUESTLESS,   /* what has a lane is not counted among those who hold a key */
+	VARIANT_PARTIAL,     /* what has several keys holds one of them */
 	VARIANT_UNFAIR,      /* the key whose job came first goes on and on */
 	VARIANT_UNRATED      /* nobody counts how often a key has started */
 };

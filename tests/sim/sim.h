@@ -150,12 +150,16 @@ struct proc {
 	struct core_order order; /* the last */
 };
 
+/* The bit of a key, which is not 0. */
+#define KEY_BIT(key) (UINT32_C(1) << (key))
+
 /* Work that was put. */
 struct job {
 	struct baton_batch_id id;   /* "" until it is known */
 	struct baton_batch_id name; /* as it was found in the store */
 	uint32_t queue, lane;       /* lane 0: none */
-	uint32_t key;               /* 0: none */
+	uint32_t key;               /* 0: none; of several the first */
+	uint32_t keys;              /* all of them, a bit each: see KEY_BIT() */
 	uint64_t order;             /* in which they were put */
 	bool put;                   /* acknowledged, or emitted by what was completed */
 	bool loose;                 /* it was delayed: others may overtake it */
@@ -167,15 +171,16 @@ struct job {
 	uint32_t emit; /* the job that it emits; 0: none */
 	struct baton_batch batch;
 	struct baton_str payload;
+	struct baton_str list[SIM_KEYS]; /* of several keys */
 	char text[16], source[16];
 };
 
 /* A claim that the store made. */
 struct grant {
 	char id[48];
-	uint64_t number; /* of the registration */
-	uint64_t fence;  /* of its shard */
-	uint32_t queue, shard, lane, key;
+	uint64_t number;                        /* of the registration */
+	uint64_t fence;                         /* of its shard */
+	uint32_t queue, shard, lane, key, keys; /* as those of its jobs */
 	uint32_t jobs[SIM_JOIN_MAX];
 	uint32_t count;
 	uint32_t of; /* the one that a run had when it took this, plus one; 0: it is the first */
@@ -313,12 +318,16 @@ bool sim_is_fair(const struct world *w, uint32_t queue);
 /* How long a run may have a key of the queue; 0: there is no limit. */
 struct baton_duration sim_key_ttl(const struct world *w, uint32_t queue);
 
-/* Whether jobs of the queue may have a lane and a key. */
+/* The key of that name; 0: there is none. */
+uint32_t sim_key(struct baton_str name);
+
+/* Whether jobs of the queue may have a lane and a key, or several keys. */
 bool sim_has_guests(const struct world *w, uint32_t queue);
 
 /* How often a key of the queue may start; never more than SIM_STARTS times in a window. */
 struct baton_key_rate sim_rate(const struct world *w, uint32_t queue);
-void judge_rate_start(struct world *w, const struct grant *g, struct baton_store_time at);
+void judge_rate_start(struct world *w, const struct grant *g, uint32_t key,
+                      struct baton_store_time at);
 
 /* Whether a key of the queue has started so often by then that it may not now. */
 bool judge_is_full(const struct world *w, uint32_t queue, uint32_t key,

@@ -364,3 +364,80 @@ def test_a_worker_gets_the_key_and_emits_with_one(shop):
     job = shop.object('ls', 'out')
     assert job['concurrency_key'] == 'l'
     assert json.loads(shop.ok('show', job['id'], '--json'))['payload'] == 'k'
+
+
+def put_several(shop, keys, text='x', *arguments):
+    options = [word for key in keys for word in ('--concurrency-key', key)]
+    return shop.put('mail', *options, *arguments, text)
+
+
+def test_several_keys_are_shown_wherever_their_job_is(shop):
+    job = put_several(shop, ['l', 'k', 'l'])
+    assert shop.object('ls', 'mail')['concurrency_key'] == ['k', 'l']
+    assert shop.object('show', job)['concurrency_key'] == ['k', 'l']
+    assert 'keys      k, l\n' in shop.ok('show', job)
+    assert shop.object('claim', 'mail')['concurrency_key'] == ['k', 'l']
+    shop.ok('check')
+
+
+def test_a_shell_gets_several_keys_on_a_line_each(shop):
+    put_several(shop, ['l', 'k'])
+    assert "BATON_KEY='k\nl'" in shop.ok('claim', 'mail', '--shell')
+
+
+def test_each_line_of_a_file_may_have_several_keys(shop):
+    lines = b'{"payload": 1, "concurrency_key": ["b", "a"]}\n{"payload": 2}\n' \
+            b'{"payload": 3, "concurrency_key": "c"}\n{"payload": 4, "concurrency_key": []}\n'
+    shop.ok('put', 'mail', '--file', '-', '--concurrency-key', 'x', '--concurrency-key', 'y',
+            input=lines)
+    assert [job['concurrency_key'] for job in shop.objects('ls', 'mail')] == \
+        [['a', 'b'], ['x', 'y'], 'c', None]
+
+
+@pytest.mark.parametrize('value, words', [
+    ('[1]', 'a string, or a list of strings'), ('[["a"]]', 'a string, or a list of strings'),
+    ('{"a": 1}', 'a string, or a list of strings'), ('[null]', 'a string, or a list of strings'),
+    ('["1","2","3","4","5","6","7","8","9"]', 'more than 8 keys'), ('["a", ""]', 'key'),
+])
+def test_a_bad_list_of_keys_is_refused(shop, value, words):
+    line = '{"payload": 1, "concurrency_key": %s}\n' % value
+    assert words in shop.refused(DATA, 'put', 'mail', '--file', '-', input=line.encode())
+    options = ['--concurrency-key=k'] * 9
+    assert 'more than 8 times' in shop.refused(USAGE, 'put', 'mail', *options, 'x')
+
+
+def test_why_names_the_key_that_is_held_and_who_has_it(shop):
+    first = put(shop, 'k')
+    both = put_several(shop, ['l', 'k'])
+    behind = put(shop, 'l')
+    shop.object('claim', 'mail')
+    assert f'waits for its key k, which job {first} holds' in shop.ok('why', both)
+    assert f'job {both} comes first of its key' in shop.ok('why', behind)
+    why = shop.object('why', both)
+    assert (why['why'], why['ahead'], why['key']) == ('key', first, 'k')
+    assert why['concurrency_key'] == ['k', 'l']
+
+
+def test_several_keys_are_refused_where_the_policy_cannot_be_kept(shop):
+    shop.ok('queue', 'set', 'mail', 'key-fair=on')
+    options = ['--concurrency-key=k', '--concurrency-key=l']
+    said = shop.refused(DATA, 'put', 'mail', *options, 'x')
+    assert 'several keys are given' in said and 'key_fair is on' in said
+
+
+def test_a_killed_runner_leaves_none_of_several_keys_held(shop, pipe):
+    for keys in (['k', 'l'], ['l', 'm'], ['m', 'k'], ['k', 'l', 'm']):
+        put_several(shop, keys)
+    script = 'n=5; for key in $BATON_KEY; do n=$((n+1)); ' \
+             f'eval "exec $n> {shop.folder}/lock-$key"; ' \
+             f'flock -n $n || echo two of $key > {pipe.path}; done; ' \
+             f'echo $BATON_KEY $BATON_ATTEMPT > {pipe.path}; ' \
+             '[ $BATON_JOB$BATON_ATTEMPT != 11 ] || sleep 1000'
+    first = shop.start('work', 'mail', '-j', '4', '--', 'sh', '-c', script)
+    assert pipe.line() == 'k l 1'
+    second = shop.start('work', 'mail', '-j', '4', '--', 'sh', '-c', script)
+    first.kill()
+    first.wait(PATIENCE)
+    assert [pipe.line() for _ in range(4)] == ['k l 2', 'l m 1', 'k m 1', 'k l m 1']
+    shop.ok('check')
+    second.terminate()

@@ -26,6 +26,7 @@ struct batch *memory_batch_named(const struct tx *tx, const struct baton_batch_i
 static size_t copies_size(const struct baton_batch *put)
 {
 	size_t size = put->group.len + put->count * sizeof(struct baton_str);
+	size += line_has_guest(put) ? keys_count(put->key) * sizeof(struct guest) : 0;
 	for (size_t i = 0; i < put->count; i++)
 		size += put->payloads[i].len;
 	return size;
@@ -43,7 +44,8 @@ static struct baton_str copy(char **to, struct baton_str s)
 /* Makes `b` own what it was put with: in the memory behind it. */
 static void copy_put(struct batch *b, const struct baton_batch *put)
 {
-	struct baton_str *payloads = (struct baton_str *)(b + 1);
+	b->keys = (struct guest *)(b + 1);
+	struct baton_str *payloads = (struct baton_str *)(b->keys + b->key_count);
 	char *text = (char *)(payloads + put->count);
 	b->put = *put;
 	b->put.queue = b->put.lane = b->put.key = b->put.source = (struct baton_str){0};
@@ -53,22 +55,40 @@ static void copy_put(struct batch *b, const struct baton_batch *put)
 	b->put.payloads = payloads;
 }
 
+/* The lines of its keys, that it is to be a guest of. They have to get it. False: no memory. */
+static bool open_keys(struct tx *tx, struct queue *queue, const struct baton_batch *put,
+                      struct lane *keys[BATON_KEYS_MAX], size_t *ret_count)
+{
+	struct baton_str rest = line_has_guest(put) ? put->key : (struct baton_str){NULL, 0};
+	struct baton_str key;
+	size_t count = 0;
+	while (keys_next(&rest, &key)) {
+		char text[LINE_NAME_MAX];
+		CHECK(count < BATON_KEYS_MAX);
+		keys[count] = memory_lane_open(tx, queue, line_of_key(key, text), 0);
+		if (!keys[count++])
+			return false;
+	}
+	*ret_count = count;
+	return true;
+}
+
 struct batch *memory_batch_make(struct tx *tx, struct queue *queue, const struct baton_batch *put,
                                 uint64_t id, uint64_t seq)
 {
 	struct memory *m = tx->m;
 	char text[LINE_NAME_MAX];
-	struct lane *lane = memory_lane_open(tx, queue, line_name(put, text), id), *key = NULL;
-	bool guest = put->lane.len > 0 && put->key.len > 0;
-	if (guest)
-		key = memory_lane_open(tx, queue, line_of_key(put->key, text), id);
-	if (!lane || (guest && !key))
+	struct lane *keys[BATON_KEYS_MAX];
+	size_t key_count;
+	struct lane *lane = memory_lane_open(tx, queue, line_name(put, id, text), id);
+	if (!lane || !open_keys(tx, queue, put, keys, &key_count))
 		return NULL;
 	struct batch *b = NULL;
 	b = (struct batch *)memory_tx_add(tx, &m->batches, sizeof *b + copies_size(put),
 	                                  memory_hash(m, &id, sizeof id));
 	if (!b)
 		return NULL;
+	b->key_count = key_count;
 	copy_put(b, put);
 	b->lane = lane;
 	b->id = id;
@@ -76,8 +96,8 @@ struct batch *memory_batch_make(struct tx *tx, struct queue *queue, const struct
 	b->is.seq = seq;
 	b->is.state = BATON_BATCH_GONE;
 	memory_lane_place(b);
-	if (key)
-		memory_guest_add(b, key);
+	for (size_t i = 0; i < key_count; i++)
+		memory_guest_add(b, i, keys[i]);
 	return b;
 }
 
@@ -170,7 +190,8 @@ enum baton_err memory_batch_event(struct tx *tx, struct batch *b, enum batch_eve
 	b->is.holds =
 		(next == BATON_BATCH_DEAD && line_dead_holds(b->lane->name, &queue->is.policy)) ||
 		(b->is.blocks && line_is_keyed(b->lane->name));
-	b->is.keeps = b->key && next == BATON_BATCH_RETRY && guest_keeps_key(&queue->is.policy);
+	b->is.keeps =
+		b->key_count > 0 && next == BATON_BATCH_RETRY && guest_keeps_key(&queue->is.policy);
 	b->row.gone = next == BATON_BATCH_GONE;
 	return BATON_OK;
 }

@@ -68,7 +68,8 @@ static enum baton_err firsts_find(const struct tx *tx, const struct queue *queue
 		                             memory_lane_shard(lane) != shard))
 			continue;
 		struct batch *head = memory_head(lane, tx->now);
-		if (head && memory_head_is_marked(tx, head) &&
+		/* One with several keys is the head of all of them. */
+		if (head && memory_key_of(head) == lane && memory_head_is_marked(tx, head) &&
 		    (shard == MEMORY_ANY_SHARD || memory_lane_shard(head->lane) == shard))
 			ret->list[ret->count++] = head;
 	}
@@ -115,10 +116,10 @@ static enum baton_err claim_lane(struct tx *tx, struct take *take, struct batch 
 	struct lane *lane = head->lane;
 	enum baton_err e = recover_all(tx, lane);
 	const struct batch *first = e == BATON_OK ? memory_line_first(lane, tx->now) : NULL;
-	if (first && first->key && first != head)
+	if (first && first->key_count > 0 && first != head)
 		return BATON_OK;
-	if (first && first->key)
-		e = recover_all(tx, first->key);
+	for (size_t i = 0; first && i < first->key_count && e == BATON_OK; i++)
+		e = recover_all(tx, first->keys[i].key);
 	if (e != BATON_OK || !memory_line_look(lane, tx->now).free)
 		return e;
 	e = memory_take_ready(tx, lane, &ready);
@@ -134,7 +135,7 @@ static enum baton_err claim_lane(struct tx *tx, struct take *take, struct batch 
 /* Where lanes have keys, what is done to one may have taken the head of another. */
 static bool is_head(const struct tx *tx, const struct batch *head)
 {
-	const struct lane *line = memory_key_of(head->lane, head->key);
+	const struct lane *line = memory_key_of(head);
 	return !head->lane->queue->is.guests || memory_head(line, tx->now) == head;
 }
 
@@ -143,7 +144,7 @@ static bool is_head(const struct tx *tx, const struct batch *head)
 static size_t firsts_next(const struct tx *tx, struct firsts *f, size_t at)
 {
 	struct line line = memory_line_look(f->list[at]->lane, tx->now);
-	if (!line.free || line.first->key)
+	if (!line.free || line.first->key_count > 0)
 		return at + 1;
 	size_t to = at;
 	for (; to + 1 < f->count && comes_before(f->list[to + 1], line.first); to++)

@@ -36,7 +36,7 @@ static enum baton_err renew_one(struct tx *tx, const struct baton_work_proof *pr
 	enum baton_err e = claim ? memory_tx_save(tx, &claim->row) : BATON_OK;
 	if (!claim || e != BATON_OK)
 		return e;
-	const struct lane *key = memory_key_of(claim->lane, claim->key);
+	const struct lane *key = memory_key_of_claim(claim);
 	ttl = line_ttl(key->name, &key->queue->is.policy, ttl);
 	claim->is.expires = lease_extended(claim->is.expires, tx->now, ttl, false);
 	claim->is.offered = false;

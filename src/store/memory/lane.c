@@ -76,26 +76,26 @@ void memory_lane_place(struct batch *b)
 	*(b->next ? &b->next->prev : &lane->last) = b;
 }
 
-void memory_guest_add(struct batch *b, struct lane *key)
+void memory_guest_add(struct batch *b, size_t at, struct lane *key)
 {
-	b->key = key;
-	b->guest_next = key->guests;
-	if (b->guest_next)
-		b->guest_next->guest_prev = b;
-	key->guests = b;
+	struct guest *guest = &b->keys[at];
+	*guest = (struct guest){.batch = b, .key = key, .next = key->guests};
+	if (guest->next)
+		guest->next->prev = guest;
+	key->guests = guest;
 }
 
-static void guest_leave(struct batch *b)
+static void guest_leave(struct guest *guest)
 {
-	*(b->guest_prev ? &b->guest_prev->guest_next : &b->key->guests) = b->guest_next;
-	if (b->guest_next)
-		b->guest_next->guest_prev = b->guest_prev;
-	b->guest_prev = b->guest_next = NULL;
+	*(guest->prev ? &guest->prev->next : &guest->key->guests) = guest->next;
+	if (guest->next)
+		guest->next->prev = guest->prev;
+	guest->prev = guest->next = NULL;
 }
 
-static struct lane *if_empty(struct lane *lane)
+static bool is_empty(const struct lane *lane)
 {
-	return lane && !lane->first && !lane->guests ? lane : NULL;
+	return !lane->first && !lane->guests;
 }
 
 struct row *memory_lane_left(struct row *row)
@@ -104,13 +104,17 @@ struct row *memory_lane_left(struct row *row)
 	if (!b->lane)
 		return NULL;
 	take_out(b);
-	if (b->key)
-		guest_leave(b);
-	struct lane *lane = if_empty(b->lane), *key = if_empty(b->key);
-	if (!lane)
-		return key ? &key->row : NULL;
-	lane->with = key;
-	return &lane->row;
+	for (size_t i = 0; i < b->key_count; i++)
+		guest_leave(&b->keys[i]);
+	struct lane *gone = is_empty(b->lane) ? b->lane : NULL;
+	for (size_t i = 0; i < b->key_count; i++) {
+		struct lane *key = b->keys[i].key;
+		if (!is_empty(key))
+			continue;
+		key->with = gone;
+		gone = key;
+	}
+	return gone ? &gone->row : NULL;
 }
 
 struct row *memory_lane_gone(struct row *row)
@@ -119,9 +123,47 @@ struct row *memory_lane_gone(struct row *row)
 	return with ? &with->row : NULL;
 }
 
-const struct lane *memory_key_of(const struct lane *lane, const struct lane *key)
+const struct lane *memory_key_of_claim(const struct claim *claim)
 {
-	return key ? key : lane;
+	return claim->key_count > 0 ? claim->keys[0] : claim->lane;
+}
+
+const struct lane *memory_key_of(const struct batch *b)
+{
+	return b->key_count > 0 ? b->keys[0].key : b->lane;
+}
+
+static void add_name(char text[LINE_KEYS_MAX], size_t *len, struct baton_str name)
+{
+	CHECK(*len + name.len <= LINE_KEYS_MAX);
+	memcpy(text + *len, name.ptr, name.len);
+	*len += name.len;
+}
+
+struct baton_str memory_guest_name(const struct batch *b, char text[LINE_KEYS_MAX])
+{
+	size_t len = 0;
+	for (size_t i = 0; i < b->key_count; i++)
+		add_name(text, &len, b->keys[i].key->name);
+	return (struct baton_str){len > 0 ? text : NULL, len};
+}
+
+struct baton_str memory_claim_guest(const struct claim *claim, char text[LINE_KEYS_MAX])
+{
+	size_t len = 0;
+	for (size_t i = 0; i < claim->key_count; i++)
+		add_name(text, &len, claim->keys[i]->name);
+	return (struct baton_str){len > 0 ? text : NULL, len};
+}
+
+struct baton_str memory_keys(const struct batch *b, char text[LINE_KEYS_MAX])
+{
+	return line_key(b->key_count > 0 ? memory_guest_name(b, text) : b->lane->name);
+}
+
+struct baton_str memory_claim_keys(const struct claim *claim, char text[LINE_KEYS_MAX])
+{
+	return line_key(claim->key_count > 0 ? memory_claim_guest(claim, text) : claim->lane->name);
 }
 
 void memory_lane_restored(struct row *row)
@@ -182,9 +224,9 @@ static uint64_t key_look_at(struct line *line, struct batch *b, struct baton_sto
 {
 	bool claimed = b->is.state == BATON_BATCH_CLAIMED;
 	bool offered = claimed && memory_claim_is_offered(b->is.claim, now);
-	bool keeps = b->key ? b->is.keeps : b->is.holds;
+	bool keeps = b->key_count > 0 ? b->is.keeps : b->is.holds;
 	bool waits = offered || b->is.state == BATON_BATCH_READY;
-	if (waits && b->key) {
+	if (waits && b->key_count > 0) {
 		struct line own = look_at_lane(b->lane, now);
 		waits = own.free && own.first == b;
 	}
@@ -206,9 +248,10 @@ static struct line look_at_key(const struct lane *lane, struct baton_store_time 
 	uint64_t holds = 0;
 	for (struct batch *b = lane->first; b; b = b->next)
 		holds += key_look_at(&line, b, now);
-	for (struct batch *b = lane->guests; b; b = b->guest_next)
-		holds += key_look_at(&line, b, now);
+	for (struct guest *g = lane->guests; g; g = g->next)
+		holds += key_look_at(&line, g->batch, now);
 	bool room = key_has_room(&lane->queue->is.policy, holds);
+	line.key = lane;
 	line.until = lane->is.until;
 	line.free = line.first && room && line.until.ms == 0;
 	if (room)
@@ -216,14 +259,30 @@ static struct line look_at_key(const struct lane *lane, struct baton_store_time 
 	return line;
 }
 
-/* The first of the lane is a guest: it can be claimed if it is its turn. */
+/* Makes of what was found about some of its keys what is so with one more: the first that is full
+ * counts, or the last that has started too often, or the first who comes before it. */
+static void add_key(struct line *line, const struct line *key)
+{
+	bool later = key->until.ms > line->until.ms && !line->holder;
+	if (later || (key->holder && !line->holder))
+		line->key = key->key;
+	if (key->until.ms > line->until.ms)
+		line->until = key->until;
+	if (!line->holder)
+		line->holder = key->holder;
+	if (key->first && key->first != line->first)
+		line->ahead = lower(line->ahead, key->first);
+	line->free = line->free && key->free && key->first == line->first;
+}
+
+/* The first of the lane is a guest: it can be claimed if it is its turn, with all of its keys. */
 static struct line look_at_guest(struct line line, struct baton_store_time now)
 {
-	struct line key = look_at_key(line.first->key, now);
-	line.holder = key.holder;
-	line.until = key.until;
-	line.ahead = key.first != line.first ? key.first : NULL;
-	line.free = key.free && !line.ahead;
+	line.holder = NULL;
+	for (size_t i = 0; i < line.first->key_count; i++) {
+		struct line key = look_at_key(line.first->keys[i].key, now);
+		add_key(&line, &key);
+	}
 	return line;
 }
 
@@ -231,7 +290,7 @@ struct line memory_line_look(const struct lane *lane, struct baton_store_time no
 {
 	bool keyed = line_is_keyed(lane->name);
 	struct line line = keyed ? look_at_key(lane, now) : look_at_lane(lane, now);
-	if (!line.free || !line.first->key)
+	if (!line.free || line.first->key_count == 0)
 		return line;
 	if (!keyed)
 		return look_at_guest(line, now);
@@ -247,11 +306,27 @@ struct batch *memory_line_first(const struct lane *lane, struct baton_store_time
 	return line.free ? line.first : NULL;
 }
 
+/* Whether it is the turn of that guest with its other keys, too. */
+static bool is_turn(const struct batch *b, const struct lane *but, struct baton_store_time now)
+{
+	for (size_t i = 0; i < b->key_count; i++) {
+		const struct lane *key = b->keys[i].key;
+		if (key == but)
+			continue;
+		const struct line line = look_at_key(key, now);
+		if (!line.free || line.first != b)
+			return false;
+	}
+	return true;
+}
+
 struct batch *memory_head(const struct lane *lane, struct baton_store_time now)
 {
 	bool keyed = line_is_keyed(lane->name);
 	struct line line = keyed ? look_at_key(lane, now) : look_at_lane(lane, now);
-	return line.free && (keyed || !line.first->key) ? line.first : NULL;
+	if (!line.free || (!keyed && line.first->key_count > 0))
+		return NULL;
+	return is_turn(line.first, lane, now) ? line.first : NULL;
 }
 
 /* On a desk only what was said to be a head is one: of other keys not everything was read. */
@@ -272,8 +347,8 @@ void memory_heads_mark(const struct tx *tx, const struct queue *queue)
 
 bool memory_head_is_marked(const struct tx *tx, const struct batch *b)
 {
-	const struct lane *key = b->key;
-	return !key || (key->marked_in == tx->m->calls && key->marked == b->is.seq);
+	const struct lane *key = memory_key_of(b);
+	return b->key_count == 0 || (key->marked_in == tx->m->calls && key->marked == b->is.seq);
 }
 
 uint32_t memory_lane_shard(const struct lane *lane)

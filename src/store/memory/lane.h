@@ -2,6 +2,7 @@
 #ifndef STORE_MEMORY_LANE_H
 #define STORE_MEMORY_LANE_H
 
+#include "queue/line.h"
 #include "store/memory/tx.h"
 
 /* The lane that a new batch with that number goes to: the one of its line's name, or one of its
@@ -22,16 +23,25 @@ uint32_t memory_lane_shard(const struct lane *lane);
 /* Puts a batch at the place of its number. */
 void memory_lane_place(struct batch *b);
 
-/* Makes a batch one of those that have the key of that line beside their lane. */
-void memory_guest_add(struct batch *b, struct lane *key);
+/* Makes a batch a guest of the line of that key, which is its key number `at`. */
+void memory_guest_add(struct batch *b, size_t at, struct lane *key);
 
 /* For the table of batches, and that of lanes. */
 struct row *memory_lane_left(struct row *batch);
 void memory_lane_restored(struct row *batch);
 struct row *memory_lane_gone(struct row *lane);
 
-/* The line whose key a claim of that lane, or of that batch, holds: its own, if it has no other. */
-const struct lane *memory_key_of(const struct lane *lane, const struct lane *key);
+/* The line whose key a claim, or a batch, has: the first of them, or its own, if it is no guest. */
+const struct lane *memory_key_of_claim(const struct claim *claim);
+const struct lane *memory_key_of(const struct batch *b);
+
+/* The names of the lines of keys that it has beside its lane, one after the other. */
+struct baton_str memory_guest_name(const struct batch *b, char text[LINE_KEYS_MAX]);
+struct baton_str memory_claim_guest(const struct claim *claim, char text[LINE_KEYS_MAX]);
+
+/* Its keys, as stores tell them. */
+struct baton_str memory_keys(const struct batch *b, char text[LINE_KEYS_MAX]);
+struct baton_str memory_claim_keys(const struct claim *claim, char text[LINE_KEYS_MAX]);
 
 /* What the line of a lane is. */
 struct line {
@@ -41,6 +51,7 @@ struct line {
 	struct batch *offered; /* the first whose claim others may take, or NULL               */
 	struct batch *holder;  /* the first that holds a key of which no more may be, or NULL  */
 	struct baton_store_time until; /* the key has started as often as it may; 0: it has not */
+	const struct lane *key; /* whose `holder` or `until` that is                           */
 	struct batch
 		*ahead; /* of a lane: `first` waits for a key, and this comes before it, or NULL */
 	bool free; /* `first` can be claimed, after recovering the claims that are offered     */

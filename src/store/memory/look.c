@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "queue/line.h"
+#include "store/keys.h"
 #include "store/memory/batch.h"
 #include "store/memory/lane.h"
 #include "store/memory/ops.h"
@@ -48,8 +49,8 @@ static enum baton_err show_texts(struct arena *a, const struct batch *b, bool wh
 		e = copy(a, b->lane->queue->name, &ret->queue);
 	if (e == BATON_OK)
 		e = copy(a, line_lane(b->lane->name), &ret->lane);
-	return e == BATON_OK ? copy(a, line_key(memory_key_of(b->lane, b->key)->name), &ret->key)
-	                     : e;
+	char text[LINE_KEYS_MAX];
+	return e == BATON_OK ? keys_show(a, memory_keys(b, text), KEYS_OF(ret)) : e;
 }
 
 static bool waits(const struct batch *b)
@@ -100,13 +101,26 @@ static enum baton_why why_waiting(const struct batch *b, struct line line,
 	return b->lane->queue->is.policy.paused ? BATON_WHY_PAUSED : BATON_WHY_READY;
 }
 
+/* Which of its keys that is about. */
+static struct baton_str held_key(const struct baton_work_info *info, const struct lane *key)
+{
+	for (size_t i = 0; key && i < info->key_count; i++) {
+		if (baton_str_equal(info->keys[i], line_key(key->name)))
+			return info->keys[i];
+	}
+	return (struct baton_str){"", 0};
+}
+
 static void explain(const struct tx *tx, const struct batch *b, struct baton_work_info *ret)
 {
 	struct line line = {.free = false};
+	ret->held = held_key(ret, NULL);
 	switch (b->is.state) {
 	case BATON_BATCH_READY:
 		line = memory_line_look(b->lane, tx->now);
 		ret->why = why_waiting(b, line, &ret->ahead);
+		if (ret->why == BATON_WHY_KEY || ret->why == BATON_WHY_RATE)
+			ret->held = held_key(ret, line.key);
 		if (ret->why != BATON_WHY_RATE)
 			break;
 		ret->due = line.until;

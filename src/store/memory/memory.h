@@ -51,6 +51,14 @@ struct queue {
 };
 
 struct batch;
+struct lane;
+
+/* That a batch which stands in a lane has the key of another line, too: it is a guest there. */
+struct guest {
+	struct batch *batch;
+	struct lane *key;
+	struct guest *prev, *next; /* of that key */
+};
 
 /* A line: of a lane, or of a key. Exists as long as it has batches, or, of a key, there are some
  * that have it beside a lane. One without a name has one batch. */
@@ -60,7 +68,7 @@ struct lane {
 	struct baton_str name;      /* see queue/line.h         */
 	struct batch *first, *last; /* by number, in all states */
 	uint64_t unseen;            /* of a key, on a desk: so many more are ready than were read */
-	struct batch *guests;       /* of a key: those that stand in lanes, in all states */
+	struct guest *guests;       /* of a key: those that stand in lanes, in all states */
 	struct lane *with;          /* that leaves its table after it, or NULL            */
 	uint64_t marked_in, marked; /* of a key: see memory_heads_mark()                  */
 
@@ -99,7 +107,8 @@ struct text {
 struct claim {
 	struct row row;
 	struct lane *lane;
-	struct lane *key; /* that it holds, of work in a lane; or NULL */
+	struct lane **keys; /* that it holds, of guests: behind the row */
+	size_t key_count;
 	struct claim_name name;
 	uint64_t granter; /* the fence under which it was given */
 	struct baton_id token;
@@ -117,9 +126,9 @@ struct batch {
 	struct row row;
 	struct batch *prev, *next; /* in its lane */
 	struct lane *lane;
-	struct lane *key;                      /* of one that has a key beside its lane, or NULL */
-	struct batch *guest_prev, *guest_next; /* of that key                                 */
-	bool was_head;                         /* on a desk: a claim can begin with it          */
+	struct guest *keys; /* that it has beside its lane: behind the row */
+	size_t key_count;
+	bool was_head; /* on a desk: a claim can begin with it */
 	uint64_t id;
 	struct baton_batch put; /* as it was put, of the batch's own memory */
 	struct baton_store_time put_at;
@@ -136,7 +145,7 @@ struct batch {
 		bool cancel;                      /* claimed, and asked to stop             */
 		bool holds;  /* dead, and its lane stands still; retry, and it keeps its key */
 		bool blocks; /* retry, and those behind it wait too                         */
-		bool keeps;  /* retry, and it keeps the key that it has beside its lane      */
+		bool keeps;  /* retry, and it keeps the keys that it has beside its lane     */
 		uint64_t by; /* done, and it was skipped, or claimed, and it is to be: the id of
 		                whom it gives way to                                        */
 		struct text *error;  /* of the last attempt, or NULL           */

@@ -73,20 +73,20 @@ static enum baton_err check_room_of_key(const struct tx *tx, const struct queue 
 	char text[LINE_NAME_MAX];
 	const struct lane *lane = NULL;
 	if (max > 0 && put->key.len > 0)
-		lane = memory_lane_find(tx->m, queue->name, line_name(put, text));
+		lane = memory_lane_find(tx->m, queue->name, line_name(put, 0, text));
 	if (!lane || memory_rivals(lane, NULL, tx->now).waiting < max)
 		return BATON_OK;
 	return refuse_key_full(queue->name, put->key, max);
 }
 
-/* Whether it may have both a lane and a key, if it does. */
+/* Whether it may have both a lane and a key, or several, if it does. */
 static enum baton_err check_guest(struct tx *tx, struct queue *queue, const struct baton_batch *put)
 {
-	if (put->lane.len == 0 || put->key.len == 0)
+	if (!line_has_guest(put))
 		return BATON_OK;
 	const char *against = policy_against_guests(&queue->is.policy);
 	if (against)
-		return refuse_guest(queue->name, against);
+		return refuse_guest(queue->name, put, against);
 	enum baton_err e = memory_tx_save(tx, &queue->row);
 	if (e == BATON_OK)
 		queue->is.guests = true;

@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "queue/line.h"
+#include "store/keys.h"
 #include "store/memory/batch.h"
 #include "store/memory/lane.h"
 #include "store/memory/lease.h"
@@ -17,8 +18,23 @@ static struct candidate candidate_of(const struct batch *b)
 		.delivery = b->put.delivery,
 		.slot = b->put.slot,
 		.group = b->put.group,
-		.key = b->key ? b->key->name : (struct baton_str){NULL, 0},
 	};
+}
+
+/* With the names of its keys, in the memory of the transaction. */
+static enum baton_err candidate_make(struct tx *tx, const struct batch *b, struct candidate *ret)
+{
+	char text[LINE_KEYS_MAX];
+	struct baton_str name = memory_guest_name(b, text);
+	*ret = candidate_of(b);
+	if (b->key_count == 0)
+		return BATON_OK;
+	char *kept = memory_tx_take(tx, name.len, 1);
+	if (!kept)
+		return BATON_NO_MEMORY;
+	memcpy(kept, name.ptr, name.len);
+	ret->key = (struct baton_str){kept, name.len};
+	return BATON_OK;
 }
 
 enum baton_err memory_take_ready(struct tx *tx, const struct lane *lane, struct ready *ret)
@@ -36,7 +52,8 @@ enum baton_err memory_take_ready(struct tx *tx, const struct lane *lane, struct 
 	for (struct batch *b = lane->first; b && (keyed || !b->is.blocks); b = b->next) {
 		if (b->is.state != BATON_BATCH_READY)
 			continue;
-		ret->candidates[ret->count] = candidate_of(b);
+		if (candidate_make(tx, b, &ret->candidates[ret->count]) != BATON_OK)
+			return BATON_NO_MEMORY;
 		ret->batches[ret->count++] = b;
 	}
 	return BATON_OK;
@@ -90,6 +107,25 @@ static uint64_t last_fence(struct batch *const *batches, size_t count)
 	return last;
 }
 
+struct claim *memory_claim_add(struct tx *tx, const struct claim_name *name,
+                               const struct batch *head)
+{
+	struct claim *claim = NULL;
+	claim = (struct claim *)memory_tx_add(tx, &tx->m->claims,
+	                                      sizeof *claim +
+	                                              head->key_count * sizeof(struct lane *),
+	                                      memory_hash(tx->m, name, sizeof *name));
+	if (!claim)
+		return NULL;
+	claim->name = *name;
+	claim->lane = head->lane;
+	claim->keys = (struct lane **)(claim + 1);
+	claim->key_count = head->key_count;
+	for (size_t i = 0; i < head->key_count; i++)
+		claim->keys[i] = head->keys[i].key;
+	return claim;
+}
+
 static enum baton_err claim_new(struct tx *tx, const struct take *take, const struct batch *head,
                                 uint64_t last, struct claim **ret)
 {
@@ -97,7 +133,7 @@ static enum baton_err claim_new(struct tx *tx, const struct take *take, const st
 	struct baton_id token;
 	struct claim *claim = NULL;
 	struct queue *queue = head->lane->queue;
-	const struct lane *key = memory_key_of(head->lane, head->key);
+	const struct lane *key = memory_key_of(head);
 	if (queue->is.guests && line_is_keyed(key->name))
 		last = fence_of_key(&queue->is.reach, last);
 	enum baton_err e = memory_tx_save(tx, &take->granter->row);
@@ -109,13 +145,9 @@ static enum baton_err claim_new(struct tx *tx, const struct take *take, const st
 		e = memory_tx_random(tx, &token);
 	if (e != BATON_OK)
 		return e;
-	claim = (struct claim *)memory_tx_add(tx, &tx->m->claims, sizeof *claim,
-	                                      memory_hash(tx->m, &name, sizeof name));
+	claim = memory_claim_add(tx, &name, head);
 	if (!claim)
 		return BATON_NO_MEMORY;
-	claim->lane = head->lane;
-	claim->key = head->key;
-	claim->name = name;
 	claim->granter = take->granter->is.row.fence;
 	claim->token = token;
 	claim->owner = *take->owner;
@@ -129,7 +161,8 @@ static enum baton_err claim_new(struct tx *tx, const struct take *take, const st
 static enum baton_err show_claim(struct arena *a, const struct claim *claim,
                                  struct baton_work_claim *ret)
 {
-	const struct lane *key = memory_key_of(claim->lane, claim->key);
+	const struct lane *key = memory_key_of_claim(claim);
+	char text[LINE_KEYS_MAX];
 	*ret = (struct baton_work_claim){
 		.proof.token = claim->token,
 		.fence = {claim->name.fence},
@@ -140,10 +173,9 @@ static enum baton_err show_claim(struct arena *a, const struct claim *claim,
 	};
 	claim_name_print(&claim->name, ret->proof.id);
 	if (!arena_copy(a, claim->lane->queue->name, &ret->queue) ||
-	    !arena_copy(a, line_lane(claim->lane->name), &ret->lane) ||
-	    !arena_copy(a, line_key(key->name), &ret->key))
+	    !arena_copy(a, line_lane(claim->lane->name), &ret->lane))
 		return fail_memory(claim->lane->name.len, "the name of a lane");
-	return BATON_OK;
+	return keys_show(a, memory_claim_keys(claim, text), KEYS_OF(ret));
 }
 
 static enum baton_err give(struct tx *tx, struct claim *claim, struct batch *b, struct arena *a,
@@ -155,6 +187,19 @@ static enum baton_err give(struct tx *tx, struct claim *claim, struct batch *b, 
 	b->is.claim = claim;
 	claim->is.count++;
 	return memory_show_batch(a, b, true, ret);
+}
+
+/* That the claim has begun, for its key, or each of them. Guests do not take turns. */
+static enum baton_err count_start(struct tx *tx, struct claim *claim)
+{
+	enum baton_err e = BATON_OK;
+	if (claim->key_count == 0) {
+		e = memory_pace_claim(tx, claim->lane);
+		return e == BATON_OK ? memory_rate_claim(tx, claim->lane) : e;
+	}
+	for (size_t i = 0; i < claim->key_count && e == BATON_OK; i++)
+		e = memory_rate_claim(tx, claim->keys[i]);
+	return e;
 }
 
 enum baton_err memory_take(struct tx *tx, const struct take *take, struct batch *const *batches,
@@ -172,11 +217,8 @@ enum baton_err memory_take(struct tx *tx, const struct take *take, struct batch 
 		e = show_claim(a, claim, &shown);
 	for (size_t i = 0; i < count && e == BATON_OK; i++)
 		e = give(tx, claim, batches[i], a, &to[i]);
-	struct lane *key = e == BATON_OK && claim->key ? claim->key : batches[0]->lane;
 	if (e == BATON_OK)
-		e = memory_pace_claim(tx, key);
-	if (e == BATON_OK)
-		e = memory_rate_claim(tx, key);
+		e = count_start(tx, claim);
 	if (e != BATON_OK)
 		return e;
 	shown.batches = to;

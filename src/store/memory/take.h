@@ -24,6 +24,11 @@ struct ready {
 
 enum baton_err memory_take_ready(struct tx *tx, const struct lane *lane, struct ready *ret);
 
+/* A claim of that name, of the lane and the keys of `head`, and nothing else said of it. NULL: no
+ * memory. */
+struct claim *memory_claim_add(struct tx *tx, const struct claim_name *name,
+                               const struct batch *head);
+
 /* Claims the batches, which are ready, and writes into the next claim of the parcel. */
 enum baton_err memory_take(struct tx *tx, const struct take *take, struct batch *const *batches,
                            size_t count);

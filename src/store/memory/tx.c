@@ -189,6 +189,12 @@ static void lanes_add(const struct tx *tx, struct lanes *l, struct lane *lane)
 	l->count++;
 }
 
+static void lanes_of_keys(const struct tx *tx, struct lanes *l, const struct batch *b)
+{
+	for (size_t i = 0; i < b->key_count; i++)
+		lanes_add(tx, l, b->keys[i].key);
+}
+
 /* Every lane in the journal that has changed, or whose batches have. Where a lane has changed
  * another one may be the first to ask for a key of its batches. */
 static void lanes_changed(struct tx *tx, struct lanes *l)
@@ -201,9 +207,9 @@ static void lanes_changed(struct tx *tx, struct lanes *l)
 		lanes_add(tx, l, b ? b->lane : lane);
 		if (!b || !b->lane->queue->is.guests)
 			continue;
-		lanes_add(tx, l, b->key);
+		lanes_of_keys(tx, l, b);
 		for (b = b->lane->first; b; b = b->next)
-			lanes_add(tx, l, b->key);
+			lanes_of_keys(tx, l, b);
 	}
 }
 

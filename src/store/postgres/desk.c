@@ -13,6 +13,7 @@
 #include "store/memory/queue.h"
 #include "store/memory/rate.h"
 #include "store/memory/schedule.h"
+#include "store/memory/take.h"
 #include "store/parcel.h"
 #include "store/postgres/bulk.h"
 
@@ -81,15 +82,20 @@ static void touch_line(struct desk *d, struct baton_str queue, struct baton_str 
 		d->lanes[d->lane_count++] = (struct touched){keep(d, queue), keep(d, line)};
 }
 
-/* A lane, and the line of the key that something in it has. In the line of what stands in a row
- * with others is nobody else. */
-static void touch(struct desk *d, const struct lane *lane, const struct lane *key)
+/* A lane. In the line of what stands in a row with others is nobody else. */
+static void touch(struct desk *d, const struct lane *lane)
 {
 	if (lane->first && lane->first == lane->last && (lane->first->row.kept & IN_BULK))
 		return;
 	touch_line(d, lane->queue->name, lane->name);
-	if (key)
-		touch_line(d, key->queue->name, key->name);
+}
+
+/* Its lane, and the lines of the keys that it has beside that. */
+static void touch_batch(struct desk *d, const struct batch *b)
+{
+	touch(d, b->lane);
+	for (size_t i = 0; i < b->key_count; i++)
+		touch_line(d, b->lane->queue->name, b->keys[i].key->name);
 }
 
 #define CLAIM_KEPT 1
@@ -98,7 +104,9 @@ static void touch(struct desk *d, const struct lane *lane, const struct lane *ke
 static void claim_changed(struct desk *d, struct claim *c)
 {
 	bool was = (c->row.kept & CLAIM_OFFERED) != 0;
-	touch(d, c->lane, c->key);
+	touch(d, c->lane);
+	for (size_t i = 0; i < c->key_count; i++)
+		touch_line(d, c->lane->queue->name, c->keys[i]->name);
 	if (c->row.gone && (c->row.kept & CLAIM_CHUNK)) {
 		d->chunks[CHUNK_NUMBER(c->row.kept)].gone |= UINT64_C(1)
 		                                             << CHUNK_PLACE(c->row.kept);
@@ -129,7 +137,7 @@ static void changed(void *arg, struct row *row)
 {
 	struct desk *d = arg;
 	if (row->table == &d->m->batches)
-		touch(d, ((struct batch *)row)->lane, ((struct batch *)row)->key);
+		touch_batch(d, (struct batch *)row);
 	if (row->table == &d->m->rates)
 		touch_line(d, ((struct rate *)row)->queue->name, ((struct rate *)row)->name);
 	if (row->table == &d->m->claims) {
@@ -473,7 +481,6 @@ static bool batch_read(struct tx *tx, const PGresult *r, int row, struct batch *
 	b->is.until.ms = cell_int(r, row, 19);
 	b->is.by = (uint64_t)cell_int(r, row, 20);
 	b->is.keeps = cell_bool(r, row, 23);
-	b->was_head = cell_bool(r, row, 24);
 	if (!cell_is_null(r, row, 21))
 		b->lane->row.kept = b->lane->is.turn = (uint64_t)cell_int(r, row, 21) / 2;
 	return text_read(tx, r, row, 16, &b->is.error) && text_read(tx, r, row, 17, &b->is.result);
@@ -514,6 +521,29 @@ static enum baton_err starts_load(struct desk *d, struct tx *tx, const PGresult 
 
 #define HEAD_STARTS 26
 
+/* Those of several keys, one after the other, each behind their number. */
+static enum baton_err starts_of_several(const struct desk *d, struct tx *tx, const PGresult *r,
+                                        int row, const struct batch *b)
+{
+	size_t at = 0, all = cell_count(r, row, HEAD_STARTS);
+	enum baton_err e = BATON_OK;
+	for (size_t i = 0; i < b->key_count && at < all && e == BATON_OK; i++) {
+		struct rate_starts s = {.queue = b->lane->queue, .name = b->keys[i].key->name};
+		s.count = (size_t)cell_element(r, row, HEAD_STARTS, at++);
+		if (s.count > all - at)
+			return fail(BATON_STORAGE,
+			            "the store is damaged: the starts of keys are cut off");
+		s.list = memory_tx_take(tx, s.count, sizeof *s.list);
+		if (!s.list)
+			return BATON_NO_MEMORY;
+		for (size_t k = 0; k < s.count; k++)
+			s.list[k].ms = cell_element(r, row, HEAD_STARTS, at++);
+		if (s.count > 0 && !memory_rate_find(d->m, s.queue, s.name))
+			e = memory_rate_set(tx, &s);
+	}
+	return e;
+}
+
 /* What can be claimed comes with the starts of its key. */
 static enum baton_err head_load(struct desk *d, struct tx *tx, const PGresult *r, int row)
 {
@@ -521,9 +551,14 @@ static enum baton_err head_load(struct desk *d, struct tx *tx, const PGresult *r
 	struct rate_starts s = {.queue = desk_queue_of(d, cell_int(r, row, 2)),
 	                        .name = cell_str(r, row, guest ? BATCH_GUEST : 3)};
 	enum baton_err e = batch_load(d, tx, r, row);
-	return e == BATON_OK && PQnfields(r) > HEAD_STARTS
-	               ? starts_load(d, tx, r, row, HEAD_STARTS, &s)
-	               : e;
+	if (e != BATON_OK || PQnfields(r) <= HEAD_STARTS)
+		return e;
+	struct batch *b = batch_by_seq(d, (uint64_t)cell_int(r, row, 0));
+	if (b)
+		b->was_head = cell_bool(r, row, 24);
+	if (b && b->key_count > 1)
+		return starts_of_several(d, tx, r, row, b);
+	return starts_load(d, tx, r, row, HEAD_STARTS, &s);
 }
 
 enum baton_err desk_batches(struct desk *d, const PGresult *r)
@@ -557,6 +592,15 @@ static void claim_read(const PGresult *r, int row, struct claim *c)
 	c->row.kept = CLAIM_KEPT | (c->is.offered ? CLAIM_OFFERED : 0);
 }
 
+/* The first of its batches that is here, or NULL. */
+static struct batch *claim_first(struct desk *d, const PGresult *r, int row)
+{
+	struct batch *b = NULL;
+	for (size_t i = 0; i < cell_count(r, row, 10) && !b; i++)
+		b = batch_by_seq(d, (uint64_t)cell_element(r, row, 10, i));
+	return b;
+}
+
 static void claim_attach(struct desk *d, const PGresult *r, int row, struct claim *c)
 {
 	size_t count = cell_count(r, row, 10);
@@ -564,8 +608,6 @@ static void claim_attach(struct desk *d, const PGresult *r, int row, struct clai
 		struct batch *b = batch_by_seq(d, (uint64_t)cell_element(r, row, 10, i));
 		if (!b)
 			continue;
-		c->lane = b->lane;
-		c->key = b->key;
 		b->is.claim = c;
 		c->is.count++;
 	}
@@ -579,16 +621,13 @@ static enum baton_err claim_load(struct desk *d, struct tx *tx, const PGresult *
 		return BATON_OK;
 	if (baton_owner_parse(cell_str(r, row, 3), &owner) != BATON_OK)
 		return fail(BATON_STORAGE, "the store is damaged: a claim has no owner");
-	struct claim *c = (struct claim *)memory_tx_add(tx, &d->m->claims, sizeof *c,
-	                                                memory_hash(d->m, &name, sizeof name));
+	const struct batch *first = claim_first(d, r, row);
+	struct claim *c = first ? memory_claim_add(tx, &name, first) : NULL;
 	if (!c)
-		return BATON_NO_MEMORY;
-	c->name = name;
+		return first ? BATON_NO_MEMORY : BATON_OK; /* none of its batches is here */
 	c->owner = owner;
 	claim_read(r, row, c);
 	claim_attach(d, r, row, c);
-	if (c->is.count == 0)
-		c->row.gone = true; /* none of its batches is here */
 	return BATON_OK;
 }
 

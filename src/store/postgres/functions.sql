@@ -6,7 +6,9 @@
 -- it: it is replaced, not dropped. So a view gets new columns at its end, and the arguments and
 -- the result of a function stay; if they do not, the earlier one is dropped first.
 DROP FUNCTION IF EXISTS baton.tend(int, bigint);
+DROP FUNCTION IF EXISTS baton.check_guests(baton.queue);
 DROP FUNCTION IF EXISTS baton.key_state(int, text);
+DROP FUNCTION IF EXISTS baton.key_state(int, text, bool);
 CREATE OR REPLACE FUNCTION baton.unpack(first bigint, bytes bytea)
  RETURNS TABLE(seq bigint, payload bytea) LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE at int := 0; size int;
@@ -210,6 +212,91 @@ BEGIN
 END $$;
 CREATE OR REPLACE FUNCTION baton.is_key(line text) RETURNS bool LANGUAGE sql IMMUTABLE AS $$
  SELECT left(line, 1) = chr(1) $$;
+-- The lines of keys whose names stand one after the other, as those of a guest do.
+CREATE OR REPLACE FUNCTION baton.lines(guest text) RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
+ SELECT ARRAY(SELECT chr(1) || x FROM unnest(string_to_array(substr(guest, 2), chr(1))) x) $$;
+CREATE OR REPLACE FUNCTION baton.is_several(guest text) RETURNS bool LANGUAGE sql IMMUTABLE AS $$
+ SELECT strpos(substr(guest, 2), chr(1)) > 0 $$;
+-- What is written of a batch with several keys is written of each of its keys.
+CREATE OR REPLACE FUNCTION baton.on_several() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE names text[] := baton.lines(OLD.guest); gone bool := TG_OP = 'DELETE';
+BEGIN
+ IF OLD.asks AND (gone OR NOT NEW.asks OR NEW.seq <> OLD.seq) THEN
+  DELETE FROM baton.ask a WHERE a.queue = OLD.queue AND a.line = ANY(names) AND a.seq = OLD.seq;
+ END IF;
+ IF OLD.keeps AND (gone OR NOT NEW.keeps OR NEW.seq <> OLD.seq) THEN
+  DELETE FROM baton.hold h WHERE h.queue = OLD.queue AND h.line = ANY(names)
+   AND h.seq = OLD.seq AND h.fence = 0;
+ END IF;
+ IF gone THEN RETURN NULL; END IF;
+ IF NEW.asks AND (NOT OLD.asks OR NEW.seq <> OLD.seq) THEN
+  INSERT INTO baton.ask(queue, line, seq, head) SELECT NEW.queue, x, NEW.seq, NEW.head
+   FROM unnest(names) x;
+ ELSIF NEW.asks AND NEW.head <> OLD.head THEN
+  UPDATE baton.ask a SET head = NEW.head WHERE a.queue = NEW.queue AND a.line = ANY(names)
+   AND a.seq = NEW.seq;
+ END IF;
+ IF NEW.keeps AND (NOT OLD.keeps OR NEW.seq <> OLD.seq) THEN
+  INSERT INTO baton.hold(queue, line, seq, fence) SELECT NEW.queue, x, NEW.seq, 0
+   FROM unnest(names) x;
+ END IF;
+ RETURN NULL;
+END $$;
+-- And of a claim.
+CREATE OR REPLACE FUNCTION baton.on_held() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+ IF TG_OP = 'DELETE' THEN
+  DELETE FROM baton.hold h WHERE h.queue = OLD.queue AND h.line = ANY(baton.lines(OLD.guest))
+   AND h.seq = OLD.head AND h.fence = OLD.fence;
+ ELSE
+  INSERT INTO baton.hold(queue, line, seq, fence) SELECT NEW.queue, x, NEW.head, NEW.fence
+   FROM unnest(baton.lines(NEW.guest)) x;
+ END IF;
+ RETURN NULL;
+END $$;
+-- The batches with several keys that have something to do with one: those that hold it, or keep it,
+-- the first that asks for it, also if those are gone whose claims are over, and who comes after
+-- these in their lanes.
+CREATE OR REPLACE FUNCTION baton.several_of(of int, key text) RETURNS SETOF bigint
+ LANGUAGE plpgsql STABLE AS $$
+BEGIN
+ RETURN QUERY SELECT unnest(c.seqs) FROM baton.hold h JOIN baton.claim c ON c.head = h.seq
+   AND c.fence = h.fence WHERE h.queue = of AND h.line = key
+  UNION ALL SELECT f.seq FROM baton.hold h JOIN baton.claim c ON c.head = h.seq
+   AND c.fence = h.fence AND c.offered CROSS JOIN LATERAL (SELECT b.seq FROM baton.batch b
+    WHERE b.queue = of AND b.lane BETWEEN c.lane AND c.lane AND b.line AND b.state <> 4
+    ORDER BY b.lane, b.seq LIMIT 1) f WHERE h.queue = of AND h.line = key
+  UNION ALL SELECT h.seq FROM baton.hold h WHERE h.queue = of AND h.line = key AND h.fence = 0
+  UNION ALL (SELECT a.seq FROM baton.ask a WHERE a.queue = of AND a.line BETWEEN key AND key
+   ORDER BY a.line, a.seq LIMIT 1)
+  UNION ALL (SELECT a.seq FROM baton.ask a CROSS JOIN LATERAL (SELECT b.state
+    FROM baton.batch b WHERE b.seq = a.seq OFFSET 0) b WHERE a.queue = of
+    AND a.line BETWEEN key AND key AND b.state = 1 ORDER BY a.line, a.seq LIMIT 1)
+  UNION ALL SELECT unnest(c.seqs) FROM baton.several_claims_of(of, key) c;
+END $$;
+-- The claims of those.
+CREATE OR REPLACE FUNCTION baton.several_claims_of(of int, key text) RETURNS SETOF baton.claim
+ LANGUAGE plpgsql STABLE AS $$
+BEGIN
+ RETURN QUERY SELECT c.* FROM baton.hold h JOIN baton.claim c ON c.head = h.seq
+   AND c.fence = h.fence WHERE h.queue = of AND h.line = key
+  UNION ALL SELECT c.* FROM (SELECT a.seq FROM baton.ask a WHERE a.queue = of
+   AND a.line BETWEEN key AND key ORDER BY a.line, a.seq LIMIT 1) a
+   CROSS JOIN LATERAL (SELECT b.lane, b.state FROM baton.batch b WHERE b.seq = a.seq OFFSET 0) b
+   JOIN baton.claim c ON c.queue = of AND c.lane = b.lane WHERE b.state = 4;
+END $$;
+-- The last starts of each of several keys: how many they are, and their times; NULL: none has any.
+CREATE OR REPLACE FUNCTION baton.starts_of(of int, guest text) RETURNS bigint[]
+ LANGUAGE plpgsql STABLE AS $$
+DECLARE name text; one bigint[]; list bigint[] := '{}'; any_has bool := false;
+BEGIN
+ FOREACH name IN ARRAY baton.lines(guest) LOOP
+  one := coalesce((SELECT r.starts FROM baton.rate r WHERE r.queue = of AND r.lane = name), '{}');
+  any_has := any_has OR cardinality(one) > 0;
+  list := list || cardinality(one)::bigint || one;
+ END LOOP;
+ RETURN CASE WHEN any_has THEN list END;
+END $$;
 -- The window of a rate in milliseconds, as the library has it.
 CREATE OR REPLACE FUNCTION baton.window_ms(q baton.queue) RETURNS bigint LANGUAGE sql IMMUTABLE AS
  $$ SELECT (q.key_window + 999999) / 1000000 $$;
@@ -222,11 +309,11 @@ CREATE OR REPLACE FUNCTION baton.window_ms(q baton.queue) RETURNS bigint LANGUAG
 -- a function in SQL is planned each time.
 --
 -- Whether a claim of the key can begin, and with which batch: the first that is ready, or whose
--- claim has expired, or the first of a lane that asks for the key (`guest`). `busy`: how many of
--- its line are claimed.
-CREATE FUNCTION baton.key_state(of int, key text, OUT seq bigint, OUT head bool,
- OUT free bool, OUT busy bigint, OUT guest bool) LANGUAGE plpgsql STABLE AS $$
-DECLARE lanes bool; room bigint; asker bigint; led bool;
+-- claim has expired, or the first of a lane that asks for the key (`guest`), if that is the first of
+-- its other keys, too (`whole`), and these can be claimed. `busy`: how many of its line are claimed.
+CREATE FUNCTION baton.key_state(of int, key text, whole bool DEFAULT true, OUT seq bigint,
+ OUT head bool, OUT free bool, OUT busy bigint, OUT guest bool) LANGUAGE plpgsql STABLE AS $$
+DECLARE lanes bool; room bigint; asker bigint; led bool; other bigint; other_led bool;
 BEGIN
  SELECT f.seq, coalesce(f.head, false), c.batches, q.guests, CASE WHEN q.key_starts = 0
   OR NOT EXISTS (SELECT 1 FROM baton.rate r WHERE r.queue = of AND r.lane = key
@@ -245,13 +332,26 @@ BEGIN
  IF lanes THEN
   room := room - (SELECT count(*) FROM baton.claim c WHERE c.queue = of AND c.guest = key
    AND NOT c.offered) - (SELECT count(*) FROM baton.batch b WHERE b.queue = of
-   AND b.guest = key AND b.keeps);
+   AND b.guest = key AND b.keeps) - (SELECT count(*) FROM baton.hold h WHERE h.queue = of
+   AND h.line = key AND (h.fence = 0 OR EXISTS (SELECT 1 FROM baton.claim c WHERE c.head = h.seq
+    AND c.fence = h.fence AND NOT c.offered OFFSET 0)));
   SELECT b.seq, b.head INTO asker, led FROM baton.batch b WHERE b.queue = of
    AND b.guest BETWEEN key AND key AND b.asks ORDER BY b.guest, b.seq LIMIT 1;
+  SELECT a.seq, a.head INTO other, other_led FROM baton.ask a WHERE a.queue = of
+   AND a.line BETWEEN key AND key ORDER BY a.line, a.seq LIMIT 1;
+  IF other < coalesce(asker, other + 1) THEN
+   asker := other;
+   led := other_led;
+  END IF;
   guest := asker IS NOT NULL AND (seq IS NULL OR asker < seq);
   IF guest THEN seq := asker; head := led; END IF;
  END IF;
  free := seq IS NOT NULL AND room > 0;
+ IF free AND guest AND whole AND seq = other THEN
+  free := NOT EXISTS (SELECT 1 FROM unnest(baton.lines((SELECT b.guest FROM baton.batch b
+    WHERE b.seq = other))) x(line) CROSS JOIN LATERAL baton.key_state(of, x.line, false) k
+   WHERE x.line <> key AND NOT (k.free AND k.seq = other));
+ END IF;
 END $$;
 -- At most one has the head of a key: in its line, or in a lane.
 CREATE OR REPLACE FUNCTION baton.settle_guests(of int, keys text[]) RETURNS void
@@ -263,6 +363,7 @@ BEGIN
  n AS (
   SELECT y.seq, l.free AND y.seq = l.seq AS head, l.mode FROM l CROSS JOIN LATERAL (
    SELECT b.seq FROM baton.batch b WHERE b.queue = of AND b.guest = l.key AND b.head
+   UNION SELECT a.seq FROM baton.ask a WHERE a.queue = of AND a.line = l.key AND a.head
    UNION SELECT l.seq WHERE l.free AND l.guest) y)
  UPDATE baton.batch b SET head = n.head,
   pool = CASE WHEN n.mode = 4 THEN b.shard + 1 ELSE 0 END
@@ -364,7 +465,8 @@ BEGIN
     pool = CASE WHEN (SELECT q.mode = 4 FROM baton.queue q WHERE q.id = of) THEN b.shard + 1
      ELSE 0 END
    WHERE b.ctid = ANY(ARRAY(SELECT n.at FROM n)) RETURNING b.guest)
-  SELECT array_agg(DISTINCT u.guest) INTO asked FROM u WHERE u.guest IS NOT NULL;
+  SELECT array_agg(DISTINCT x.line) INTO asked FROM u
+   CROSS JOIN LATERAL unnest(baton.lines(u.guest)) x(line) WHERE u.guest IS NOT NULL;
   keys := keys || asked;
 -- What this transaction has removed itself is walked over too, twice.
   IF baton.walked() - dead > 2 * entered + 8 * cardinality(lanes) THEN
@@ -386,7 +488,7 @@ CREATE OR REPLACE FUNCTION baton.settle_limit(of int) RETURNS void LANGUAGE sql 
   UNION ALL SELECT (SELECT b.guest FROM baton.batch b WHERE b.queue = of AND b.asks
    AND b.guest > g.guest ORDER BY b.guest LIMIT 1) FROM g WHERE g.guest IS NOT NULL)
  SELECT baton.settle_keys(of, array_agg(x.lane), 0) FROM (SELECT k.lane FROM k UNION
-  SELECT g.guest FROM g) x WHERE x.lane IS NOT NULL HAVING count(*) > 0
+  SELECT unnest(baton.lines(g.guest)) FROM g) x WHERE x.lane IS NOT NULL HAVING count(*) > 0
 $$;
 -- The same after keys have begun, or ceased, to take turns.
 CREATE OR REPLACE FUNCTION baton.settle_fair(of int) RETURNS void LANGUAGE sql AS $$
@@ -612,7 +714,8 @@ BEGIN
     line = b.lane IS NOT NULL, pool = CASE WHEN q.mode = 4 THEN b.shard + 1 ELSE 0 END
     FROM d, baton.queue q WHERE b.seq = d.seq AND q.id = of RETURNING b.lane, d.state, d.kept)
   SELECT array_agg(DISTINCT lane) FILTER (WHERE lane IS NOT NULL)
-   || array_agg(DISTINCT kept) FILTER (WHERE kept IS NOT NULL), count(*),
+   || (SELECT array_agg(DISTINCT x.line) FROM u AS y
+    CROSS JOIN LATERAL unnest(baton.lines(y.kept)) x(line)), count(*),
    count(*) FILTER (WHERE state = 2), count(*) FILTER (WHERE state = 3)
    INTO touched, moved, n2, n3 FROM u;
  END IF;
@@ -638,7 +741,8 @@ BEGIN
    FROM u, baton.queue q WHERE u.lane IS NULL AND b.seq = u.seqs[1] AND q.id = of
    RETURNING 1)
  SELECT array_agg(DISTINCT lane) FILTER (WHERE lane IS NOT NULL)
-  || array_agg(DISTINCT guest) FILTER (WHERE guest IS NOT NULL), count(*),
+  || (SELECT array_agg(DISTINCT x.line) FROM u AS y
+   CROSS JOIN LATERAL unnest(baton.lines(y.guest)) x(line)), count(*),
   min(expires_at) FILTER (WHERE NOT offered) INTO touched, moved, back FROM u;
 -- The clock was set back: what is offered no more is due once again.
  IF back IS NOT NULL THEN
@@ -737,8 +841,9 @@ END $$;
 -- What does not fit together: a sentence, and how many of them. Each rule reads what there is
 -- once, and looks for the rest by an index that leaves no choice, or not at all: whole tables are
 -- compared by EXCEPT and GROUP BY, which sort, and not by joins.
+-- To compile so long a statement takes longer than to run it.
 CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bigint)
- LANGUAGE sql STABLE AS $$
+ LANGUAGE sql STABLE SET jit = off AS $$
  SELECT * FROM (
   SELECT 'batches have no queue', count(*) FROM baton.batch b
    WHERE NOT EXISTS (SELECT 1 FROM baton.queue q WHERE q.id = b.queue)
@@ -773,10 +878,24 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
   UNION ALL SELECT 'keys can be claimed, or cannot, though it should be otherwise', count(*)
    FROM (SELECT queue, lane, array_agg(seq) FILTER (WHERE head) AS heads FROM (
      SELECT queue, lane, seq, head FROM baton.batch WHERE baton.is_key(lane)
-     UNION ALL SELECT queue, guest, seq, head FROM baton.batch WHERE guest IS NOT NULL) x
+     UNION ALL SELECT queue, unnest(baton.lines(guest)), seq, head FROM baton.batch
+      WHERE guest IS NOT NULL) x
     GROUP BY queue, lane) l
    CROSS JOIN LATERAL baton.key_state(l.queue, l.lane) k
    WHERE l.heads IS DISTINCT FROM CASE WHEN k.free THEN ARRAY[k.seq] END
+  UNION ALL SELECT 'several keys are asked for by who does not, or not by who does', count(*)
+   FROM (SELECT queue, line, seq, head FROM baton.ask) a FULL JOIN (SELECT b.queue, x.line, b.seq,
+    b.head FROM baton.batch b CROSS JOIN LATERAL unnest(baton.lines(b.guest)) x(line)
+    WHERE b.asks AND baton.is_several(b.guest)) b USING (queue, line, seq, head)
+   WHERE a.seq IS NULL OR b.seq IS NULL
+  UNION ALL SELECT 'several keys are held by who does not, or not by who does', count(*)
+   FROM (SELECT queue, line, seq, fence FROM baton.hold) h FULL JOIN (SELECT c.queue, x.line,
+     c.head AS seq, c.fence FROM baton.claim c CROSS JOIN LATERAL unnest(baton.lines(c.guest))
+     x(line) WHERE baton.is_several(c.guest)
+    UNION ALL SELECT b.queue, x.line, b.seq, 0 FROM baton.batch b
+     CROSS JOIN LATERAL unnest(baton.lines(b.guest)) x(line) WHERE b.keeps
+     AND baton.is_several(b.guest)) b USING (queue, line, seq, fence)
+   WHERE h.seq IS NULL OR b.seq IS NULL
   UNION ALL SELECT 'lanes ask for a key that they do not begin with', count(*) FROM baton.batch b
    WHERE b.asks AND (NOT b.line OR b.state = 3 OR b.guest IS NULL
    OR EXISTS (SELECT 1 FROM baton.batch o WHERE o.queue = b.queue AND o.lane = b.lane
@@ -940,16 +1059,18 @@ BEGIN
  END IF;
  RETURN known_id;
 END $$;
--- Work with both a lane and a key cannot be in every queue.
-CREATE OR REPLACE FUNCTION baton.check_guests(q baton.queue) RETURNS void LANGUAGE plpgsql AS $$
+-- Work with both a lane and a key, or several, cannot be in every queue.
+CREATE OR REPLACE FUNCTION baton.check_guests(q baton.queue, several bool) RETURNS void
+ LANGUAGE plpgsql AS $$
 DECLARE so text := CASE WHEN q.mode = 3 THEN 'the mode is lane'
  WHEN q.on_conflict > 1 THEN 'on_conflict is not wait'
  WHEN q.key_waiting_max > 0 THEN 'key_waiting_max is not 0'
  WHEN q.key_fair > 1 THEN 'key_fair is on' END;
 BEGIN
  IF so IS NOT NULL THEN
-  RAISE EXCEPTION 'both a lane and a key are given, which cannot be in a queue where %, as in %: '
-   'give one of them, or use another queue', so, quote_literal(q.name) USING ERRCODE = '22023';
+  RAISE EXCEPTION '% are given, which cannot be in a queue where %, as in %: give one of them, '
+   'or use another queue', CASE WHEN several THEN 'several keys' ELSE 'both a lane and a key' END,
+   so, quote_literal(q.name) USING ERRCODE = '22023';
  END IF;
 END $$;
 CREATE OR REPLACE FUNCTION baton.put(queue text, payload bytea, lane text DEFAULT NULL,
@@ -957,14 +1078,34 @@ CREATE OR REPLACE FUNCTION baton.put(queue text, payload bytea, lane text DEFAUL
  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE q baton.queue; number bigint; flags int := 0; wait interval; word text; due_ms
  bigint; source_key text := options->>'source'; key_hash bytea; content_hash bytea;
- key text := options->>'key';
+ key text := options->>'key'; keys text[] := ARRAY[key]; guest text; line text;
 BEGIN
  PERFORM baton.check_name('the queue', queue);
  IF lane IS NOT NULL THEN PERFORM baton.check_name('the lane', lane); END IF;
- IF key IS NOT NULL THEN PERFORM baton.check_name('the key', key); END IF;
+ IF options ? 'keys' THEN
+  IF key IS NOT NULL THEN
+   RAISE EXCEPTION 'both a key and a list of keys are given: only one is allowed'
+    USING ERRCODE = '22023';
+  END IF;
+  IF jsonb_typeof(options->'keys') <> 'array' OR EXISTS (SELECT 1
+    FROM jsonb_array_elements(options->'keys') x WHERE jsonb_typeof(x) <> 'string') THEN
+   RAISE EXCEPTION 'keys is %: an array of strings is allowed', options->'keys'
+    USING ERRCODE = '22023';
+  END IF;
+  IF jsonb_array_length(options->'keys') > 8 THEN
+   RAISE EXCEPTION 'the batch has % keys: at most 8 are allowed',
+    jsonb_array_length(options->'keys') USING ERRCODE = '22023';
+  END IF;
+  keys := ARRAY(SELECT DISTINCT x COLLATE "C" FROM jsonb_array_elements_text(options->'keys') x
+   ORDER BY 1);
+ END IF;
+ FOREACH word IN ARRAY array_remove(keys, NULL) LOOP
+  PERFORM baton.check_name('the key', word);
+ END LOOP;
+ key := array_to_string(nullif(array_remove(keys, NULL), '{}'), chr(1));
  FOR word IN SELECT jsonb_object_keys(options) LOOP
   IF word NOT IN ('priority', 'delay', 'class', 'delivery', 'slot', 'group',
-   'source', 'key') THEN
+   'source', 'key', 'keys') THEN
    RAISE EXCEPTION '% is no option of baton.put', quote_literal(word)
     USING ERRCODE = '22023';
   END IF;
@@ -1016,7 +1157,8 @@ BEGIN
    || int8send((extract(epoch FROM wait) * 1000000)::bigint * 1000)
    || int8send(0) || int8send(0) || int8send(0) || int8send(0) || int8send(0)
    || int8send(1) || int8send(octet_length(payload)) || payload
-   || CASE WHEN key IS NULL THEN ''::bytea ELSE baton.packed(key) END);
+   || coalesce((SELECT string_agg(baton.packed(x.k), ''::bytea ORDER BY x.at)
+    FROM unnest(keys) WITH ORDINALITY x(k, at)), ''));
   number := baton.known(key_hash, content_hash);
   IF number IS NOT NULL THEN RETURN number; END IF;
  END IF;
@@ -1027,7 +1169,10 @@ BEGIN
  q.waiting_max
    USING ERRCODE = '54000';
  END IF;
- IF key IS NOT NULL AND lane IS NOT NULL THEN PERFORM baton.check_guests(q); END IF;
+ IF key IS NOT NULL AND (lane IS NOT NULL OR cardinality(keys) > 1) THEN
+  PERFORM baton.check_guests(q, cardinality(keys) > 1);
+  guest := chr(1) || key;
+ END IF;
  IF q.key_waiting_max > 0 AND key IS NOT NULL AND due_ms IS NULL AND (SELECT count(*) FROM (
    SELECT 1 FROM baton.batch b WHERE b.queue = q.id AND b.lane BETWEEN chr(1) || key
    AND chr(1) || key AND b.line AND baton.waits(b) ORDER BY b.lane, b.seq
@@ -1037,11 +1182,12 @@ BEGIN
    q.key_waiting_max USING ERRCODE = '54000';
  END IF;
  number := nextval('baton.seq');
+ line := CASE WHEN lane IS NOT NULL THEN lane WHEN guest IS NOT NULL THEN chr(2) || number
+  ELSE chr(1) || key END;
  INSERT INTO baton.staged(id, xid, what, queue, lane, rank, flags, due, grp, payload,
   key, content, guest) VALUES (number, pg_current_xact_id(), 'put', queue,
-  coalesce(lane, chr(1) || key), 9 - coalesce((options->>'priority')::int, 0), flags, due_ms,
-  options->>'group', payload, key_hash, content_hash,
-  CASE WHEN lane IS NOT NULL THEN chr(1) || key END);
+  line, 9 - coalesce((options->>'priority')::int, 0), flags, due_ms,
+  options->>'group', payload, key_hash, content_hash, guest);
  RETURN number;
 END $$;
 CREATE OR REPLACE FUNCTION baton.put(queue text, payload text, lane text DEFAULT NULL,
@@ -1154,7 +1300,7 @@ BEGIN
  s.token,
   CASE WHEN q.keep > 0 THEN 6 ELSE 7 END, baton.now_ms() + q.dedupe / 1000000);
  IF c.lane IS NOT NULL THEN
-  PERFORM baton.settle(c.queue, array_remove(ARRAY[c.lane, c.guest], NULL), n);
+  PERFORM baton.settle(c.queue, c.lane || baton.lines(c.guest), n);
  END IF;
  IF q.key_fair > 1 AND baton.is_key(c.lane) THEN
   PERFORM baton.pace_leave(c.queue, ARRAY[c.lane]);
@@ -1173,7 +1319,7 @@ BEGIN
    delayed = delayed - (b.state = 2)::int, retrying = retrying - (b.state = 3)::int,
    dead = dead - (b.state = 5)::int WHERE id = b.queue;
   IF b.lane IS NOT NULL THEN
-   PERFORM baton.settle(b.queue, array_remove(ARRAY[b.lane, b.guest], NULL), 1);
+   PERFORM baton.settle(b.queue, b.lane || baton.lines(b.guest), 1);
   END IF;
   IF baton.is_key(b.lane) AND (SELECT q.key_fair FROM baton.queue q WHERE q.id = b.queue) > 1 THEN
    PERFORM baton.pace_leave(b.queue, ARRAY[b.lane]);
@@ -1194,10 +1340,11 @@ BEGIN
  0, 0, 0,
   0 FROM baton.staged s WHERE s.xid = mine AND s.what = 'put'
   AND NOT EXISTS (SELECT 1 FROM baton.queue q WHERE q.name = s.queue);
--- Who stages a lane and a key has looked before, but without the lock.
+-- Who stages a lane and a key, or several, has looked before, but without the lock.
  FOR own IN SELECT * FROM baton.queue x WHERE x.name IN (SELECT s.queue FROM baton.staged s
    WHERE s.xid = mine AND s.what = 'put' AND s.guest IS NOT NULL) LOOP
-  PERFORM baton.check_guests(own);
+  PERFORM baton.check_guests(own, EXISTS (SELECT 1 FROM baton.staged s WHERE s.xid = mine
+   AND s.queue = own.name AND baton.is_several(s.guest)));
   IF NOT own.guests THEN
    UPDATE baton.queue SET guests = true WHERE id = own.id;
    PERFORM baton.melt(ARRAY(SELECT b.first FROM baton.bulk b WHERE b.queue = own.id
@@ -1271,19 +1418,33 @@ BEGIN
  RETURN NULL;
 END $$;
 CREATE OR REPLACE VIEW baton.jobs AS SELECT coalesce(b.born, b.seq) AS id, q.name AS queue,
- CASE WHEN baton.is_key(b.lane) THEN NULL ELSE b.lane END AS lane,
+ CASE WHEN left(b.lane, 1) IN (chr(1), chr(2)) THEN NULL ELSE b.lane END AS lane,
  CASE WHEN b.state = 6 AND b.rival IS NOT NULL THEN 'skipped' ELSE
   (ARRAY['ready', 'delayed', 'retry', 'claimed', 'dead', 'done'])[b.state] END AS state,
  9 - b.rank AS priority, b.attempts, to_timestamp(b.put_at / 1000.0) AS put_at,
  CASE WHEN b.state IN (2, 3) THEN to_timestamp(b.due / 1000.0) END AS due,
  convert_from(b.error, 'UTF8') AS error, b.payload,
- CASE WHEN baton.is_key(b.lane) THEN substr(b.lane, 2) ELSE substr(b.guest, 2) END AS key,
- CASE WHEN b.state = 6 THEN b.rival END AS skipped_for
+ split_part(substr(CASE WHEN baton.is_key(b.lane) THEN b.lane ELSE b.guest END, 2), chr(1), 1)
+  AS key,
+ CASE WHEN b.state = 6 THEN b.rival END AS skipped_for,
+ string_to_array(substr(CASE WHEN baton.is_key(b.lane) THEN b.lane ELSE b.guest END, 2), chr(1))
+  AS keys
  FROM (SELECT seq, born, queue, lane, state, rank, attempts, put_at, due, error, payload,
  rival, guest FROM baton.batch UNION ALL SELECT seq, born, queue, lane, state, rank, attempts,
  put_at, due, error, payload, rival, guest FROM baton.member) b
  JOIN baton.queue q ON q.id = b.queue;
 DO $$ BEGIN
+ IF NOT EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = 'baton.batch'::regclass
+   AND tgname = 'several') THEN
+  CREATE TRIGGER several AFTER UPDATE ON baton.batch FOR EACH ROW
+   WHEN (strpos(substr(NEW.guest, 2), chr(1)) > 0) EXECUTE FUNCTION baton.on_several();
+  CREATE TRIGGER several_gone AFTER DELETE ON baton.batch FOR EACH ROW
+   WHEN (strpos(substr(OLD.guest, 2), chr(1)) > 0) EXECUTE FUNCTION baton.on_several();
+  CREATE TRIGGER several AFTER INSERT ON baton.claim FOR EACH ROW
+   WHEN (strpos(substr(NEW.guest, 2), chr(1)) > 0) EXECUTE FUNCTION baton.on_held();
+  CREATE TRIGGER several_gone AFTER DELETE ON baton.claim FOR EACH ROW
+   WHEN (strpos(substr(OLD.guest, 2), chr(1)) > 0) EXECUTE FUNCTION baton.on_held();
+ END IF;
  IF NOT EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = 'baton.batch'::regclass
    AND tgname = 'line') THEN
   CREATE TRIGGER line AFTER UPDATE ON baton.batch FOR EACH ROW WHEN (NEW.line AND NOT OLD.line)

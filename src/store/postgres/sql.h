@@ -166,13 +166,14 @@
 	"AND (x.lane, x.head) > (h.lane, h.past) AND x.lane <= h.lane OFFSET 0) c "
 
 /* The lanes of these, and those that are named: $4 the queues, $5 the lanes. */
-#define PART_LANES                                                                         \
-	"lanes AS MATERIALIZED (SELECT y.*, " PAST_OF_Y " FROM ("                          \
-	"SELECT queue, lane, count(*) AS n FROM ("                                         \
-	"SELECT queue, lane FROM (" PART_NAMED_CLAIMS ") c "                               \
-	"UNION ALL SELECT b.queue, x.lane FROM (" PART_NAMED_BATCHES ") b "                \
-	"CROSS JOIN LATERAL (VALUES (b.lane), (b.guest)) x(lane) "                         \
-	"UNION ALL SELECT q.id, w.lane FROM unnest($4::text[], $5::text[]) w(name, lane) " \
+#define PART_LANES                                                                          \
+	"lanes AS MATERIALIZED (SELECT y.*, " PAST_OF_Y " FROM ("                           \
+	"SELECT queue, lane, count(*) AS n FROM ("                                          \
+	"SELECT queue, lane FROM (" PART_NAMED_CLAIMS ") c "                                \
+	"UNION ALL SELECT b.queue, x.lane FROM (" PART_NAMED_BATCHES ") b "                 \
+	"CROSS JOIN LATERAL (SELECT b.lane UNION ALL SELECT unnest(baton.lines(b.guest))) " \
+	"x(lane) "                                                                          \
+	"UNION ALL SELECT q.id, w.lane FROM unnest($4::text[], $5::text[]) w(name, lane) "  \
 	"JOIN baton.queue q ON q.name = w.name) x WHERE lane IS NOT NULL GROUP BY 1, 2) y)"
 
 /* The lane $2 of the queue $1. */
@@ -203,7 +204,8 @@
 	"SELECT unnest(c.seqs) FROM (SELECT b.lane, b.state FROM baton.batch b "               \
 	"WHERE b.queue = k.queue AND b.guest BETWEEN k.key AND k.key AND b.asks "              \
 	"ORDER BY b.guest, b.seq LIMIT 1) a JOIN baton.claim c ON c.queue = k.queue "          \
-	"AND c.lane = a.lane WHERE a.state = 4) x "
+	"AND c.lane = a.lane WHERE a.state = 4 UNION ALL "                                     \
+	"SELECT baton.several_of(k.queue, k.key)) x "
 
 /* The claims of these. */
 #define PART_GUEST_CLAIMS                                                                 \
@@ -212,13 +214,15 @@
 	"OR c.lane = k.key) UNION ALL SELECT c.* FROM (SELECT b.lane, b.state "           \
 	"FROM baton.batch b WHERE b.queue = k.queue AND b.guest BETWEEN k.key AND k.key " \
 	"AND b.asks ORDER BY b.guest, b.seq LIMIT 1) a JOIN baton.claim c "               \
-	"ON c.queue = k.queue AND c.lane = a.lane WHERE a.state = 4) c "
+	"ON c.queue = k.queue AND c.lane = a.lane WHERE a.state = 4 UNION ALL "           \
+	"SELECT c.* FROM baton.several_claims_of(k.queue, k.key) c) c "
 
 /* Such keys of what is named, and of what can be claimed. */
 #define PART_KEYS_NAMED "(SELECT queue, lane AS key FROM lanes WHERE baton.is_key(lane)) k "
-#define PART_KEYS_OF_HEADS                                                       \
-	"(SELECT DISTINCT queue, coalesce(guest, lane) AS key FROM heads WHERE " \
-	"guest IS NOT NULL OR baton.is_key(lane)) k "
+#define PART_KEYS_OF_HEADS                                                             \
+	"(SELECT DISTINCT queue, unnest(CASE WHEN baton.is_several(guest) THEN "       \
+	"baton.lines(guest) ELSE ARRAY[coalesce(guest, lane)] END) AS key FROM heads " \
+	"WHERE guest IS NOT NULL OR baton.is_key(lane)) k "
 
 /* What can be claimed of queues: $1 their names, $2 the pools, $3 how many, $4 how many batches in
  * one claim, $5 to $7 after which rank, place and number. They are looked for from the first rank
@@ -447,7 +451,7 @@
 	        "unnest($2::bigint[], $3::bigint[]) n(head, fence) CROSS JOIN LATERAL (SELECT * "  \
 	        "FROM baton.claim x WHERE x.head = n.head AND x.fence = n.fence OFFSET 0) c "      \
 	        "JOIN baton.queue q ON q.id = c.queue "                                            \
-	        "WHERE q.hold_on_retry = 2 AND baton.is_key(c.lane)) + ("                          \
+	        "WHERE q.hold_on_retry = 2 AND left(c.lane, 1) IN (chr(1), chr(2))) + ("           \
 	        "SELECT coalesce(sum(w.few), 0) FROM unnest($4::text[], $5::int[]) w(name, few) "  \
 	        "JOIN baton.queue q ON q.name = w.name WHERE q.key_fair = 2))")                    \
 	X(DRAW_EXPECTED,                                                                           \
@@ -549,7 +553,9 @@
 	         "AND b.lane = h.lane AND b.holds WHERE baton.is_key(h.lane) "                     \
 	         "UNION SELECT unnest(c.seqs) FROM heads h CROSS JOIN LATERAL " CLAIMS_OF_H        \
 	         "UNION SELECT x.seq FROM " PART_KEYS_OF_HEADS PART_GUESTS ") "                    \
-	         "SELECT " BATCH_COLUMNS ", b.payload, CASE WHEN baton.is_key(b.lane) "            \
+	         "SELECT " BATCH_COLUMNS ", b.payload, CASE WHEN baton.is_several(b.guest) "       \
+	         "THEN CASE WHEN b.head THEN baton.starts_of(b.queue, b.guest) END "               \
+	         "WHEN baton.is_key(b.lane) "                                                      \
 	         "OR b.guest IS NOT NULL THEN (SELECT r.starts FROM baton.rate r "                 \
 	         "WHERE r.queue = b.queue AND r.lane = coalesce(b.guest, b.lane)) "                \
 	         "END FROM s CROSS JOIN LATERAL (SELECT * FROM baton.batch z WHERE z.seq = "       \

@@ -218,8 +218,11 @@ void want_puts(struct wants *w, const struct baton_batch *batches, size_t count)
 		const struct baton_batch b = batch_filled(&batches[i]);
 		uint8_t key[DIGEST_SIZE];
 		char text[LINE_NAME_MAX];
-		struct baton_str line = line_name(&b, text);
-		if (line_is_keyed(line)) {
+		struct baton_str line = line_name(&b, 0, text);
+		/* Nobody else is in a lane of its own. */
+		if (b.lane.len == 0 && keys_are_several(b.key)) {
+			want_queue(w, b.queue);
+		} else if (line_is_keyed(line)) {
 			want_queue(w, b.queue);
 			str_add(w, &w->key_queues, b.queue);
 			str_add(w, &w->key_lines, kept(w, line));

@@ -229,7 +229,7 @@ static const struct batch *in_line(const struct batch *b)
  * have come in front of another is not said to be: settle() then sees to both. */
 static bool leads(const struct desk *d, const struct batch *b)
 {
-	if (b->key)
+	if (b->key_count > 0)
 		return false;
 	if (line_is_keyed(b->lane->name)) {
 		struct line line = memory_line_look(b->lane, d->now);
@@ -350,7 +350,8 @@ static enum baton_err batch_add(struct writer *w, struct args *a, const struct b
 	add_time(a, 20, b->is.ended_at);
 	add_time(a, 21, b->is.until);
 	add_rival(a, 22, b);
-	add_optional(a, 23, b->key ? b->key->name : (struct baton_str){NULL, 0});
+	char guest[LINE_KEYS_MAX];
+	add_optional(a, 23, memory_guest_name(b, guest));
 	add_bool(a, 24, b->is.keeps);
 	return add_payload(w, a, 19, &b->put);
 }
@@ -481,7 +482,8 @@ static void claim_add(struct args *a, const struct claim *c, struct buf *text)
 	add_int(a, 8, c->is.expires.ms);
 	add_bool(a, 9, c->is.offered);
 	add_seqs(a, 10, c, text);
-	add_optional(a, 11, c->key ? c->key->name : (struct baton_str){NULL, 0});
+	char guest[LINE_KEYS_MAX];
+	add_optional(a, 11, memory_claim_guest(c, guest));
 }
 
 static void claim_set(struct args *a, const struct claim *c, struct buf *text)

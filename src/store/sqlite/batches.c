@@ -91,13 +91,13 @@ static size_t name_read(const struct query *q, int column, char *name, size_t ma
 	return len;
 }
 
-/* Of one with both, the lane is followed by the name of the line of the key. */
+/* Of one with both, the lane is followed by the names of the lines of its keys. */
 static void lines_read(struct baton_str s, struct batch_row *b)
 {
 	const char *key = s.len > 1 ? memchr(s.ptr + 1, LINE_KEYED, s.len - 1) : NULL;
 	size_t lane = key ? (size_t)(key - s.ptr) : s.len, rest = s.len - lane;
 	b->lane_len = lane < LINE_NAME_MAX ? lane : LINE_NAME_MAX;
-	b->key_len = rest < LINE_NAME_MAX ? rest : LINE_NAME_MAX;
+	b->key_len = rest < LINE_KEYS_MAX ? rest : LINE_KEYS_MAX;
 	if (b->lane_len > 0)
 		memcpy(b->lane, s.ptr, b->lane_len);
 	if (b->key_len > 0)
@@ -160,8 +160,10 @@ enum baton_err batch_seq_of(struct db *db, int64_t id, int64_t *ret_seq)
 	return FIND(db, SQL_BATCH_BORN, ret_seq, id);
 }
 
+#define LINES_MAX (LINE_NAME_MAX + LINE_KEYS_MAX)
+
 static void bind_row(struct query *q, const struct batch_row *b, int64_t retry[4],
-                     char lines[2 * LINE_NAME_MAX])
+                     char lines[LINES_MAX])
 {
 	query_int(q, b->seq);
 	query_int(q, b->queue);
@@ -189,7 +191,7 @@ enum baton_err batch_store(struct db *db, const struct batch_row *b,
                            const struct baton_alloc *alloc)
 {
 	int64_t retry[4];
-	char lines[2 * LINE_NAME_MAX];
+	char lines[LINES_MAX];
 	struct query q = query_begin(db, SQL_BATCH_ADD);
 	bind_row(&q, b, retry, lines);
 	if (count == 1) {

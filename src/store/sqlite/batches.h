@@ -26,7 +26,7 @@ struct batch_row {
 	struct baton_retry retry;
 	char lane[LINE_NAME_MAX + 1]; /* the name of its line: see queue/line.h */
 	size_t lane_len;
-	char key[LINE_NAME_MAX + 1]; /* that of the line of the key which it has beside a lane */
+	char key[LINE_KEYS_MAX + 1]; /* those of the lines of keys which it has beside a lane */
 	size_t key_len;
 	char group[BATON_NAME_MAX + 1];
 	size_t group_len;
@@ -42,7 +42,7 @@ static inline struct baton_str batch_row_guest(const struct batch_row *b)
 	return (struct baton_str){b->key, b->key_len};
 }
 
-/* The line whose key a claim of it holds, if that is one of a key. */
+/* The line, or lines, whose key a claim of it holds, if that is one of a key. */
 static inline struct baton_str batch_row_key(const struct batch_row *b)
 {
 	return b->key_len > 0 ? batch_row_guest(b) : batch_row_line(b);

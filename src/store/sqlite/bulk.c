@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/mem.h"
 #include "queue/rate.h"
+#include "store/keys.h"
 #include "store/refuse.h"
 #include "store/sqlite/bulk_rows.h"
 #include "store/sqlite/grant.h"
@@ -218,7 +219,8 @@ static enum baton_err job_give(struct arena *a, const struct bulk_give *give,
 	bulk_batch(&give->row, give->keys, give->next, &b);
 	if (!batch || !job || !arena_copy(a, give->jobs[give->next], job) ||
 	    !arena_copy(a, queue_row_name(give->q), &out->queue) ||
-	    (b.lane_len > 0 && !arena_copy(a, line_key(batch_row_line(&b)), &out->key)))
+	    (b.lane_len > 0 &&
+	     keys_show(a, line_key(batch_row_line(&b)), KEYS_OF(out)) != BATON_OK))
 		return fail(BATON_NO_MEMORY, "no memory for claims");
 	batch_id_print((uint64_t)b.id, &batch->id);
 	batch->seq = (uint64_t)b.seq;

@@ -46,22 +46,44 @@ static const struct rule rules[] = {
          "places in a line have no lane"},
 	{"SELECT count(*) FROM lane WHERE held IS NULL AND ifnull(holds, 0) = 0"
          " AND id NOT IN (SELECT lane FROM line) AND id NOT IN (SELECT key FROM guest)"
-         " AND id NOT IN (SELECT key FROM claim WHERE key IS NOT NULL)",
+         " AND id NOT IN (SELECT key FROM claim WHERE key IS NOT NULL)"
+         " AND id NOT IN (SELECT key FROM held)",
          "lanes are empty"},
 	{"SELECT count(*) FROM claim WHERE key IS NOT NULL AND NOT EXISTS (SELECT 1 FROM lane"
          " WHERE lane.id = claim.key AND holds IS NOT NULL AND lane.queue = claim.queue)",
          "claims have no key"},
 	{"SELECT count(*) FROM claim LEFT JOIN batch ON batch.seq = claim.head LEFT JOIN lane"
          " ON lane.id = claim.key WHERE claim.batches IS NULL AND claim.lone IS NULL"
-         " AND ifnull(lane.name, '') <> iif(instr(batch.lane, char(1)) > 1,"
+         " AND ifnull(lane.name, '') || iif(claim.also IS NULL, '', (SELECT"
+         " ifnull(group_concat(name, ''), '') FROM (SELECT o.name FROM held JOIN lane AS o"
+         " ON o.id = held.key WHERE held.head = claim.head AND held.fence = claim.fence"
+         " ORDER BY o.name))) <> iif(instr(batch.lane, char(1)) > 1,"
          " substr(batch.lane, instr(batch.lane, char(1))), '')",
          "claims have another key than their batch"},
+	{"SELECT count(*) FROM held WHERE NOT EXISTS (SELECT 1 FROM claim WHERE claim.head ="
+         " held.head AND claim.fence = held.fence AND claim.key <> held.key"
+         " AND claim.also IS NOT NULL) OR held.key NOT IN (SELECT id FROM lane"
+         " WHERE holds IS NOT NULL)",
+         "keys are held by claims that do not know"},
+	{"SELECT count(*) FROM claim LEFT JOIN (SELECT head, fence, count(*) AS n FROM held"
+         " GROUP BY head, fence) AS h ON h.head = claim.head AND h.fence = claim.fence"
+         " WHERE ifnull(length(also), 0) / 8 <> ifnull(n, 0)",
+         "claims have keys that do not know"},
 	{"SELECT count(*) FROM guest LEFT JOIN lane ON lane.id = guest.lane"
-         " AND lane.asks = guest.key AND lane.asked = guest.seq"
+         " AND lane.asked = guest.seq"
          " LEFT JOIN lane AS line ON line.id = guest.key"
          " LEFT JOIN batch ON batch.seq = guest.seq WHERE lane.id IS NULL OR line.holds IS NULL"
-         " OR batch.lane IS NOT lane.name || line.name OR lane.queue <> line.queue",
+         " OR iif(lane.also IS NULL, batch.lane IS NOT lane.name || line.name"
+         " OR lane.asks <> guest.key, instr(batch.lane, lane.name || char(1)) IS NOT 1"
+         " OR instr(batch.lane || char(1), line.name || char(1)) = 0)"
+         " OR lane.queue <> line.queue",
          "guests are not those of their key and their lane"},
+	{"SELECT count(*) FROM lane JOIN batch ON batch.seq = lane.asked LEFT JOIN (SELECT seq,"
+         " count(*) AS n FROM guest GROUP BY seq) AS g ON g.seq = lane.asked WHERE"
+         " 1 + ifnull(length(also), 0) / 8 <> length(batch.lane) -"
+         " length(replace(batch.lane, char(1), ''))"
+         " OR 1 + ifnull(length(also), 0) / 8 <> ifnull(n, 0)",
+         "lanes ask for another number of keys than their first job has"},
 	{"SELECT count(*) FROM lane WHERE (asks > 0) <> (asked > 0) OR asks > 0 AND NOT EXISTS"
          " (SELECT 1 FROM guest WHERE guest.key = lane.asks AND guest.seq = lane.asked"
          " AND guest.lane = lane.id)",
@@ -75,7 +97,8 @@ static const struct rule rules[] = {
          " WHERE trouble.seq = l.seq AND trouble.due IS NOT NULL), l.seq, 0)",
          "lanes ask for a key, or do not, though it should be otherwise"},
 	{"SELECT count(*) FROM lane WHERE guest > 0 AND NOT EXISTS (SELECT 1 FROM lane AS other"
-         " WHERE other.id = lane.guest AND other.asks = lane.id AND other.head = other.asked)"
+         " JOIN guest ON guest.key = lane.id AND guest.seq = other.asked"
+         " WHERE other.id = lane.guest AND guest.lane = other.id AND other.head = other.asked)"
          " OR asks > 0 AND head > 0 AND NOT EXISTS (SELECT 1 FROM lane AS key"
          " WHERE key.id = lane.asks AND key.guest = lane.id)",
          "keys have a head in a lane that does not have it"},
@@ -130,14 +153,18 @@ static const struct rule rules[] = {
 	{"SELECT count(*) FROM lane WHERE holds <> (SELECT count(*) FROM claim"
          " WHERE claim.lane = lane.id AND offered = 0) + (SELECT count(*) FROM kept"
          " WHERE kept.lane = lane.id) + (SELECT count(*) FROM claim WHERE claim.key = lane.id"
-         " AND offered = 0)",
+         " AND offered = 0) + (SELECT count(*) FROM held JOIN claim ON claim.head = held.head"
+         " AND claim.fence = held.fence WHERE held.key = lane.id AND offered = 0)",
          "keys have another number of holders than they count"},
-	{"SELECT count(*) FROM (SELECT head, guest, holds < key_limit AND until = 0 AS open,"
+	{"WITH k AS MATERIALIZED (SELECT lane.id, head, guest,"
+         " holds < key_limit AND until = 0 AS open,"
          " ifnull((SELECT min(seq) FROM line WHERE line.lane = lane.id), 1 << 62) AS own,"
          " ifnull((SELECT min(seq) FROM guest WHERE guest.key = lane.id), 1 << 62) AS other"
          " FROM lane JOIN queue ON queue.id = lane.queue WHERE holds IS NOT NULL)"
-         " WHERE (ifnull(head, 0) > 0) <> (open AND own < other)"
-         " OR (guest > 0) <> (open AND other < own)",
+         " SELECT count(*) FROM k WHERE (ifnull(head, 0) > 0) <> (open AND own < other)"
+         " OR (guest > 0) <> (open AND other < own AND other NOT IN (SELECT guest.seq"
+         " FROM guest JOIN k AS o ON o.id = guest.key WHERE NOT o.open"
+         " OR min(o.own, o.other) <> guest.seq))",
          "keys can be claimed, or cannot, though it should be otherwise"},
 	{"SELECT count(*) FROM lane LEFT JOIN rate ON rate.queue = lane.queue"
          " AND rate.name = lane.name WHERE lane.until <> ifnull(rate.until, 0)",

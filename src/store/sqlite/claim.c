@@ -45,7 +45,7 @@ static enum baton_err recover_expired(struct sqlite_store *s, struct grant *g, i
 	if (e == BATON_OK && g->q->guests && count > 0)
 		e = lane_settle(s, g->q, lane);
 	for (size_t i = 0; i < count && e == BATON_OK; i++)
-		e = lane_settle_key(s, g->q, claims[i].key);
+		e = lane_settle_keys(s, g->q, &claims[i].keys);
 	return e;
 }
 
@@ -65,18 +65,21 @@ static enum baton_err recover_guests(struct sqlite_store *s, struct grant *g, in
 }
 
 /* The lane begins with a guest whose turn it was: whether it still is. */
-static enum baton_err guest_turn(struct sqlite_store *s, struct grant *g, int64_t lane, int64_t key,
-                                 bool *ret)
+static enum baton_err guest_turn(struct sqlite_store *s, struct grant *g, int64_t lane,
+                                 const struct key_lines *keys, bool *ret)
 {
 	struct lane_row row = {.guest = 0};
 	bool live;
-	enum baton_err e = recover_guests(s, g, key);
+	enum baton_err e = BATON_OK;
+	for (size_t i = 0; i < keys->count && e == BATON_OK; i++) {
+		e = recover_guests(s, g, keys->list[i]);
+		if (e == BATON_OK)
+			e = recover_expired(s, g, keys->list[i], &live);
+		if (e == BATON_OK)
+			e = lane_settle(s, g->q, keys->list[i]);
+	}
 	if (e == BATON_OK)
-		e = recover_expired(s, g, key, &live);
-	if (e == BATON_OK)
-		e = lane_settle(s, g->q, key);
-	if (e == BATON_OK)
-		e = lane_read(&s->db, key, &row);
+		e = lane_read(&s->db, keys->list[0], &row);
 	*ret = e == BATON_OK && row.guest == lane;
 	return e;
 }
@@ -110,7 +113,7 @@ static enum baton_err is_turn(struct sqlite_store *s, struct grant *g, const str
 	*ret = row.keyed ? guest.seq == 0 || first < guest.seq : first == 0 || b.key_len == 0;
 	bool asked = e == BATON_OK && !row.keyed && !*ret;
 	return asked && first == h->seq && row.asked == first
-	               ? guest_turn(s, g, h->lane, row.asks, ret)
+	               ? guest_turn(s, g, h->lane, &row.asks, ret)
 	               : e;
 }
 

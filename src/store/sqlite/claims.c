@@ -33,6 +33,37 @@ static enum baton_err seqs_read(const struct query *q, struct arena *a, struct c
 	return BATON_OK;
 }
 
+enum baton_err key_lines_read(const struct query *q, int column, int others, struct key_lines *ret)
+{
+	const struct baton_str list = column_str(q, others);
+	size_t count = list.len / sizeof(int64_t);
+	ret->list[0] = column_int(q, column);
+	ret->count = ret->list[0] > 0;
+	if (count >= BATON_KEYS_MAX || list.len % sizeof(int64_t) != 0)
+		return fail(BATON_STORAGE,
+		            "store %s is damaged: a list of keys has %zu bytes; baton check says "
+		            "more",
+		            q->db->path, list.len);
+	for (size_t i = 0; i < count; i++) {
+		uint64_t little;
+		memcpy(&little, list.ptr + i * sizeof little, sizeof little);
+		ret->list[ret->count++] = (int64_t)le64toh(little);
+	}
+	return BATON_OK;
+}
+
+void key_lines_bind_others(struct query *q, const struct key_lines *keys,
+                           uint64_t room[BATON_KEYS_MAX])
+{
+	if (keys->count < 2) {
+		query_null(q);
+		return;
+	}
+	for (size_t i = 1; i < keys->count; i++)
+		room[i - 1] = htole64((uint64_t)keys->list[i]);
+	query_blob(q, room, (keys->count - 1) * sizeof *room);
+}
+
 static enum baton_err row_read(const struct query *q, struct arena *a, struct claim_row *c)
 {
 	*c = (struct claim_row){
@@ -47,10 +78,10 @@ static enum baton_err row_read(const struct query *q, struct arena *a, struct cl
 		.granter = (uint64_t)column_int(q, 9),
 		.lane = column_int(q, 10),
 		.lone = column_int(q, 12),
-		.key = column_int(q, 13),
 	};
 	column_id(q, 2, &c->token);
-	return seqs_read(q, a, c);
+	enum baton_err e = key_lines_read(q, 13, 14, &c->keys);
+	return e == BATON_OK ? seqs_read(q, a, c) : e;
 }
 
 static enum baton_err load(struct sqlite_store *s, struct query *q, struct claim_row *ret,
@@ -307,33 +338,53 @@ enum baton_err claim_write(struct sqlite_store *s, const struct claim_row *c)
 		query_int(&q, c->lone);
 	else
 		query_null(&q);
-	if (c->key > 0)
-		query_int(&q, c->key);
+	uint64_t room[BATON_KEYS_MAX];
+	if (c->keys.count > 0)
+		query_int(&q, c->keys.list[0]);
 	else
 		query_null(&q);
+	key_lines_bind_others(&q, &c->keys, room);
 	enum baton_err run = query_run(&q);
 	return e == BATON_OK ? run : e;
 }
 
-/* The line of the key that it holds, if it holds one; else its lane, which counts nothing. */
-static int64_t counted_in(const struct claim_row *c)
+/* Each key that it holds is held once more, or once less; of a lane nothing is counted. */
+static enum baton_err count_holds(struct sqlite_store *s, const struct claim_row *c, int64_t change)
 {
-	return c->key > 0 ? c->key : c->lane;
+	enum baton_err e = BATON_OK;
+	if (c->keys.count == 0)
+		return c->lane > 0 ? RUN(&s->db, SQL_LANE_COUNT, change, c->lane) : e;
+	for (size_t i = 0; i < c->keys.count && e == BATON_OK; i++)
+		e = RUN(&s->db, SQL_LANE_COUNT, change, c->keys.list[i]);
+	return e;
+}
+
+/* The keys beside its first one, where they are found by key. */
+static enum baton_err write_held(struct sqlite_store *s, const struct claim_row *c, enum sql how)
+{
+	enum baton_err e = BATON_OK;
+	for (size_t i = 1; i < c->keys.count && e == BATON_OK; i++)
+		e = RUN(&s->db, how, c->keys.list[i], c->head, (int64_t)c->fence);
+	return e;
 }
 
 enum baton_err claim_add(struct sqlite_store *s, const struct claim_row *c)
 {
 	enum baton_err e = claim_write(s, c);
-	if (e == BATON_OK && c->lane > 0)
-		e = RUN(&s->db, SQL_LANE_COUNT, 1, counted_in(c));
+	if (e == BATON_OK)
+		e = write_held(s, c, SQL_HELD_ADD);
+	if (e == BATON_OK)
+		e = count_holds(s, c, 1);
 	return e == BATON_OK ? owner_count(s, c->owner, 1) : e;
 }
 
 enum baton_err claim_drop(struct sqlite_store *s, const struct claim_row *c)
 {
 	enum baton_err e = RUN(&s->db, SQL_CLAIM_DROP, c->head, (int64_t)c->fence);
-	if (e == BATON_OK && c->lane > 0 && !c->offered)
-		e = RUN(&s->db, SQL_LANE_COUNT, -1, counted_in(c));
+	if (e == BATON_OK)
+		e = write_held(s, c, SQL_HELD_DROP);
+	if (e == BATON_OK && !c->offered)
+		e = count_holds(s, c, -1);
 	if (e == BATON_OK && c->lone != 0)
 		e = RUN(&s->db, SQL_LONE_DROP, c->lone);
 	return e == BATON_OK ? owner_count(s, c->owner, -1) : e;

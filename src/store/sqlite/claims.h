@@ -6,6 +6,17 @@
 #include "store/sqlite/batches.h"
 #include "store/sqlite/sqlite.h"
 
+/* Lines of keys, by number. */
+struct key_lines {
+	int64_t list[BATON_KEYS_MAX];
+	size_t count;
+};
+
+/* As they stand in two columns: the first, 0 being none, and the others. BATON_STORAGE. */
+enum baton_err key_lines_read(const struct query *q, int column, int others, struct key_lines *ret);
+void key_lines_bind_others(struct query *q, const struct key_lines *keys,
+                           uint64_t room[BATON_KEYS_MAX]);
+
 struct claim_row {
 	int64_t head; /* the number of its first batch, when it was made */
 	uint64_t fence;
@@ -13,13 +24,13 @@ struct claim_row {
 	int64_t owner;
 	int64_t queue;
 	struct baton_store_time claimed_at, expires_at;
-	bool offered;     /* it has expired, and its work can be taken  */
-	bool tried;       /* some of its batches have had trouble before */
-	uint64_t granter; /* the fence that it was granted under */
-	int64_t lane;     /* 0: none */
-	int64_t lone;     /* the hash of its key, which nobody else wants; 0: none */
-	int64_t key;      /* the line of the key that it holds beside its lane; 0: none */
-	int64_t *seqs;    /* its batches, in order; the scratch's */
+	bool offered;          /* it has expired, and its work can be taken  */
+	bool tried;            /* some of its batches have had trouble before */
+	uint64_t granter;      /* the fence that it was granted under */
+	int64_t lane;          /* 0: none */
+	int64_t lone;          /* the hash of its key, which nobody else wants; 0: none */
+	struct key_lines keys; /* of those that it holds beside its lane */
+	int64_t *seqs;         /* its batches, in order; the scratch's */
 	size_t count;
 };
 

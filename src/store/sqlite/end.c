@@ -46,7 +46,7 @@ static enum baton_err take_back_offer(struct sqlite_store *s, struct queue_row *
 		return BATON_OK;
 	if (c->lane > 0) {
 		enum baton_err settled = lane_settle(s, q, c->lane);
-		return settled == BATON_OK ? lane_settle_key(s, q, c->key) : settled;
+		return settled == BATON_OK ? lane_settle_keys(s, q, &c->keys) : settled;
 	}
 	enum baton_err e = batch_need(&s->db, c->seqs[0], &b);
 	return e == BATON_OK ? head_drop(s, q, b.shard, batch_row_rank(&b), b.seq) : e;
@@ -200,9 +200,11 @@ static enum baton_err retry_later(struct sqlite_store *s, struct leaver *l,
 	}
 	if (e == BATON_OK)
 		e = leaver_later(s, l, due, kind);
-	return e == BATON_OK && l->key > 0 && guest_keeps_key(&l->q->policy)
-	               ? key_keep(s, l->key, l->b.seq)
-	               : e;
+	for (size_t i = 0; i < l->keys.count && e == BATON_OK; i++) {
+		if (guest_keeps_key(&l->q->policy))
+			e = key_keep(s, l->keys.list[i], l->b.seq);
+	}
+	return e;
 }
 
 static enum baton_err end_failed(struct sqlite_store *s, struct leaver *l,
@@ -293,7 +295,7 @@ static enum baton_err end_claim(struct sqlite_store *s, struct claim_row *c,
 		e = remember(s, q, c, answer->state);
 	if (e == BATON_OK && c->lane > 0)
 		e = lane_settle(s, q, c->lane);
-	return e == BATON_OK ? lane_settle_key(s, q, c->key) : e;
+	return e == BATON_OK ? lane_settle_keys(s, q, &c->keys) : e;
 }
 
 /* Who completes again is told what he was told before. */

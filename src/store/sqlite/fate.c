@@ -20,7 +20,7 @@ enum baton_err leaver_load(struct sqlite_store *s, struct queue_row *q, const st
 {
 	l->q = q;
 	l->lane = c->lane;
-	l->key = c->key;
+	l->keys = c->keys;
 	l->tried = c->tried;
 	l->t.attempts = 0;
 	l->t.due.ms = 0;
@@ -195,7 +195,7 @@ enum baton_err claim_return(struct sqlite_store *s, struct queue_row *q, struct 
 	if (e != BATON_OK)
 		return e;
 	e = c->lane > 0 ? lane_settle(s, q, c->lane) : single_back(s, q, c->seqs[0]);
-	return e == BATON_OK ? lane_settle_key(s, q, c->key) : e;
+	return e == BATON_OK ? lane_settle_keys(s, q, &c->keys) : e;
 }
 
 /* Numbers that a query finds, before what they stand for is changed. */
@@ -246,11 +246,12 @@ enum baton_err later_end(struct sqlite_store *s, struct queue_row *q, const stru
 	q->tally.delayed--;
 	q->tally.ready++;
 	q->changed = true;
-	int64_t key, lane;
-	e = guest_let_go(s, q, b, &key);
+	struct key_lines keys;
+	int64_t lane;
+	e = guest_let_go(s, q, b, &keys);
 	if (e == BATON_OK && kind != LATER_BLOCK) {
 		e = lane_enter(s, q, b, tried, NULL);
-		return e == BATON_OK ? lane_settle_key(s, q, key) : e;
+		return e == BATON_OK ? lane_settle_keys(s, q, &keys) : e;
 	}
 	if (e == BATON_OK)
 		e = lane_find(s, q->id, batch_row_line(b), &lane);
@@ -261,7 +262,7 @@ enum baton_err later_end(struct sqlite_store *s, struct queue_row *q, const stru
 	}
 	if (e == BATON_OK)
 		e = lane_settle(s, q, lane);
-	return e == BATON_OK ? lane_settle_key(s, q, key) : e;
+	return e == BATON_OK ? lane_settle_keys(s, q, &keys) : e;
 }
 
 /* Whether it still waits: one that keeps its key may have been replaced by one that was due before
@@ -316,7 +317,7 @@ static enum baton_err offer_one(struct sqlite_store *s, struct queue_row *q,
 		e = lane_offer(s, &c, true);
 		if (e == BATON_OK)
 			e = lane_settle(s, q, c.lane);
-		return e == BATON_OK ? lane_settle_key(s, q, c.key) : e;
+		return e == BATON_OK ? lane_settle_keys(s, q, &c.keys) : e;
 	}
 	e = batch_need(&s->db, c.seqs[0], &b);
 	return e == BATON_OK ? head_add(s, q, &b, 0, true) : e;

@@ -18,9 +18,9 @@ struct leaver {
 	struct queue_row *q;
 	struct batch_row b;
 	struct trouble t;
-	int64_t lane; /* 0: none */
-	int64_t key;  /* the line of the key that it holds beside its lane; 0: none */
-	bool tried;   /* it has a row in `trouble` */
+	int64_t lane;          /* 0: none */
+	bool tried;            /* it has a row in `trouble` */
+	struct key_lines keys; /* of those that it holds beside its lane */
 };
 
 /* Counts it as running no more, and loads its row, if `row`, and its troubles. Who is deleted needs

@@ -7,8 +7,9 @@
 #include "base/cleanup.h"
 #include "base/fail.h"
 #include "queue/batch.h"
+#include "store/keys.h"
 #include "store/refuse.h"
-#include "store/sqlite/lanes.h"
+#include "store/sqlite/guests.h"
 #include "store/sqlite/lone.h"
 #include "store/sqlite/rates.h"
 
@@ -99,9 +100,9 @@ static struct baton_duration hold_ttl(const struct grant *g, const struct baton_
 
 /* The lines that a claim is in. */
 struct places {
-	int64_t lane; /* 0: none                                                   */
-	int64_t lone; /* the hash of a key that nobody else wants; 0: none         */
-	int64_t key;  /* the line of the key that it holds beside its lane; 0: none */
+	int64_t lane;          /* 0: none                                                   */
+	int64_t lone;          /* the hash of a key that nobody else wants; 0: none         */
+	struct key_lines keys; /* of those that it holds beside its lane */
 };
 
 static enum baton_err claim_make(struct sqlite_store *s, struct grant *g, const struct pick *p,
@@ -109,7 +110,7 @@ static enum baton_err claim_make(struct sqlite_store *s, struct grant *g, const 
 {
 	struct claim_row c = {
 		.lone = at->lone,
-		.key = at->key,
+		.keys = at->keys,
 		.head = p->seqs[0],
 		.fence = out->fence.v,
 		.owner = g->owner,
@@ -180,23 +181,26 @@ enum baton_err grant_give(struct sqlite_store *s, struct grant *g, const struct 
 	out->batches = batches;
 	out->count = p->count;
 	if (!arena_copy(a, queue_row_name(g->q), &out->queue) ||
-	    !arena_copy(a, line_lane(batch_row_line(row)), &out->lane) ||
-	    !arena_copy(a, line_key(key), &out->key))
+	    !arena_copy(a, line_lane(batch_row_line(row)), &out->lane))
 		return no_memory();
+	e = keys_show(a, line_key(key), KEYS_OF(out));
+	if (e != BATON_OK)
+		return e;
 	out->hold = line_hold(key, &g->q->policy);
 	struct places at = {.lane = lane};
 	if (keyed && lane == 0)
 		at.lone = lone_hash(g->q->id, key);
 	if (row->key_len > 0)
-		e = lane_find(s, g->q->id, key, &at.key);
+		e = guest_lines(s, g->q, row, &at.keys);
 	if (e == BATON_OK)
 		e = claim_make(s, g, p, &at, out);
 	for (size_t i = 0; i < p->count && e == BATON_OK && keyed && lane > 0; i++)
 		e = RUN(&s->db, SQL_LINE_DROP, lane, p->seqs[i]);
 	if (e == BATON_OK && lane > 0)
 		e = lane_turn(s, g->q, batch_row_line(row), lane);
-	if (e == BATON_OK && lane > 0)
-		e = rates_start(s, g->q, key);
+	for (struct baton_str rest = key, line;
+	     e == BATON_OK && lane > 0 && lines_next(&rest, &line);)
+		e = rates_start(s, g->q, line);
 	if (e == BATON_OK)
 		g->count++;
 	return e;

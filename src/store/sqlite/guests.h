@@ -4,21 +4,27 @@
 
 #include "store/sqlite/lanes.h"
 
-/* A lane that asks for a key. */
+/* A lane that asks for a key, or several. */
 struct guest {
 	int64_t seq; /* of its first batch; 0: there is none */
 	int64_t lane;
 	bool tried;
+	struct key_lines keys;
 };
 
 /* The first that asks for the key of that line. */
 enum baton_err guest_first(struct sqlite_store *s, int64_t key, struct guest *ret);
 
-/* Moves the head of the key to that guest; NULL: no guest has it. */
+/* Whether the first that asks for the key of that line, which is open, is the first of its other
+ * keys, too, and these are open. */
+enum baton_err guest_is_first(struct sqlite_store *s, const struct queue_row *q, int64_t key,
+                              const struct guest *guest, bool *ret);
+
+/* Moves the head of the key, and of its other keys, to that guest; NULL: no guest has it. */
 enum baton_err guest_move(struct sqlite_store *s, struct queue_row *q, int64_t key,
                           const struct lane_row *row, const struct guest *guest);
 
-/* The lane asks for the key of its first batch, or, if `b` is NULL, for none. If something was
+/* The lane asks for the keys of its first batch, or, if `b` is NULL, for none. If something was
  * otherwise before, *row says after that where its head is. */
 enum baton_err guest_ask(struct sqlite_store *s, struct queue_row *q, int64_t lane,
                          struct lane_row *row, const struct batch_row *b, bool tried);
@@ -38,9 +44,13 @@ enum baton_err guests_put_off(struct sqlite_store *s, const struct queue_row *q,
  * free itself, by ending claims whose keys it needs, is for the next one. */
 bool guests_are_off(const struct sqlite_store *s, const struct queue_row *q);
 
-/* A batch that waited for its next attempt keeps the key that it has beside its lane no more, if it
- * did. *ret_key: its line, which is settled by the caller; or 0. */
+/* The lines of the keys that the batch has beside its lane, as far as there are any. */
+enum baton_err guest_lines(struct sqlite_store *s, const struct queue_row *q,
+                           const struct batch_row *b, struct key_lines *ret);
+
+/* A batch that waited for its next attempt keeps the keys that it has beside its lane no more, if
+ * it did. *ret: their lines, which are settled by the caller. */
 enum baton_err guest_let_go(struct sqlite_store *s, const struct queue_row *q,
-                            const struct batch_row *b, int64_t *ret_key);
+                            const struct batch_row *b, struct key_lines *ret);
 
 #endif

@@ -167,14 +167,26 @@ enum baton_err lane_read(struct db *db, int64_t lane, struct lane_row *ret)
 	struct query q = query_begin(db, SQL_LANE_READ);
 	query_int(&q, lane);
 	bool found = query_row(&q);
-	if (found)
-		*ret = (struct lane_row){column_int(&q, 0),      column_int(&q, 1),
-		                         column_int(&q, 2),      (uint32_t)column_int(&q, 3),
-		                         !column_is_null(&q, 4), column_int(&q, 4),
-		                         column_int(&q, 5),      column_int(&q, 6),
-		                         column_int(&q, 7),      column_int(&q, 8),
-		                         column_int(&q, 9),      column_int(&q, 10)};
+	enum baton_err bad = BATON_OK;
+	if (found) {
+		*ret = (struct lane_row){
+			.held = column_int(&q, 0),
+			.head = column_int(&q, 1),
+			.rank = column_int(&q, 2),
+			.shard = (uint32_t)column_int(&q, 3),
+			.keyed = !column_is_null(&q, 4),
+			.holds = column_int(&q, 4),
+			.turn = column_int(&q, 5),
+			.place = column_int(&q, 6),
+			.until = column_int(&q, 7),
+			.asked = column_int(&q, 9),
+			.guest = column_int(&q, 10),
+		};
+		bad = key_lines_read(&q, 8, 11, &ret->asks);
+	}
 	enum baton_err e = query_end(&q);
+	if (e == BATON_OK && bad != BATON_OK)
+		return bad;
 	if (e == BATON_OK && !found)
 		e = fail(BATON_STORAGE,
 		         "store %s is damaged: lane %lld is gone; baton check says more", db->path,
@@ -245,6 +257,8 @@ static enum baton_err settle_key(struct sqlite_store *s, struct queue_row *q, in
 		e = guest_first(s, lane, &guest);
 	bool turn = open && guest.seq > 0 && (first == 0 || guest.seq < first);
 	open = open && first > 0 && !turn;
+	if (e == BATON_OK && turn)
+		e = guest_is_first(s, q, lane, &guest, &turn);
 	if (e == BATON_OK && q->guests) {
 		bool wait = guests_are_waiting(s, lane, row, turn ? &guest : NULL);
 		turn = turn && !wait;
@@ -298,6 +312,15 @@ enum baton_err lane_settle_key(struct sqlite_store *s, struct queue_row *q, int6
 	int64_t there = 0;
 	enum baton_err e = key > 0 ? FIND(&s->db, SQL_LANE_HAS, &there, key) : BATON_OK;
 	return e == BATON_OK && there > 0 ? lane_settle(s, q, key) : e;
+}
+
+enum baton_err lane_settle_keys(struct sqlite_store *s, struct queue_row *q,
+                                const struct key_lines *keys)
+{
+	enum baton_err e = BATON_OK;
+	for (size_t i = 0; i < keys->count && e == BATON_OK; i++)
+		e = lane_settle_key(s, q, keys->list[i]);
+	return e;
 }
 
 enum baton_err key_holder(struct db *db, struct arena *a, int64_t lane, int64_t *ret_seq)
@@ -486,9 +509,12 @@ enum baton_err lane_next(struct sqlite_store *s, int64_t lane, int64_t *ret_rank
 enum baton_err lane_offer(struct sqlite_store *s, const struct claim_row *c, bool offer)
 {
 	struct lane_row row;
-	if (c->key > 0)
-		return RUN(&s->db, SQL_LANE_COUNT, offer ? -1 : 1, c->key);
-	enum baton_err e = lane_read(&s->db, c->lane, &row);
+	enum baton_err e = BATON_OK;
+	for (size_t i = 0; i < c->keys.count && e == BATON_OK; i++)
+		e = RUN(&s->db, SQL_LANE_COUNT, offer ? -1 : 1, c->keys.list[i]);
+	if (e != BATON_OK || c->keys.count > 0)
+		return e;
+	e = lane_read(&s->db, c->lane, &row);
 	if (e != BATON_OK || !row.keyed)
 		return e;
 	for (size_t i = 0; i < c->count && e == BATON_OK; i++)

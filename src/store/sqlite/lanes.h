@@ -37,6 +37,8 @@ enum baton_err lane_settle(struct sqlite_store *s, struct queue_row *q, int64_t 
 /* The same for one that may be gone by now, as the line of a key after its lane was settled; 0:
  * none. */
 enum baton_err lane_settle_key(struct sqlite_store *s, struct queue_row *q, int64_t key);
+enum baton_err lane_settle_keys(struct sqlite_store *s, struct queue_row *q,
+                                const struct key_lines *keys);
 
 /* What a lane's row says. */
 struct lane_row {
@@ -49,8 +51,8 @@ struct lane_row {
 	int64_t turn;  /* of a key: see line_place() */
 	int64_t place; /* of its head */
 	int64_t until; /* of a key: it has started as often as it may; 0: it has not */
-	int64_t asks;  /* the line of the key that its first, `asked`, is a guest of; 0: none */
-	int64_t asked;
+	int64_t asked; /* its first, which is a guest of the keys that it asks for; 0: none  */
+	struct key_lines asks;
 	int64_t guest; /* of a key: the lane that has its head; 0: none */
 };
 

@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "queue/batch.h"
 #include "queue/place.h"
+#include "store/keys.h"
 #include "store/parcel.h"
 #include "store/refuse.h"
 #include "store/sqlite/claims.h"
@@ -38,10 +39,9 @@ static enum baton_err batch_fill(const struct view *v, const struct batch_row *b
 	info->shard = b->shard;
 	info->batch.put_at = b->put_at;
 	if (!arena_copy(v->a, batch_row_group(b), &info->batch.group) ||
-	    !arena_copy(v->a, line_lane(batch_row_line(b)), &info->lane) ||
-	    !arena_copy(v->a, line_key(batch_row_key(b)), &info->key))
+	    !arena_copy(v->a, line_lane(batch_row_line(b)), &info->lane))
 		return no_memory();
-	return BATON_OK;
+	return keys_show(v->a, line_key(batch_row_key(b)), KEYS_OF(info));
 }
 
 static enum baton_err queue_fill(const struct view *v, int64_t id, struct queue_row *row,
@@ -169,40 +169,61 @@ static enum baton_err bulk_fill(const struct view *v, const struct batch_row *b,
 	                   info);
 }
 
-/* What stands before a ready batch that has a key. */
+/* What stands before a ready batch that has keys. */
+struct before {
+	int64_t full;  /* the line of the first key of which no more may be; 0: none          */
+	int64_t until; /* the last of the times at which they may start again; 0: they may now */
+	int64_t ahead; /* the first who comes before it; 0: nobody                             */
+	size_t key;    /* which key `full`, or else `until`, is about                          */
+};
+
+static enum baton_err look_at_key(const struct view *v, const struct batch_row *b,
+                                  const struct queue_row *row, struct baton_str line, size_t at,
+                                  struct before *ret)
+{
+	struct query q = query_begin(v->db, SQL_LANE_LOOK);
+	query_int(&q, b->queue);
+	query_text(&q, line);
+	if (!query_row(&q))
+		return query_end(&q);
+	int64_t own = column_int(&q, 2), guest = column_int(&q, 5), until = column_int(&q, 4);
+	int64_t first = guest > 0 && (own == 0 || guest < own) ? guest : own;
+	bool full = !key_has_room(&row->policy, (uint64_t)column_int(&q, 3));
+	if (ret->full == 0 && (full || until > ret->until))
+		ret->key = at;
+	if (ret->full == 0 && full)
+		ret->full = column_int(&q, 0);
+	ret->until = until > ret->until ? until : ret->until;
+	if (first > 0 && first != b->seq && (ret->ahead == 0 || first < ret->ahead))
+		ret->ahead = first;
+	return query_end(&q);
+}
+
 static enum baton_err why_with_key(const struct view *v, const struct batch_row *b,
                                    const struct queue_row *row, struct baton_work_info *info)
 {
-	struct query q = query_begin(v->db, SQL_LANE_LOOK);
-	int64_t lane = 0, first = 0, holds = 0, until = 0, ahead = 0;
+	struct before before = {.full = 0};
+	struct baton_str rest = batch_row_key(b), line;
 	struct batch_row other;
 	enum baton_err e = BATON_OK;
-	query_int(&q, b->queue);
-	query_text(&q, batch_row_key(b));
-	if (query_row(&q)) {
-		int64_t guest = column_int(&q, 5);
-		lane = column_int(&q, 0);
-		first = column_int(&q, 2);
-		first = guest > 0 && (first == 0 || guest < first) ? guest : first;
-		holds = column_int(&q, 3);
-		until = column_int(&q, 4);
-	}
-	e = query_end(&q);
-	bool room = key_has_room(&row->policy, (uint64_t)holds);
-	if (e == BATON_OK && room && until > 0) {
+	for (size_t i = 0; e == BATON_OK && lines_next(&rest, &line); i++)
+		e = look_at_key(v, b, row, line, i, &before);
+	if (e == BATON_OK && before.full > 0)
+		e = key_holder(v->db, v->a, before.full, &before.ahead);
+	if (e != BATON_OK)
+		return e;
+	if ((before.full > 0 || before.until > 0) && before.key < info->key_count)
+		info->held = info->keys[before.key];
+	if (before.full == 0 && before.until > 0) {
 		info->why = BATON_WHY_RATE;
-		info->due.ms = until;
+		info->due.ms = before.until;
 		info->rate = row->policy.key_rate;
 		return BATON_OK;
 	}
-	if (e == BATON_OK && !room)
-		e = key_holder(v->db, v->a, lane, &ahead);
-	else if (first != b->seq)
-		ahead = first;
-	if (e != BATON_OK || ahead == 0)
-		return e;
-	info->why = room ? BATON_WHY_BEHIND : BATON_WHY_KEY;
-	e = batch_need(v->db, ahead, &other);
+	if (before.ahead == 0)
+		return BATON_OK;
+	info->why = before.full > 0 ? BATON_WHY_KEY : BATON_WHY_BEHIND;
+	e = batch_need(v->db, before.ahead, &other);
 	if (e == BATON_OK)
 		batch_id_print((uint64_t)other.id, &info->ahead);
 	return e;

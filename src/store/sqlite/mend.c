@@ -67,15 +67,16 @@ static enum baton_err leave_dead(struct sqlite_store *s, const struct named *n)
 /* One that waits for its next attempt in its line leaves that too. */
 static enum baton_err leave_later(struct sqlite_store *s, const struct named *n)
 {
-	int64_t lane = 0, key = 0, kind;
+	int64_t lane = 0, kind;
+	struct key_lines keys = {.count = 0};
 	enum baton_err e = FIND(&s->db, SQL_LATER_HAS, &kind, n->q->id, n->due.ms, n->b.seq);
 	if (e == BATON_OK)
 		e = RUN(&s->db, SQL_LATER_DROP, n->q->id, n->due.ms, n->b.seq);
 	n->q->tally.delayed--;
 	if (e == BATON_OK)
-		e = guest_let_go(s, n->q, &n->b, &key);
+		e = guest_let_go(s, n->q, &n->b, &keys);
 	if (e != BATON_OK || kind != LATER_BLOCK)
-		return e == BATON_OK ? lane_settle_key(s, n->q, key) : e;
+		return e == BATON_OK ? lane_settle_keys(s, n->q, &keys) : e;
 	e = lane_find(s, n->q->id, batch_row_line(&n->b), &lane);
 	if (e == BATON_OK && line_is_keyed(batch_row_line(&n->b)))
 		e = key_let_go(s, lane, n->b.seq);
@@ -83,7 +84,7 @@ static enum baton_err leave_later(struct sqlite_store *s, const struct named *n)
 		e = RUN(&s->db, SQL_LINE_DROP, lane, n->b.seq);
 	if (e == BATON_OK)
 		e = lane_settle(s, n->q, lane);
-	return e == BATON_OK ? lane_settle_key(s, n->q, key) : e;
+	return e == BATON_OK ? lane_settle_keys(s, n->q, &keys) : e;
 }
 
 /* Its holder is told. */

@@ -87,29 +87,29 @@ static enum baton_err check_room_of_key(struct sqlite_store *s, const struct que
 	if (max == 0 || b->key.len == 0 ||
 	    !baton_store_time_ready(batch_available(b, s->now), s->now))
 		return BATON_OK;
-	enum baton_err e = key_waits(s, q, line_name(b, text), max, &waiting);
+	enum baton_err e = key_waits(s, q, line_name(b, 0, text), max, &waiting);
 	if (e == BATON_OK && waiting >= max)
 		e = refuse_key_full(queue_row_name(q), b->key, max);
 	return e;
 }
 
-/* Whether it may have both a lane and a key, if it does. */
+/* Whether it may have both a lane and a key, or several, if it does. */
 static enum baton_err check_guest(const struct queue_row *q, const struct baton_batch *b)
 {
 	const char *against = NULL;
-	if (b->lane.len > 0 && b->key.len > 0)
+	if (line_has_guest(b))
 		against = policy_against_guests(&q->policy);
-	return against ? refuse_guest(queue_row_name(q), against) : BATON_OK;
+	return against ? refuse_guest(queue_row_name(q), b, against) : BATON_OK;
 }
 
 /* Work without a lane goes to one shard after the other, a whole transaction to the same; and so
  * does what stands together in a row, unless it is claimed from shards. */
 static uint32_t shard_of(const struct sqlite_store *s, const struct queue_row *q,
-                         const struct baton_batch *b, bool together)
+                         const struct batch_row *b, bool together)
 {
-	struct baton_str hashed = b->lane.len > 0 ? b->lane : b->key;
-	if (hashed.len > 0 && !(together && q->policy.mode != BATON_QUEUE_RUNNER))
-		return place_of_lane(b->queue, hashed, q->policy.shards);
+	struct baton_str line = batch_row_line(b);
+	if (line.len > 0 && !(together && q->policy.mode != BATON_QUEUE_RUNNER))
+		return place_of_line(queue_row_name(q), line, q->policy.shards);
 	return s->books.turn % q->policy.shards;
 }
 
@@ -134,9 +134,9 @@ static void row_make(const struct sqlite_store *s, const struct queue_row *q,
 	row->due.ms = baton_store_time_ready(available, s->now) ? 0 : available.ms;
 	row->has_retry = retry_is_given(&b->retry);
 	row->retry = b->retry;
-	struct baton_str line = line_name(b, row->lane);
+	struct baton_str line = line_name(b, (uint64_t)row->id, row->lane);
 	row->lane_len = line.len;
-	row->key_len = b->lane.len > 0 ? line_of_key(b->key, row->key).len : 0;
+	row->key_len = line_has_guest(b) ? lines_of_keys(b->key, row->key).len : 0;
 	row->group_len = b->group.len;
 	if (line.len > 0 && line.ptr != row->lane)
 		memcpy(row->lane, line.ptr, line.len);
@@ -151,7 +151,7 @@ static enum baton_err store_new(struct sqlite_store *s, struct queue_row *q,
 	bool stays = true;
 	row_make(s, q, b, &row);
 	bool together = bulk_suits(q, &row, b);
-	row.shard = shard_of(s, q, b, together);
+	row.shard = shard_of(s, q, &row, together);
 	enum baton_err e =
 		together ? bulk_add(s, q, &row, b)
 			 : batch_store(&s->db, &row, b->payloads, b->count, s->base.alloc);

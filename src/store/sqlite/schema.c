@@ -219,6 +219,16 @@ static const char *const steps[] = {
 	"CREATE TABLE guest("
 	" key INTEGER NOT NULL, seq INTEGER NOT NULL, lane INTEGER NOT NULL,"
 	" tried INTEGER NOT NULL, PRIMARY KEY(key, seq)) WITHOUT ROWID;",
+
+	/* Work with several keys: its lane in `batch` is followed by the lines of all of them. What
+	 * has no lane is in one of its own, a byte 2 and its id. The lines beside `asks`, and
+	 * beside the `key` of a claim, are in `also`, eight bytes each; the latter in `held` too.
+	 */
+	"ALTER TABLE lane ADD COLUMN also BLOB;"
+	"ALTER TABLE claim ADD COLUMN also BLOB;"
+	"CREATE TABLE held("
+	" key INTEGER NOT NULL, head INTEGER NOT NULL, fence INTEGER NOT NULL,"
+	" PRIMARY KEY(key, head, fence)) WITHOUT ROWID;",
 };
 #define VERSION ((int64_t)(sizeof steps / sizeof steps[0]))
 

@@ -12,7 +12,11 @@
 #define SQL_BATCH_COLUMNS "seq, queue, flags, put_at, due, born, lane, grp, retry, payload"
 #define SQL_CLAIM_COLUMNS                                                                     \
 	"head, fence, token, owner, queue, claimed_at, expires_at, offered, tried, granter, " \
-	"lane, batches, lone, key"
+	"lane, batches, lone, key, also"
+
+/* Claims of several keys, of which ?1 is not the first. */
+#define SQL_CLAIM_HELD \
+	"(head, fence) IN (SELECT held.head, held.fence FROM held WHERE held.key = ?1) "
 
 /* length() of a column looks at none of its bytes. */
 #define SQL_BULK_COLUMNS "first, queue, flags, put_at, count, length(keys)"
@@ -109,13 +113,18 @@
 	               "ORDER BY place, seq LIMIT 1")                                              \
 	X(LANE_FIND, "SELECT id FROM lane WHERE queue = ? AND name = ?")                           \
 	X(LANE_READ, "SELECT held, head, rank, shard, holds, turn, place, until, asks, asked, "    \
-	             "guest FROM lane WHERE id = ?")                                               \
+	             "guest, also FROM lane WHERE id = ?")                                         \
 	X(LANE_HAS, "SELECT id FROM lane WHERE id = ?")                                            \
-	X(LANE_ASK, "UPDATE lane SET asks = ?, asked = ? WHERE id = ?")                            \
+	X(LANE_ASK, "UPDATE lane SET asks = ?, asked = ?, also = ? WHERE id = ?")                  \
 	X(LANE_GUEST, "UPDATE lane SET guest = ? WHERE id = ?")                                    \
+	X(LANE_NO_GUEST, "UPDATE lane SET guest = 0 WHERE id = ? AND guest = ?")                   \
 	X(GUEST_ADD, "INSERT OR REPLACE INTO guest(key, seq, lane, tried) VALUES(?, ?, ?, ?)")     \
 	X(GUEST_DROP, "DELETE FROM guest WHERE key = ? AND seq = ?")                               \
-	X(GUEST_FIRST, "SELECT seq, lane, tried FROM guest WHERE key = ? ORDER BY seq LIMIT 1")    \
+	X(GUEST_FIRST, "SELECT guest.seq, guest.lane, guest.tried, lane.asks, lane.also "          \
+	               "FROM guest JOIN lane ON lane.id = guest.lane WHERE guest.key = ? "         \
+	               "ORDER BY guest.seq LIMIT 1")                                               \
+	X(HELD_ADD, "INSERT INTO held(key, head, fence) VALUES(?, ?, ?)")                          \
+	X(HELD_DROP, "DELETE FROM held WHERE key = ? AND head = ? AND fence = ?")                  \
 	X(LANE_LOOK, "SELECT id, held, (SELECT seq FROM line WHERE lane = id ORDER BY seq "        \
 	             "LIMIT 1), holds, until, (SELECT seq FROM guest WHERE key = id "              \
 	             "ORDER BY seq LIMIT 1) FROM lane WHERE queue = ? AND name = ?")               \
@@ -193,7 +202,7 @@
 	X(OWNER_OLD, "SELECT id FROM owner WHERE claims = 0 AND seen_at < ? LIMIT ?")              \
 	X(OWNER_DROP, "DELETE FROM owner WHERE id = ?")                                            \
 	X(CLAIM_ADD, "INSERT INTO claim(" SQL_CLAIM_COLUMNS ") "                                   \
-	             "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                           \
+	             "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                        \
 	X(CLAIM_MELT, "UPDATE claim SET lane = ?, lone = NULL WHERE head = ? AND fence = ?")       \
 	X(LONE_ADD, "INSERT OR IGNORE INTO lone(hash, seq) SELECT ?1, ?2 WHERE NOT EXISTS ("       \
 	            "SELECT 1 FROM lane WHERE queue = ?3 AND name = ?4)")                          \
@@ -210,10 +219,14 @@
 	X(CLAIM_OF_LANE, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE lane = ? ORDER BY head")   \
 	X(CLAIM_OFFERED, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE lane = ? "                 \
 	                 "AND offered = 1 ORDER BY head")                                          \
-	X(CLAIM_OF_KEY, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE key = ? ORDER BY head")     \
-	X(CLAIM_LATE_OF_KEY, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE key = ? "              \
-	                     "AND offered = 1 ORDER BY head")                                      \
-	X(CLAIM_HAS_KEY, "SELECT 1 FROM claim WHERE key = ? LIMIT 1")                              \
+	X(CLAIM_OF_KEY,                                                                            \
+	  "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE key = ?1 UNION ALL "                      \
+	  "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE " SQL_CLAIM_HELD "ORDER BY 1")            \
+	X(CLAIM_LATE_OF_KEY, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE key = ?1 "             \
+	                     "AND offered = 1 UNION ALL SELECT " SQL_CLAIM_COLUMNS                 \
+	                     " FROM claim WHERE " SQL_CLAIM_HELD "AND offered = 1 ORDER BY 1")     \
+	X(CLAIM_HAS_KEY, "SELECT 1 FROM claim WHERE key = ?1 UNION ALL "                           \
+	                 "SELECT 1 FROM held WHERE held.key = ?1 LIMIT 1")                         \
 	X(CLAIM_BUSY, "SELECT 1 FROM claim WHERE lane = ? AND offered = 0 LIMIT 1")                \
 	X(CLAIM_RENEW, "UPDATE claim SET expires_at = ?, offered = 0 "                             \
 	               "WHERE head = ? AND fence = ?")                                             \
@@ -227,8 +240,8 @@
 	               "AND expires_at = 9223372036854775807")                                     \
 	X(CLAIM_CANCELS, "SELECT claim.head, claim.fence, claim.token, claim.owner, claim.queue, " \
 	                 "claim.claimed_at, claim.expires_at, claim.offered, claim.tried, "        \
-	                 "claim.granter, claim.lane, claim.batches, claim.lone, claim.key "        \
-	                 "FROM runner "                                                            \
+	                 "claim.granter, claim.lane, claim.batches, claim.lone, claim.key, "       \
+	                 "claim.also FROM runner "                                                 \
 	                 "JOIN owner ON owner.text = runner.owner JOIN claim "                     \
 	                 "ON claim.owner = owner.id AND expires_at = 9223372036854775807 "         \
 	                 "WHERE runner.number = ? AND claim.tried = 1")                            \

@@ -60,6 +60,39 @@ static void the_digest_is_over_all_fields_in_order(void **state)
 	assert_hex(out, "c012155e93de3e51e1de0e286721da76c9a97e8b3bbdf3aff7a8e7903180e66a");
 }
 
+/* Over each key behind its length, at the end: one alone has the digest that it always had. */
+static void the_digest_is_over_each_key(void **state)
+{
+	(void)state;
+	uint8_t none[DIGEST_SIZE], one[DIGEST_SIZE], two[DIGEST_SIZE], other[DIGEST_SIZE];
+	struct digest d;
+	struct baton_batch b = {.queue = BATON_STR("q")}, filled = batch_filled(&b);
+	filled.key = (struct baton_str){"k\1l", 3};
+	batch_digest(&filled, two);
+	filled.key = BATON_STR("kl");
+	batch_digest(&filled, other);
+	filled.key = BATON_STR("k");
+	batch_digest(&filled, one);
+	filled.key.len = 0;
+	batch_digest(&filled, none);
+	assert_false(digest_equal(two, other, DIGEST_SIZE));
+	assert_false(digest_equal(two, one, DIGEST_SIZE));
+	assert_false(digest_equal(one, none, DIGEST_SIZE));
+	digest_init(&d);
+	digest_str(&d, filled.queue);
+	digest_str(&d, filled.lane);
+	digest_number(&d, BATON_WORK);
+	digest_number(&d, BATON_EARLIEST);
+	digest_number(&d, BATON_EXCLUSIVE);
+	digest_str(&d, filled.group);
+	for (int i = 0; i < 8; i++)
+		digest_number(&d, 0);
+	digest_str(&d, BATON_STR("k"));
+	digest_str(&d, BATON_STR("l"));
+	digest_end(&d, other);
+	assert_true(digest_equal(two, other, DIGEST_SIZE));
+}
+
 static void the_source_key_is_not_part_of_the_content(void **state)
 {
 	(void)state;
@@ -170,6 +203,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(zeros_stand_for_work_earliest_and_exclusive),
 		cmocka_unit_test(the_digest_is_over_all_fields_in_order),
+		cmocka_unit_test(the_digest_is_over_each_key),
 		cmocka_unit_test(the_source_key_is_not_part_of_the_content),
 		cmocka_unit_test(every_other_field_is),
 		cmocka_unit_test(it_is_available_now_after_its_delay_or_at_its_time),

@@ -23,12 +23,78 @@ static void the_name_says_what_the_batch_has(void **state)
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		char text[LINE_NAME_MAX];
 		const struct baton_batch b = {.lane = cases[i].lane, .key = cases[i].key};
-		struct baton_str name = line_name(&b, text);
+		struct baton_str name = line_name(&b, 17, text);
 		assert_true(baton_str_equal(name, cases[i].name));
 		assert_true(baton_str_equal(line_lane(name), cases[i].lane));
 		assert_true(baton_str_equal(line_key(name), cases[i].key));
 		assert_int_equal(line_is_keyed(name), cases[i].key.len > 0);
 	}
+}
+
+static void several_keys_without_a_lane_have_one_of_their_own(void **state)
+{
+	(void)state;
+	char text[LINE_NAME_MAX];
+	struct baton_batch b = {.key = {"a\1b", 3}};
+	struct baton_str name = line_name(&b, 17, text);
+	assert_true(baton_str_equal(name, (struct baton_str){"\2"
+	                                                     "17",
+	                                                     3}));
+	assert_false(line_is_keyed(name));
+	assert_int_equal(line_lane(name).len, 0);
+	assert_int_equal(line_key(name).len, 0);
+	assert_true(line_has_guest(&b));
+	b.lane = LANE;
+	assert_true(baton_str_equal(line_name(&b, 17, text), LANE));
+	assert_true(line_has_guest(&b));
+	b.key.len = 1;
+	assert_true(line_has_guest(&b));
+	b.lane.len = 0;
+	assert_false(line_has_guest(&b));
+}
+
+static void keys_are_put_in_order_each_once(void **state)
+{
+	(void)state;
+	static const struct {
+		struct baton_str keys[4];
+		size_t count;
+		struct baton_str text;
+	} cases[] = {
+		{{{"b", 1}, {"a", 1}}, 2, {"a\1b", 3}},
+		{{{"b", 1}, {"b", 1}}, 2, {"b", 1}},
+		{{{"ab", 2}, {"a", 1}, {"b", 1}, {"a", 1}}, 4, {"a\1ab\1b", 6}},
+		{{{"\xc3\xa9", 2}, {"z", 1}}, 2, {"z\1\xc3\xa9", 4}},
+		{{{"a", 1}}, 1, {"a", 1}},
+	};
+	char text[LINE_KEYS_MAX];
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const struct baton_batch b = {.keys = cases[i].keys, .key_count = cases[i].count};
+		struct baton_str joined = keys_join(&b, text);
+		assert_true(baton_str_equal(joined, cases[i].text));
+		assert_int_equal(keys_are_several(joined), keys_count(joined) > 1);
+	}
+	const struct baton_batch one = {.key = {"k", 1}};
+	assert_true(baton_str_equal(keys_join(&one, text), one.key));
+}
+
+static void several_keys_are_read_one_after_the_other(void **state)
+{
+	(void)state;
+	char text[LINE_KEYS_MAX];
+	struct baton_str keys = {"a\1bc\1d", 6}, key;
+	struct baton_str lines = lines_of_keys(keys, text), line;
+	static const char *const names[] = {"a", "bc", "d"};
+	assert_int_equal(keys_count(keys), 3);
+	for (int i = 0; i < 3; i++) {
+		assert_true(keys_next(&keys, &key));
+		assert_true(baton_str_equal(key, baton_str_z(names[i])));
+		assert_true(lines_next(&lines, &line));
+		assert_true(line_is_keyed(line));
+		assert_true(baton_str_equal(line_key(line), key));
+	}
+	assert_false(keys_next(&keys, &key));
+	assert_false(lines_next(&lines, &line));
 }
 
 static void the_longest_key_has_a_name(void **state)
@@ -37,7 +103,7 @@ static void the_longest_key_has_a_name(void **state)
 	char key[BATON_NAME_MAX], text[LINE_NAME_MAX];
 	memset(key, 'k', sizeof key);
 	const struct baton_batch b = {.key = {key, sizeof key}};
-	struct baton_str name = line_name(&b, text);
+	struct baton_str name = line_name(&b, 17, text);
 	assert_int_equal(name.len, LINE_NAME_MAX);
 	assert_true(baton_str_equal(line_key(name), b.key));
 }
@@ -128,6 +194,18 @@ static void a_retry_waits_where_its_queue_says(void **state)
 		{{"x", 1}, BATON_ON_RETRY_PASS, BATON_HOLD_KEEP, LINE_RETRY_PASS},
 		{{"\1x", 2}, BATON_ON_RETRY_PASS, BATON_HOLD_KEEP, LINE_RETRY_KEEP},
 		{{"\1x", 2}, BATON_ON_RETRY_BLOCK, BATON_HOLD_GIVE_UP, LINE_RETRY_BEHIND},
+		{{"\2"
+	          "7",
+	          2},
+	         BATON_ON_RETRY_BLOCK,
+	         BATON_HOLD_KEEP,
+	         LINE_RETRY_PASS},
+		{{"\2"
+	          "7",
+	          2},
+	         BATON_ON_RETRY_BLOCK,
+	         BATON_HOLD_GIVE_UP,
+	         LINE_RETRY_BEHIND},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct baton_queue_policy p = baton_queue_policy_default();
@@ -177,6 +255,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_name_says_what_the_batch_has),
+		cmocka_unit_test(several_keys_without_a_lane_have_one_of_their_own),
+		cmocka_unit_test(keys_are_put_in_order_each_once),
+		cmocka_unit_test(several_keys_are_read_one_after_the_other),
 		cmocka_unit_test(the_longest_key_has_a_name),
 		cmocka_unit_test(a_key_has_the_place_that_a_lane_of_its_name_has),
 		cmocka_unit_test(a_key_has_room_below_its_limit),

@@ -137,6 +137,28 @@ static void emitted_jobs_have_all_that_a_job_can_have(void **state)
 	assert_int_equal(b->retry.attempts, 0);
 }
 
+static void emitted_jobs_may_have_a_key_or_several(void **state)
+{
+	(void)state;
+	struct reply r =
+		good("{\"claim\":\"c\",\"ok\":true,\"emit\":[{\"queue\":\"q\",\"payload\":[\"k\"],"
+	             "\"concurrency_key\":[\"l\",\"k\"],\"lane\":\"a\"},{\"queue\":\"q\","
+	             "\"concurrency_key\":\"m\",\"payload\":1},{\"queue\":\"q\",\"payload\":1,"
+	             "\"concurrency_key\":[]},{\"queue\":\"q\",\"payload\":1,"
+	             "\"concurrency_key\":null}],\"result\":[1]}");
+	assert_int_equal(r.end.emit_count, 4);
+	assert_int_equal(r.end.emits[0].key_count, 2);
+	assert_str(r.end.emits[0].keys[0], "l");
+	assert_str(r.end.emits[0].keys[1], "k");
+	assert_str(r.end.emits[0].lane, "a");
+	assert_str(r.end.emits[0].payloads[0], "[\"k\"]");
+	assert_int_equal(r.end.emits[1].key_count, 1);
+	assert_str(r.end.emits[1].keys[0], "m");
+	assert_int_equal(r.end.emits[2].key_count, 0);
+	assert_int_equal(r.end.emits[3].key_count, 0);
+	assert_str(r.end.result, "[1]");
+}
+
 static void emitted_jobs_may_wait_for_a_span_or_until_a_moment(void **state)
 {
 	(void)state;
@@ -224,6 +246,15 @@ static void everything_else_is_wrong_and_said_so(void **state)
 		{C "\"ok\":true,\"emit\":[1]}", "'emit' takes a list of objects"},
 		{C "\"ok\":true,\"emit\":[[]]}", "'emit' takes a list of objects"},
 		{C "\"ok\":true,\"emit\":[{}]}", "an emitted job has no 'queue'"},
+		{C "\"ok\":true,\"emit\":[{\"queue\":\"q\",\"concurrency_key\":[1]}]}",
+	         "'concurrency_key' takes a string, or a list of strings"},
+		{C "\"ok\":true,\"emit\":[{\"queue\":\"q\",\"concurrency_key\":[[\"k\"]]}]}",
+	         "'concurrency_key' takes a string, or a list of strings"},
+		{C "\"ok\":true,\"emit\":[{\"queue\":\"q\",\"concurrency_key\":[{}]}]}",
+	         "'concurrency_key' takes a string, or a list of strings"},
+		{C "\"ok\":true,\"emit\":[{\"queue\":\"q\",\"concurrency_key\":[\"1\",\"2\","
+	           "\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\"]}]}",
+	         "'concurrency_key' has more than 8 keys"},
 		{C "\"ok\":true,\"emit\":[{\"queue\":\"q\"}]}", "an emitted job has no 'payload'"},
 		{C
 	         "\"ok\":true,\"emit\":[{\"queue\":\"q\",\"payload\":1,\"payload_base64\":\"\"}]}",
@@ -338,6 +369,7 @@ int main(void)
 		cmocka_unit_test(a_checkpoint_asks_for_so_many),
 		cmocka_unit_test(about_connections_it_says_how_many_it_takes_and_which_have_ended),
 		cmocka_unit_test(emitted_jobs_have_all_that_a_job_can_have),
+		cmocka_unit_test(emitted_jobs_may_have_a_key_or_several),
 		cmocka_unit_test(emitted_jobs_may_wait_for_a_span_or_until_a_moment),
 		cmocka_unit_test(everything_else_is_wrong_and_said_so),
 		cmocka_unit_test(what_is_no_moment_is_wrong_as_one),

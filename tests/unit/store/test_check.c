@@ -192,6 +192,34 @@ static void make_all(struct world *w)
 	world_close(w);
 }
 
+/* Where jobs have several keys. */
+static const struct harm harms_of_several[] = {
+	{"DELETE FROM held", "1 claims have keys that do not know"},
+	{"DELETE FROM held", "1 keys have another number of holders than they count"},
+	{"DELETE FROM held", "1 claims have another key than their batch"},
+	{"UPDATE held SET key = (SELECT id FROM lane WHERE name = " KEY("n") ")",
+         "1 claims have another key than their batch"},
+	{"UPDATE held SET key = 99", "1 keys are held by claims that do not know"},
+	{"UPDATE held SET fence = fence + 1", "1 keys are held by claims that do not know"},
+	{"UPDATE claim SET also = NULL", "1 claims have keys that do not know"},
+	{"DELETE FROM guest WHERE key = (SELECT id FROM lane WHERE name = " KEY("m") ")",
+         "2 lanes ask for another number of keys than their first job has"},
+	{"UPDATE lane SET also = NULL WHERE also IS NOT NULL AND asked = (SELECT min(asked)"
+         " FROM lane WHERE asked > 0)",
+         "1 lanes ask for another number of keys than their first job has"},
+	{"UPDATE guest SET key = (SELECT id FROM lane WHERE name = " KEY(
+		 "k") ") WHERE key ="
+                      " (SELECT id FROM lane WHERE name = " KEY("o") ")",
+         "1 guests are not those of their key and their lane"},
+	{"UPDATE lane SET guest = 0 WHERE name = " KEY("n"),
+         "1 keys can be claimed, or cannot, though it should be otherwise"},
+	{"UPDATE lane SET guest = (SELECT id FROM lane WHERE asked = (SELECT min(asked) FROM lane"
+         " WHERE asked > 0)) WHERE name = " KEY("m"),
+         "1 keys can be claimed, or cannot, though it should be otherwise"},
+	{"UPDATE queue SET guests = 0",
+         "4 batches have a lane and a key, and their queue does not know"},
+};
+
 static void put_guest(struct baton_store *store, const char *lane, const char *key)
 {
 	const struct baton_str bytes = BATON_STR("x");
@@ -249,6 +277,36 @@ static void make_keys(struct world *w)
 	world_close(w);
 }
 
+static void put_several(struct baton_store *store, const char *lane, const char *one,
+                        const char *other)
+{
+	const struct baton_str bytes = BATON_STR("x");
+	const struct baton_str keys[] = {baton_str_z(one), baton_str_z(other)};
+	const struct baton_batch b = {.queue = BATON_STR("q"),
+	                              .lane = baton_str_z(lane),
+	                              .keys = keys,
+	                              .key_count = 2,
+	                              .payloads = &bytes,
+	                              .count = 1};
+	assert_ok(baton_work_put(store, &b, 1, NULL));
+}
+
+/* The keys k and l are held; one that waits for l is the first to ask for m, and a lane comes after
+ * it; n and o are free for another one. */
+static void make_several(struct world *w)
+{
+	struct baton_work_claims *claims = NULL;
+	world_open(w);
+	put_several(w->store, "", "k", "l");
+	assert_ok(claim_some(w->store, "q", 1, &claims));
+	baton_work_claims_free(claims);
+	put_several(w->store, "", "m", "l");
+	put_several(w->store, "a", "m", "p");
+	put_several(w->store, "", "n", "o");
+	assert_sound(w->store);
+	world_close(w);
+}
+
 struct wanted {
 	const char *sentence;
 	bool found;
@@ -296,12 +354,20 @@ static void whatever_does_not_fit_where_jobs_have_keys_is_found(void **state)
 	assert_found(*state, harms_of_keys, sizeof harms_of_keys / sizeof harms_of_keys[0]);
 }
 
+static void whatever_does_not_fit_where_jobs_have_several_keys_is_found(void **state)
+{
+	make_several(*state);
+	assert_found(*state, harms_of_several,
+	             sizeof harms_of_several / sizeof harms_of_several[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(whatever_does_not_fit_is_found),
 		WORLD_TEST(whatever_does_not_fit_where_lanes_have_keys_is_found),
 		WORLD_TEST(whatever_does_not_fit_where_jobs_have_keys_is_found),
+		WORLD_TEST(whatever_does_not_fit_where_jobs_have_several_keys_is_found),
 	};
 	return cmocka_run_group_tests_name("check", tests, NULL, NULL);
 }

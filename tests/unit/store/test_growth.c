@@ -27,7 +27,8 @@ enum place {
 	NEW,     /* and nothing was in that before */
 	KEYS,    /* each with a key of its own */
 	HOT,     /* all with the same key */
-	TURN     /* each in its own lane, with one key or the other in turn */
+	TURN,    /* each in its own lane, with one key or the other in turn */
+	SEVERAL  /* with both keys, one, and the other, in turn */
 };
 
 static void put_some(struct baton_store *store, enum place where, uint32_t priority, unsigned first,
@@ -36,6 +37,7 @@ static void put_some(struct baton_store *store, enum place where, uint32_t prior
 	static struct baton_batch batches[CALL];
 	static struct baton_put puts[CALL];
 	static char names[CALL][24];
+	static const struct baton_str both[] = {{"k", 1}, {"l", 1}};
 	const struct baton_str payload = BATON_STR("what is to be done");
 	for (unsigned i = 0; i < count; i++) {
 		snprintf(names[i], sizeof names[i], "lane %u", where == ONE ? 0 : first + i);
@@ -50,6 +52,10 @@ static void put_some(struct baton_store *store, enum place where, uint32_t prior
 		else if (where == TURN)
 			batches[i].key = (first + i + first / TURN_LANES) % 2 ? BATON_STR("k")
 			                                                      : BATON_STR("l");
+		if (where == SEVERAL) {
+			batches[i].keys = both + ((first + i) % 3 == 2);
+			batches[i].key_count = (first + i) % 3 == 0 ? 2 : 1;
+		}
 		if (where == TURN)
 			snprintf(names[i], sizeof names[i], "lane %u", (first + i) % TURN_LANES);
 		if (where == ONE || where == OWN || where == NEW || where == TURN)
@@ -410,6 +416,54 @@ static void what_a_user_puts_costs_the_same_however_much_waits(void **state)
 		assert_flat(first[i], last[i]);
 }
 
+static void assert_nothing(struct baton_store *store)
+{
+	const struct baton_work_ask ask = {.queue = BATON_STR("q"),
+	                                   .claims = 1,
+	                                   .max = 1,
+	                                   .ttl = baton_duration_s(3600)};
+	struct baton_work_claims *claims = NULL;
+	assert_int_equal(baton_work_claim(store, &ask, &claims), BATON_OK);
+	assert_null(claims);
+}
+
+/* One with both keys, and then two with one each, which get free in turn. */
+static long long cost_of_several(struct bench *b)
+{
+	long long before = pages(b, 3);
+	struct baton_store *store = open_as(b->where);
+	for (int i = 0; i < ROUNDS; i++) {
+		struct baton_work_claims *both = claim_some(store, 1);
+		assert_int_equal(both->claims[0].key_count, 2);
+		end_some(store, both);
+		struct baton_work_claims *k = claim_some(store, 1), *l = claim_some(store, 1);
+		end_some(store, i % 2 ? k : l);
+		assert_nothing(store);
+		end_some(store, i % 2 ? l : k);
+	}
+	baton_store_close(store);
+	return pages(b, 3) - before;
+}
+
+static void those_who_wait_for_several_keys_cost_those_who_have_them_nothing(void **state)
+{
+	struct bench *b = *state;
+	unsigned jobs = 0;
+	begin(b);
+	struct baton_store *store = open_as(b->where);
+	for (; jobs < 2 * CALL; jobs += CALL)
+		put_some(store, SEVERAL, BATON_PRIORITY_MAX, jobs, CALL);
+	cluster_run(b->where, "ANALYZE");
+	cost_of_several(b);
+	long long first = cost_of_several(b);
+	for (unsigned all = jobs + CALL * (unsigned)soak_scale(16, 200); jobs < all; jobs += CALL)
+		put_some(store, SEVERAL, BATON_PRIORITY_MAX, jobs, CALL);
+	cluster_run(b->where, "ANALYZE");
+	assert_flat(first, cost_of_several(b));
+	baton_store_close(store);
+	b->store = open_as(b->where);
+}
+
 static void set_rate(struct bench *b, uint32_t key_limit)
 {
 	struct baton_queue_policy p = baton_queue_policy_default();
@@ -547,6 +601,7 @@ int main(void)
 		SERVED_TEST(lanes_that_wait_for_keys_cost_those_who_have_them_nothing),
 		SERVED_TEST(what_a_user_puts_together_costs_each_the_same),
 		SERVED_TEST(what_a_user_puts_costs_the_same_however_much_waits),
+		SERVED_TEST(those_who_wait_for_several_keys_cost_those_who_have_them_nothing),
 		SERVED_TEST(keys_that_wait_for_their_window_cost_others_nothing),
 		SERVED_TEST(who_waits_for_the_window_of_a_key_costs_those_who_come_nothing),
 		SERVED_TEST(a_check_costs_what_there_is_and_not_its_square),

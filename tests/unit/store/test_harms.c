@@ -47,6 +47,30 @@ static const struct harm harms[] = {
          "batches have a lane and a key, and their queue does not know", 1},
 };
 
+#define ASKED "several keys are asked for by who does not, or not by who does"
+#define HELD "several keys are held by who does not, or not by who does"
+
+/* Where jobs have several keys. */
+static const struct harm harms_of_several[] = {
+	{"DELETE FROM baton.hold WHERE fence > 0", HELD, 2},
+	{"DELETE FROM baton.hold WHERE fence = 0", HELD, 2},
+	{"UPDATE baton.hold SET fence = fence + 1 WHERE line = " KEY("k"), HELD, 2},
+	{"INSERT INTO baton.hold SELECT queue, " KEY("z") ", seq, fence FROM baton.hold LIMIT 1",
+         HELD, 1},
+	{"DELETE FROM baton.hold WHERE line = " KEY("k"), CLAIMABLE, 0},
+	{"DELETE FROM baton.hold WHERE line = " KEY("l"), CLAIMABLE, 2},
+	{"DELETE FROM baton.ask WHERE line = " KEY("n"), ASKED, 1},
+	{"UPDATE baton.ask SET head = NOT head WHERE line = " KEY("m"), ASKED, 4},
+	{"UPDATE baton.ask SET seq = seq + 1000 WHERE line = " KEY("n"), ASKED, 2},
+	{"UPDATE baton.batch SET head = false WHERE guest = " KEY("n") "|| chr(1) || 'o'",
+         CLAIMABLE, 2},
+	{"UPDATE baton.batch SET head = true WHERE guest = " KEY("l") "|| chr(1) || 'm'", CLAIMABLE,
+         2},
+	{"UPDATE baton.claim SET guest = " KEY("k"), UNCLAIMED, 1},
+	{"UPDATE baton.queue SET guests = false",
+         "batches have a lane and a key, and their queue does not know", 5},
+};
+
 static void put_guest(struct baton_store *store, const char *lane, const char *key)
 {
 	const struct baton_str bytes = BATON_STR("x");
@@ -78,6 +102,38 @@ static void make_guests(struct baton_store *store)
 	assert_sound(store);
 }
 
+static void put_several(struct baton_store *store, const char *lane, const char *one,
+                        const char *other)
+{
+	const struct baton_str bytes = BATON_STR("x");
+	const struct baton_str keys[] = {baton_str_z(one), baton_str_z(other)};
+	const struct baton_batch b = {.queue = BATON_STR("q"),
+	                              .lane = baton_str_z(lane),
+	                              .keys = keys,
+	                              .key_count = 2,
+	                              .payloads = &bytes,
+	                              .count = 1};
+	assert_ok(baton_work_put(store, &b, 1, NULL));
+}
+
+/* The keys x and y are kept, k and l held; one that waits for l is the first to ask for m, and a
+ * lane comes after it; n and o are free for another one. */
+static void make_several(struct baton_store *store)
+{
+	struct baton_work_claims *claims = NULL;
+	put_several(store, "", "x", "y");
+	assert_ok(claim_some(store, "q", 1, &claims));
+	assert_ok(end_as(store, &claims->claims[0], BATON_FAIL));
+	baton_work_claims_free(claims);
+	put_several(store, "", "k", "l");
+	assert_ok(claim_some(store, "q", 1, &claims));
+	baton_work_claims_free(claims);
+	put_several(store, "", "m", "l");
+	put_several(store, "a", "m", "p");
+	put_several(store, "", "n", "o");
+	assert_sound(store);
+}
+
 static int amount_of(PGconn *pg, const char *sentence)
 {
 	char text[300];
@@ -91,13 +147,11 @@ static int amount_of(PGconn *pg, const char *sentence)
 	return amount;
 }
 
-static void whatever_does_not_fit_where_lanes_have_keys_is_found(void **state)
+static void assert_found(struct bench *b, const struct harm *list, size_t count)
 {
-	struct bench *b = *state;
 	PGconn *user = user_of(b);
-	make_guests(b->store);
-	for (size_t i = 0; i < sizeof harms / sizeof harms[0]; i++) {
-		const struct harm *h = &harms[i];
+	for (size_t i = 0; i < count; i++) {
+		const struct harm *h = &list[i];
 		assert_int_equal(amount_of(user, h->sentence), 0);
 		assert_true(does(user, "BEGIN"));
 		assert_true(does(user, h->sql));
@@ -109,10 +163,25 @@ static void whatever_does_not_fit_where_lanes_have_keys_is_found(void **state)
 	PQfinish(user);
 }
 
+static void whatever_does_not_fit_where_lanes_have_keys_is_found(void **state)
+{
+	struct bench *b = *state;
+	make_guests(b->store);
+	assert_found(b, harms, sizeof harms / sizeof harms[0]);
+}
+
+static void whatever_does_not_fit_where_jobs_have_several_keys_is_found(void **state)
+{
+	struct bench *b = *state;
+	make_several(b->store);
+	assert_found(b, harms_of_several, sizeof harms_of_several / sizeof harms_of_several[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SERVED_TEST(whatever_does_not_fit_where_lanes_have_keys_is_found),
+		SERVED_TEST(whatever_does_not_fit_where_jobs_have_several_keys_is_found),
 	};
 	return served_main("harms", tests, sizeof tests / sizeof tests[0]);
 }

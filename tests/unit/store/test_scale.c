@@ -305,6 +305,53 @@ static void lanes_that_wait_for_keys_cost_those_who_have_them_nothing(void **sta
 	assert_true(many.pages <= few.pages * 2);
 }
 
+/* What it costs when so many wait for both of two keys, and for one of them, which get free in
+ * turn. */
+static struct cost with_several(struct world *w, unsigned jobs)
+{
+	static const struct baton_str payload = {"x", 1}, both[] = {{"k", 1}, {"l", 1}};
+	struct baton_batch b = {.queue = BATON_STR("q"), .payloads = &payload, .count = 1};
+	struct baton_put put;
+	const struct baton_work_ask ask = {.queue = BATON_STR("q"),
+	                                   .ttl = baton_duration_ms(1000000),
+	                                   .claims = 1,
+	                                   .max = 1};
+	world_open(w);
+	for (unsigned i = 0; i < 3 * jobs; i++) {
+		b.keys = both + (i % 3 == 2);
+		b.key_count = i % 3 == 0 ? 2 : 1;
+		assert_ok(baton_work_put(w->store, &b, 1, &put));
+	}
+	spent(w->store);
+	for (int i = 0; i < 10; i++) {
+		struct baton_work_claims *none = NULL, *c = claim_many(w->store, "q", 1);
+		assert_int_equal(c->claims[0].key_count, 2);
+		end_of(w->store, c);
+		struct baton_work_claims *k = claim_many(w->store, "q", 1);
+		struct baton_work_claims *l = claim_many(w->store, "q", 1);
+		end_of(w->store, i % 2 ? k : l);
+		assert_ok(baton_work_claim(w->store, &ask, &none));
+		assert_null(none);
+		end_of(w->store, i % 2 ? l : k);
+	}
+	struct cost c = spent(w->store);
+	world_close(w);
+	world_remove(w->path);
+	return c;
+}
+
+static void those_who_wait_for_several_keys_cost_those_who_have_them_nothing(void **state)
+{
+	struct world *w = *state;
+	w->sync = BATON_STORE_RELAXED;
+	struct cost few = with_several(w, 20);
+	struct cost many = with_several(w, (unsigned)soak_scale(1000, 30000));
+	print_message("# %d and %d steps, %d and %d pages\n", (int)few.steps, (int)many.steps,
+	              (int)few.pages, (int)many.pages);
+	assert_true(many.steps * 10 <= few.steps * 11);
+	assert_true(many.pages <= few.pages * 2);
+}
+
 /* What it costs to put, claim and complete one of many jobs. */
 static struct cost life_of(struct world *w, const char *key)
 {
@@ -533,6 +580,7 @@ int main(void)
 		WORLD_TEST(the_cost_of_a_life_does_not_grow),
 		WORLD_TEST(a_hot_key_costs_others_nothing),
 		WORLD_TEST(lanes_that_wait_for_keys_cost_those_who_have_them_nothing),
+		WORLD_TEST(those_who_wait_for_several_keys_cost_those_who_have_them_nothing),
 		WORLD_TEST(a_key_that_one_job_alone_has_costs_little),
 		WORLD_TEST(a_change_of_rate_costs_nothing_for_other_queues),
 		WORLD_TEST(a_shard_that_has_nothing_costs_a_tick_nothing),

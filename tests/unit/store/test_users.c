@@ -37,6 +37,8 @@ struct same {
 	const char *sql;
 };
 
+static const struct baton_str two[] = {{"k", 1}, {"l", 1}}, twice[] = {{"k", 1}, {"k", 1}};
+
 static const struct same same[] = {
 	{{.priority = 0}, "NULL, '{\"source\": \"%s\"}'"},
 	{{.lane = {"l", 1}}, "'l', '{\"source\": \"%s\"}'"},
@@ -48,6 +50,12 @@ static const struct same same[] = {
 	{{.lane = {"l", 1}, .slot = BATON_JOIN, .group = {"g", 1}},
          "'l', '{\"source\": \"%s\", \"slot\": \"join\", \"group\": \"g\"}'"},
 	{{.key = {"k", 1}}, "NULL, '{\"source\": \"%s\", \"key\": \"k\"}'"},
+	{{.keys = two, .key_count = 2},
+         "NULL, '{\"source\": \"%s\", \"keys\": [\"l\", \"k\", \"l\"]}'"},
+	{{.lane = {"l", 1}, .keys = two, .key_count = 2},
+         "'l', '{\"source\": \"%s\", \"keys\": [\"k\", \"l\"]}'"},
+	{{.keys = twice, .key_count = 2}, "NULL, '{\"source\": \"%s\", \"key\": \"k\"}'"},
+	{{.key = {"k", 1}}, "NULL, '{\"source\": \"%s\", \"keys\": [\"k\"]}'"},
 	{{.delay = {INT64_C(90500000000)}}, "NULL, '{\"source\": \"%s\", \"delay\": \"90.5 s\"}'"},
 };
 
@@ -102,6 +110,65 @@ static void a_source_key_is_the_same_in_c_and_in_sql(void **state)
 	}
 	assert_int_equal(number(user, "SELECT count(*) FROM baton.batch"),
 	                 2 * sizeof same / sizeof same[0]);
+	PQfinish(user);
+}
+
+#define PUT_KEYS(keys) "SELECT baton.put('q', 'x'::text, NULL, '{\"keys\": " keys "}')"
+
+static void users_put_jobs_with_several_keys(void **state)
+{
+	struct bench *b = *state;
+	PGconn *user = user_of(b);
+	static const struct baton_str payload = {"x", 1};
+	const struct baton_batch one = {.queue = BATON_STR("q"),
+	                                .key = BATON_STR("k"),
+	                                .payloads = &payload,
+	                                .count = 1};
+	struct baton_work_claims *claims = NULL, *none = NULL;
+	struct baton_work_page *page;
+	struct baton_put put;
+	assert_true(does(user, "BEGIN"));
+	long long first = number(user, PUT_KEYS("[\"l\", \"k\"]"));
+	long long second = number(user, PUT_KEYS("[\"m\", \"l\"]"));
+	assert_true(does(user, "COMMIT"));
+	assert_int_equal(baton_work_put(b->store, &one, 1, &put), BATON_OK);
+	assert_sound(b->store);
+	assert_ok(claim_some(b->store, "q", 1, &claims));
+	assert_int_equal(atoll(claims->claims[0].batches[0].id.text), first);
+	assert_int_equal(claims->claims[0].key_count, 2);
+	assert_int_equal(claims->claims[0].lane.len, 0);
+	assert_ok(claim_some(b->store, "q", 1, &none));
+	assert_null(none);
+	assert_int_equal(number(user,
+	                        "SELECT count(*) FROM baton.jobs WHERE lane IS NULL AND key = "
+	                        "'l' AND keys = '{l,m}' AND state = 'ready'"),
+	                 1);
+	struct baton_batch_id id;
+	snprintf(id.text, sizeof id.text, "%lld", second);
+	assert_int_equal(baton_work_get(b->store, &id, &page), BATON_OK);
+	assert_int_equal(page->infos[0].why, BATON_WHY_KEY);
+	baton_work_page_free(page);
+	/* A completion in the user's transaction frees all of them, as a cancellation does. */
+	char sql[200], token[BATON_ID_TEXT];
+	snprintf(sql, sizeof sql, "SELECT baton.complete('%s', '%s')", claims->claims[0].proof.id,
+	         baton_id_print(&claims->claims[0].proof.token, token));
+	assert_true(does(user, sql));
+	assert_sound(b->store);
+	snprintf(sql, sizeof sql, "SELECT baton.cancel(%lld)", second);
+	assert_true(does(user, sql));
+	assert_sound(b->store);
+	baton_work_claims_free(claims);
+	claims = NULL;
+	assert_ok(claim_some(b->store, "q", 1, &claims));
+	assert_string_equal(claims->claims[0].batches[0].id.text, put.id.text);
+	baton_work_claims_free(claims);
+	assert_string_equal(fails(user, PUT_KEYS("\"k\"")), "22023");
+	assert_string_equal(fails(user, PUT_KEYS("[1]")), "22023");
+	assert_string_equal(fails(user, PUT_KEYS("[\"\"]")), "22023");
+	assert_string_equal(fails(user, PUT_KEYS("[\"k\", \"l\"], \"key\": \"m\"")), "22023");
+	assert_string_equal(fails(user, PUT_KEYS("[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\","
+	                                         "\"8\",\"9\"]")),
+	                    "22023");
 	PQfinish(user);
 }
 
@@ -333,6 +400,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SERVED_TEST(a_source_key_is_the_same_in_c_and_in_sql),
+		SERVED_TEST(users_put_jobs_with_several_keys),
 		SERVED_TEST(two_users_who_put_one_key_at_once_get_the_same_job),
 		SERVED_TEST(a_key_that_is_put_by_a_library_meanwhile_fails_the_commit),
 		SERVED_TEST(a_key_that_is_forgotten_can_be_put_again),

@@ -48,6 +48,8 @@ static const char *const back[] = {
 	("DROP TABLE guest; DROP INDEX claim_key; ALTER TABLE claim DROP COLUMN key;"
          "ALTER TABLE lane DROP COLUMN asks; ALTER TABLE lane DROP COLUMN asked;"
          "ALTER TABLE lane DROP COLUMN guest; ALTER TABLE queue DROP COLUMN guests;"),
+	/* 12 to 11 */
+	("DROP TABLE held; ALTER TABLE lane DROP COLUMN also; ALTER TABLE claim DROP COLUMN also;"),
 };
 #define NEWEST ((int)(sizeof back / sizeof back[0]) + 1)
 
@@ -284,6 +286,44 @@ static void keys_of_version_10_hold_up_lanes_that_want_them(void **state)
 	baton_work_claims_free(last);
 }
 
+static void lanes_of_version_11_share_keys_with_jobs_that_have_several(void **state)
+{
+	struct world *w = *state;
+	static const char *const k[] = {"k"}, *const l[] = {"l"};
+	static const struct baton_str payload = {"x", 1}, keys[] = {{"l", 1}, {"k", 1}};
+	const struct baton_batch both = {.queue = BATON_STR("q"),
+	                                 .keys = keys,
+	                                 .key_count = 2,
+	                                 .payloads = &payload,
+	                                 .count = 1};
+	struct baton_work_claims *claims = NULL, *more = NULL, *last = NULL;
+	world_open(w);
+	put_keyed(w->store, "v", k, 1);
+	put_keyed(w->store, "w", l, 1);
+	put_keyed(w->store, "x", k, 1);
+	assert_ok(claim_each(w->store, "q", 8, &claims));
+	assert_keys_of(claims, "v:k w:l ");
+	world_close(w);
+	go_back(w, 11);
+	world_open(w);
+	assert_sound(w->store);
+	assert_ok(baton_work_put(w->store, &both, 1, NULL));
+	put_keyed(w->store, "y", l, 1);
+	assert_sound(w->store);
+	assert_ok(complete_each(w->store, claims, 2));
+	assert_ok(claim_each(w->store, "q", 8, &more));
+	assert_keys_of(more, "x:k ");
+	assert_ok(complete_each(w->store, more, 1));
+	assert_ok(claim_each(w->store, "q", 8, &last));
+	assert_int_equal(last->count, 1);
+	assert_int_equal(last->claims[0].key_count, 2);
+	assert_true(last->claims[0].fence.v > more->claims[0].fence.v);
+	assert_sound(w->store);
+	baton_work_claims_free(claims);
+	baton_work_claims_free(more);
+	baton_work_claims_free(last);
+}
+
 static uint64_t pulled(struct baton_store *store, int claims)
 {
 	uint64_t fence = 0;
@@ -329,6 +369,7 @@ int main(void)
 		WORLD_TEST(all_that_an_earlier_version_has_stored_is_there),
 		WORLD_TEST(rows_of_jobs_of_version_9_go_over_to_a_runner_whole),
 		WORLD_TEST(keys_of_version_10_hold_up_lanes_that_want_them),
+		WORLD_TEST(lanes_of_version_11_share_keys_with_jobs_that_have_several),
 		WORLD_TEST(what_a_version_4_had_claimed_comes_back_in_its_lane),
 		WORLD_TEST(after_version_2_fences_are_above_all_that_any_mode_had),
 	};
