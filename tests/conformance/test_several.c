@@ -1153,6 +1153,33 @@ static void a_kept_result_holds_no_key(void **state)
 	assert_sound(w);
 }
 
+/* The claim that is over holds a key, too, that the one who takes its other key does not want. */
+static void a_call_leaves_to_the_next_one_what_it_makes_free_of_other_keys(void **state)
+{
+	static const struct baton_str first[] = {{"j", 1}, {"k", 1}}, over[] = {{"k", 1}, {"l", 1}};
+	struct world *w = *state;
+	struct baton_batch a = batch_of("q", "", NULL), b = a, c = a;
+	a.keys = first;
+	b.keys = over;
+	a.key_count = b.key_count = 2;
+	a.delay = baton_duration_ms(500);
+	c.key = BATON_STR("l");
+	set_attempts(w, "q", 1);
+	put_batch(w, &a);
+	put_batch(w, &b);
+	struct baton_batch_id waits = put_batch(w, &c);
+	assert_non_null(claim(w, "q", 1));
+	advance(w, 1000);
+	const struct baton_work_ask ask = {.queue = BATON_STR("q"),
+	                                   .ttl = baton_duration_ms(1000),
+	                                   .claims = 4,
+	                                   .max = 1};
+	assert_int_equal(claim_many(w, &ask)->count, 1);
+	const struct baton_work_claims *next = claim_many(w, &ask);
+	assert_int_equal(next->count, 1);
+	assert_id(next->claims[0].batches[0].id, waits);
+}
+
 static const struct CMUnitTest tests[] = {
 	WORLD_TEST(a_claim_says_all_of_its_keys_in_order),
 	WORLD_TEST(one_key_is_a_list_too),
@@ -1200,6 +1227,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(a_run_gets_no_work_with_keys_at_a_checkpoint),
 	WORLD_TEST(a_dead_one_holds_no_key_and_is_revived_behind_the_others),
 	WORLD_TEST(a_kept_result_holds_no_key),
+	WORLD_TEST(a_call_leaves_to_the_next_one_what_it_makes_free_of_other_keys),
 };
 
 WORLD_MAIN("several", tests)

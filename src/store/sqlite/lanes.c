@@ -260,7 +260,10 @@ static enum baton_err settle_key(struct sqlite_store *s, struct queue_row *q, in
 	if (e == BATON_OK && turn)
 		e = guest_is_first(s, q, lane, &guest, &turn);
 	if (e == BATON_OK && q->guests) {
-		bool wait = guests_are_waiting(s, lane, row, turn ? &guest : NULL);
+		/* A claim that was over may have kept others away from a key that nobody had the
+		 * head of, since its turn was not there with all of its keys. */
+		bool wait = guests_are_waiting(s, lane, row, turn ? &guest : NULL) ||
+		            (open && row->head == 0 && guests_are_off(s, q));
 		turn = turn && !wait;
 		open = open && !wait;
 		if (wait)
