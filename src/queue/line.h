@@ -20,7 +20,7 @@
 
 /* Several keys stand in one text, in the order of their bytes, with a byte 1 between them: below
  * the public functions `key` of a batch is that, and `keys` is empty. */
-#define LINE_KEYS_MAX (BATON_KEYS_MAX * LINE_NAME_MAX)
+#define LINE_KEYS_MAX ((size_t)BATON_KEYS_MAX * LINE_NAME_MAX)
 
 bool keys_are_several(struct baton_str key);
 

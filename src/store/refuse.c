@@ -100,7 +100,8 @@ enum baton_err refuse_for_guests(struct baton_str queue, const char *so)
 	return fail(
 		BATON_INVALID,
 		"queue %s has jobs, and has had some with both a lane and a key, or several keys, "
-		"which cannot be where %s: set that when it has no jobs any more, or use another queue",
+		"which cannot be where %s: set that when it has no jobs any more, or use another "
+		"queue",
 		quote(queue, shown), so);
 }
 

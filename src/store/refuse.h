@@ -36,8 +36,8 @@ enum baton_err refuse_fence(struct baton_str name);
 enum baton_err refuse_change(struct baton_str queue, const struct baton_queue_policy *old,
                              const struct baton_queue_policy *new, uint64_t running);
 
-/* Work with both a lane and a key, or several, cannot be in a queue where that is so; and the other way round,
- * for a queue that has work, and has had some of that. */
+/* Work with both a lane and a key, or several, cannot be in a queue where that is so; and the other
+ * way round, for a queue that has work, and has had some of that. */
 enum baton_err refuse_guest(struct baton_str queue, const struct baton_batch *b, const char *so);
 enum baton_err refuse_for_guests(struct baton_str queue, const char *so);
 

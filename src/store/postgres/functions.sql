@@ -309,8 +309,9 @@ CREATE OR REPLACE FUNCTION baton.window_ms(q baton.queue) RETURNS bigint LANGUAG
 -- a function in SQL is planned each time.
 --
 -- Whether a claim of the key can begin, and with which batch: the first that is ready, or whose
--- claim has expired, or the first of a lane that asks for the key (`guest`), if that is the first of
--- its other keys, too (`whole`), and these can be claimed. `busy`: how many of its line are claimed.
+-- claim has expired, or the first of a lane that asks for the key (`guest`), if that is the first
+-- of its other keys, too (`whole`), and these can be claimed. `busy`: how many of its line are
+-- claimed.
 CREATE FUNCTION baton.key_state(of int, key text, whole bool DEFAULT true, OUT seq bigint,
  OUT head bool, OUT free bool, OUT busy bigint, OUT guest bool) LANGUAGE plpgsql STABLE AS $$
 DECLARE lanes bool; room bigint; asker bigint; led bool; other bigint; other_led bool;

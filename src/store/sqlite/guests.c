@@ -114,8 +114,8 @@ enum baton_err guests_go_on(struct sqlite_store *s, enum baton_err e)
 	return e;
 }
 
-/* The lane has the head of its keys no more. If it asks for others now, those are settled by whoever
- * made it do so. */
+/* The lane has the head of its keys no more. If it asks for others now, those are settled by
+ * whoever made it do so. */
 static enum baton_err guest_lose(struct sqlite_store *s, struct queue_row *q, int64_t lane)
 {
 	struct lane_row row;

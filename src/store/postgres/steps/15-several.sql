@@ -1,5 +1,6 @@
 -- Work with several keys. The `guest` of such a batch, and of a claim of it, has the names of all
--- their lines, one after the other; if it has no lane, it is in one of its own, a byte 2 and its id.
+-- their lines, one after the other; if it has no lane, it is in one of its own, a byte 2 and its
+-- id.
 -- Each key for which one asks, and whether it has the head of it:
 CREATE TABLE baton.ask(
  queue int NOT NULL, line text COLLATE "C" NOT NULL, seq bigint NOT NULL, head bool NOT NULL,
