@@ -209,6 +209,7 @@ static enum baton_err count_errors(struct request *r, struct errors *errors)
 		r->filter.queue = baton_str_z(after);
 		if (info.counts.dead > 0)
 			e = count_queue(r, errors);
+		r->filter.queue = (struct baton_str){NULL, 0};
 		if (e != BATON_OK)
 			return e;
 	}
