@@ -12,8 +12,8 @@
 
 #include "served.h"
 
-/* Where somebody stops who is about to do something: when he has changed a row of that table in that
- * way, before his commit if he has; or, without an event, when he first reads the table. */
+/* Where somebody stops who is about to do something: when he has changed a row of that table in
+ * that way, or `last` before his commit if he has; without an event, when he first reads it. */
 struct step {
 	const char *table, *event;
 	bool last;
