@@ -10,6 +10,7 @@
 #include <baton/work.h>
 
 #include "served.h"
+#include "world.h"
 
 /* The SQLSTATE of what fails; "": it succeeds. */
 static const char *fails(PGconn *pg, const char *sql)
@@ -37,7 +38,7 @@ struct same {
 	const char *sql;
 };
 
-static const struct baton_str two[] = {{"k", 1}, {"l", 1}}, twice[] = {{"k", 1}, {"k", 1}};
+static const struct baton_str both[] = {{"k", 1}, {"l", 1}}, twice[] = {{"k", 1}, {"k", 1}};
 
 static const struct same same[] = {
 	{{.priority = 0}, "NULL, '{\"source\": \"%s\"}'"},
@@ -50,9 +51,9 @@ static const struct same same[] = {
 	{{.lane = {"l", 1}, .slot = BATON_JOIN, .group = {"g", 1}},
          "'l', '{\"source\": \"%s\", \"slot\": \"join\", \"group\": \"g\"}'"},
 	{{.key = {"k", 1}}, "NULL, '{\"source\": \"%s\", \"key\": \"k\"}'"},
-	{{.keys = two, .key_count = 2},
+	{{.keys = both, .key_count = 2},
          "NULL, '{\"source\": \"%s\", \"keys\": [\"l\", \"k\", \"l\"]}'"},
-	{{.lane = {"l", 1}, .keys = two, .key_count = 2},
+	{{.lane = {"l", 1}, .keys = both, .key_count = 2},
          "'l', '{\"source\": \"%s\", \"keys\": [\"k\", \"l\"]}'"},
 	{{.keys = twice, .key_count = 2}, "NULL, '{\"source\": \"%s\", \"key\": \"k\"}'"},
 	{{.key = {"k", 1}}, "NULL, '{\"source\": \"%s\", \"keys\": [\"k\"]}'"},
