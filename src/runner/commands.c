@@ -50,7 +50,7 @@ static bool is_raw(const struct commands *c, const struct baton_work_claim *clai
 
 struct environment {
 	char texts[VARIABLES][VARIABLE_MAX];
-	char keys[sizeof "BATON_KEY=" + BATON_KEYS_MAX * (BATON_NAME_MAX + 1)];
+	char keys[sizeof "BATON_KEY=" + (size_t)BATON_KEYS_MAX * (BATON_NAME_MAX + 1)];
 	char *env[VARIABLES + 2];
 };
 

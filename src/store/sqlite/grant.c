@@ -154,6 +154,35 @@ enum baton_err grant_begin(struct sqlite_store *s, struct grant *g)
 	return owner_number(s, g->asker, &g->owner);
 }
 
+/* All that a claim has, but for its name and its keys. */
+static enum baton_err batches_give(struct sqlite_store *s, struct arena *a, const struct pick *p,
+                                   struct baton_work_claim *out, struct common *common)
+{
+	struct baton_work_batch *batches = arena_take(a, p->count, sizeof *batches);
+	enum baton_err e = batches ? BATON_OK : no_memory();
+	for (size_t i = 0; i < p->count && e == BATON_OK; i++)
+		e = batch_give(s, a, p->seqs[i], p->tried[i], &batches[i], common);
+	out->batches = batches;
+	out->count = p->count;
+	return e;
+}
+
+/* What a claim changes in its lane, and counts in the lines of its keys. */
+static enum baton_err lane_start(struct sqlite_store *s, struct queue_row *q, const struct pick *p,
+                                 const struct batch_row *row, int64_t lane)
+{
+	enum baton_err e = BATON_OK;
+	bool keyed = line_is_keyed(batch_row_line(row));
+	for (size_t i = 0; i < p->count && e == BATON_OK && keyed; i++)
+		e = RUN(&s->db, SQL_LINE_DROP, lane, p->seqs[i]);
+	if (e == BATON_OK)
+		e = lane_turn(s, q, batch_row_line(row), lane);
+	for (struct baton_str rest = batch_row_key(row), line;
+	     e == BATON_OK && lines_next(&rest, &line);)
+		e = rates_start(s, q, line);
+	return e;
+}
+
 enum baton_err grant_give(struct sqlite_store *s, struct grant *g, const struct pick *p,
                           int64_t lane)
 {
@@ -163,23 +192,16 @@ enum baton_err grant_give(struct sqlite_store *s, struct grant *g, const struct 
 		return e;
 	struct arena *a = &g->parcel->arena;
 	struct baton_work_claim *out = &g->claims[g->count];
-	struct baton_work_batch *batches = arena_take(a, p->count, sizeof *batches);
 	struct common common = {.fence = 0};
-	if (!batches)
-		return no_memory();
-	for (size_t i = 0; i < p->count && e == BATON_OK; i++)
-		e = batch_give(s, a, p->seqs[i], p->tried[i], &batches[i], &common);
+	e = batches_give(s, a, p, out, &common);
 	if (e != BATON_OK)
 		return e;
 	const struct batch_row *row = &common.row;
 	const struct baton_str key = batch_row_key(row);
-	bool keyed = line_is_keyed(batch_row_line(row));
 	if (g->q->guests && line_is_keyed(key))
 		common.fence = fence_of_key(&g->q->reach, common.fence);
 	if (!fence_of_claim(&g->base, &g->q->reach, common.fence, &out->fence.v))
 		return refuse_fence(queue_row_name(g->q));
-	out->batches = batches;
-	out->count = p->count;
 	if (!arena_copy(a, queue_row_name(g->q), &out->queue) ||
 	    !arena_copy(a, line_lane(batch_row_line(row)), &out->lane))
 		return no_memory();
@@ -188,19 +210,14 @@ enum baton_err grant_give(struct sqlite_store *s, struct grant *g, const struct 
 		return e;
 	out->hold = line_hold(key, &g->q->policy);
 	struct places at = {.lane = lane};
-	if (keyed && lane == 0)
+	if (lane == 0 && line_is_keyed(batch_row_line(row)))
 		at.lone = lone_hash(g->q->id, key);
 	if (row->key_len > 0)
 		e = guest_lines(s, g->q, row, &at.keys);
 	if (e == BATON_OK)
 		e = claim_make(s, g, p, &at, out);
-	for (size_t i = 0; i < p->count && e == BATON_OK && keyed && lane > 0; i++)
-		e = RUN(&s->db, SQL_LINE_DROP, lane, p->seqs[i]);
 	if (e == BATON_OK && lane > 0)
-		e = lane_turn(s, g->q, batch_row_line(row), lane);
-	for (struct baton_str rest = key, line;
-	     e == BATON_OK && lane > 0 && lines_next(&rest, &line);)
-		e = rates_start(s, g->q, line);
+		e = lane_start(s, g->q, p, row, lane);
 	if (e == BATON_OK)
 		g->count++;
 	return e;
