@@ -63,9 +63,10 @@ static const struct key keys[] = {
 	{"key-fair", KIND_WORD, AT(key_fair), 0, 0, {"off", "on"}},
 	{"key-rate", KIND_RATE, AT(key_rate), 1, BATON_QUEUE_KEY_STARTS_MAX, {NULL}},
 	{"key-ttl", KIND_SPAN, AT(key_ttl), 0, DAY_MS, {NULL}},
+	{"key-scope", KIND_WORD, AT(key_scope), 0, 0, {"process", "host", "cluster"}},
 };
 #define KEYS (sizeof keys / sizeof keys[0])
-static_assert(BATON_POLICY_KEY_TTL == 1 << (KEYS - 1), "each key has its field");
+static_assert(BATON_POLICY_KEY_SCOPE == 1 << (KEYS - 1), "each key has its field");
 
 /* A word's number goes into the policy as it is. */
 static_assert(sizeof(enum baton_queue_mode) == sizeof(uint32_t) &&
@@ -74,7 +75,8 @@ static_assert(sizeof(enum baton_queue_mode) == sizeof(uint32_t) &&
                       sizeof(enum baton_on_dead) == sizeof(uint32_t) &&
                       sizeof(enum baton_hold_on_retry) == sizeof(uint32_t) &&
                       sizeof(enum baton_on_conflict) == sizeof(uint32_t) &&
-                      sizeof(enum baton_key_fair) == sizeof(uint32_t),
+                      sizeof(enum baton_key_fair) == sizeof(uint32_t) &&
+                      sizeof(enum baton_key_scope) == sizeof(uint32_t),
               "the kinds of a policy are as wide as a number of 32 bits");
 
 static void *place(struct baton_queue_policy *policy, const struct key *key)

@@ -28,6 +28,7 @@ struct baton_queue_policy baton_queue_policy_default(void)
 		.hold_on_retry = BATON_HOLD_KEEP,
 		.on_conflict = BATON_CONFLICT_WAIT,
 		.key_fair = BATON_KEY_FAIR_OFF,
+		.key_scope = BATON_KEY_SCOPE_CLUSTER,
 	};
 }
 
@@ -83,6 +84,31 @@ static enum baton_err check_rate(const struct baton_key_rate *rate)
 	return e == BATON_OK && rate->starts > 0 ? check_span(&window, rate->window) : e;
 }
 
+/* What cannot be in a queue whose keys count for each host, or each process; NULL: nothing. */
+static const char *against_scope(const struct baton_queue_policy *p)
+{
+	if (p->mode == BATON_QUEUE_PULL || p->mode == BATON_QUEUE_LANE)
+		return "the mode is runner, or open until a runner comes";
+	if (p->hold_on_retry != BATON_HOLD_GIVE_UP)
+		return "hold_on_retry is give-up";
+	if (p->on_conflict != BATON_CONFLICT_WAIT)
+		return "on_conflict is wait";
+	if (p->key_waiting_max > 0)
+		return "key_waiting_max is 0";
+	if (p->key_rate.starts > 0)
+		return "there is no key_rate";
+	return p->key_fair == BATON_KEY_FAIR_ON ? "key_fair is off" : NULL;
+}
+
+static enum baton_err check_scope(const struct baton_queue_policy *p)
+{
+	const char *against = policy_has_sites(p) ? against_scope(p) : NULL;
+	if (!against)
+		return BATON_OK;
+	return fail(BATON_INVALID, "key_scope is %s: that is possible where %s",
+	            p->key_scope == BATON_KEY_SCOPE_HOST ? "host" : "process", against);
+}
+
 enum baton_err baton_queue_policy_check(const struct baton_queue_policy *p)
 {
 	const struct {
@@ -100,6 +126,7 @@ enum baton_err baton_queue_policy_check(const struct baton_queue_policy *p)
 		{{"on_conflict", BATON_CONFLICT_WAIT, BATON_CONFLICT_REPLACE}, p->on_conflict},
 		{{"key_waiting_max", 0, BATON_QUEUE_KEY_WAITING_MAX}, p->key_waiting_max},
 		{{"key_fair", BATON_KEY_FAIR_OFF, BATON_KEY_FAIR_ON}, p->key_fair},
+		{{"key_scope", BATON_KEY_SCOPE_PROCESS, BATON_KEY_SCOPE_CLUSTER}, p->key_scope},
 	};
 	static const struct range dedupe = {"dedupe", 1, BATON_QUEUE_SPAN_MAX_MS};
 	static const struct range key_ttl = {"key_ttl", 1, (uint64_t)DAY_MS};
@@ -116,6 +143,8 @@ enum baton_err baton_queue_policy_check(const struct baton_queue_policy *p)
 		e = check_rate(&p->key_rate);
 	if (e == BATON_OK && p->key_ttl.ns != 0)
 		e = check_span(&key_ttl, p->key_ttl);
+	if (e == BATON_OK)
+		e = check_scope(p);
 	if (e == BATON_OK)
 		e = baton_retry_check(&p->retry);
 	return e == BATON_OK ? baton_retry_check(&p->retry_lane) : e;
@@ -154,6 +183,7 @@ static const struct {
 	{PART(key_fair)},
 	{PART(key_rate)},
 	{PART(key_ttl)},
+	{PART(key_scope)},
 	{PART(paused)},
 };
 #define PARTS (sizeof parts / sizeof parts[0])
@@ -190,7 +220,16 @@ const char *policy_against_guests(const struct baton_queue_policy *policy)
 		return "on_conflict is not wait";
 	if (policy->key_waiting_max > 0)
 		return "key_waiting_max is not 0";
+	if (policy_has_sites(policy))
+		return policy->key_scope == BATON_KEY_SCOPE_HOST ? "key_scope is host"
+		                                                 : "key_scope is process";
 	return policy->key_fair == BATON_KEY_FAIR_ON ? "key_fair is on" : NULL;
+}
+
+bool policy_has_sites(const struct baton_queue_policy *policy)
+{
+	return policy->key_scope == BATON_KEY_SCOPE_HOST ||
+	       policy->key_scope == BATON_KEY_SCOPE_PROCESS;
 }
 
 bool policy_equal(const struct baton_queue_policy *a, const struct baton_queue_policy *b)

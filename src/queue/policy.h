@@ -16,6 +16,9 @@ struct baton_duration policy_skipped_keep(const struct baton_queue_policy *polic
 /* What of it cannot be where work has both a lane and a key, as part of a sentence; NULL: none. */
 const char *policy_against_guests(const struct baton_queue_policy *policy);
 
+/* Whether its keys count for each host, or each process, and not in the cluster. */
+bool policy_has_sites(const struct baton_queue_policy *policy);
+
 bool policy_equal(const struct baton_queue_policy *a, const struct baton_queue_policy *b);
 
 #endif

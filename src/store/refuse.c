@@ -67,6 +67,29 @@ static const char *mode_name(enum baton_queue_mode mode)
 	return "unknown";
 }
 
+static const char *scope_name(enum baton_key_scope scope)
+{
+	switch (scope) {
+	case BATON_KEY_SCOPE_PROCESS:
+		return "process";
+	case BATON_KEY_SCOPE_HOST:
+		return "host";
+	case BATON_KEY_SCOPE_CLUSTER:
+		return "cluster";
+	}
+	return "unknown";
+}
+
+enum baton_err refuse_scope(struct baton_str queue, const struct baton_queue_policy *policy)
+{
+	char shown[QUOTE_TEXT];
+	return fail(
+		BATON_INVALID,
+		"the key_scope of queue %s is %s, so its work is for runners: nothing else lives "
+		"as long as a claim, and can be counted",
+		quote(queue, shown), scope_name(policy->key_scope));
+}
+
 enum baton_err refuse_mode(struct baton_str queue, enum baton_queue_mode is,
                            enum baton_queue_mode asked)
 {
@@ -112,7 +135,7 @@ enum baton_err refuse_fence(struct baton_str name)
 }
 
 enum baton_err refuse_change(struct baton_str queue, const struct baton_queue_policy *old,
-                             const struct baton_queue_policy *new, uint64_t running)
+                             const struct baton_queue_policy *new, struct queue_load load)
 {
 	char shown[QUOTE_TEXT];
 	if (new->shards != old->shards)
@@ -120,10 +143,15 @@ enum baton_err refuse_change(struct baton_str queue, const struct baton_queue_po
 		            "shards is %" PRIu32 ": queue %s was made with %" PRIu32
 		            ", which cannot be changed",
 		            new->shards, quote(queue, shown), old->shards);
-	if (new->mode != old->mode && running > 0)
+	if (new->mode != old->mode && load.running > 0)
 		return fail(BATON_BUSY,
 		            "queue %s is in %s mode and has %" PRIu64
 		            " claimed: the mode can be changed while nothing is claimed",
-		            quote(queue, shown), mode_name(old->mode), running);
+		            quote(queue, shown), mode_name(old->mode), load.running);
+	if (new->key_scope != old->key_scope && load.work > 0)
+		return fail(BATON_BUSY,
+		            "the key_scope of queue %s is %s, and it has %" PRIu64
+		            " jobs: that can be changed when it has none",
+		            quote(queue, shown), scope_name(old->key_scope), load.work);
 	return BATON_OK;
 }

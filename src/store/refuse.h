@@ -32,9 +32,16 @@ enum baton_err refuse_puller(struct baton_str queue, const char *holder);
 enum baton_err refuse_fence(struct baton_str name);
 
 /* Whether the policy of a queue that has `running` claimed may change so. BATON_INVALID: another
- * number of shards. BATON_BUSY: another mode while something is claimed. */
+ * number of shards. BATON_BUSY: another mode while something is claimed, or another scope of keys
+ * while there is work, `work` of it. */
+struct queue_load {
+	uint64_t running, work;
+};
 enum baton_err refuse_change(struct baton_str queue, const struct baton_queue_policy *old,
-                             const struct baton_queue_policy *new, uint64_t running);
+                             const struct baton_queue_policy *new, struct queue_load load);
+
+/* BATON_INVALID: keys of the queue count where its runners are, so nobody else claims from it. */
+enum baton_err refuse_scope(struct baton_str queue, const struct baton_queue_policy *policy);
 
 /* Work with both a lane and a key, or several, cannot be in a queue where that is so; and the other
  * way round, for a queue that has work, and has had some of that. */

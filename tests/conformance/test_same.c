@@ -11,6 +11,9 @@
 
 static const char *other = "sqlite:"; /* what is compared with a store in memory */
 
+/* Where the keys of the queue of runners count at first: each of these in one of three rounds. */
+static enum baton_key_scope scope = BATON_KEY_SCOPE_CLUSTER;
+
 /* The queue of runners, with one shard. */
 static void set_sharded(struct world *w)
 {
@@ -18,6 +21,9 @@ static void set_sharded(struct world *w)
 	p.mode = BATON_QUEUE_RUNNER;
 	p.shards = 1;
 	p.retry = p.retry_lane = (struct baton_retry){3, BATON_BACKOFF_NONE, {0}, {0}};
+	p.key_scope = scope;
+	p.hold_on_retry = BATON_HOLD_GIVE_UP;
+	p.key_limit = 2;
 	set_policy(w, SAME_SHARDED, &p);
 }
 
@@ -124,6 +130,7 @@ static void the_same_operations_have_the_same_answers_in_every_store(void **stat
 	for (unsigned round = soak_scale(1, 100); round > 0; round--) {
 		uint64_t seed = seeds.state;
 		make_ops(ops, count, seed);
+		scope = (enum baton_key_scope)(1 + seed / 7 % 3);
 		assert_same(ops, count, seed);
 		rng_next(&seeds);
 	}

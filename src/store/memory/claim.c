@@ -129,7 +129,17 @@ static enum baton_err claim_lane(struct tx *tx, struct take *take, struct batch 
 		return e;
 	size_t count = select_prefix(ready.candidates, ready.count, BATON_IDLE, max);
 	CHECK(count > 0);
-	return memory_take(tx, take, ready.batches, count);
+	e = memory_take(tx, take, ready.batches, count);
+	return e == BATON_OK && take->uses && line_is_sited(lane->name, NULL)
+	               ? uses_add(take->uses, lane->queue, lane->name, 1)
+	               : e;
+}
+
+/* Whether it has a key of which no more may be held where the claims are for. */
+static bool is_full_here(const struct take *take, const struct batch *head)
+{
+	const struct queue *queue = head->lane->queue;
+	return take->uses && uses_are_full(take->uses, queue, &queue->is.policy, head->lane->name);
 }
 
 /* Where lanes have keys, what is done to one may have taken the head of another. */
@@ -163,7 +173,7 @@ enum baton_err memory_take_lanes(struct tx *tx, struct queue *queue, uint32_t sh
 	for (size_t i = 0; i < firsts.count && e == BATON_OK;) {
 		if (take->parcel->pub.count - before >= limits->claims)
 			break;
-		if (!is_head(tx, firsts.list[i])) {
+		if (!is_head(tx, firsts.list[i]) || is_full_here(take, firsts.list[i])) {
 			i++;
 			continue;
 		}
@@ -178,7 +188,7 @@ static enum baton_err claim_lanes(struct tx *tx, struct queue *queue,
                                   const struct baton_work_ask *ask, struct claims_parcel *parcel)
 {
 	struct take take = {store_asker(&tx->m->store, ask->owner), NULL, store_ttl(ask->ttl),
-	                    parcel};
+	                    parcel, NULL};
 	const struct take_limits limits = {ask->claims, ask->max};
 	enum baton_err e = memory_due_see(tx, queue);
 	memory_heads_mark(tx, queue);

@@ -8,6 +8,7 @@
 #include "store/memory/batch.h"
 #include "store/memory/lane.h"
 #include "store/memory/ops.h"
+#include "store/memory/site.h"
 #include "store/memory/take.h"
 #include "store/refuse.h"
 
@@ -114,11 +115,18 @@ static struct baton_str held_key(const struct baton_work_info *info, const struc
 static void explain(const struct tx *tx, const struct batch *b, struct baton_work_info *ret)
 {
 	struct line line = {.free = false};
+	uint64_t site;
 	ret->held = held_key(ret, NULL);
+	ret->scope = b->lane->queue->is.policy.key_scope;
 	switch (b->is.state) {
 	case BATON_BATCH_READY:
 		line = memory_line_look(b->lane, tx->now);
 		ret->why = why_waiting(b, line, &ret->ahead);
+		site = memory_site_holder(tx, b->lane);
+		if (site > 0) {
+			ret->why = BATON_WHY_KEY;
+			batch_id_print(site, &ret->ahead);
+		}
 		if (ret->why == BATON_WHY_KEY || ret->why == BATON_WHY_RATE)
 			ret->held = held_key(ret, line.key);
 		if (ret->why != BATON_WHY_RATE)

@@ -10,6 +10,7 @@
 #include "queue/lease.h"
 #include "store/memory/row.h"
 #include "store/store.h"
+#include "store/uses.h"
 
 /* Whoever keeps the rows elsewhere, and has put only some of them here. */
 struct keeper {
@@ -34,6 +35,7 @@ struct memory {
 	struct keeper keeper;    /* [const] zeros: the rows are here and nowhere else     */
 	const uint64_t *numbers; /* [mu] NULL, or those that can be given, ascending      */
 	size_t number_count;
+	struct key_uses known; /* [mu] of a desk: what is held where its tick comes from */
 };
 
 /* Names are kept behind the row. */
@@ -71,6 +73,8 @@ struct lane {
 	struct guest *guests;       /* of a key: those that stand in lanes, in all states */
 	struct lane *with;          /* that leaves its table after it, or NULL            */
 	uint64_t marked_in, marked; /* of a key: see memory_heads_mark()                  */
+	uint64_t freed_in;          /* the last call in which a claim of it ended         */
+	uint64_t held_by;           /* of a desk that looks: see memory_site_holder()     */
 
 	struct {
 		uint64_t turn;                 /* see line_place()                        */

@@ -73,7 +73,8 @@ static enum baton_err check_room_of_key(const struct tx *tx, const struct queue 
 	char text[LINE_NAME_MAX];
 	const struct lane *lane = NULL;
 	if (max > 0 && put->key.len > 0)
-		lane = memory_lane_find(tx->m, queue->name, line_name(put, 0, text));
+		lane = memory_lane_find(tx->m, queue->name,
+		                        line_name(put, 0, &queue->is.policy, text));
 	if (!lane || memory_rivals(lane, NULL, tx->now).waiting < max)
 		return BATON_OK;
 	return refuse_key_full(queue->name, put->key, max);

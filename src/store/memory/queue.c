@@ -54,6 +54,8 @@ enum baton_err memory_queue_enter(const struct memory *m, struct baton_str name,
 	enum baton_queue_mode is = queue->is.policy.mode;
 	if (is != BATON_QUEUE_OPEN && is != mode)
 		return refuse_mode(name, is, mode);
+	if (mode != BATON_QUEUE_RUNNER && policy_has_sites(&queue->is.policy))
+		return refuse_scope(name, &queue->is.policy);
 	return mode == BATON_QUEUE_LANE && queue->is.guests
 	               ? refuse_for_guests(name, "the mode is lane")
 	               : BATON_OK;
@@ -69,14 +71,19 @@ enum baton_err memory_queue_use(struct tx *tx, struct queue *queue, enum baton_q
 	return BATON_OK;
 }
 
+static struct queue_load load_of(const struct queue *queue)
+{
+	struct queue_load load = {.running = queue->is.in[BATON_BATCH_CLAIMED]};
+	for (int state = BATON_BATCH_READY; state <= BATON_BATCH_DEAD; state++)
+		load.work += queue->is.in[state];
+	return load;
+}
+
 /* Whether it may have a policy that work with a lane and a key could not be under: it has had none
  * of that, or has no work any more. */
 static bool is_without_guests(const struct queue *queue)
 {
-	uint64_t work = 0;
-	for (int state = BATON_BATCH_READY; state <= BATON_BATCH_DEAD; state++)
-		work += queue->is.in[state];
-	return !queue->is.guests || work == 0;
+	return !queue->is.guests || load_of(queue).work == 0;
 }
 
 /* What the policy of the queue becomes, NULL being one that is made. */
@@ -87,7 +94,7 @@ static enum baton_err policy_next(struct baton_str name, const struct queue *que
 	*ret = queue ? queue->is.policy : baton_queue_policy_default();
 	enum baton_err e = policy_change(ret, changes, fields);
 	if (e == BATON_OK && queue)
-		e = refuse_change(name, &queue->is.policy, ret, queue->is.in[BATON_BATCH_CLAIMED]);
+		e = refuse_change(name, &queue->is.policy, ret, load_of(queue));
 	bool free = !queue || is_without_guests(queue);
 	const char *against = free ? NULL : policy_against_guests(ret);
 	return e == BATON_OK && against ? refuse_for_guests(name, against) : e;

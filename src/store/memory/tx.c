@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/ids.h"
+#include "queue/policy.h"
 #include "store/memory/forget.h"
 #include "store/memory/lane.h"
 #include "store/memory/news.h"
@@ -219,6 +220,10 @@ static const struct lane *news_of(const struct tx *tx, const struct lane *lane)
 {
 	bool free = memory_line_look(lane, tx->now).free;
 	if (free || (tx->m->keeper.changed && lane->queue->is.guests))
+		return lane;
+	/* Others on its host may wait in other shards. */
+	if (lane->freed_in == tx->m->calls && policy_has_sites(&lane->queue->is.policy) &&
+	    line_is_keyed(lane->name))
 		return lane;
 	const struct batch *head = lane->guests ? memory_head(lane, tx->now) : NULL;
 	return head ? head->lane : NULL;

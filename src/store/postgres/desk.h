@@ -98,7 +98,9 @@ void desk_close(struct desk *d);
 enum baton_err desk_queues(struct desk *d, const PGresult *r);
 enum baton_err desk_batches(struct desk *d, const PGresult *r);
 enum baton_err desk_claims(struct desk *d, const PGresult *r);
-enum baton_err desk_waiting(struct desk *d, const PGresult *r); /* after the batches */
+enum baton_err desk_waiting(struct desk *d, const PGresult *r);      /* after the batches */
+enum baton_err desk_site_holders(struct desk *d, const PGresult *r); /* as well */
+enum baton_err desk_site_uses(struct desk *d, const PGresult *r);
 enum baton_err desk_sources(struct desk *d, const PGresult *r);
 enum baton_err desk_answers(struct desk *d, const PGresult *r);
 enum baton_err desk_leases(struct desk *d, const PGresult *r);

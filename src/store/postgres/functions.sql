@@ -316,7 +316,7 @@ CREATE FUNCTION baton.key_state(of int, key text, whole bool DEFAULT true, OUT s
  OUT head bool, OUT free bool, OUT busy bigint, OUT guest bool) LANGUAGE plpgsql STABLE AS $$
 DECLARE lanes bool; room bigint; asker bigint; led bool; other bigint; other_led bool;
 BEGIN
- SELECT f.seq, coalesce(f.head, false), c.batches, q.guests, CASE WHEN q.key_starts = 0
+ SELECT f.seq, coalesce(f.head, false), c.batches, q.guests, CASE WHEN q.key_scope < 3 THEN 1 WHEN q.key_starts = 0
   OR NOT EXISTS (SELECT 1 FROM baton.rate r WHERE r.queue = of AND r.lane = key
    AND coalesce(r.until, 0) > 0) THEN q.key_limit - c.live - k.kept ELSE 0 END
   INTO seq, head, busy, lanes, room FROM baton.queue q
@@ -1066,6 +1066,7 @@ CREATE OR REPLACE FUNCTION baton.check_guests(q baton.queue, several bool) RETUR
 DECLARE so text := CASE WHEN q.mode = 3 THEN 'the mode is lane'
  WHEN q.on_conflict > 1 THEN 'on_conflict is not wait'
  WHEN q.key_waiting_max > 0 THEN 'key_waiting_max is not 0'
+ WHEN q.key_scope < 3 THEN 'key_scope is ' || (ARRAY['process', 'host'])[q.key_scope]
  WHEN q.key_fair > 1 THEN 'key_fair is on' END;
 BEGIN
  IF so IS NOT NULL THEN
@@ -1352,6 +1353,10 @@ BEGIN
     AND b.keys IS NOT NULL ORDER BY b.first));
   END IF;
  END LOOP;
+-- Where keys do not count in the cluster each has a line in each shard.
+ UPDATE baton.staged s SET lane = s.lane || chr(3) || s.id % q.shards FROM baton.queue q
+  WHERE s.xid = mine AND s.what = 'put' AND q.name = s.queue AND q.key_scope < 3
+  AND baton.is_key(s.lane);
 -- Who stages a key has looked before; but those who do not stage take no lock of it.
  IF EXISTS (SELECT 1 FROM baton.staged s JOIN baton.source o ON o.key = s.key
    WHERE s.xid = mine AND s.what = 'put' AND (o.until > now_at
@@ -1372,8 +1377,8 @@ BEGIN
   CASE WHEN x.ready THEN NULL ELSE coalesce(x.due, now_at) END, x.grp, 0, 0, false, false, false,
  x.payload, x.guest
   FROM (SELECT nextval('baton.seq') AS seq, y.* FROM (SELECT s.*, q.id AS qid, q.mode,
-   baton.shard(s.queue, CASE WHEN baton.is_key(s.lane) THEN substr(s.lane, 2)
-    ELSE s.lane END, s.id, q.shards) AS shard,
+   baton.shard(s.queue, CASE WHEN strpos(s.lane, chr(3)) > 0 THEN NULL
+    WHEN baton.is_key(s.lane) THEN substr(s.lane, 2) ELSE s.lane END, s.id, q.shards) AS shard,
    (s.due IS NULL OR s.due <= now_at)
    AND NOT (q.on_conflict > 1 AND coalesce(baton.is_key(s.lane), false)) AS ready
    FROM baton.staged s
@@ -1425,11 +1430,11 @@ CREATE OR REPLACE VIEW baton.jobs AS SELECT coalesce(b.born, b.seq) AS id, q.nam
  9 - b.rank AS priority, b.attempts, to_timestamp(b.put_at / 1000.0) AS put_at,
  CASE WHEN b.state IN (2, 3) THEN to_timestamp(b.due / 1000.0) END AS due,
  convert_from(b.error, 'UTF8') AS error, b.payload,
- split_part(substr(CASE WHEN baton.is_key(b.lane) THEN b.lane ELSE b.guest END, 2), chr(1), 1)
-  AS key,
+ split_part(substr(CASE WHEN baton.is_key(b.lane) THEN split_part(b.lane, chr(3), 1)
+  ELSE b.guest END, 2), chr(1), 1) AS key,
  CASE WHEN b.state = 6 THEN b.rival END AS skipped_for,
- string_to_array(substr(CASE WHEN baton.is_key(b.lane) THEN b.lane ELSE b.guest END, 2), chr(1))
-  AS keys
+ string_to_array(substr(CASE WHEN baton.is_key(b.lane) THEN split_part(b.lane, chr(3), 1)
+  ELSE b.guest END, 2), chr(1)) AS keys
  FROM (SELECT seq, born, queue, lane, state, rank, attempts, put_at, due, error, payload,
  rival, guest FROM baton.batch UNION ALL SELECT seq, born, queue, lane, state, rank, attempts,
  put_at, due, error, payload, rival, guest FROM baton.member) b

@@ -14,9 +14,9 @@
 
 #define HEADS_MORE 16 /* than are asked for: some may turn out to be dead */
 #define NONE (-1)
-#define LOOK_START 41 /* where what there is one of begins in the row of a queue */
-#define DUE_AT 46
-#define DUE_COLUMN 47 /* what time has done to the queue: */
+#define LOOK_START 42 /* where what there is one of begins in the row of a queue */
+#define DUE_AT 47
+#define DUE_COLUMN 48 /* what time has done to the queue: */
 enum due {
 	DUE_NO = 0,
 	DUE_UNKNOWN = 1,
@@ -266,11 +266,24 @@ static void send_chunks(struct conn *c, const struct wants *w, bool look, struct
 	args_init(&a, c->alloc, 1);
 	nums_arg(&a, 0, ARG_INT8, &w->ids);
 	l->member_claims = conn_send(c, SQL_MEMBER_CLAIMS, &a);
+	args_init(&a, c->alloc, 1);
+	nums_arg(&a, 0, ARG_INT8, &w->ids);
+	l->site_holders = conn_send(c, SQL_SITE_HOLDERS, &a);
 }
 
-const struct loading load_nothing = {NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
-                                     NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
-                                     NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE};
+int load_sites(struct conn *c, const struct wants *w)
+{
+	struct args a;
+	args_init(&a, c->alloc, 2);
+	arg_int(&a, 0, (int64_t)w->only);
+	strs_arg(&a, 1, ARG_TEXT, &w->queues);
+	return conn_send(c, SQL_SITE_USES, &a);
+}
+
+const struct loading load_nothing = {NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+                                     NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+                                     NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+                                     NONE, NONE, NONE, NONE, NONE, NONE, NONE};
 
 /* The greatest number among the ids that are asked for. */
 static uint64_t last_id(const struct baton_lane_ask *ask)
@@ -408,7 +421,7 @@ void load_rest_send(struct conn *c, const struct wants *w, const struct desk *d,
 static void heads_args(struct args *a, const struct conn *c, const struct wants *w,
                        const struct page_end *after)
 {
-	args_init(a, c->alloc, 7);
+	args_init(a, c->alloc, 8);
 	arg_array(a, 0, ARG_TEXT);
 	arg_array(a, 1, ARG_INT4);
 	arg_array(a, 2, ARG_INT4);
@@ -416,6 +429,7 @@ static void heads_args(struct args *a, const struct conn *c, const struct wants 
 	arg_array(a, 4, ARG_INT2);
 	arg_array(a, 5, ARG_INT8);
 	arg_array(a, 6, ARG_INT8);
+	strs_arg(a, 7, ARG_TEXT, &w->full);
 	for (size_t i = 0; i < w->take_count; i++) {
 		const struct want_heads *h = &w->takes[i];
 		add_str(a, 0, h->queue);
@@ -632,7 +646,7 @@ static enum baton_err take_steps(const struct conn *c, const struct loading *l, 
 		{l->leases, desk_leases},         {l->bound_leases, desk_leases},
 		{l->runners, desk_runners},       {l->schedules, desk_schedules},
 		{l->numbers, take_numbers},       {l->held_off, desk_held_off},
-		{l->waiting, desk_waiting},
+		{l->waiting, desk_waiting},       {l->site_holders, desk_site_holders},
 	};
 	enum baton_err e = BATON_OK;
 	for (size_t i = 0; i < sizeof steps / sizeof steps[0] && e == BATON_OK; i++) {

@@ -10,6 +10,7 @@
 #include "base/digest.h"
 #include "base/fail.h"
 #include "base/mem.h"
+#include "queue/policy.h"
 #include "store/postgres/address.h"
 #include "store/postgres/bulk.h"
 #include "store/postgres/keyed.h"
@@ -528,6 +529,31 @@ static enum baton_err second_recall(struct deal *t, struct loading *l, bool *ret
 	return e == BATON_OK ? load_claim_look_take(t->c, l, &t->desk) : e;
 }
 
+/* Whether keys of a queue that is claimed from count for each host, or each process. */
+static bool has_sites(const struct deal *t)
+{
+	bool sites = false;
+	for (size_t i = 0; i < t->desk.queue_count; i++)
+		sites = sites || policy_has_sites(&t->desk.queues[i].row->is.policy);
+	return sites && t->second.only > 0;
+}
+
+/* What is held where the runner is; the keys that are full there are passed over. */
+static enum baton_err sites_load(struct deal *t)
+{
+	const struct key_uses *uses = &t->desk.m->known;
+	int answer = load_sites(t->c, &t->second);
+	enum baton_err e = conn_round(t->c);
+	if (e == BATON_OK)
+		e = desk_site_uses(&t->desk, conn_answer(t->c, answer));
+	for (size_t i = 0; e == BATON_OK && i < uses->count; i++) {
+		const struct queue *queue = uses->list[i].queue;
+		if (uses->list[i].count >= queue->is.policy.key_limit)
+			want_pass(&t->second, (int64_t)queue->row.kept, uses->list[i].line);
+	}
+	return e == BATON_OK && !t->second.memory ? fail_memory(1, "keys that are full") : e;
+}
+
 static enum baton_err second_part(struct deal *t)
 {
 	struct loading l;
@@ -544,8 +570,18 @@ static enum baton_err second_part(struct deal *t)
 	t->written.any = t->written.any || t->second.take_count > 0 || t->second.lane_ask;
 	if (e == BATON_OK && !is_as_it_was)
 		e = load_take(t->s, t->c, &l, &t->desk);
-	if (e == BATON_OK && t->second.take_count > 0)
+	t->second.full.count = 0;
+	if (e == BATON_OK && t->second.take_count > 0 && has_sites(t)) {
+		/* What heads were read may be those that are passed over. */
+		l.heads = -1;
+		e = load_heads_take(t->c, &l, &t->desk, &t->second, &page);
+		if (e == BATON_OK)
+			e = sites_load(t);
+		if (e == BATON_OK)
+			e = more_heads(t, NULL, &page);
+	} else if (e == BATON_OK && t->second.take_count > 0) {
 		e = heads_load(t, &l, &page);
+	}
 	for (int i = 0; i < PAGES && e == BATON_OK && are_all_claimed(t, &page); i++)
 		e = more_heads(t, &page, &page);
 	if (e != BATON_OK)

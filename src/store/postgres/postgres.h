@@ -69,6 +69,7 @@ struct loading {
 	int heads, head_claims, heads_last, line, line_claims;
 	int bound_queues, bound_batches, bound_claims, bound_leases, held_off;
 	int chunks, members, member_claims, bulks, waiting, tend, look, due, heads_any, claim_look;
+	int site_holders;
 };
 
 extern const struct loading load_nothing;
@@ -110,6 +111,9 @@ struct page_end {
 };
 void load_heads(struct conn *c, const struct wants *w, const struct page_end *after,
                 struct loading *ret);
+
+/* Sends for what is held of keys where the runner is. Returns which answer has it. */
+int load_sites(struct conn *c, const struct wants *w);
 
 /* What can be claimed of rows of several batches, and whether there is anything else. */
 void load_bulks(struct conn *c, const struct wants *w, struct loading *ret);

@@ -17,7 +17,7 @@
 	"q.failed + coalesce(t.failed, 0), coalesce(t.tended, 0), coalesce(t.top, q.top), "    \
 	"coalesce(t.floor, q.floor), q.key_limit, q.hold_on_retry, q.on_conflict, "            \
 	"q.key_waiting_max, q.key_fair, q.key_starts, q.key_window, q.key_ttl, "               \
-	"coalesce(t.n, 0), q.xmin, q.guests"
+	"coalesce(t.n, 0), q.xmin, q.guests, q.key_scope"
 
 /* Queues, and what is counted of them. */
 #define PART_QUEUES                                                     \
@@ -224,8 +224,18 @@
 	"baton.lines(guest) ELSE ARRAY[coalesce(guest, lane)] END) AS key FROM heads " \
 	"WHERE guest IS NOT NULL OR baton.is_key(lane)) k "
 
+/* What is claimed by the runner `m`, and, if keys count for each host, by others of its host: `r`, whose
+ * owner is written as baton_owner_print() does; of the queue `q`, whose keys count so. */
+#define PART_SITE                                                                            \
+	"baton.runner r JOIN baton.claim c ON c.owner = r.owner "                            \
+	"AND c.expires_at = 9223372036854775807 AND c.queue = q.id "                         \
+	"AND strpos(c.lane, chr(3)) > 0 WHERE (r.number = m.number OR (q.key_scope = 2 AND " \
+	"split_part(r.owner, ':', 2) <> '' AND split_part(r.owner, ':', 2) = "               \
+	"split_part(m.owner, ':', 2))) "
+
 /* What can be claimed of queues: $1 their names, $2 the pools, $3 how many, $4 how many batches in
- * one claim, $5 to $7 after which rank, place and number. They are looked for from the first rank
+ * one claim, $5 to $7 after which rank, place and number, $8 which keys are passed over: the number
+ * of the queue and the line. They are looked for from the first rank
  * on, and in each rank for which it is known from the place on up to which there are none. */
 #define PART_HEADS                                                                          \
 	"heads AS MATERIALIZED (SELECT h.*, w.few, w.max, " PAST_OF_H " FROM "              \
@@ -248,6 +258,8 @@
 	"(CASE WHEN r.later THEN r.rank ELSE w.rank END, "                                  \
 	"CASE WHEN r.later THEN r.place ELSE w.place END, "                                 \
 	"CASE WHEN r.later THEN 9223372036854775807 ELSE w.seq END) "                       \
+	"AND ($8::text[] = '{}' OR ((q.id || split_part(b.lane, chr(3), 1)) = "             \
+	"ANY($8::text[])) IS NOT TRUE) "                                                    \
 	"ORDER BY b.rank, coalesce(b.place, b.seq * 2), b.seq LIMIT w.few) x "              \
 	"ORDER BY x.rank, x.place, x.seq LIMIT w.few) h)"
 
@@ -572,6 +584,22 @@
 	              "max(place), (array_agg(seq ORDER BY place DESC, seq DESC))[1], "            \
 	              "min(place) - min(low) > 512 FROM heads GROUP BY queue, pool, rank "         \
 	              "ORDER BY rank, 5, 6")                                                       \
+	X(SITE_USES, "SELECT u.queue, u.line, count(*) FROM baton.runner m JOIN baton.queue q "    \
+	             "ON q.name = ANY($2::text[]) AND q.key_scope < 3 CROSS JOIN LATERAL ("        \
+	             "SELECT c.queue, split_part(c.lane, chr(3), 1) AS line FROM " PART_SITE       \
+	             ") u WHERE m.number = $1::bigint GROUP BY 1, 2")                              \
+	X(SITE_HOLDERS, "SELECT b.queue, b.lane, (SELECT coalesce(y.born, y.seq) "                 \
+	                "FROM baton.batch y WHERE y.seq = h.seq) FROM ("                           \
+	                "SELECT x.queue, x.lane, x.shard FROM unnest($1::bigint[]) n(id) "         \
+	                "JOIN baton.batch x ON x.seq = n.id AND x.born IS NULL UNION ALL "         \
+	                "SELECT x.queue, x.lane, x.shard FROM unnest($1::bigint[]) n(id) "         \
+	                "JOIN baton.batch x ON x.born = n.id) b "                                  \
+	                "JOIN baton.queue q ON q.id = b.queue AND q.key_scope < 3 "                \
+	                "JOIN baton.lease l ON l.subject = chr(1) || q.name || chr(1) || b.shard " \
+	                "JOIN baton.runner m ON m.number = l.runner CROSS JOIN LATERAL ("          \
+	                "SELECT count(*) AS n, min((SELECT min(s) FROM unnest(c.seqs) s)) AS seq " \
+	                "FROM " PART_SITE "AND split_part(c.lane, chr(3), 1) = "                   \
+	                "split_part(b.lane, chr(3), 1)) h WHERE h.n >= q.key_limit")               \
 	X(RAISE, "SELECT baton.raise(f.queue, f.pool, f.rank) FROM unnest($1::int[], $2::int[], "  \
 	         "$3::int[]) f(queue, pool, rank)")                                                \
 	X(LINE,                                                                                    \
@@ -597,7 +625,7 @@
 	             "lane_base, lane_cap, on_retry, on_dead, dedupe, keep, ready, delayed, "      \
 	             "retrying, claimed, dead, kept, done, failed, key_limit, hold_on_retry, "     \
 	             "on_conflict, key_waiting_max, key_fair, key_starts, key_window, key_ttl, "   \
-	             "guests) "                                                                    \
+	             "guests, key_scope) "                                                         \
 	             "VALUES($1::text, "                                                           \
 	             "$2::bigint::int, $3::bigint, $4::bigint, $5::bool, $6::bigint, "             \
 	             "$7::bigint, "                                                                \
@@ -606,7 +634,7 @@
 	             "$18::bigint, $19::bigint, $20::bigint, $21::bigint, $22::bigint, "           \
 	             "$23::bigint, $24::bigint, $25::bigint, $26::bigint, $27::bigint, "           \
 	             "$28::bigint, $29::bigint, $30::bigint, $31::bigint, $32::bigint, "           \
-	             "$33::bigint, $34::bigint, $35::bigint, $36::bool) "                          \
+	             "$33::bigint, $34::bigint, $35::bigint, $36::bool, $37::bigint) "             \
 	             "RETURNING id")                                                               \
 	X(QUEUE_SET, "UPDATE baton.queue SET mixed = mixed OR (mode = 4) <> ($3::bigint = 4), "    \
 	             "stripe = $2::bigint::int, shards = $4::bigint, mode = $3::bigint, "          \
@@ -619,7 +647,7 @@
 	             "hold_on_retry = $21::bigint, on_conflict = $22::bigint, "                    \
 	             "key_waiting_max = $23::bigint, key_fair = $24::bigint, "                     \
 	             "key_starts = $25::bigint, key_window = $26::bigint, key_ttl = $27::bigint, " \
-	             "guests = $28::bool "                                                         \
+	             "guests = $28::bool, key_scope = $29::bigint "                                \
 	             "WHERE name = $1::text")                                                      \
 	X(QUEUE_COUNT,                                                                             \
 	  "WITH d AS (SELECT * FROM unnest($1::int[], $2::bigint[], $3::bigint[], "                \

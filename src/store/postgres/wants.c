@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/digest.h"
+#include "base/number.h"
 #include "queue/batch.h"
 #include "queue/line.h"
 
@@ -212,13 +213,23 @@ void want_batch(struct wants *w, const struct baton_batch_id *id)
 	num_add(w, &w->melt, number);
 }
 
+void want_pass(struct wants *w, int64_t queue, struct baton_str line)
+{
+	char text[NUMBER_DIGITS + LINE_NAME_MAX];
+	char *end = number_print((uint64_t)queue, text);
+	memcpy(end, line.ptr, line.len);
+	str_add(w, &w->full, kept(w, (struct baton_str){text, (size_t)(end - text) + line.len}));
+}
+
 void want_puts(struct wants *w, const struct baton_batch *batches, size_t count)
 {
+	/* In which line of its key one will be is not known before it has its number. */
+	const struct baton_queue_policy any = baton_queue_policy_default();
 	for (size_t i = 0; i < count; i++) {
 		const struct baton_batch b = batch_filled(&batches[i]);
 		uint8_t key[DIGEST_SIZE];
 		char text[LINE_NAME_MAX];
-		struct baton_str line = line_name(&b, 0, text);
+		struct baton_str line = line_name(&b, 0, &any, text);
 		/* Nobody else is in a lane of its own. */
 		if (b.lane.len == 0 && keys_are_several(b.key)) {
 			want_queue(w, b.queue);

@@ -49,6 +49,7 @@ struct wants {
 	struct want_heads *takes;
 	size_t take_count, take_cap;
 	const struct baton_lane_ask *lane_ask;
+	struct strs full; /* keys that are passed over: the number of the queue, and the line */
 	uint64_t runner;  /* 0, or whose claims and shards are needed */
 	bool leaves;      /* it goes, and so all of its queues are locked */
 	bool runners;     /* all of them                              */
@@ -80,6 +81,9 @@ void want_ends(struct wants *w, const struct baton_work_end *ends, size_t count)
 void want_key_lines(struct wants *w);
 void want_schedule(struct wants *w, struct baton_str name);
 void want_heads(struct wants *w, const struct want_heads *take);
+
+/* Such a key: what is claimed is not to be of it. */
+void want_pass(struct wants *w, int64_t queue, struct baton_str line);
 
 /* The runner of that number may not come or go meanwhile; 0: none may come. */
 void want_runner(struct wants *w, uint64_t number);

@@ -241,6 +241,7 @@ void queue_row_read(const struct query *q, struct queue_row *ret)
 				.key_fair = (enum baton_key_fair)column_int(q, 34),
 				.key_rate = {(uint64_t)column_int(q, 35), {column_int(q, 36)}},
 				.key_ttl = {column_int(q, 37)},
+				.key_scope = (enum baton_key_scope)column_int(q, 39),
 			},
 		.pulled = {(uint64_t)column_int(q, 19), (uint64_t)column_int(q, 20)},
 		.tally = {column_int(q, 21), column_int(q, 22), column_int(q, 23),
@@ -287,6 +288,7 @@ enum baton_err books_queue_write(struct db *db, const struct queue_row *row)
 	query_int(&q, p->key_rate.window.ns);
 	query_int(&q, p->key_ttl.ns);
 	query_int(&q, row->guests);
+	query_int(&q, p->key_scope);
 	return query_run(&q);
 }
 

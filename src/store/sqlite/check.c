@@ -157,7 +157,7 @@ static const struct rule rules[] = {
          " AND claim.fence = held.fence WHERE held.key = lane.id AND offered = 0)",
          "keys have another number of holders than they count"},
 	{"WITH k AS MATERIALIZED (SELECT lane.id, head, guest,"
-         " holds < key_limit AND until = 0 AS open,"
+         " (holds < key_limit OR key_scope < 3) AND until = 0 AS open,"
          " ifnull((SELECT min(seq) FROM line WHERE line.lane = lane.id), 1 << 62) AS own,"
          " ifnull((SELECT min(seq) FROM guest WHERE guest.key = lane.id), 1 << 62) AS other"
          " FROM lane JOIN queue ON queue.id = lane.queue WHERE holds IS NOT NULL)"

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/fail.h"
 #include "queue/batch.h"
+#include "queue/policy.h"
 #include "store/keys.h"
 #include "store/refuse.h"
 #include "store/sqlite/guests.h"
@@ -396,6 +397,8 @@ enum baton_err grant_queue(struct sqlite_store *s, struct baton_str name,
 	enum baton_queue_mode is = (*ret)->policy.mode;
 	if (is != BATON_QUEUE_OPEN && is != mode)
 		return refuse_mode(name, is, mode);
+	if (mode != BATON_QUEUE_RUNNER && policy_has_sites(&(*ret)->policy))
+		return refuse_scope(name, &(*ret)->policy);
 	return mode == BATON_QUEUE_LANE && (*ret)->guests
 	               ? refuse_for_guests(name, "the mode is lane")
 	               : BATON_OK;

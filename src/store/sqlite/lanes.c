@@ -2,6 +2,7 @@
 #include "store/sqlite/lanes.h"
 
 #include "base/fail.h"
+#include "queue/policy.h"
 #include "queue/rate.h"
 #include "store/sqlite/guests.h"
 #include "store/sqlite/lone.h"
@@ -253,6 +254,9 @@ static enum baton_err settle_key(struct sqlite_store *s, struct queue_row *q, in
 	int64_t first = 0, late = 0;
 	bool tried = false, open = key_is_open(q, row);
 	enum baton_err e = lane_first(s, lane, &first, &tried);
+	/* Others on the host of whoever had it may wait in other shards. */
+	if (s->freed && policy_has_sites(&q->policy))
+		sqlite_tell(s, q, (struct baton_str){NULL, 0}, row->shard);
 	if (e == BATON_OK && q->guests)
 		e = guest_first(s, lane, &guest);
 	bool turn = open && guest.seq > 0 && (first == 0 || guest.seq < first);

@@ -107,8 +107,8 @@ enum baton_err lone_enter(struct sqlite_store *s, struct queue_row *q, const str
 {
 	struct batch_row other;
 	const struct baton_str line = batch_row_line(b);
-	const bool may =
-		!tried && !line_takes_turns(line, &q->policy) && !line_is_rated(line, &q->policy);
+	const bool may = !tried && !line_takes_turns(line, &q->policy) &&
+	                 !line_is_rated(line, &q->policy) && !line_is_sited(line, NULL);
 	enum found found = FOUND_NONE;
 	*ret_taken = false;
 	enum baton_err e = bulk_key_leave(s, lone_hash(b->queue, line));

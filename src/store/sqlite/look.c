@@ -9,6 +9,8 @@
 #include "store/refuse.h"
 #include "store/sqlite/claims.h"
 #include "store/sqlite/lanes.h"
+#include "store/sqlite/runners.h"
+#include "store/sqlite/sites.h"
 
 #define LOOKED_MAX 100000 /* batches for one page */
 #define ERROR_SHOWN 200   /* bytes of an error in a list */
@@ -255,6 +257,27 @@ static enum baton_err why_in_lane(const struct view *v, const struct batch_row *
 	return e;
 }
 
+/* Its key counts where its shard is. */
+static enum baton_err why_in_site(const struct view *v, const struct batch_row *b,
+                                  const struct queue_row *row, struct baton_work_info *info)
+{
+	struct shard_row shard;
+	struct batch_row other;
+	int64_t ahead = 0;
+	enum baton_err e = shard_load(v->db, b->queue, b->shard, &shard);
+	if (e == BATON_OK && shard.runner > 0)
+		e = sites_holder(v->db, v->a, row, batch_row_line(b), shard.runner, &ahead);
+	if (e != BATON_OK || ahead == 0)
+		return e;
+	info->why = BATON_WHY_KEY;
+	if (info->key_count > 0)
+		info->held = info->keys[0];
+	e = batch_need(v->db, ahead, &other);
+	if (e == BATON_OK)
+		batch_id_print((uint64_t)other.id, &info->ahead);
+	return e;
+}
+
 static enum baton_err why_fill(const struct view *v, const struct batch_row *b,
                                const struct queue_row *row, struct baton_work_info *info)
 {
@@ -268,11 +291,14 @@ static enum baton_err why_fill(const struct view *v, const struct batch_row *b,
 		[BATON_BATCH_SKIPPED] = BATON_WHY_SKIPPED,
 	};
 	info->why = whys[info->state];
+	info->scope = row->policy.key_scope;
 	if (info->why != BATON_WHY_READY)
 		return BATON_OK;
 	enum baton_err e = BATON_OK;
 	if (line_lane(batch_row_line(b)).len > 0)
 		e = why_in_lane(v, b, info);
+	if (line_is_sited(batch_row_line(b), NULL))
+		e = why_in_site(v, b, row, info);
 	if (e == BATON_OK && info->why == BATON_WHY_READY && line_is_keyed(batch_row_key(b)))
 		e = why_with_key(v, b, row, info);
 	if (e == BATON_OK && info->why == BATON_WHY_READY && row->policy.paused)

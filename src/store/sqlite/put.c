@@ -87,7 +87,7 @@ static enum baton_err check_room_of_key(struct sqlite_store *s, const struct que
 	if (max == 0 || b->key.len == 0 ||
 	    !baton_store_time_ready(batch_available(b, s->now), s->now))
 		return BATON_OK;
-	enum baton_err e = key_waits(s, q, line_name(b, 0, text), max, &waiting);
+	enum baton_err e = key_waits(s, q, line_name(b, 0, &q->policy, text), max, &waiting);
 	if (e == BATON_OK && waiting >= max)
 		e = refuse_key_full(queue_row_name(q), b->key, max);
 	return e;
@@ -134,7 +134,7 @@ static void row_make(const struct sqlite_store *s, const struct queue_row *q,
 	row->due.ms = baton_store_time_ready(available, s->now) ? 0 : available.ms;
 	row->has_retry = retry_is_given(&b->retry);
 	row->retry = b->retry;
-	struct baton_str line = line_name(b, (uint64_t)row->id, row->lane);
+	struct baton_str line = line_name(b, (uint64_t)row->id, &q->policy, row->lane);
 	row->lane_len = line.len;
 	row->key_len = line_has_guest(b) ? lines_of_keys(b->key, row->key).len : 0;
 	row->group_len = b->group.len;

@@ -33,8 +33,11 @@ static enum baton_err leave_guests(struct queue_row *q, const struct baton_queue
 static enum baton_err change(struct sqlite_store *s, struct queue_row *q,
                              const struct baton_queue_policy *p)
 {
-	enum baton_err e =
-		refuse_change(queue_row_name(q), &q->policy, p, (uint64_t)q->tally.running);
+	const struct tally *t = &q->tally;
+	const struct queue_load load = {.running = (uint64_t)t->running,
+	                                .work = (uint64_t)(t->ready + t->delayed + t->running +
+	                                                   t->dead)};
+	enum baton_err e = refuse_change(queue_row_name(q), &q->policy, p, load);
 	if (e == BATON_OK)
 		e = leave_guests(q, p);
 	if (e != BATON_OK)

@@ -229,6 +229,10 @@ static const char *const steps[] = {
 	"CREATE TABLE held("
 	" key INTEGER NOT NULL, head INTEGER NOT NULL, fence INTEGER NOT NULL,"
 	" PRIMARY KEY(key, head, fence)) WITHOUT ROWID;",
+
+	/* Where keys are counted: unless that is the cluster (3), the line of a key in a shard is a
+	 * lane whose name is that of the key's line, a byte 3 and the number of the shard. */
+	"ALTER TABLE queue ADD COLUMN key_scope INTEGER NOT NULL DEFAULT 3;",
 };
 #define VERSION ((int64_t)(sizeof steps / sizeof steps[0]))
 
