@@ -235,9 +235,12 @@ static bool has_key(const struct grant *g, uint32_t queue, uint32_t key)
 /* No more hold that key of it than may. */
 static void judge_one_key(struct world *w, const struct grant *g, uint32_t key)
 {
-	uint32_t holds = 0;
+	const uint32_t holds = sim_holds(w, g->queue, key, proc_of(w, g->number));
+	uint32_t all = 0;
 	for (uint32_t i = 0; i < w->grant_count; i++)
-		holds += !w->grants[i].ended && has_key(&w->grants[i], g->queue, key);
+		all += !w->grants[i].ended && has_key(&w->grants[i], g->queue, key);
+	if (all > sim_key_limits[g->queue] && sim_has_sites(w, g->queue))
+		count(w, COVER_KEY_SITES);
 	if (holds > sim_key_limits[g->queue])
 		wrong(w, "job %" PRIu32 " is claimed, and its key is held %" PRIu32 " times",
 		      g->jobs[0], holds);
@@ -509,7 +512,8 @@ void judge_running(struct proc *p, const struct handler *h)
 				      " and %" PRIu32,
 				      g->jobs[0], w->grants[o->grant].jobs[0]);
 			for (uint32_t n = 1; n <= SIM_KEYS && o->on; n++)
-				holds[n] += has_key(&w->grants[o->grant], g->queue, n);
+				holds[n] += has_key(&w->grants[o->grant], g->queue, n) &&
+				            sim_is_same_site(w, g->queue, p, other);
 		}
 	}
 	for (uint32_t n = 1; n <= SIM_KEYS; n++) {

@@ -14,7 +14,8 @@ bool sim_has_guests(const struct world *w, uint32_t queue)
 
 bool sim_is_fair(const struct world *w, uint32_t queue)
 {
-	return (w->plan->seed / 5 + queue) % 2 == 0 && !sim_has_guests(w, queue);
+	return (w->plan->seed / 5 + queue) % 2 == 0 && !sim_has_guests(w, queue) &&
+	       !sim_has_sites(w, queue);
 }
 
 /* Whether the job can be claimed in that shard now. */
@@ -71,7 +72,7 @@ struct baton_duration sim_key_ttl(const struct world *w, uint32_t queue)
 
 struct baton_key_rate sim_rate(const struct world *w, uint32_t queue)
 {
-	bool rated = (w->plan->seed / 3 + queue) % 3 == 0;
+	bool rated = (w->plan->seed / 3 + queue) % 3 == 0 && !sim_has_sites(w, queue);
 	return (struct baton_key_rate){rated ? SIM_STARTS : 0, {rated ? 700 * SIM_MS : 0}};
 }
 

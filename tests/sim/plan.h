@@ -22,7 +22,9 @@ enum variant {
 	VARIANT_GUESTLESS,   /* what has a lane is not counted among those who hold a key */
 	VARIANT_PARTIAL,     /* what has several keys holds one of them */
 	VARIANT_UNFAIR,      /* the key whose job came first goes on and on */
-	VARIANT_UNRATED      /* nobody counts how often a key has started */
+	VARIANT_UNRATED,     /* nobody counts how often a key has started */
+	VARIANT_SITELESS,    /* nobody counts who holds a key where it counts */
+	VARIANT_HOSTLESS     /* runners of one host are taken for those of several */
 };
 
 enum action_kind {

@@ -198,6 +198,16 @@ static void a_store_that_does_not_count_how_often_a_key_starts_is_caught(void **
 	assert_caught(*state, VARIANT_UNRATED);
 }
 
+static void a_store_that_does_not_count_who_holds_a_key_on_a_host_is_caught(void **state)
+{
+	assert_caught(*state, VARIANT_SITELESS);
+}
+
+static void a_store_that_takes_runners_of_one_host_for_those_of_several_is_caught(void **state)
+{
+	assert_caught(*state, VARIANT_HOSTLESS);
+}
+
 static void a_dead_runner_whose_work_is_not_recovered_is_caught(void **state)
 {
 	assert_caught(*state, VARIANT_UNRECOVERED);
@@ -244,6 +254,8 @@ int main(void)
 		TEST(a_store_that_gives_one_of_several_keys_is_caught),
 		TEST(a_store_in_which_keys_do_not_take_turns_is_caught),
 		TEST(a_store_that_does_not_count_how_often_a_key_starts_is_caught),
+		TEST(a_store_that_does_not_count_who_holds_a_key_on_a_host_is_caught),
+		TEST(a_store_that_takes_runners_of_one_host_for_those_of_several_is_caught),
 		TEST(a_run_that_goes_wrong_is_made_smaller),
 		TEST(whatever_happens_no_rule_is_broken),
 	};

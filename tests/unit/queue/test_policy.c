@@ -140,6 +140,7 @@ static void each_field_is_changed_alone(void **state)
 		.key_fair = BATON_KEY_FAIR_ON,
 		.key_rate = {14, baton_duration_ms(15)},
 		.key_ttl = baton_duration_ms(16),
+		.key_scope = BATON_KEY_SCOPE_CLUSTER, /* the only one that goes with all */
 		.paused = true,
 	};
 	struct baton_queue_policy p = baton_queue_policy_default(), one = p;
@@ -177,6 +178,28 @@ static void each_field_is_changed_alone(void **state)
 	assert_true(p.paused);
 }
 
+static void a_scope_is_changed_where_it_goes_with_the_rest(void **state)
+{
+	(void)state;
+	const struct baton_queue_policy host = {.key_scope = BATON_KEY_SCOPE_HOST,
+	                                        .hold_on_retry = BATON_HOLD_GIVE_UP};
+	struct baton_queue_policy p = baton_queue_policy_default();
+	assert_int_equal(policy_change(&p, &host, BATON_POLICY_KEY_SCOPE), BATON_INVALID);
+	assert_string_equal(baton_err_detail(), "key_scope is host: that is possible where "
+	                                        "hold_on_retry is give-up");
+	assert_int_equal(p.key_scope, BATON_KEY_SCOPE_CLUSTER);
+	assert_int_equal(policy_change(&p, &host,
+	                               BATON_POLICY_KEY_SCOPE | BATON_POLICY_HOLD_ON_RETRY),
+	                 BATON_OK);
+	assert_int_equal(p.key_scope, BATON_KEY_SCOPE_HOST);
+	assert_true(policy_has_sites(&p));
+	assert_string_equal(policy_against_guests(&p), "key_scope is host");
+	p.mode = BATON_QUEUE_RUNNER;
+	assert_int_equal(baton_queue_policy_check(&p), BATON_OK);
+	p.mode = BATON_QUEUE_PULL;
+	assert_int_equal(baton_queue_policy_check(&p), BATON_INVALID);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -185,6 +208,7 @@ int main(void)
 		cmocka_unit_test(spans_have_their_limits),
 		cmocka_unit_test(retries_have_their_limits),
 		cmocka_unit_test(each_field_is_changed_alone),
+		cmocka_unit_test(a_scope_is_changed_where_it_goes_with_the_rest),
 	};
 	return cmocka_run_group_tests_name("policy", tests, NULL, NULL);
 }
