@@ -426,3 +426,15 @@ enum baton_err sqlite_end(struct baton_store *store, const struct baton_work_end
 	struct end_args args = {ends, count, answers};
 	return sqlite_write_kind((struct sqlite_store *)store, REQUEST_END, end_run, &args);
 }
+
+enum baton_err sqlite_next(struct baton_store *store, const struct baton_work_end *ends,
+                           size_t count, struct baton_work_ended *answers,
+                           const struct baton_work_ask *ask, struct baton_work_claims **ret_claims)
+{
+	struct end_args args = {ends, count, answers};
+	struct request end = {.run = end_run, .args = &args, .kind = REQUEST_END};
+	enum baton_err e = claim_after((struct sqlite_store *)store, &end, ask, ret_claims);
+	if (end.err != BATON_OK)
+		store_ends_fail(answers, count, end.err);
+	return e;
+}
