@@ -246,6 +246,9 @@ static bool channel_read(struct baton_backend *b)
 			packet_take(b, &packet);
 		else
 			packet_refuse(b, got, &packet);
+		/* Who is there is served first; no other Grant is due. */
+		if (!links_empty(&b->ready) && links_empty(&b->offered))
+			return true;
 	}
 	return i > 0;
 }
