@@ -9,6 +9,20 @@
 /* One more may have bits that are no number's. */
 #define VARINT_FAIR 9
 
+/* Those that no message has. */
+#define OTHER_TYPES                    \
+	case PROTOBUF_C_TYPE_INT32:    \
+	case PROTOBUF_C_TYPE_SINT32:   \
+	case PROTOBUF_C_TYPE_SFIXED32: \
+	case PROTOBUF_C_TYPE_INT64:    \
+	case PROTOBUF_C_TYPE_SINT64:   \
+	case PROTOBUF_C_TYPE_SFIXED64: \
+	case PROTOBUF_C_TYPE_FIXED32:  \
+	case PROTOBUF_C_TYPE_FIXED64:  \
+	case PROTOBUF_C_TYPE_FLOAT:    \
+	case PROTOBUF_C_TYPE_DOUBLE:   \
+	case PROTOBUF_C_TYPE_STRING
+
 /* What is written grows towards the front: so the length of a message is known when it is due. */
 struct writer {
 	uint8_t *front;
@@ -94,18 +108,22 @@ static bool field_put(struct writer *w, const ProtobufCMessage *message,
 		return is_empty(message, field);
 	if (is_other(message, field))
 		return true;
-	if (field->type == PROTOBUF_C_TYPE_MESSAGE)
+	switch (field->type) {
+	case PROTOBUF_C_TYPE_MESSAGE:
 		return sub_put(w, field, *(const ProtobufCMessage *const *)at);
-	if (field->type == PROTOBUF_C_TYPE_BYTES)
+	case PROTOBUF_C_TYPE_BYTES:
 		return data_put(w, field, at);
-	if (field->type == PROTOBUF_C_TYPE_UINT32)
+	case PROTOBUF_C_TYPE_UINT32:
 		return number_put(w, field, *(const uint32_t *)at);
-	if (field->type == PROTOBUF_C_TYPE_UINT64)
+	case PROTOBUF_C_TYPE_UINT64:
 		return number_put(w, field, *(const uint64_t *)at);
-	if (field->type == PROTOBUF_C_TYPE_BOOL)
+	case PROTOBUF_C_TYPE_BOOL:
 		return number_put(w, field, *(const protobuf_c_boolean *)at != 0);
-	if (field->type == PROTOBUF_C_TYPE_ENUM)
+	case PROTOBUF_C_TYPE_ENUM:
 		return number_put(w, field, (uint64_t) * (const int32_t *)at);
+	OTHER_TYPES:
+		break;
+	}
 	return false;
 }
 
@@ -139,6 +157,10 @@ struct reader {
 static bool varint_get(struct reader *r, uint64_t *ret)
 {
 	uint64_t value = 0;
+	if (r->at < r->end && *r->at < 0x80) { /* nearly always */
+		*ret = *r->at++;
+		return true;
+	}
 	for (unsigned i = 0; i < VARINT_FAIR && r->at < r->end; i++) {
 		uint8_t byte = *r->at++;
 		value |= (uint64_t)(byte & 0x7f) << (7 * i);
@@ -182,17 +204,25 @@ static bool number_get(struct reader *r, const ProtobufCFieldDescriptor *field, 
 	uint64_t value;
 	if (!varint_get(r, &value))
 		return false;
-	if (field->type == PROTOBUF_C_TYPE_UINT32)
+	switch (field->type) {
+	case PROTOBUF_C_TYPE_UINT32:
 		*(uint32_t *)place = (uint32_t)value;
-	else if (field->type == PROTOBUF_C_TYPE_UINT64)
+		return true;
+	case PROTOBUF_C_TYPE_UINT64:
 		*(uint64_t *)place = value;
-	else if (field->type == PROTOBUF_C_TYPE_BOOL)
+		return true;
+	case PROTOBUF_C_TYPE_BOOL:
 		*(protobuf_c_boolean *)place = value != 0;
-	else if (field->type == PROTOBUF_C_TYPE_ENUM)
+		return true;
+	case PROTOBUF_C_TYPE_ENUM:
 		*(int32_t *)place = (int32_t)value;
-	else
-		return false;
-	return true;
+		return true;
+	case PROTOBUF_C_TYPE_MESSAGE:
+	case PROTOBUF_C_TYPE_BYTES:
+	OTHER_TYPES:
+		break;
+	}
+	return false;
 }
 
 /* Sets which field of a oneof is there; false: there is one already. */
