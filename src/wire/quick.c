@@ -166,7 +166,7 @@ static bool varint_get(struct reader *r, uint64_t *ret)
 		value |= (uint64_t)(byte & 0x7f) << (7 * i);
 		if (byte < 0x80) {
 			*ret = value;
-			return true;
+			return byte > 0; /* else it could be shorter */
 		}
 	}
 	return false;
@@ -249,8 +249,7 @@ static bool field_get(struct reader *r, ProtobufCMessage *message,
 
 static ProtobufCMessage *message_get(const ProtobufCMessageDescriptor *type, struct reader *r)
 {
-	const ProtobufCFieldDescriptor *field = type->fields;
-	const ProtobufCFieldDescriptor *last = field + type->n_fields;
+	unsigned next = 0; /* of the fields; a message may have none */
 	ProtobufCMessage *message = arena_take_raw(r->arena, type->sizeof_message, 1);
 	if (!message) {
 		r->failed = true;
@@ -261,10 +260,10 @@ static ProtobufCMessage *message_get(const ProtobufCMessageDescriptor *type, str
 		uint64_t head;
 		if (!varint_get(r, &head))
 			return NULL;
-		while (field < last && field->id < head >> 3)
-			field++;
-		if (field == last || field->id != head >> 3 ||
-		    !field_get(r, message, field++, (unsigned)(head & 7)))
+		while (next < type->n_fields && type->fields[next].id < head >> 3)
+			next++;
+		if (next == type->n_fields || type->fields[next].id != head >> 3 ||
+		    !field_get(r, message, &type->fields[next++], (unsigned)(head & 7)))
 			return NULL;
 	}
 	return message;
