@@ -40,6 +40,7 @@ struct memory {
 struct queue {
 	struct row row;
 	struct baton_str name;
+	uint64_t waiting; /* for a key, on a desk: as it was read */
 
 	struct {
 		struct baton_queue_policy policy;

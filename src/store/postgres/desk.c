@@ -269,6 +269,7 @@ static void queue_read(const PGresult *r, int row, struct queue *q)
 	q->is.reach.top = (uint64_t)cell_int(r, row, 28);
 	q->is.reach.floor = (uint64_t)cell_int(r, row, 29);
 	q->is.guests = cell_bool(r, row, 40);
+	q->waiting = (uint64_t)cell_int(r, row, 41);
 }
 
 static struct read_queue *queue_note(struct desk *d, struct queue *q, int64_t since_ms)

@@ -530,7 +530,7 @@ BEGIN
   DELETE FROM baton.tally t WHERE t.queue = of AND t.n = was.n;
   was.n := was.n + 1;
  ELSE
-  SELECT of, 1, 0, 0, 0, 0, 0, 0, 0, 0, q.top, q.floor, 0 INTO was FROM baton.queue q
+  SELECT of, 1, 0, 0, 0, 0, 0, 0, 0, 0, q.top, q.floor, 0, 0 INTO was FROM baton.queue q
    WHERE q.id = of;
  END IF;
  INSERT INTO baton.tally SELECT was.*;
@@ -587,6 +587,53 @@ CREATE OR REPLACE FUNCTION baton.pace_leave(of int, keys text[]) RETURNS void
 BEGIN
  DELETE FROM baton.pace p WHERE p.queue = of AND p.lane = ANY(keys)
   AND baton.key_is_idle(of, p.lane);
+END $$;
+-- So many more wait for a key, or, below 0, no more.
+CREATE OR REPLACE FUNCTION baton.wait_more(of int, more bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+ UPDATE baton.tally t SET waiting = t.waiting + more WHERE t.queue = of AND t.n = (
+  SELECT y.n FROM baton.tally y WHERE y.queue = of ORDER BY y.n DESC LIMIT 1);
+ IF NOT FOUND THEN
+  UPDATE baton.queue q SET waiting = q.waiting + more WHERE q.id = of;
+ END IF;
+END $$;
+-- What a batch adds to how many wait for a key: those in the line of one that are ready, or whose
+-- claim has expired (which that claim counts), and those of a lane that asks for one; without the
+-- heads.
+CREATE OR REPLACE FUNCTION baton.waiting_of(lane text, line bool, state int, head bool, asks bool)
+ RETURNS int LANGUAGE sql IMMUTABLE AS $$
+ SELECT CASE WHEN left(lane, 1) = chr(1) THEN (line AND state = 1)::int - head::int
+  WHEN asks THEN 1 - head::int ELSE 0 END $$;
+CREATE OR REPLACE FUNCTION baton.on_waiting() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE r record;
+BEGIN
+ IF TG_OP = 'INSERT' THEN
+  FOR r IN SELECT x.queue, sum(baton.waiting_of(x.lane, x.line, x.state, x.head, x.asks)) AS n
+   FROM fresh x GROUP BY x.queue LOOP
+   IF r.n <> 0 THEN PERFORM baton.wait_more(r.queue, r.n); END IF;
+  END LOOP;
+ ELSIF TG_OP = 'DELETE' THEN
+  FOR r IN SELECT x.queue, -sum(baton.waiting_of(x.lane, x.line, x.state, x.head, x.asks)) AS n
+   FROM gone x GROUP BY x.queue LOOP
+   IF r.n <> 0 THEN PERFORM baton.wait_more(r.queue, r.n); END IF;
+  END LOOP;
+ ELSE
+  FOR r IN SELECT y.queue, sum(y.n) AS n FROM (SELECT x.queue, baton.waiting_of(x.lane, x.line,
+    x.state, x.head, x.asks) AS n FROM fresh x UNION ALL SELECT x.queue,
+    -baton.waiting_of(x.lane, x.line, x.state, x.head, x.asks) FROM gone x) y
+   GROUP BY y.queue LOOP
+   IF r.n <> 0 THEN PERFORM baton.wait_more(r.queue, r.n); END IF;
+  END LOOP;
+ END IF;
+ RETURN NULL;
+END $$;
+-- Of a claim whose work others may take, before or now.
+CREATE OR REPLACE FUNCTION baton.on_offered() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+ PERFORM baton.wait_more(OLD.queue, CASE WHEN TG_OP = 'UPDATE' AND NEW.offered
+   THEN cardinality(NEW.seqs) ELSE 0 END - CASE WHEN OLD.offered THEN cardinality(OLD.seqs)
+   ELSE 0 END);
+ RETURN NULL;
 END $$;
 -- Whether a batch of a key's line waits: it is ready, or its claim has expired.
 CREATE OR REPLACE FUNCTION baton.waits(b baton.batch) RETURNS bool LANGUAGE sql STABLE AS $$
@@ -948,6 +995,14 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
       (4, q.claimed + coalesce(t.claimed, 0)), (5, q.dead + coalesce(t.dead, 0)),
       (6, q.kept + coalesce(t.kept, 0))) c(state, n)) x
    GROUP BY x.queue, x.state HAVING sum(x.n) <> 0) y
+  UNION ALL SELECT 'queues have another number that wait for a key than they count', count(*)
+   FROM (SELECT x.queue FROM (SELECT b.queue, baton.waiting_of(b.lane, b.line, b.state, b.head,
+     b.asks) AS n FROM baton.batch b
+    UNION ALL SELECT c.queue, cardinality(c.seqs) FROM baton.claim c WHERE c.offered
+     AND baton.is_key(c.lane)
+    UNION ALL SELECT q.id, -q.waiting - coalesce((SELECT t.waiting FROM baton.tally t
+     WHERE t.queue = q.id ORDER BY t.n DESC LIMIT 1), 0) FROM baton.queue q) x
+   GROUP BY x.queue HAVING sum(x.n) <> 0) y
   UNION ALL SELECT 'work is due, or claims are over, before the time from which on that is looked '
    'for', count(*) FROM (SELECT b.queue, b.due AS at FROM baton.batch b WHERE b.state IN (2, 3)
     UNION ALL SELECT c.queue, c.expires_at FROM baton.claim c WHERE NOT c.offered
@@ -1435,6 +1490,19 @@ CREATE OR REPLACE VIEW baton.jobs AS SELECT coalesce(b.born, b.seq) AS id, q.nam
  put_at, due, error, payload, rival, guest FROM baton.member) b
  JOIN baton.queue q ON q.id = b.queue;
 DO $$ BEGIN
+ IF NOT EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = 'baton.batch'::regclass
+   AND tgname = 'waiting') THEN
+  CREATE TRIGGER waiting AFTER UPDATE ON baton.batch REFERENCING OLD TABLE AS gone
+   NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION baton.on_waiting();
+  CREATE TRIGGER waiting_new AFTER INSERT ON baton.batch REFERENCING NEW TABLE AS fresh
+   FOR EACH STATEMENT EXECUTE FUNCTION baton.on_waiting();
+  CREATE TRIGGER waiting_gone AFTER DELETE ON baton.batch REFERENCING OLD TABLE AS gone
+   FOR EACH STATEMENT EXECUTE FUNCTION baton.on_waiting();
+  CREATE TRIGGER offered AFTER UPDATE ON baton.claim FOR EACH ROW WHEN (left(NEW.lane, 1) = chr(1)
+   AND (NEW.offered OR OLD.offered)) EXECUTE FUNCTION baton.on_offered();
+  CREATE TRIGGER offered_gone AFTER DELETE ON baton.claim FOR EACH ROW
+   WHEN (left(OLD.lane, 1) = chr(1) AND OLD.offered) EXECUTE FUNCTION baton.on_offered();
+ END IF;
  IF NOT EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = 'baton.batch'::regclass
    AND tgname = 'several') THEN
   CREATE TRIGGER several AFTER UPDATE ON baton.batch FOR EACH ROW

@@ -197,6 +197,13 @@ static const struct rule rules[] = {
          " WHERE later.queue = queue.id)",
          "queues have another number of delayed ones than they count"},
 	{"SELECT count(*) FROM queue LEFT JOIN (SELECT queue, sum(found) AS found FROM ("
+         "SELECT lane.queue, count(*) AS found FROM lane JOIN line ON line.lane = lane.id"
+         " WHERE holds IS NOT NULL GROUP BY lane.queue UNION ALL SELECT queue,"
+         " count(*) FILTER (WHERE asks > 0) - count(*) FILTER (WHERE head > 0) FROM lane"
+         " WHERE holds IS NOT NULL OR asks > 0 GROUP BY queue) GROUP BY queue) AS w"
+         " ON w.queue = queue.id WHERE waiting <> ifnull(found, 0)",
+         "queues have another number that wait for a key than they count"},
+	{"SELECT count(*) FROM queue LEFT JOIN (SELECT queue, sum(found) AS found FROM ("
          "SELECT queue, count(*) AS found FROM batch"
          " WHERE seq NOT IN (SELECT seq FROM done) GROUP BY queue"
          " UNION ALL SELECT queue, sum(length(claims) / 32) FROM chunk GROUP BY queue"

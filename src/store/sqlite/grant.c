@@ -175,6 +175,8 @@ static enum baton_err lane_start(struct sqlite_store *s, struct queue_row *q, co
 	bool keyed = line_is_keyed(batch_row_line(row));
 	for (size_t i = 0; i < p->count && e == BATON_OK && keyed; i++)
 		e = RUN(&s->db, SQL_LINE_DROP, lane, p->seqs[i]);
+	if (keyed)
+		books_waiting(q, -(int64_t)p->count);
 	if (e == BATON_OK)
 		e = lane_turn(s, q, batch_row_line(row), lane);
 	for (struct baton_str rest = batch_row_key(row), line;

@@ -100,6 +100,7 @@ static void info_make(const struct queue_row *q, struct baton_queue_info *ret)
 				.dead = (uint64_t)q->tally.dead,
 				.done = (uint64_t)q->tally.done,
 				.failed = (uint64_t)q->tally.failed,
+				.waiting_on_key = (uint64_t)q->tally.waiting,
 			},
 	};
 	memcpy(ret->name, q->name, q->len + 1);

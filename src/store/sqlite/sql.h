@@ -6,8 +6,8 @@
 #define SQL_QUEUE_COLUMNS                                                                          \
 	"id, name, mode, shards, paused, payload_max, waiting_max, attempts, backoff, base, cap, " \
 	"lane_attempts, lane_backoff, lane_base, lane_cap, on_retry, on_dead, dedupe, keep, "      \
-	"granter, counter, ready, delayed, running, dead, done, failed, mixed, top, floor, "       \
-	"key_limit, hold_on_retry, on_conflict, key_waiting_max, key_fair, key_starts, "           \
+	"granter, counter, ready, delayed, running, dead, done, failed, waiting, mixed, top, "     \
+	"floor, key_limit, hold_on_retry, on_conflict, key_waiting_max, key_fair, key_starts, "    \
 	"key_window, key_ttl, guests"
 #define SQL_BATCH_COLUMNS "seq, queue, flags, put_at, due, born, lane, grp, retry, payload"
 #define SQL_CLAIM_COLUMNS                                                                     \
@@ -69,10 +69,11 @@
 	              "ORDER BY name LIMIT ?")                                                     \
 	X(QUEUE_WRITE, "INSERT OR REPLACE INTO queue(" SQL_QUEUE_COLUMNS ") "                      \
 	               "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, " \
-	               "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                       \
-	X(QUEUE_COUNT, "UPDATE queue SET granter = ?, counter = ?, ready = ?, delayed = ?, "       \
-	               "running = ?, dead = ?, done = ?, failed = ?, mixed = ?, top = ?, "         \
-	               "floor = ? WHERE id = ?")                                                   \
+	               "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                    \
+	X(QUEUE_COUNT,                                                                             \
+	  "UPDATE queue SET granter = ?, counter = ?, ready = ?, delayed = ?, "                    \
+	  "running = ?, dead = ?, done = ?, failed = ?, waiting = ?, mixed = ?, top = ?, "         \
+	  "floor = ? WHERE id = ?")                                                                \
 	X(QUEUE_LAST, "SELECT ifnull(max(id), 0) FROM queue")                                      \
 	X(BATCH_ADD, "INSERT INTO batch(" SQL_BATCH_COLUMNS ") "                                   \
 	             "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                       \
