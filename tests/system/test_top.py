@@ -221,10 +221,10 @@ def test_queues_runners_and_dead_jobs_are_shown_on_80_columns(shop, screen, dead
     top = screen()
     lines = top.until(lambda lines: lines[23].startswith('q quit'))
     assert lines[0].startswith('baton top  ') and lines[0].endswith('2 queues, 0 runners, 2 dead')
-    assert lines[2].split() == ['QUEUE', 'READY', 'DELAYED', 'RUNNING', 'DEAD', 'DONE/S',
+    assert lines[2].split() == ['QUEUE', 'READY', 'ON-KEY', 'DELAYED', 'RUNNING', 'DEAD', 'DONE/S',
                                 'FAILED/S', 'OLDEST']
     assert lines[3].startswith('>a-queue-with-a-n ')
-    assert lines[4].startswith(' mail ') and lines[4].split()[1:5] == ['0', '0', '0', '2']
+    assert lines[4].startswith(' mail ') and lines[4].split()[1:6] == ['0', '0', '0', '0', '2']
     assert any('no ada' in line for line in lines)
     assert not any(len(line) > 80 for line in lines)
     top.press(b'q')
