@@ -541,6 +541,45 @@ static void a_list_of_what_is_claimed_does_not_look_at_what_waits(void **state)
 	}
 }
 
+/* What it takes to read the counts when so many keys have two that wait. */
+static uint64_t counts_cost(struct world *w, uint64_t keys)
+{
+	static const struct baton_str payload = {"x", 1};
+	struct baton_batch b = {.queue = BATON_STR("q"), .payloads = &payload, .count = 1};
+	char lane[16], key[16];
+	struct baton_put put;
+	struct baton_queue_info info;
+	world_open(w);
+	for (unsigned i = 0; i < 3 * keys; i++) {
+		snprintf(lane, sizeof lane, "%u", i);
+		snprintf(key, sizeof key, "%u", (unsigned)(i % keys));
+		b.lane = i % 2 ? baton_str_z(lane) : BATON_STR("");
+		b.key = baton_str_z(key);
+		assert_ok(baton_work_put(w->store, &b, 1, &put));
+	}
+	assert_ok(baton_queue_get(w->store, BATON_STR("q"), &info));
+	assert_int_equal(info.counts.waiting_on_key, 2 * keys);
+	sqlite3 *db = ((struct sqlite_store *)w->store)->read.handle;
+	for (sqlite3_stmt *s = NULL; (s = sqlite3_next_stmt(db, s));)
+		sqlite3_stmt_status(s, SQLITE_STMTSTATUS_VM_STEP, 1);
+	assert_ok(baton_queue_get(w->store, BATON_STR("q"), &info));
+	uint64_t steps = 0;
+	for (sqlite3_stmt *s = NULL; (s = sqlite3_next_stmt(db, s));)
+		steps += (uint64_t)sqlite3_stmt_status(s, SQLITE_STMTSTATUS_VM_STEP, 1);
+	world_close(w);
+	world_remove(w->path);
+	return steps;
+}
+
+static void how_many_wait_for_keys_is_read_at_the_same_cost(void **state)
+{
+	struct world *w = *state;
+	w->sync = BATON_STORE_RELAXED;
+	uint64_t few = counts_cost(w, 3), many = counts_cost(w, soak_scale(600, 100000));
+	print_message("# counts: %d and %d steps\n", (int)few, (int)many);
+	assert_true(many <= few + few / 10);
+}
+
 static int count_turn(void *turns)
 {
 	++*(uint64_t *)turns;
@@ -585,6 +624,7 @@ int main(void)
 		WORLD_TEST(a_change_of_rate_costs_nothing_for_other_queues),
 		WORLD_TEST(a_shard_that_has_nothing_costs_a_tick_nothing),
 		WORLD_TEST(a_list_of_what_is_claimed_does_not_look_at_what_waits),
+		WORLD_TEST(how_many_wait_for_keys_is_read_at_the_same_cost),
 		WORLD_TEST(a_check_takes_as_much_longer_as_there_is_more),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
