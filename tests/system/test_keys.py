@@ -231,8 +231,7 @@ def test_a_job_with_a_lane_and_a_key_shows_both_and_why_says_what_it_waits_for(s
 
 
 @pytest.mark.parametrize('change, words', [
-    ('on-conflict=skip', 'on_conflict is not wait'), ('key-waiting-max=5', 'key_waiting_max'),
-    ('key-fair=on', 'key_fair is on'),
+    ('on-conflict=skip', 'on_conflict is not wait'), ('key-fair=on', 'key_fair is on'),
 ])
 def test_a_lane_and_a_key_are_refused_where_the_policy_cannot_be_kept(shop, change, words):
     shop.ok('queue', 'set', 'mail', change)

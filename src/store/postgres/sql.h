@@ -507,7 +507,10 @@
 	           "FROM baton.batch b WHERE b.queue = l.queue AND b.lane BETWEEN l.lane AND "     \
 	           "l.lane AND b.line AND b.state = 1 ORDER BY b.lane, b.seq LIMIT "               \
 	           "greatest(q.key_limit, q.key_waiting_max) + l.n + 2) x) END, r.until, "         \
-	           "r.starts FROM lanes l JOIN baton.queue q ON q.id = l.queue "                   \
+	           "r.starts, CASE WHEN q.key_waiting_max > 0 AND q.guests THEN (SELECT count(*) " \
+	           "FROM (SELECT 1 FROM baton.wish w WHERE w.queue = l.queue AND w.line BETWEEN "  \
+	           "l.lane AND l.lane ORDER BY w.line, w.seq LIMIT q.key_waiting_max + l.n + 2) "  \
+	           "x) ELSE 0 END FROM lanes l JOIN baton.queue q ON q.id = l.queue "              \
 	           "AND (q.on_conflict > 1 OR q.key_waiting_max > 0 OR q.key_starts > 0) "         \
 	           "LEFT JOIN baton.rate r ON r.queue = l.queue AND r.lane = l.lane "              \
 	           "AND coalesce(r.until, 0) > 0 WHERE baton.is_key(l.lane)")                      \

@@ -105,6 +105,23 @@ static const struct rule rules[] = {
 	{"SELECT count(*) FROM batch JOIN queue ON queue.id = batch.queue WHERE guests = 0"
          " AND instr(batch.lane, char(1)) > 1 AND seq NOT IN (SELECT seq FROM done)",
          "batches have a lane and a key, and their queue does not know"},
+	{"SELECT count(*) FROM wish LEFT JOIN queue ON queue.id = wish.queue LEFT JOIN batch"
+         " ON batch.seq = wish.seq WHERE ifnull(key_waiting_max, 0) = 0"
+         " OR instr(ifnull(batch.lane, '') || char(1), wish.line || char(1)) = 0"
+         " OR batch.queue <> wish.queue",
+         "keys are wanted by what does not have them, or in queues that do not count that"},
+	{"WITH ready AS MATERIALIZED (SELECT batch.seq, length(batch.lane) - length(replace("
+         "batch.lane, char(1), '')) AS keys FROM batch JOIN queue ON queue.id = batch.queue"
+         " JOIN lane ON lane.queue = batch.queue"
+         " AND lane.name = substr(batch.lane, 1, instr(batch.lane, char(1)) - 1)"
+         " JOIN line ON line.lane = lane.id AND line.seq = batch.seq"
+         " WHERE key_waiting_max > 0 AND instr(batch.lane, char(1)) > 1"
+         " AND batch.seq NOT IN (SELECT seq FROM later)"
+         " AND batch.seq NOT IN (SELECT head FROM claim WHERE batches IS NULL)"
+         " AND NOT EXISTS (SELECT 1 FROM claim WHERE claim.lane = lane.id"
+         " AND batches IS NOT NULL)) SELECT count(*) FROM ready WHERE keys <>"
+         " (SELECT count(*) FROM wish WHERE wish.seq = ready.seq)",
+         "batches are ready and have keys of which that is not known"},
 	{"SELECT count(*) FROM later WHERE seq NOT IN (SELECT seq FROM batch)",
          "delays have no batch"},
 	{"SELECT count(*) FROM dead WHERE seq NOT IN (SELECT seq FROM batch)",

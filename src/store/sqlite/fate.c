@@ -7,6 +7,7 @@
 #include "store/sqlite/guests.h"
 #include "store/sqlite/lone.h"
 #include "store/sqlite/rates.h"
+#include "store/sqlite/wishes.h"
 
 #define TEND_MAX 1000
 
@@ -102,6 +103,8 @@ enum baton_err leaver_back(struct sqlite_store *s, struct leaver *l)
 	l->t.due.ms = 0;
 	l->q->tally.ready++;
 	enum baton_err e = trouble_save(&s->db, l->b.seq, &l->t);
+	if (e == BATON_OK)
+		e = wish_add(s, l->q, &l->b);
 	return e == BATON_OK ? line_try(s, l) : e;
 }
 
@@ -258,9 +261,11 @@ enum baton_err later_end(struct sqlite_store *s, struct queue_row *q, const stru
 	q->tally.delayed--;
 	q->tally.ready++;
 	q->changed = true;
-	struct key_lines keys;
+	struct key_lines keys = {.count = 0};
 	int64_t lane;
-	e = guest_let_go(s, q, b, &keys);
+	e = wish_add(s, q, b);
+	if (e == BATON_OK)
+		e = guest_let_go(s, q, b, &keys);
 	if (e == BATON_OK && kind != LATER_BLOCK) {
 		e = lane_enter(s, q, b, tried, NULL);
 		return e == BATON_OK ? lane_settle_keys(s, q, &keys) : e;

@@ -171,6 +171,14 @@
 	X(LINE_FIRST, "SELECT seq, tried FROM line WHERE lane = ? ORDER BY seq LIMIT 1")           \
 	X(LINE_PAGE, "SELECT seq, tried FROM line WHERE lane = ? AND seq > ? "                     \
 	             "ORDER BY seq LIMIT ?")                                                       \
+	X(LINE_OF_LANES, "SELECT line.lane, line.seq FROM lane JOIN line ON line.lane = lane.id "  \
+	                 "WHERE lane.queue = ?1 AND lane.holds IS NULL AND "                       \
+	                 "(lane.id, line.seq) > (?2, ?3) ORDER BY lane.id, line.seq LIMIT ?4")     \
+	X(WISH_ADD, "INSERT INTO wish(queue, line, seq) VALUES(?, ?, ?)")                          \
+	X(WISH_DROP, "DELETE FROM wish WHERE queue = ? AND line = ? AND seq = ?")                  \
+	X(WISH_COUNT, "SELECT count(*) FROM (SELECT 1 FROM wish WHERE queue = ? AND line = ? "     \
+	              "LIMIT ?)")                                                                  \
+	X(WISH_DROP_ALL, "DELETE FROM wish WHERE queue = ?")                                       \
 	X(KEPT_ADD, "INSERT INTO kept(lane, seq) VALUES(?, ?)")                                    \
 	X(KEPT_DROP, "DELETE FROM kept WHERE lane = ? AND seq = ?")                                \
 	X(KEPT_FIRST, "SELECT seq FROM kept WHERE lane = ? ORDER BY seq LIMIT 1")                  \

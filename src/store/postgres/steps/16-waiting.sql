@@ -7,3 +7,9 @@ UPDATE baton.queue q SET waiting = w.n FROM (SELECT x.queue, sum(x.n) AS n FROM 
   WHEN b.asks THEN 1 - b.head::int ELSE 0 END AS n FROM baton.batch b
  UNION ALL SELECT c.queue, cardinality(c.seqs) FROM baton.claim c WHERE c.offered
   AND left(c.lane, 1) = chr(1)) x GROUP BY x.queue) w WHERE w.queue = q.id AND w.n <> 0;
+-- In queues with a key_waiting_max: what is ready and has keys beside its lane, or several, by the
+-- line of each of its keys. See baton.on_wish().
+CREATE TABLE baton.wish(
+ queue int NOT NULL, line text COLLATE "C" NOT NULL, seq bigint NOT NULL,
+ PRIMARY KEY (queue, line, seq))
+ WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000);
