@@ -570,7 +570,6 @@ static void do_policy(struct same *s, const uint32_t *n)
 	if (n[0] % SAME_QUEUES >= SAME_GUESTS && n[0] / SAME_QUEUES % 8 > 0) {
 		p.mode = (enum baton_queue_mode)(1 + n[9] % 2);
 		p.on_conflict = BATON_CONFLICT_WAIT;
-		p.key_waiting_max = 0;
 		p.key_fair = BATON_KEY_FAIR_OFF;
 	}
 	if (n[0] % SAME_QUEUES == SAME_GUESTS) {

@@ -26,7 +26,7 @@ static enum baton_err end_offered(struct sqlite_store *s, struct grant *g, struc
 	if (!baton_store_time_live(c->expires_at, s->now))
 		return claim_recover(s, g->q, c, BATON_STR("the claim expired"));
 	*ret_live = true;
-	enum baton_err e = c->lane > 0 ? lane_offer(s, c, false) : BATON_OK;
+	enum baton_err e = c->lane > 0 ? lane_offer(s, g->q, c, false) : BATON_OK;
 	return e == BATON_OK
 	               ? RUN(&s->db, SQL_CLAIM_RENEW, c->expires_at.ms, c->head, (int64_t)c->fence)
 	               : e;

@@ -88,7 +88,7 @@ static enum baton_err renew_one(struct sqlite_store *s, const struct baton_work_
 	struct baton_store_time until = lease_extended(c.expires_at, s->now, ttl, false);
 	e = RUN(&s->db, SQL_CLAIM_RENEW, until.ms, c.head, (int64_t)c.fence);
 	if (e == BATON_OK && c.offered && c.lane > 0)
-		e = lane_offer(s, &c, false);
+		e = lane_offer(s, q, &c, false);
 	if (e == BATON_OK)
 		e = take_back_offer(s, q, &c);
 	if (e == BATON_OK)
