@@ -218,8 +218,6 @@ const char *policy_against_guests(const struct baton_queue_policy *policy)
 		return "the mode is lane";
 	if (policy->on_conflict != BATON_CONFLICT_WAIT)
 		return "on_conflict is not wait";
-	if (policy->key_waiting_max > 0)
-		return "key_waiting_max is not 0";
 	if (policy_has_sites(policy))
 		return policy->key_scope == BATON_KEY_SCOPE_HOST ? "key_scope is host"
 		                                                 : "key_scope is process";

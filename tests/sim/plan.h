@@ -23,6 +23,7 @@ enum variant {
 	VARIANT_PARTIAL,     /* what has several keys holds one of them */
 	VARIANT_UNFAIR,      /* the key whose job came first goes on and on */
 	VARIANT_UNRATED,     /* nobody counts how often a key has started */
+	VARIANT_UNBOUNDED,   /* nobody counts how many wait for a key */
 	VARIANT_SITELESS,    /* nobody counts who holds a key where it counts */
 	VARIANT_HOSTLESS     /* runners of one host are taken for those of several */
 };
