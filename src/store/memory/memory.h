@@ -136,6 +136,7 @@ struct batch {
 	struct guest *keys; /* that it has beside its lane: behind the row */
 	size_t key_count;
 	bool was_head; /* on a desk: a claim can begin with it */
+	bool sourced;  /* on a desk: it was put with a source key in this transaction */
 	uint64_t id;
 	struct baton_batch put; /* as it was put, of the batch's own memory */
 	struct baton_store_time put_at;

@@ -408,7 +408,7 @@ struct queue *desk_queue_of(const struct desk *d, int64_t id)
 	return NULL;
 }
 
-static struct batch *batch_by_id(const struct desk *d, uint64_t id)
+struct batch *desk_batch(const struct desk *d, uint64_t id)
 {
 	struct row *row = memory_row_first(&d->m->batches, memory_hash(d->m, &id, sizeof id));
 	for (; row; row = memory_row_next(row)) {
@@ -420,7 +420,7 @@ static struct batch *batch_by_id(const struct desk *d, uint64_t id)
 
 static struct batch *batch_by_seq(const struct desk *d, uint64_t seq)
 {
-	struct batch *b = batch_by_id(d, seq);
+	struct batch *b = desk_batch(d, seq);
 	if (b && b->is.seq == seq)
 		return b;
 	for (struct row *row = d->m->batches.oldest; row; row = row->newer) {
@@ -498,7 +498,7 @@ static enum baton_err batch_load(struct desk *d, struct tx *tx, const PGresult *
 	uint64_t id = cell_is_null(r, row, 1) ? seq : (uint64_t)cell_int(r, row, 1);
 	struct queue *q = desk_queue_of(d, cell_int(r, row, 2));
 	struct baton_batch put;
-	*ret = batch_by_id(d, id);
+	*ret = desk_batch(d, id);
 	if (*ret)
 		return BATON_OK;
 	if (!q)

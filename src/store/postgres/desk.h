@@ -137,6 +137,8 @@ bool desk_foresee(const struct desk *d, const struct read_queue *read, struct re
 
 /* The queue that was read with that number, or NULL. */
 struct queue *desk_queue_of(const struct desk *d, int64_t id);
+/* The batch with that id, or NULL. */
+struct batch *desk_batch(const struct desk *d, uint64_t id);
 bool desk_has_claim(const struct desk *d, const struct claim_name *name);
 int32_t desk_flags(const struct baton_batch *put);
 
