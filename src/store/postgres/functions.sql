@@ -1143,8 +1143,6 @@ BEGIN
   due_ms := baton.now_ms() + (extract(epoch FROM wait) * 1000)::bigint;
  END IF;
  SELECT * INTO q FROM baton.queue x WHERE x.name = queue;
- q.ready := q.ready + coalesce((SELECT t.ready + t.delayed + t.retrying FROM baton.tally t
-  WHERE t.queue = q.id ORDER BY t.n DESC LIMIT 1), 0);
  IF octet_length(payload) > coalesce(q.payload_max, 1048576) OR payload IS NULL THEN
   RAISE EXCEPTION 'the payload has % bytes: queue % allows %', octet_length(payload),
    quote_literal(queue), coalesce(q.payload_max, 1048576) USING ERRCODE = '22023';
@@ -1164,6 +1162,11 @@ BEGIN
     FROM unnest(keys) WITH ORDINALITY x(k, at)), ''));
   number := baton.known(key_hash, content_hash);
   IF number IS NOT NULL THEN RETURN number; END IF;
+ END IF;
+-- Of few queues the counts matter; and little is in that table, so the planner reads all of it.
+ IF q.waiting_max > 0 THEN
+  q.ready := q.ready + coalesce((SELECT t.ready + t.delayed + t.retrying FROM baton.tally t
+   WHERE t.queue = q.id ORDER BY t.n DESC LIMIT 1), 0);
  END IF;
  IF q.waiting_max > 0 AND q.ready + q.delayed + q.retrying >= q.waiting_max THEN
   RAISE EXCEPTION
