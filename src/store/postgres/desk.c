@@ -12,6 +12,7 @@
 #include "store/memory/lease.h"
 #include "store/memory/queue.h"
 #include "store/memory/rate.h"
+#include "store/memory/rival.h"
 #include "store/memory/schedule.h"
 #include "store/memory/take.h"
 #include "store/parcel.h"
@@ -273,6 +274,7 @@ static void queue_read(const PGresult *r, int row, struct queue *q)
 	q->is.reach.top = (uint64_t)cell_int(r, row, 28);
 	q->is.reach.floor = (uint64_t)cell_int(r, row, 29);
 	q->is.guests = cell_bool(r, row, 40);
+	q->waiting = (uint64_t)cell_int(r, row, 41);
 }
 
 static struct read_queue *queue_note(struct desk *d, struct queue *q, int64_t since_ms)
@@ -680,6 +682,24 @@ enum baton_err desk_around(struct desk *d, const PGresult *r)
 	return desk_held(d, r);
 }
 
+/* Of its guests only some are here. */
+static enum baton_err crowd_load(struct desk *d, struct tx *tx, const struct rate_starts *s,
+                                 uint64_t ready)
+{
+	struct queue *q = s->queue;
+	struct lane *lane = q ? memory_lane_find(d->m, q->name, s->name) : NULL;
+	if (!q || (!lane && ready == 0))
+		return BATON_OK;
+	if (!lane)
+		lane = memory_lane_open(tx, q, s->name, 0);
+	if (!lane)
+		return BATON_NO_MEMORY;
+	lane->crowd = 0;
+	uint64_t here = memory_guests_waiting(lane);
+	lane->crowd = ready > here ? ready - here : 0;
+	return BATON_OK;
+}
+
 enum baton_err desk_waiting(struct desk *d, const PGresult *r)
 {
 	struct tx tx;
@@ -696,7 +716,9 @@ enum baton_err desk_waiting(struct desk *d, const PGresult *r)
 			here += b->is.state == BATON_BATCH_READY;
 		if (lane && !cell_is_null(r, i, 2))
 			lane->unseen = (uint64_t)cell_int(r, i, 2) - here;
-		e = starts_load(d, &tx, r, i, 4, &s);
+		e = crowd_load(d, &tx, &s, (uint64_t)cell_int(r, i, 5));
+		if (e == BATON_OK)
+			e = starts_load(d, &tx, r, i, 4, &s);
 	}
 	return desk_load_end(d, &tx, e);
 }

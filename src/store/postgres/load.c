@@ -14,9 +14,9 @@
 
 #define HEADS_MORE 16 /* than are asked for: some may turn out to be dead */
 #define NONE (-1)
-#define LOOK_START 41 /* where what there is one of begins in the row of a queue */
-#define DUE_AT 46
-#define DUE_COLUMN 47 /* what time has done to the queue: */
+#define LOOK_START 42 /* where what there is one of begins in the row of a queue */
+#define DUE_AT 47
+#define DUE_COLUMN 48 /* what time has done to the queue: */
 enum due {
 	DUE_NO = 0,
 	DUE_UNKNOWN = 1,
