@@ -65,6 +65,12 @@ struct guest {
 
 /* A line: of a lane, or of a key. Exists as long as it has batches, or, of a key, there are some
  * that have it beside a lane. One without a name has one batch. */
+enum led {
+	LED_UNKNOWN = 0,
+	LED_RIGHT,
+	LED_WRONG
+};
+
 struct lane {
 	struct row row;
 	struct queue *queue;
@@ -77,6 +83,7 @@ struct lane {
 	uint64_t marked_in, marked; /* of a key: see memory_heads_mark()                  */
 	uint64_t freed_in;          /* the last call in which a claim of it ended         */
 	uint64_t held_by;           /* of a desk that looks: see memory_site_holder()     */
+	enum led led;               /* on a desk: whether its heads are written as they should be */
 
 	struct {
 		uint64_t turn;                 /* see line_place()                        */
@@ -135,6 +142,7 @@ struct batch {
 	struct guest *keys; /* that it has beside its lane: behind the row */
 	size_t key_count;
 	bool was_head; /* on a desk: a claim can begin with it */
+	bool sourced;  /* on a desk: it was put with a source key in this transaction */
 	uint64_t id;
 	struct baton_batch put; /* as it was put, of the batch's own memory */
 	struct baton_store_time put_at;
