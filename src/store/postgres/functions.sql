@@ -316,7 +316,8 @@ CREATE FUNCTION baton.key_state(of int, key text, whole bool DEFAULT true, OUT s
  OUT head bool, OUT free bool, OUT busy bigint, OUT guest bool) LANGUAGE plpgsql STABLE AS $$
 DECLARE lanes bool; room bigint; asker bigint; led bool; other bigint; other_led bool;
 BEGIN
- SELECT f.seq, coalesce(f.head, false), c.batches, q.guests, CASE WHEN q.key_scope < 3 THEN 1 WHEN q.key_starts = 0
+ SELECT f.seq, coalesce(f.head, false), c.batches, q.guests, CASE
+  WHEN q.key_scope < 3 THEN 1 WHEN q.key_starts = 0
   OR NOT EXISTS (SELECT 1 FROM baton.rate r WHERE r.queue = of AND r.lane = key
    AND coalesce(r.until, 0) > 0) THEN q.key_limit - c.live - k.kept ELSE 0 END
   INTO seq, head, busy, lanes, room FROM baton.queue q
