@@ -250,8 +250,8 @@
 	"baton.lines(guest) ELSE ARRAY[coalesce(guest, lane)] END) AS key FROM heads " \
 	"WHERE guest IS NOT NULL OR baton.is_key(lane)) k "
 
-/* What is claimed by the runner `m`, and, if keys count for each host, by others of its host: `r`, whose
- * owner is written as baton_owner_print() does; of the queue `q`, whose keys count so. */
+/* What is claimed by the runner `m`, and, if keys count for each host, by others of its host: `r`,
+ * whose owner is written as baton_owner_print() does; of the queue `q`, whose keys count so. */
 #define PART_SITE                                                                            \
 	"baton.runner r JOIN baton.claim c ON c.owner = r.owner "                            \
 	"AND c.expires_at = 9223372036854775807 AND c.queue = q.id "                         \

@@ -233,7 +233,7 @@ static enum baton_err heads_pass(struct sqlite_store *s, const struct grant *g, 
 	return BATON_OK;
 }
 
-/* The first heads that may be had, at most `want` of them: each key that is full has one at most. */
+/* The first heads that may be had, at most `want` of them: a key that is full has one at most. */
 static enum baton_err heads_find(struct sqlite_store *s, const struct grant *g, int64_t pool,
                                  struct head heads[PAGE], size_t want, size_t *ret_count)
 {

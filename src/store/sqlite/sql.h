@@ -14,8 +14,8 @@
 	"head, fence, token, owner, queue, claimed_at, expires_at, offered, tried, granter, " \
 	"lane, batches, lone, key, also"
 
-/* What is claimed by the runner ?1, and, if keys count for each host (?2 is 2), by others of its host:
- * their owners are written as baton_owner_print() does; of the queue ?3. */
+/* What is claimed by the runner ?1, and, if keys count for each host (?2 is 2), by others of its
+ * host: their owners are written as baton_owner_print() does; of the queue ?3. */
 #define SQL_SITE                                                                                \
 	"claim.owner IN (SELECT owner.id FROM runner JOIN owner ON owner.text = runner.owner "  \
 	"WHERE runner.number = ?1 OR (?2 = 2 AND substr(runner.owner, 34, 1) <> ':' "           \
