@@ -39,6 +39,7 @@ struct memory {
 /* Names are kept behind the row. */
 struct queue {
 	struct row row;
+	struct memory *memory; /* whose it is */
 	struct baton_str name;
 
 	struct {
@@ -71,6 +72,7 @@ struct lane {
 	struct guest *guests;       /* of a key: those that stand in lanes, in all states */
 	struct lane *with;          /* that leaves its table after it, or NULL            */
 	uint64_t marked_in, marked; /* of a key: see memory_heads_mark()                  */
+	uint64_t taken_in;          /* of a key: see memory_class_take()                  */
 
 	struct {
 		uint64_t turn;                 /* see line_place()                        */
