@@ -250,6 +250,9 @@ void queue_row_read(const struct query *q, struct queue_row *ret)
 		.guests = column_int(q, 38) != 0,
 	};
 	memcpy(ret->name, name.ptr, ret->len);
+	const struct baton_str class = column_str(q, 39);
+	memcpy(ret->policy.key_class, class.ptr,
+	       class.len < BATON_NAME_MAX ? class.len : BATON_NAME_MAX);
 }
 
 static void retry_bind(struct query *q, const struct baton_retry *r)
@@ -287,6 +290,7 @@ enum baton_err books_queue_write(struct db *db, const struct queue_row *row)
 	query_int(&q, p->key_rate.window.ns);
 	query_int(&q, p->key_ttl.ns);
 	query_int(&q, row->guests);
+	query_text(&q, baton_str_z(p->key_class));
 	return query_run(&q);
 }
 

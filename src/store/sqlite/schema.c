@@ -229,6 +229,10 @@ static const char *const steps[] = {
 	"CREATE TABLE held("
 	" key INTEGER NOT NULL, head INTEGER NOT NULL, fence INTEGER NOT NULL,"
 	" PRIMARY KEY(key, head, fence)) WITHOUT ROWID;",
+
+	/* Queues that have their keys in common. */
+	"ALTER TABLE queue ADD COLUMN key_class TEXT NOT NULL DEFAULT '';"
+	"CREATE INDEX queue_class ON queue(key_class) WHERE key_class <> '';",
 };
 #define VERSION ((int64_t)(sizeof steps / sizeof steps[0]))
 
