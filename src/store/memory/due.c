@@ -4,8 +4,10 @@
 #include <stdlib.h>
 
 #include "queue/line.h"
+#include "queue/policy.h"
 #include "store/memory/batch.h"
 #include "store/memory/class.h"
+#include "store/memory/ops.h"
 #include "store/memory/pace.h"
 #include "store/memory/rate.h"
 #include "store/memory/rival.h"
@@ -127,6 +129,19 @@ enum baton_err memory_due_see(struct tx *tx, struct queue *queue)
 	for (; other && e == BATON_OK; other = memory_class_next(queue, other))
 		e = see(tx, other);
 	return e == BATON_OK ? see(tx, queue) : e;
+}
+
+enum baton_err memory_classes_see(struct baton_store *store)
+{
+	struct tx tx;
+	enum baton_err e = BATON_OK;
+	memory_tx_begin(&tx, store);
+	for (struct row *row = tx.m->queues.oldest; row && e == BATON_OK; row = row->newer) {
+		struct queue *queue = (struct queue *)row;
+		if (policy_has_class(&queue->is.policy))
+			e = see(&tx, queue);
+	}
+	return memory_tx_end_ring(&tx, e);
 }
 
 enum baton_err memory_batch_fail(struct tx *tx, struct batch *b, struct text *why,

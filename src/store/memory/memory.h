@@ -41,6 +41,7 @@ struct queue {
 	struct row row;
 	struct memory *memory; /* whose it is */
 	struct baton_str name;
+	struct baton_str peers; /* on a desk: the other queues of its class, '/' between any two */
 
 	struct {
 		struct baton_queue_policy policy;

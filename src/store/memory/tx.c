@@ -246,15 +246,21 @@ static enum baton_err gather_news(struct tx *tx)
 	struct lanes lanes = {.count = 0};
 	lanes_changed(tx, &lanes);
 	lanes.list = memory_tx_take(tx, lanes.count, sizeof(struct lane *));
-	tx->news = memory_tx_take(tx, lanes.count, sizeof *tx->news);
+	size_t each = 1;
+	const struct row *row = tx->m->keeper.changed ? tx->m->queues.oldest : NULL;
+	for (; row; row = row->newer)
+		each = ((const struct queue *)row)->peers.len > 0 ? BATON_QUEUE_CLASS_MAX : each;
+	tx->news = memory_tx_take(tx, lanes.count * each, sizeof *tx->news);
 	if (!lanes.list || !tx->news)
 		return BATON_NO_MEMORY;
 	lanes.count = 0;
 	lanes_changed(tx, &lanes);
 	for (size_t i = 0; i < lanes.count; i++) {
 		const struct lane *lane = news_of(tx, lanes.list[i]);
-		if (lane)
-			tx->news[tx->news_count++] = memory_news_of_lane(tx->m, lane);
+		if (!lane)
+			continue;
+		tx->news[tx->news_count++] = memory_news_of_lane(tx->m, lane);
+		tx->news_count += memory_news_of_peers(tx->m, lane, tx->news + tx->news_count);
 	}
 	return BATON_OK;
 }

@@ -6,10 +6,10 @@
 #include "queue/place.h"
 #include "queue/policy.h"
 #include "store/keys.h"
-#include "store/sqlite/class.h"
 #include "store/parcel.h"
 #include "store/refuse.h"
 #include "store/sqlite/claims.h"
+#include "store/sqlite/class.h"
 #include "store/sqlite/lanes.h"
 
 #define LOOKED_MAX 100000 /* batches for one page */
