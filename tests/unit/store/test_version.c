@@ -50,6 +50,8 @@ static const char *const back[] = {
          "ALTER TABLE lane DROP COLUMN guest; ALTER TABLE queue DROP COLUMN guests;"),
 	/* 12 to 11 */
 	("DROP TABLE held; ALTER TABLE lane DROP COLUMN also; ALTER TABLE claim DROP COLUMN also;"),
+	/* 13 to 12 */
+	"DROP INDEX queue_class; ALTER TABLE queue DROP COLUMN key_class;",
 };
 #define NEWEST ((int)(sizeof back / sizeof back[0]) + 1)
 
