@@ -138,11 +138,23 @@ void load_lock(struct conn *c, const struct wants *first, const struct wants *se
 	lock_classes(c, classes);
 }
 
-static int send_over(struct pg_store *s, struct conn *c, enum sql sql, const struct strs *queues)
+static bool claims_any(const struct wants *w)
+{
+	return w->take_count > 0 || (w->lane_ask && w->lane_ask->max > 0);
+}
+
+/* Of the queues that something is claimed from; by a runner, if it has shards of them. */
+static int send_over(struct pg_store *s, struct conn *c, enum sql sql, const struct wants *w)
 {
 	struct args a;
-	args_init(&a, c->alloc, 2);
-	strs_arg(&a, 0, ARG_TEXT, queues);
+	args_init(&a, c->alloc, 3);
+	if (w->runners && w->only > 0)
+		arg_int(&a, 2, (int64_t)w->only);
+	arg_array(&a, 0, ARG_TEXT);
+	for (size_t i = 0; i < w->take_count; i++)
+		add_str(&a, 0, w->takes[i].queue);
+	if (w->lane_ask && w->lane_ask->max > 0)
+		add_str(&a, 0, w->lane_ask->queue);
 	if (s->own_clock)
 		arg_int(&a, 1, s->host->wall(s->host).ms);
 	return conn_send(c, sql, &a);
@@ -151,8 +163,10 @@ static int send_over(struct pg_store *s, struct conn *c, enum sql sql, const str
 enum baton_err load_over(struct pg_store *s, struct conn *c, const struct wants *w,
                          struct wants *ret)
 {
-	send_over(s, c, SQL_CLASS_TEND, &w->queues);
-	const int over = send_over(s, c, SQL_CLASS_OVER, &w->queues);
+	if (!claims_any(w))
+		return BATON_OK;
+	send_over(s, c, SQL_CLASS_TEND, w);
+	const int over = send_over(s, c, SQL_CLASS_OVER, w);
 	enum baton_err e = conn_round(c);
 	const PGresult *r = e == BATON_OK ? conn_answer(c, over) : NULL;
 	for (int i = 0; r && i < PQntuples(r); i++) {
@@ -279,11 +293,6 @@ static void send_queues(struct conn *c, const struct wants *w, struct loading *l
 	strs_arg(&a, 4, ARG_BYTES, &w->keys);
 	chunks_arg(&a, 5, w);
 	l->queues = conn_send(c, SQL_QUEUES, &a);
-}
-
-static bool claims_any(const struct wants *w)
-{
-	return w->take_count > 0 || (w->lane_ask && w->lane_ask->max > 0);
 }
 
 /* What there is one of, and the queues; for who claims, whether time has done something to them. */

@@ -570,7 +570,7 @@ static enum baton_err class_part(struct deal *t)
 {
 	struct loading l;
 	struct wants over;
-	if (t->classes == 0 || t->second.queues.count == 0)
+	if (t->classes == 0)
 		return BATON_OK;
 	pg_wants_init(&over, t->s->base.alloc);
 	enum baton_err e = load_over(t->s, t->c, &t->second, &over);

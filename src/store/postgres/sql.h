@@ -184,11 +184,15 @@
 	"WITH k AS MATERIALIZED (SELECT m.id AS queue, x.line FROM baton.queue m CROSS JOIN " \
 	"unnest($2::text[]) x(line) WHERE m.key_class = ANY($1::text[]) "                     \
 	"AND m.key_class <> '') "
-#define CLAIMS_OF_K                                                                          \
-	"(SELECT x.* FROM baton.claim x WHERE x.queue = k.queue AND x.lane = k.line "        \
-	"UNION ALL SELECT x.* FROM baton.claim x WHERE x.queue = k.queue "                   \
-	"AND x.guest = k.line UNION ALL SELECT x.* FROM baton.hold h JOIN baton.claim x "    \
-	"ON x.head = h.seq AND x.fence = h.fence WHERE h.queue = k.queue "                   \
+#define PART_CLASS_ASKED                                                                \
+	"q.name = ANY($1::text[]) AND NOT q.paused AND ($3::bigint IS NULL OR EXISTS (" \
+	"SELECT 1 FROM baton.lease l WHERE l.runner = $3::bigint "                      \
+	"AND split_part(l.subject, chr(1), 2) = q.name))"
+#define CLAIMS_OF_K                                                                       \
+	"(SELECT x.* FROM baton.claim x WHERE x.queue = k.queue AND x.lane = k.line "     \
+	"UNION ALL SELECT x.* FROM baton.claim x WHERE x.queue = k.queue "                \
+	"AND x.guest = k.line UNION ALL SELECT x.* FROM baton.hold h JOIN baton.claim x " \
+	"ON x.head = h.seq AND x.fence = h.fence WHERE h.queue = k.queue "                \
 	"AND h.line = k.line) c "
 
 /* The lane $2 of the queue $1. */
@@ -466,24 +470,25 @@
 	X(CLASS_TEND, "SELECT baton.tend(x.id, x.now) FROM (SELECT DISTINCT m.id, n.now "          \
 	              "FROM baton.queue q CROSS JOIN " PART_NOW " n JOIN baton.queue m ON "        \
 	              "m.key_class = q.key_class AND m.key_class <> '' "                           \
-	              "WHERE q.name = ANY($1::text[]) ORDER BY m.id) x")                           \
+	              "WHERE " PART_CLASS_ASKED " ORDER BY m.id) x")                               \
 	X(CLASS_OVER, "SELECT DISTINCT c.head, c.fence FROM baton.queue q CROSS JOIN " PART_NOW    \
 	              " n JOIN baton.queue m ON m.key_class = q.key_class AND m.key_class <> '' "  \
 	              "CROSS JOIN LATERAL (SELECT x.head, x.fence FROM baton.claim x WHERE "       \
 	              "x.queue = m.id AND NOT x.offered AND x.expires_at >= baton.since(m.id) "    \
 	              "AND x.expires_at <= n.now AND baton.is_shared(x) "                          \
-	              "ORDER BY x.expires_at LIMIT 1000) c WHERE q.name = ANY($1::text[])")        \
+	              "ORDER BY x.expires_at LIMIT 1000) c WHERE " PART_CLASS_ASKED)               \
 	X(CLASS_QUEUES, "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES                               \
 	                " WHERE q.key_class = ANY($1::text[]) AND q.key_class <> ''")              \
-	X(CLASS_BATCHES, PART_CLASS "SELECT " BATCH_COLUMNS ", NULL::bytea FROM (SELECT "          \
-	                 "unnest(c.seqs) AS seq FROM k CROSS JOIN LATERAL " CLAIMS_OF_K            \
-	                 "UNION SELECT b.seq FROM k JOIN baton.batch b ON b.queue = k.queue "      \
-	                 "AND b.lane = k.line AND b.holds "                                        \
-	                 "UNION SELECT b.seq FROM k JOIN baton.batch b ON b.queue = k.queue "      \
-	                 "AND b.guest = k.line AND b.keeps "                                       \
-	                 "UNION SELECT h.seq FROM k JOIN baton.hold h ON h.queue = k.queue "       \
-	                 "AND h.line = k.line AND h.fence = 0) s CROSS JOIN LATERAL (SELECT * "    \
-	                 "FROM baton.batch z WHERE z.seq = s.seq OFFSET 0) b ORDER BY b.seq")      \
+	X(CLASS_BATCHES,                                                                           \
+	  PART_CLASS "SELECT " BATCH_COLUMNS ", NULL::bytea FROM (SELECT "                         \
+	             "unnest(c.seqs) AS seq FROM k CROSS JOIN LATERAL " CLAIMS_OF_K                \
+	             "UNION SELECT b.seq FROM k JOIN baton.batch b ON b.queue = k.queue "          \
+	             "AND b.lane = k.line AND b.holds "                                            \
+	             "UNION SELECT b.seq FROM k JOIN baton.batch b ON b.queue = k.queue "          \
+	             "AND b.guest = k.line AND b.keeps "                                           \
+	             "UNION SELECT h.seq FROM k JOIN baton.hold h ON h.queue = k.queue "           \
+	             "AND h.line = k.line AND h.fence = 0) s CROSS JOIN LATERAL (SELECT * "        \
+	             "FROM baton.batch z WHERE z.seq = s.seq OFFSET 0) b ORDER BY b.seq")          \
 	X(CLASS_CLAIMS, PART_CLASS "SELECT DISTINCT ON (c.head, c.fence) " CLAIM_COLUMNS           \
 	                           " FROM k CROSS JOIN LATERAL " CLAIMS_OF_K)                      \
 	X(LOOK_DUE, "SELECT " QUEUE_COLUMNS ", " START_COLUMNS ", m.now, " PART_DUE " " PART_LOOK  \
@@ -867,7 +872,7 @@
 	  "FROM baton.queue n CROSS JOIN LATERAL (SELECT n.id AS id, n.key_starts AS key_starts "  \
 	  "UNION ALL SELECT m.id, m.key_starts FROM baton.queue m WHERE n.key_class <> '' "        \
 	  "AND m.key_class = n.key_class AND m.key_class <> '' AND m.id <> n.id) q " PART_SINCE    \
-	  " CROSS JOIN LATERAL (SELECT greatest(s.since, $2::bigint) AS since) t "                  \
+	  " CROSS JOIN LATERAL (SELECT greatest(s.since, $2::bigint) AS since) t "                 \
 	  "LEFT JOIN LATERAL (SELECT b.due FROM baton.batch b WHERE b.queue = q.id "               \
 	  "AND b.state IN (2, 3) AND b.due >= t.since ORDER BY b.due LIMIT 1) d ON true "          \
 	  "LEFT JOIN LATERAL (SELECT c.expires_at FROM baton.claim c "                             \
