@@ -410,8 +410,10 @@ static int send_tend(struct pg_store *s, struct conn *c, const struct wants *w)
 {
 	struct args a;
 	send_strs(c, SQL_GATHER, ARG_TEXT, &w->queues);
-	args_init(&a, c->alloc, 2);
+	args_init(&a, c->alloc, 3);
 	strs_arg(&a, 0, ARG_TEXT, &w->queues);
+	if (w->runners && w->only > 0)
+		arg_int(&a, 2, (int64_t)w->only);
 	if (s->own_clock)
 		arg_int(&a, 1, s->host->wall(s->host).ms);
 	return conn_send(c, SQL_TEND, &a);

@@ -179,15 +179,17 @@
 	"UNION ALL SELECT q.id, w.lane FROM unnest($4::text[], $5::text[]) w(name, lane) "  \
 	"JOIN baton.queue q ON q.name = w.name) x WHERE lane IS NOT NULL GROUP BY 1, 2) y)"
 
+/* Whether the runner $3, if there is one, has shards of a queue `q`. */
+#define PART_HAS_SHARDS                                                                          \
+	"$3::bigint IS NULL OR EXISTS (SELECT 1 FROM baton.lease l WHERE l.runner = $3::bigint " \
+	"AND split_part(l.subject, chr(1), 2) = q.name)"
+
 /* The lines of keys $2 in all queues of the classes $1, and the claims that hold these. */
 #define PART_CLASS                                                                            \
 	"WITH k AS MATERIALIZED (SELECT m.id AS queue, x.line FROM baton.queue m CROSS JOIN " \
 	"unnest($2::text[]) x(line) WHERE m.key_class = ANY($1::text[]) "                     \
 	"AND m.key_class <> '') "
-#define PART_CLASS_ASKED                                                                \
-	"q.name = ANY($1::text[]) AND NOT q.paused AND ($3::bigint IS NULL OR EXISTS (" \
-	"SELECT 1 FROM baton.lease l WHERE l.runner = $3::bigint "                      \
-	"AND split_part(l.subject, chr(1), 2) = q.name))"
+#define PART_CLASS_ASKED "q.name = ANY($1::text[]) AND NOT q.paused AND (" PART_HAS_SHARDS ")"
 #define CLAIMS_OF_K                                                                       \
 	"(SELECT x.* FROM baton.claim x WHERE x.queue = k.queue AND x.lane = k.line "     \
 	"UNION ALL SELECT x.* FROM baton.claim x WHERE x.queue = k.queue "                \
@@ -505,7 +507,8 @@
 	  "SELECT CASE WHEN min(x.n) <> $1::bigint OR max(x.n) <> $1::bigint + $2::bigint - 1 "    \
 	  "THEN baton.draw(0, 1) END FROM (SELECT nextval('baton.seq') AS n "                      \
 	  "FROM generate_series(1, $2::bigint)) x")                                                \
-	X(TEND, "SELECT q.id, m.now, CASE WHEN q.paused THEN false WHEN " PART_IS_DUE " "          \
+	X(TEND, "SELECT q.id, m.now, CASE WHEN q.paused OR NOT (" PART_HAS_SHARDS ") THEN false "  \
+	        "WHEN " PART_IS_DUE " "                                                            \
 	        "THEN baton.tend(q.id, m.now) ELSE true END FROM " PART_NOW " m, " PART_QUEUES " " \
 	        "WHERE q.name = ANY($1::text[])")                                                  \
 	X(QUEUES, "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES " WHERE q.id IN ("                  \
