@@ -29,6 +29,7 @@ struct queue_kind {
 };
 
 extern const struct queue_kind jobs_baton;
+extern const struct queue_kind jobs_baton_apart; /* a call for each of the three */
 extern const struct queue_kind jobs_bare_hundred;
 extern const struct queue_kind jobs_bare_shared;
 extern const struct queue_kind jobs_bare_single;

@@ -87,7 +87,8 @@ BATON_API enum baton_err baton_backend_accept(struct baton_backend *backend,
                                               struct baton_connection **ret);
 
 /* A descriptor that can be read whenever baton_backend_accept() has something to do, for loops that
- * wait for other things too. Lives as long as the backend. */
+ * wait for other things too, and are told as long as that is so (not EPOLLET: BATON_TIMEOUT may
+ * leave something for the next call). Lives as long as the backend. */
 BATON_API int baton_backend_fd(const struct baton_backend *backend);
 
 /* Where clients reconnect. Lives as long as the backend. */

@@ -100,8 +100,8 @@ struct baton_key_rate {
 };
 
 /* A plain record. A queue that has had work with a lane and a key, or with several keys, is not in
- * lane mode, and has no other on_conflict than wait, no key_waiting_max, and keys that do not take
- * turns, until it is changed when it has no work; where that is otherwise such work is refused. */
+ * lane mode, and has no other on_conflict than wait, and keys that do not take turns, until it is
+ * changed when it has no work; where that is otherwise such work is refused. */
 struct baton_queue_policy {
 	enum baton_queue_mode mode; /* changes only while nothing is claimed                    */
 	uint32_t shards;            /* 1 to BATON_QUEUE_SHARDS_MAX; fixed when the queue is made */

@@ -20,6 +20,11 @@ struct baton_queue_counts {
 	uint64_t delayed; /* for their time or their next attempt           */
 	uint64_t running; /* claimed                                        */
 	uint64_t dead;
+
+	/* How many of those that could be claimed otherwise are kept by their key: somebody has it,
+	 * or it has started as often as it may, or it is not their turn. */
+	uint64_t waiting_on_key;
+
 	uint64_t done;   /* completed since the queue was made */
 	uint64_t failed; /* attempts that failed since then    */
 

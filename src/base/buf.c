@@ -2,6 +2,7 @@
 #include "base/buf.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,12 +17,24 @@ void buf_init(struct buf *b, const struct baton_alloc *alloc, size_t max)
 	*b = (struct buf){.alloc = alloc, .max = max < SIZE_MAX ? max : SIZE_MAX - 1};
 }
 
+void buf_init_in(struct buf *b, const struct baton_alloc *alloc, size_t max, char *room,
+                 size_t size)
+{
+	buf_init(b, alloc, max);
+	b->data = room;
+	b->cap = size;
+	b->lent = room;
+	room[0] = '\0';
+}
+
 void buf_done(struct buf *b)
 {
 	if (b->data == NULL)
 		return;
-	mem_free(b->alloc, b->data, b->cap, 1);
+	if (b->data != b->lent)
+		mem_free(b->alloc, b->data, b->cap, 1);
 	b->data = NULL;
+	b->lent = NULL;
 	b->len = 0;
 	b->cap = 0;
 }
@@ -45,6 +58,16 @@ static size_t cap_for(const struct buf *b, size_t need)
 	return cap <= b->max ? cap : b->max + 1;
 }
 
+/* As mem_resize(), also for bytes that are in memory of somebody else. */
+static char *resize(const struct buf *b, size_t cap)
+{
+	bool lent = b->data != NULL && b->data == b->lent;
+	char *data = mem_resize(b->alloc, lent ? NULL : b->data, lent ? 0 : b->cap, cap, 1);
+	if (data != NULL && lent)
+		memcpy(data, b->lent, b->len + 1);
+	return data;
+}
+
 /* Makes room for `len` more bytes and the NUL. */
 static enum baton_err reserve(struct buf *b, size_t len)
 {
@@ -59,7 +82,7 @@ static enum baton_err reserve(struct buf *b, size_t len)
 	if (need <= b->cap)
 		return BATON_OK;
 	size_t cap = cap_for(b, need);
-	char *data = mem_resize(b->alloc, b->data, b->cap, cap, 1);
+	char *data = resize(b, cap);
 	if (data == NULL) {
 		b->err = fail_memory(cap, "a buffer");
 		return b->err;

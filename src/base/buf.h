@@ -15,11 +15,17 @@ struct buf {
 	char *data;                      /* len bytes and a NUL; NULL while nothing was appended */
 	size_t len;
 	size_t cap;
+	char *lent; /* where it began, if somebody else has that memory; else NULL         */
 	enum baton_err err; /* BATON_OK, or what the first failing append ran into        */
 };
 
 /* An empty buffer of at most `max` bytes. Allocates nothing. */
 void buf_init(struct buf *b, const struct baton_alloc *alloc, size_t max);
+
+/* The same with room for the first `size` bytes, which stays the caller's: for what is mostly
+ * short. */
+void buf_init_in(struct buf *b, const struct baton_alloc *alloc, size_t max, char *room,
+                 size_t size);
 
 /* Frees the bytes. Fine for a zeroed buffer, and twice. For AUTO(). */
 void buf_done(struct buf *b);

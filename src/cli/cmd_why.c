@@ -137,6 +137,8 @@ static enum baton_err find_first(const struct request *r, struct reason *why)
 static void print_counts(struct line *line, const struct baton_queue_info *q)
 {
 	line_print(line, " has %" PRIu64 " ready, ", q->counts.ready);
+	if (q->counts.waiting_on_key > 0)
+		line_print(line, "%" PRIu64 " waiting for a key, ", q->counts.waiting_on_key);
 	line_print(line, "%" PRIu64 " delayed, %" PRIu64 " running and %" PRIu64 " dead",
 	           q->counts.delayed, q->counts.running, q->counts.dead);
 	if (q->policy.paused)
@@ -174,6 +176,7 @@ static void print_json(struct out *out, const struct request *r, const struct ba
 	json_bool(&json, "paused", q->policy.paused);
 	if (r->lane.len == 0) {
 		json_number(&json, "ready", q->counts.ready);
+		json_number(&json, "waiting_on_key", q->counts.waiting_on_key);
 		json_number(&json, "delayed", q->counts.delayed);
 		json_number(&json, "running", q->counts.running);
 		json_number(&json, "dead", q->counts.dead);

@@ -28,7 +28,7 @@ static void tally_key(struct tally *t, const struct baton_work_info *info, struc
 		return;
 	struct hitch *hitch = &t->keys[i];
 	if (i == t->count) {
-		*hitch = (struct hitch){.first = info->batch.id};
+		*hitch = (struct hitch){.first = info->batch.id, .several = info->key_count > 1};
 		text_copy(hitch->queue, sizeof hitch->queue, info->queue);
 		text_copy(hitch->key, sizeof hitch->key, key);
 		t->count++;
@@ -48,26 +48,96 @@ static int by_waiting(const void *a, const void *b)
 	return (x->waiting < y->waiting) - (x->waiting > y->waiting);
 }
 
-/* Who holds it. False: nobody does any more, or its first waiter is gone. */
-static bool hold_find(struct baton_store *store, struct hitch *hitch)
+static void holder_take(struct hitch *hitch, const struct baton_work_info *info)
+{
+	bool claimed = info->state == BATON_BATCH_CLAIMED;
+	hitch->holder = info->batch.id;
+	text_copy(hitch->owner, sizeof hitch->owner, baton_str_z(claimed ? info->owner.id : ""));
+	hitch->since = claimed ? info->claimed_at : info->due;
+}
+
+/* Who holds it, as its first waiter says. False: that is gone, or waits for something else. */
+static bool hold_told(struct baton_store *store, struct hitch *hitch)
 {
 	struct baton_work_page *page = NULL, *holder = NULL;
 	bool held = baton_work_get(store, &hitch->first, &page) == BATON_OK &&
 	            page->infos[0].why == BATON_WHY_KEY &&
-	            baton_str_equal(page->infos[0].held, baton_str_z(hitch->key));
+	            baton_str_equal(page->infos[0].held, baton_str_z(hitch->key)) &&
+	            baton_work_get(store, &page->infos[0].ahead, &holder) == BATON_OK;
 	if (held)
-		hitch->holder = page->infos[0].ahead;
-	held = held && baton_work_get(store, &hitch->holder, &holder) == BATON_OK;
-	if (held) {
-		const struct baton_work_info *info = &holder->infos[0];
-		bool claimed = info->state == BATON_BATCH_CLAIMED;
-		text_copy(hitch->owner, sizeof hitch->owner,
-		          baton_str_z(claimed ? info->owner.id : ""));
-		hitch->since = claimed ? info->claimed_at : info->due;
-	}
+		holder_take(hitch, &holder->infos[0]);
 	baton_work_page_free(holder);
 	baton_work_page_free(page);
 	return held;
+}
+
+/* What runs in a queue, and what keeps its keys for its next attempt: read when it is needed. */
+struct holders {
+	struct baton_work_page *running, *retrying;
+	bool read;
+};
+
+static void holders_done(struct holders *h)
+{
+	baton_work_page_free(h->running);
+	baton_work_page_free(h->retrying);
+}
+
+static enum baton_err holders_read(struct holders *h, struct baton_store *store,
+                                   const struct baton_queue_info *queue)
+{
+	struct baton_work_filter filter = {
+		.queue = baton_str_z(queue->name),
+		.state = BATON_BATCH_CLAIMED,
+		.max = HITCH_JOBS_PER_QUEUE,
+	};
+	if (h->read)
+		return BATON_OK;
+	h->read = true;
+	enum baton_err e = baton_work_list(store, &filter, &h->running);
+	filter.state = BATON_BATCH_RETRY;
+	if (e == BATON_OK && queue->policy.hold_on_retry == BATON_HOLD_KEEP)
+		e = baton_work_list(store, &filter, &h->retrying);
+	return e;
+}
+
+static bool has_key(const struct baton_work_info *info, const char *key)
+{
+	for (size_t i = 0; i < info->key_count; i++) {
+		if (baton_str_equal(info->keys[i], baton_str_z(key)))
+			return true;
+	}
+	return false;
+}
+
+/* How many of the page hold the key; the first of all is taken for its holder. */
+static size_t hold_count(const struct baton_work_page *page, struct baton_store_time now,
+                         size_t count, struct hitch *hitch)
+{
+	for (size_t i = 0; page && i < page->count; i++) {
+		const struct baton_work_info *info = &page->infos[i];
+		bool over = info->state == BATON_BATCH_CLAIMED &&
+		            !baton_store_time_live(info->expires_at, now);
+		if (over || !has_key(info, hitch->key))
+			continue;
+		if (count++ == 0)
+			holder_take(hitch, info);
+	}
+	return count;
+}
+
+/* Whether somebody holds it, as often as may be. One that has several keys names one of them only;
+ * so the others are looked for at those who run. */
+static bool hold_find(struct baton_store *store, const struct baton_queue_info *queue,
+                      struct holders *h, struct hitch *hitch)
+{
+	if (hold_told(store, hitch))
+		return true;
+	if (!hitch->several || holders_read(h, store, queue) != BATON_OK)
+		return false;
+	struct baton_store_time now = baton_store_now(store);
+	size_t count = hold_count(h->running, now, 0, hitch);
+	return hold_count(h->retrying, now, count, hitch) >= queue->policy.key_limit;
 }
 
 /* Puts it in its place, if it is one of those with the most. */
@@ -101,10 +171,12 @@ static enum baton_err look_at_queue(struct hitches *h, struct baton_store *store
 	h->more = h->more || page->next > 0;
 	baton_work_page_free(page);
 	qsort(t->keys, t->count, sizeof t->keys[0], by_waiting);
+	struct holders holders = {.read = false};
 	for (size_t i = 0; i < t->count && i < HITCHES_MAX; i++) {
-		if (hold_find(store, &t->keys[i]))
+		if (hold_find(store, queue, &holders, &t->keys[i]))
 			keep(h, &t->keys[i]);
 	}
+	holders_done(&holders);
 	return BATON_OK;
 }
 

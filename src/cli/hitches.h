@@ -16,6 +16,7 @@ struct hitch {
 	char queue[BATON_NAME_MAX + 1], key[BATON_NAME_MAX + 1];
 	size_t waiting;                 /* of those that were looked at */
 	struct baton_batch_id first;    /* of those that wait */
+	bool several;                   /* keys are what that has */
 	struct baton_batch_id holder;   /* maybe one of several */
 	char owner[BATON_NAME_MAX + 1]; /* who works on it; "": nobody, it waits for a retry */
 	struct baton_store_time since;  /* it was claimed then, or is due then */

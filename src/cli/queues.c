@@ -14,21 +14,22 @@
 struct row {
 	char name[TEXT_SHOWN(BATON_NAME_MAX)];
 	char mode[24];
-	char numbers[6][24];
+	char numbers[7][24];
 	char oldest[BATON_DURATION_TEXT];
 	const char *cells[TABLE_COLUMNS_MAX];
 };
 
 static const struct table_column columns[] = {
-	{"QUEUE", false}, {"MODE", false}, {"READY", true},  {"DELAYED", true}, {"RUNNING", true},
-	{"DEAD", true},   {"DONE", true},  {"FAILED", true}, {"OLDEST", true},
+	{"QUEUE", false},  {"MODE", false}, {"READY", true}, {"ON-KEY", true}, {"DELAYED", true},
+	{"RUNNING", true}, {"DEAD", true},  {"DONE", true},  {"FAILED", true}, {"OLDEST", true},
 };
 #define COLUMNS (sizeof columns / sizeof columns[0])
 
 static void row_fill(struct row *r, const struct baton_queue_info *q)
 {
-	const uint64_t numbers[] = {q->counts.ready, q->counts.delayed, q->counts.running,
-	                            q->counts.dead,  q->counts.done,    q->counts.failed};
+	const uint64_t numbers[] = {q->counts.ready,   q->counts.waiting_on_key, q->counts.delayed,
+	                            q->counts.running, q->counts.dead,           q->counts.done,
+	                            q->counts.failed};
 	snprintf(r->mode, sizeof r->mode, "%s%s", policy_mode_name(q->policy.mode),
 	         q->policy.paused ? ", paused" : "");
 	r->cells[0] = text_show(baton_str_z(q->name), "", r->name);
@@ -65,6 +66,7 @@ void queue_json(struct out *out, const struct baton_queue_info *q)
 	json_text(&json, "queue", q->name);
 	json_bool(&json, "paused", q->policy.paused);
 	json_number(&json, "ready", q->counts.ready);
+	json_number(&json, "waiting_on_key", q->counts.waiting_on_key);
 	json_number(&json, "delayed", q->counts.delayed);
 	json_number(&json, "running", q->counts.running);
 	json_number(&json, "dead", q->counts.dead);

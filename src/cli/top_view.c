@@ -60,12 +60,12 @@ static size_t first_of(size_t chosen, unsigned lines)
 	return lines > 0 && chosen >= lines ? chosen - lines + 1 : 0;
 }
 
-static void add_rate(struct terminal *term, double rate)
+static void add_rate(struct terminal *term, int width, double rate)
 {
 	if (rate < 0)
-		terminal_print(term, LOOK_PLAIN, " %8s", "-");
+		terminal_print(term, LOOK_PLAIN, " %*s", width, "-");
 	else
-		terminal_print(term, rate > 0 ? LOOK_PLAIN : LOOK_FAINT, " %8.1f", rate);
+		terminal_print(term, rate > 0 ? LOOK_PLAIN : LOOK_FAINT, " %*.1f", width, rate);
 }
 
 static void draw_queue(struct top *t, const struct sight_queue *q, bool chosen)
@@ -78,12 +78,12 @@ static void draw_queue(struct top *t, const struct sight_queue *q, bool chosen)
 	add_name(term, chosen ? LOOK_BOLD : LOOK_PLAIN, q->info.name, TOP_NAME_WIDTH - mark);
 	if (mark > 0)
 		terminal_add(term, LOOK_WAITING, PAUSED);
-	terminal_print(term, LOOK_PLAIN, "%8" PRIu64 " %8" PRIu64 " %7" PRIu64, c->ready,
-	               c->delayed, c->running);
-	terminal_print(term, c->dead > 0 ? LOOK_BAD : LOOK_PLAIN, " %6" PRIu64, c->dead);
-	add_rate(term, q->done);
-	add_rate(term, q->failed);
-	terminal_print(term, LOOK_PLAIN, " %9s",
+	terminal_print(term, LOOK_PLAIN, "%7" PRIu64 " %6" PRIu64 " %7" PRIu64 " %7" PRIu64,
+	               c->ready, c->waiting_on_key, c->delayed, c->running);
+	terminal_print(term, c->dead > 0 ? LOOK_BAD : LOOK_PLAIN, " %5" PRIu64, c->dead);
+	add_rate(term, 7, q->done);
+	add_rate(term, 8, q->failed);
+	terminal_print(term, LOOK_PLAIN, " %8s",
 	               c->oldest.ns > 0 ? wall_span(c->oldest, oldest) : "-");
 	terminal_line_end(term);
 }
@@ -94,9 +94,9 @@ static void draw_queues(struct top *t)
 	size_t chosen = top_queue_chosen(t);
 	unsigned lines = t->lines[SECTION_QUEUES];
 	size_t first = first_of(chosen, lines);
-	terminal_print(term, LOOK_FAINT, " %-*s %8s %8s %7s %6s %8s %8s %9s", TOP_NAME_WIDTH,
-	               "QUEUE", "READY", "DELAYED", "RUNNING", "DEAD", "DONE/S", "FAILED/S",
-	               "OLDEST");
+	terminal_print(term, LOOK_FAINT, " %-*s %7s %6s %7s %7s %5s %7s %8s %8s", TOP_NAME_WIDTH,
+	               "QUEUE", "READY", "ON-KEY", "DELAYED", "RUNNING", "DEAD", "DONE/S",
+	               "FAILED/S", "OLDEST");
 	terminal_line_end(term);
 	for (size_t i = first; i < t->sight.queue_count && i < first + lines; i++)
 		draw_queue(t, &t->sight.queues[i], t->panel == PANEL_QUEUES && i == chosen);

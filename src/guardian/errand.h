@@ -17,8 +17,8 @@
 
 #include "base/buf.h"
 
-/* "BWD", and the version: 2. */
-#define ERRAND_MAGIC UINT32_C(0x42574402)
+/* "BWD", and the version: 3. */
+#define ERRAND_MAGIC UINT32_C(0x42574403)
 
 /* The bytes of a path, with its NUL. */
 #define ERRAND_PATH 4128
@@ -30,6 +30,7 @@ enum {
 	ERRAND_LEASH, /* the end of a pipe that everybody keeps; the runner has the other one */
 	ERRAND_PAGE,  /* a memory file with a struct errand_page */
 	ERRAND_WAKE,  /* an eventfd: the deadline has become an earlier one */
+	ERRAND_TIMER, /* a timerfd that the runner sets to the deadline: the nannies' */
 	ERRAND_FDS
 };
 

@@ -135,28 +135,31 @@ static bool is_alone(const struct nanny *n)
 	return getppid() != n->birth->guardian;
 }
 
-/* Returns whether the runner has gone. */
+/* Returns whether all has to die: the runner has gone, or is past its deadline. The guardian kills
+ * at the same moments; but somebody may keep it from doing so. */
 static bool wait_for_something(struct nanny *n)
 {
-	struct pollfd fds[3] = {
+	bool killing = n->stage == STAGE_KILLING;
+	struct pollfd fds[4] = {
 		{.fd = n->birth->signals, .events = POLLIN},
-		{.fd = n->stage == STAGE_KILLING ? -1 : n->birth->socket, .events = POLLRDHUP},
+		{.fd = killing ? -1 : n->birth->socket, .events = POLLRDHUP},
 		{.fd = n->begun ? -1 : n->brood.socket, .events = POLLIN},
+		{.fd = killing ? -1 : n->birth->timer, .events = POLLIN},
 	};
 	struct baton_duration left = baton_duration_ms(RETRY_MS);
-	if (n->stage != STAGE_KILLING)
+	if (!killing)
 		left = baton_mono_sub(n->until, now_awake());
 	if (left.ns < 0)
 		left.ns = 0;
 	struct timespec timeout = {.tv_sec = left.ns / NS_PER_S, .tv_nsec = left.ns % NS_PER_S};
-	bool never = n->stage != STAGE_KILLING && n->until.ns == INT64_MAX;
-	(void)ppoll(fds, 3, never ? NULL : &timeout, NULL);
+	bool never = !killing && n->until.ns == INT64_MAX;
+	(void)ppoll(fds, 4, never ? NULL : &timeout, NULL);
 	if (fds[2].revents) {
 		n->begun = true;
 		if (brood_executed(&n->brood))
 			tell_begun(n);
 	}
-	return fds[1].revents != 0;
+	return fds[1].revents != 0 || fds[3].revents != 0;
 }
 
 /* Until nothing lives that descends from this process. */
@@ -165,14 +168,14 @@ static void watch_over(struct nanny *n)
 	for (;;) {
 		if (n->stage == STAGE_KILLING)
 			brood_signal_all(&n->brood, SIGKILL);
-		bool runner_gone = wait_for_something(n);
+		bool over = wait_for_something(n);
 		struct baton_mono now = now_awake();
 		hear_signals(n, now);
 		struct brood_news news = brood_reap(&n->brood);
 		if (news.empty)
 			return;
 		mind_the_time(n, now);
-		if (news.ended || runner_gone || is_alone(n))
+		if (news.ended || over || is_alone(n))
 			kill_all(n);
 	}
 }

@@ -7,16 +7,18 @@
 
 #include "guardian/errand.h"
 
-/* Signals by which the guardian tells a nanny what to do, and the kernel that it has died. */
+/* Signals by which the guardian tells a nanny what to do, and the kernel that it has died: also one
+ * that was stopped goes on then. */
 #define NANNY_STOP SIGUSR1
 #define NANNY_KILL SIGUSR2
-#define NANNY_ALONE SIGHUP
+#define NANNY_ALONE SIGCONT
 
 /* What a nanny has from the guardian that forked it. */
 struct nanny_birth {
 	int32_t guardian; /* its pid */
 	int socket;       /* to the runner */
 	int signals;      /* where these, SIGCHLD and those above arrive */
+	int timer;        /* readable when all has to be dead, whatever the guardian does */
 	const int *keep;  /* descriptors that the command inherits with their numbers */
 	size_t keep_count;
 	const struct errand_order *order;

@@ -22,6 +22,7 @@
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <sysexits.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <baton/alloc.h>
@@ -65,10 +66,11 @@ struct charge {
 };
 
 struct warden {
-	int keep[2]; /* the life file and the leash, which everybody inherits */
-	int signals; /* of the children; nannies use it too, for theirs */
-	int timer;   /* of the deadline */
-	int runner;  /* a pidfd; or -1 */
+	int keep[2];   /* the life file and the leash, which everybody inherits */
+	int signals;   /* of the children; nannies use it too, for theirs */
+	int timer;     /* of the deadline */
+	timer_t alarm; /* the same, for a process that was stopped */
+	int runner;    /* a pidfd; or -1 */
 	int32_t runner_pid;
 	unsigned locked;          /* how often in a row it was seen so */
 	struct baton_mono looked; /* when that was */
@@ -135,6 +137,18 @@ static int open_events(struct warden *w)
 	return 0;
 }
 
+/* Whoever stops this process does so until it has something to end: the kernel lets it go on when
+ * the deadline is over and when the runner has died. Returns 0, or why not: an errno. */
+static int set_alarms(struct warden *w)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT};
+	clockid_t clock = w->page->awake ? CLOCK_MONOTONIC : CLOCK_BOOTTIME;
+	if (timer_create(clock, &event, &w->alarm) != 0 ||
+	    prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0) != 0)
+		return errno;
+	return 0;
+}
+
 /* Moves what commands inherit to numbers that are not in their way, and keeps all from them that is
  * not theirs. Returns 0, or why not: an errno. */
 static int settle_fds(struct warden *w)
@@ -174,6 +188,8 @@ static int settle(struct warden *w)
 		errnum = map_page(w);
 	if (errnum == 0)
 		errnum = open_events(w);
+	if (errnum == 0)
+		errnum = set_alarms(w);
 	if (errnum == 0 && brood_prepare() != BATON_OK)
 		errnum = errno;
 	return errnum;
@@ -357,6 +373,7 @@ _Noreturn static void be_nanny(struct warden *w, const struct errand_order *orde
 		.guardian = guardian,
 		.socket = ERRAND_SOCKET,
 		.signals = w->signals,
+		.timer = ERRAND_TIMER,
 		.keep = w->keep,
 		.keep_count = sizeof w->keep / sizeof *w->keep,
 		.order = order,
@@ -465,7 +482,8 @@ static void mind_deadline(struct warden *w)
 	if (deadline != INT64_MAX)
 		when.it_value = (struct timespec){.tv_sec = deadline / NS_PER_S,
 		                                  .tv_nsec = deadline % NS_PER_S};
-	if (timerfd_settime(w->timer, TFD_TIMER_ABSTIME, &when, NULL) == 0)
+	if (timerfd_settime(w->timer, TFD_TIMER_ABSTIME, &when, NULL) == 0 &&
+	    timer_settime(w->alarm, TIMER_ABSTIME, &when, NULL) == 0)
 		w->armed = deadline;
 }
 

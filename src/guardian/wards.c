@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,6 +33,8 @@
 #define EVENTS_MAX 64
 #define REPORTS_MAX 64
 
+#define NS_PER_S INT64_C(1000000000)
+
 /* A serial has the place of the command in its low bits. */
 #define SERIAL_STEP ((uint64_t)WARDS_MAX)
 
@@ -50,6 +53,7 @@ struct wards {
 	const struct baton_alloc *alloc; /* [const] */
 	struct errand_page *page;        /* [const]; the deadline in it [atomic] */
 	int wake;                        /* [const] */
+	int timer;                       /* [const] */
 	struct latch life;
 	int32_t pid;
 	bool reaped;
@@ -133,7 +137,8 @@ struct outfit {
 static void outfit_done(struct outfit *o)
 {
 	for (int i = ERRAND_SOCKET; i < ERRAND_FDS; i++) {
-		if (i != ERRAND_LIFE && i != ERRAND_WAKE) /* these are not only the guardian's */
+		/* These are not only the guardian's. */
+		if (i != ERRAND_LIFE && i != ERRAND_WAKE && i != ERRAND_TIMER)
 			fd_closep(&o->fds[i]);
 	}
 }
@@ -141,7 +146,7 @@ static void outfit_done(struct outfit *o)
 static enum baton_err outfit_make(struct wards *w, const struct wards_ask *ask, struct outfit *o)
 {
 	int ends[2];
-	*o = (struct outfit){{-1, -1, -1, -1, -1, -1, -1, -1}};
+	*o = (struct outfit){{-1, -1, -1, -1, -1, -1, -1, -1, -1}};
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
 		return fail_errno(errno, "no socket for the guardian");
 	w->socket = ends[0];
@@ -158,6 +163,10 @@ static enum baton_err outfit_make(struct wards *w, const struct wards_ask *ask, 
 	w->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	lift(&w->wake);
 	o->fds[ERRAND_WAKE] = w->wake;
+	w->timer = timerfd_create(ask->awake ? CLOCK_MONOTONIC : CLOCK_BOOTTIME,
+	                          TFD_CLOEXEC | TFD_NONBLOCK);
+	lift(&w->timer);
+	o->fds[ERRAND_TIMER] = w->timer;
 	o->fds[ERRAND_LIFE] = w->life.fd;
 	lift(&o->fds[ERRAND_SOCKET]);
 	lift(&o->fds[ERRAND_LEASH]);
@@ -299,8 +308,8 @@ enum baton_err wards_open(const struct wards_ask *ask, struct wards **ret)
 	if (!w)
 		return fail_memory(sizeof *w, "commands");
 	w->alloc = alloc;
-	w->life.fd = w->wake = w->guardian = w->socket = w->leash = w->epoll = -1;
-	w->bell = -1;
+	w->life.fd = w->wake = w->timer = w->guardian = w->socket = w->leash = -1;
+	w->epoll = w->bell = -1;
 	enum baton_err e = life_take(&w->life, ask->life);
 	if (e == BATON_OK)
 		e = guardian_start(w, ask);
@@ -371,6 +380,7 @@ void wards_close(struct wards *w)
 	close_fd(&w->leash);
 	close_fd(&w->bell);
 	close_fd(&w->wake);
+	close_fd(&w->timer);
 	if (w->page)
 		munmap(w->page, sizeof *w->page);
 	latch_drop(&w->life);
@@ -393,14 +403,30 @@ int32_t wards_pid(const struct wards *w)
 	return w->pid;
 }
 
+/* The one timer for all nannies. */
+static void timer_set(const struct wards *w, struct baton_mono at)
+{
+	struct itimerspec when = {.it_value.tv_sec = 0};
+	if (at.ns <= 0)
+		when.it_value.tv_nsec = 1; /* zeros are for none */
+	else if (at.ns != INT64_MAX)
+		when.it_value =
+			(struct timespec){.tv_sec = at.ns / NS_PER_S, .tv_nsec = at.ns % NS_PER_S};
+	(void)timerfd_settime(w->timer, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
 void wards_deadline(struct wards *w, struct baton_mono hard_stop)
 {
+	/* It comes first: what the guardian starts by the word has a nanny that waits for it. */
+	timer_set(w, hard_stop);
 	/* Pairs with the load in the guardian, which looks again at whatever moment it had set its
 	 * timer to: so it need not know of a later one now. */
 	int64_t before =
 		atomic_exchange_explicit(&w->page->deadline, hard_stop.ns, memory_order_acq_rel);
-	if (hard_stop.ns < before)
-		ring(w->wake);
+	if (hard_stop.ns >= before)
+		return;
+	ring(w->wake);
+	rouse(w);
 }
 
 /* Lets the socket be waited for as long as something is queued. */

@@ -66,7 +66,7 @@ int32_t wards_pid(const struct wards *w);
 /* Sets the moment at which the guardian kills everything, whatever the runner does; until it is
  * moved to a later one, whatever is started then ends with ECANCELED. At the beginning it is
  * BATON_MONO_NEVER. What was killed stays dead: a later moment does not help who is past one.
- * Any thread. */
+ * Any thread, one call at a time. */
 void wards_deadline(struct wards *w, struct baton_mono hard_stop);
 
 struct ward_spec {

@@ -43,7 +43,8 @@ struct baton_backend {
 	int timer;
 	int64_t armed; /* when it goes off; INT64_MAX: never */
 	int channel;   /* -1: there is no broker */
-	bool drained;  /* nothing was left at the channel, in this call or the one before */
+	bool drained;  /* nothing is expected at the channel, in this call or the one before */
+	bool busy;     /* there was something at the channel when it was last looked at      */
 	int listener;  /* -1: somebody else is at the endpoint */
 	struct baton_mono rested; /* until when nobody is accepted there; NEVER: they are */
 	bool refused;             /* the broker did not want it again; to be told */
@@ -230,11 +231,21 @@ static void packet_refuse(struct baton_backend *b, enum packet_got got, const st
 		channel_lose(b);
 }
 
+/* Whether what is left at the channel after such a message, if there is something, may be left to
+ * the next call: epoll knows of it. A Grant that is due may not, as it would be too late for who
+ * serves somebody for long; that of an offer which was just answered is not there yet. */
+static bool is_enough(const struct baton_backend *b, enum wire_handoff_kind after)
+{
+	const struct links *offered = &b->offered;
+	bool one = !links_empty(offered) && offered->next->next == offered;
+	return links_empty(&b->ready) ? after == WIRE_OFFER && one && !b->busy
+	                              : links_empty(offered);
+}
+
 /* False: there was nothing. */
 static bool channel_read(struct baton_backend *b)
 {
 	int i = 0;
-	/* All that is there: an offer that is left would be taken back, and a Grant too late. */
 	for (; i < EVENTS && b->channel >= 0; i++) {
 		struct packet packet;
 		arena_reset(&b->arena);
@@ -246,7 +257,13 @@ static bool channel_read(struct baton_backend *b)
 			packet_take(b, &packet);
 		else
 			packet_refuse(b, got, &packet);
+		b->drained = got == PACKET_DONE && is_enough(b, packet.message.kind);
+		if (b->drained) {
+			i++;
+			break;
+		}
 	}
+	b->busy = i > 0;
 	return i > 0;
 }
 
@@ -605,6 +622,7 @@ static enum baton_err turn(struct baton_backend *b, int wait_ms)
 		if (n < 0 && errno != EINTR)
 			return fail_errno(errno, "cannot wait for connections");
 		now_due(b);
+		b->busy = b->busy && n > 0;
 		if (n > 0)
 			event_take(b, event.data.ptr);
 	}

@@ -1,6 +1,7 @@
 /* The broker: one loop on epoll. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -477,12 +478,40 @@ static void event_take(struct baton_broker *b, const struct epoll_event *event)
 	}
 }
 
+/* Waits for the client that has just come, and for everything else. True: it has said something;
+ * else epoll knows of it now. */
+static bool fresh_await(struct baton_broker *b)
+{
+	struct peer *peer = b->fresh;
+	struct pollfd p[] = {{.fd = b->epoll, .events = POLLIN},
+	                     {.fd = peer->source.fd, .events = POLLIN}};
+	int n = poll(p, 2, patience_ms(b));
+	b->fresh = NULL;
+	if (n > 0 && p[0].revents == 0)
+		return true;
+	if (!source_watch(b, &peer->source, EPOLLIN))
+		peers_end(b, peer);
+	return false;
+}
+
+/* As epoll_wait(2). */
+static int events_await(struct baton_broker *b, struct epoll_event *events)
+{
+	struct peer *peer = b->fresh;
+	if (!peer)
+		return epoll_wait(b->epoll, events, EVENTS, patience_ms(b));
+	if (!fresh_await(b))
+		return epoll_wait(b->epoll, events, EVENTS, 0);
+	events[0] = (struct epoll_event){.events = EPOLLIN, .data.ptr = &peer->source};
+	return 1;
+}
+
 enum baton_err baton_broker_run(struct baton_broker *broker)
 {
 	struct baton_broker *b = broker;
 	while (!b->lent && (!b->stopping || b->passings_count > 0)) {
 		struct epoll_event events[EVENTS];
-		int n = epoll_wait(b->epoll, events, EVENTS, patience_ms(b));
+		int n = events_await(b, events);
 		if (n < 0 && errno != EINTR)
 			return fail_errno(errno, "cannot wait for events");
 		b->rounds++;

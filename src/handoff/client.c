@@ -21,6 +21,8 @@
 #include "wire/handoff.h"
 #include "wire/hello.h"
 
+#define HELLO_ROOM 512  /* what most Hellos fit into */
+#define FIRST_ROOM 2048 /* the same, with what is sent behind them */
 #define PAUSE_MIN_MS 5
 #define PAUSE_MAX_MS 500
 #define WELCOME_MS 5000 /* for a backend to take a client that has reconnected */
@@ -33,6 +35,7 @@ struct client {
 	struct site site;
 	struct arena arena;
 	struct buf hello; /* the frame and what is sent with it */
+	char hello_room[FIRST_ROOM];
 	struct wire_reply reply;
 	bool reached; /* there was a broker */
 	struct baton_client_way way;
@@ -40,8 +43,7 @@ struct client {
 
 static void client_done(struct client *c)
 {
-	if (c->hello.data)
-		explicit_bzero(c->hello.data, c->hello.len);
+	explicit_bzero(c->hello.data, c->hello.len);
 	buf_done(&c->hello);
 	arena_done(&c->arena);
 }
@@ -83,6 +85,7 @@ static bool is_answered(const struct baton_client_ask *ask)
 /* `here`: on this host, where the clock is the same. */
 static enum baton_err hello_make(struct client *c, bool here)
 {
+	char room[HELLO_ROOM];
 	AUTO(buf_done) struct buf payload;
 	const struct wire_hello hello = {
 		.min_protocol = WIRE_VERSION,
@@ -100,7 +103,7 @@ static enum baton_err hello_make(struct client *c, bool here)
 		.lane = c->ask->lane,
 		.library_version = baton_str_z(BATON_VERSION),
 	};
-	buf_init(&payload, baton_alloc_libc(), WIRE_HELLO_MAX);
+	buf_init_in(&payload, baton_alloc_libc(), WIRE_HELLO_MAX, room, sizeof room);
 	wire_hello_encode(&hello, &payload);
 	const struct wire_envelope envelope = {.kind = WIRE_REQUEST,
 	                                       .protocol = WIRE_HELLO,
@@ -110,9 +113,9 @@ static enum baton_err hello_make(struct client *c, bool here)
 	buf_reset(&c->hello);
 	wire_frame_encode(&envelope, &c->hello);
 	buf_append_str(&c->hello, c->ask->first);
+	explicit_bzero(payload.data, payload.len);
 	if (payload.err != BATON_OK || c->hello.err != BATON_OK)
 		return fail_memory(payload.len + c->ask->first.len, "a Hello");
-	explicit_bzero(payload.data, payload.len);
 	return BATON_OK;
 }
 
@@ -209,7 +212,7 @@ static enum baton_err broker_ask(struct client *c, int *ret_fd)
 	 * when the broker accepts is read at once. */
 	enum baton_err e = hello_make(c, true);
 	if (e == BATON_OK)
-		e = site_reach(path, SOCK_STREAM, talk_patience_ms(c->until), &fd);
+		e = site_reach(path, SOCK_STREAM, c->site.uid, talk_patience_ms(c->until), &fd);
 	if (e != BATON_OK)
 		return e;
 	c->reached = true;
@@ -290,9 +293,13 @@ enum baton_err baton_client_connect(const struct baton_client_ask *ask, int *ret
 	const struct baton_clock *clock = baton_clock_boot();
 	struct baton_duration wait =
 		ask->wait.ns > 0 ? ask->wait : baton_duration_ms(BATON_CLIENT_WAIT_MS);
-	AUTO(client_done) struct client c = {.ask = ask};
+	AUTO(client_done) struct client c;
+	c.ask = ask;
+	c.reached = false;
+	c.way = (struct baton_client_way){.connection = 0};
 	arena_init(&c.arena, baton_alloc_libc());
-	buf_init(&c.hello, baton_alloc_libc(), WIRE_HELLO_MAX + BATON_CLIENT_FIRST_MAX);
+	buf_init_in(&c.hello, baton_alloc_libc(), WIRE_HELLO_MAX + BATON_CLIENT_FIRST_MAX,
+	            c.hello_room, sizeof c.hello_room);
 	c.until = baton_mono_add(clock->now(clock), wait);
 	enum baton_err e = ask_check(ask);
 	if (e == BATON_OK)

@@ -123,8 +123,9 @@ void guest_welcome(const struct guest *guest)
 	const struct wire_handoff m = {.kind = WIRE_WELCOME, .is.welcome = {guest->connection.id}};
 	if (!guest->wants_welcome)
 		return;
+	char room[64];
 	AUTO(buf_done) struct buf payload;
-	buf_init(&payload, guest->alloc, WIRE_HELLO_MAX);
+	buf_init_in(&payload, guest->alloc, WIRE_HELLO_MAX, room, sizeof room);
 	if (wire_handoff_encode(&m, &payload) != BATON_OK)
 		return;
 	const struct wire_envelope envelope = {.kind = WIRE_EVENT,

@@ -10,6 +10,9 @@
 #include "base/cleanup.h"
 #include "wire/frame.h"
 
+/* What most messages have room in. */
+#define ROOM 512
+
 static enum packet_got sent(ssize_t n)
 {
 	if (n >= 0)
@@ -34,12 +37,13 @@ static enum packet_got send_bytes(int channel, struct baton_str bytes, const int
 	union {
 		char room[CMSG_SPACE(PACKET_FDS_MAX * sizeof(int))];
 		struct cmsghdr align;
-	} control = {.room = ""};
+	} control;
 	struct iovec iov = {(void *)bytes.ptr, bytes.len};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
 	if (count > 0) {
 		m.msg_control = control.room;
 		m.msg_controllen = CMSG_SPACE(count * sizeof *fds);
+		memset(control.room, 0, m.msg_controllen);
 		struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 		c->cmsg_level = SOL_SOCKET;
 		c->cmsg_type = SCM_RIGHTS;
@@ -107,10 +111,11 @@ enum packet_got packet_send(int channel, const struct wire_handoff *message, int
 enum packet_got packet_send_many(int channel, const struct wire_handoff *message, const int *fds,
                                  size_t count)
 {
+	char rooms[2][ROOM];
 	AUTO(buf_done) struct buf payload;
 	AUTO(buf_done) struct buf packet;
-	buf_init(&payload, baton_alloc_libc(), WIRE_PACKET_MAX);
-	buf_init(&packet, baton_alloc_libc(), WIRE_PACKET_MAX);
+	buf_init_in(&payload, baton_alloc_libc(), WIRE_PACKET_MAX, rooms[0], ROOM);
+	buf_init_in(&packet, baton_alloc_libc(), WIRE_PACKET_MAX, rooms[1], ROOM);
 	bool probe = message->kind == WIRE_PROBES || message->kind == WIRE_PROBED;
 	if (!probe && wire_handoff_encode(message, &payload) != BATON_OK)
 		return PACKET_FAILED;
@@ -172,24 +177,24 @@ static bool probe_decode(const struct wire_envelope *envelope, struct wire_hando
 	return envelope->kind == kind_of(ret->kind) && envelope->payload.len == 0;
 }
 
-static bool decode(struct baton_str bytes, struct arena *arena, struct packet *ret)
+static bool decode(struct baton_str bytes, struct arena *arena, struct wire_handoff *ret)
 {
 	struct wire_envelope envelope;
 	if (wire_envelope_decode(bytes, arena, &envelope) != BATON_OK)
 		return false;
 	if (envelope.protocol == WIRE_PROBE)
-		return probe_decode(&envelope, &ret->message);
+		return probe_decode(&envelope, ret);
 	if (envelope.protocol != WIRE_HANDOFF ||
-	    wire_handoff_decode(envelope.payload, arena, &ret->message) != BATON_OK)
+	    wire_handoff_decode(envelope.payload, arena, ret) != BATON_OK)
 		return false;
-	if (ret->message.kind == WIRE_OFFER)
-		ret->message.is.offer.trace = envelope.trace;
-	return envelope.kind == kind_of(ret->message.kind) &&
-	       envelope.request_id == correlation_of(&ret->message);
+	if (ret->kind == WIRE_OFFER)
+		ret->is.offer.trace = envelope.trace;
+	return envelope.kind == kind_of(ret->kind) && envelope.request_id == correlation_of(ret);
 }
 
-enum packet_got packet_receive_many(int channel, char *room, struct arena *arena, size_t max,
-                                    struct packets *ret)
+/* Receives a packet: its message, and in `fds` its descriptors, of which there are up to `max`. */
+static enum packet_got receive(int channel, char *room, struct arena *arena, size_t max,
+                               struct wire_handoff *ret, int *fds, size_t *ret_count)
 {
 	union {
 		char room[CMSG_SPACE(PACKET_FDS_MAX * sizeof(int))];
@@ -202,27 +207,31 @@ enum packet_got packet_receive_many(int channel, char *room, struct arena *arena
 	ssize_t n = receive_bytes(channel, &m);
 	if (n < 0)
 		return errno == EAGAIN ? PACKET_NOT_NOW : PACKET_HUNG_UP;
-	enum packet_got with = take_fds(&m, max, ret->fds, &ret->fds_count);
-	if (n == 0 && ret->fds_count == 0 && with == PACKET_DONE)
+	enum packet_got with = take_fds(&m, max, fds, ret_count);
+	if (n == 0 && *ret_count == 0 && with == PACKET_DONE)
 		return PACKET_HUNG_UP;
-	struct packet got = {.fd = -1};
 	if (with != PACKET_STRANGE && n <= (ssize_t)WIRE_PACKET_MAX &&
-	    decode((struct baton_str){room, (size_t)n}, arena, &got)) {
-		ret->message = got.message;
+	    decode((struct baton_str){room, (size_t)n}, arena, ret))
 		return with;
-	}
-	for (size_t i = 0; i < ret->fds_count; i++)
-		close(ret->fds[i]);
-	ret->fds_count = 0;
+	for (size_t i = 0; i < *ret_count; i++)
+		close(fds[i]);
+	*ret_count = 0;
 	return PACKET_STRANGE;
+}
+
+enum packet_got packet_receive_many(int channel, char *room, struct arena *arena, size_t max,
+                                    struct packets *ret)
+{
+	return receive(channel, room, arena, max, &ret->message, ret->fds, &ret->fds_count);
 }
 
 enum packet_got packet_receive(int channel, char *room, struct arena *arena, struct packet *ret)
 {
-	struct packets many;
-	enum packet_got got = packet_receive_many(channel, room, arena, 1, &many);
+	int fds[PACKET_FDS_MAX];
+	size_t count;
+	enum packet_got got = receive(channel, room, arena, 1, &ret->message, fds, &count);
 	if (got == PACKET_DONE || got == PACKET_LOST)
-		*ret = (struct packet){many.message, many.fds_count == 1 ? many.fds[0] : -1};
+		ret->fd = count == 1 ? fds[0] : -1;
 	return got;
 }
 
@@ -239,8 +248,9 @@ enum packet_got bytes_send(int fd, struct baton_str bytes)
 
 enum packet_got frame_send(int fd, const struct wire_envelope *envelope)
 {
+	char room[ROOM];
 	AUTO(buf_done) struct buf frame;
-	buf_init(&frame, baton_alloc_libc(), WIRE_FRAME_MAX);
+	buf_init_in(&frame, baton_alloc_libc(), WIRE_FRAME_MAX, room, sizeof room);
 	if (wire_frame_encode(envelope, &frame) != BATON_OK)
 		return PACKET_FAILED;
 	enum packet_got got = bytes_send(fd, buf_str(&frame));

@@ -140,8 +140,7 @@ static struct passing *passing_add(struct baton_broker *b, struct peer *peer,
                                    struct channel *channel, const struct token *token)
 {
 	struct passing *p = passing_place(b, channel, peer->connection, token);
-	source_ignore(b, &peer->source);
-	p->fd = fd_take(&peer->source.fd);
+	p->fd = peer->source.fd;
 	return p;
 }
 
@@ -211,6 +210,9 @@ bool passings_offer(struct baton_broker *b, struct peer *peer, struct channel *c
 	};
 	enum packet_got got =
 		e == BATON_OK ? packet_send(channel->source.fd, &offer, p->fd) : PACKET_FAILED;
+	/* Only now: the backend need not wait for it. */
+	source_ignore(b, &peer->source);
+	peer->source.fd = -1;
 	if (got == PACKET_DONE) {
 		b->counts[COUNT_OFFERED]++;
 		return true;

@@ -16,6 +16,8 @@
 
 void peers_end(struct baton_broker *b, struct peer *peer)
 {
+	if (b->fresh == peer)
+		b->fresh = NULL;
 	wire_reader_done(&peer->reader);
 	buf_done(&peer->out);
 	b->peers_count--;
@@ -238,14 +240,27 @@ static void frame_read(struct baton_broker *b, struct peer *peer)
 	frame_take(b, peer);
 }
 
-/* What it wants may be there already: then it is never waited for. */
-static void first_read(struct baton_broker *b, struct peer *peer)
+/* Reads, and has epoll tell if there is more to come. */
+static void read_on(struct baton_broker *b, struct peer *peer)
 {
-	links_append(&b->waiting, &peer->source.links);
 	frame_read(b, peer);
 	if (peer->source.fd >= 0 && !peer->source.watched &&
 	    !source_watch(b, &peer->source, EPOLLIN))
 		peers_end(b, peer);
+}
+
+/* What it wants may be there already: then it is never waited for. Or it comes in a moment: then
+ * epoll need not know of it. */
+static void first_read(struct baton_broker *b, struct peer *peer)
+{
+	links_append(&b->waiting, &peer->source.links);
+	if (b->fresh) {
+		read_on(b, peer);
+		return;
+	}
+	frame_read(b, peer);
+	if (peer->source.fd >= 0 && !peer->source.watched)
+		b->fresh = peer;
 }
 
 void peers_add(struct baton_broker *b, int fd)
@@ -297,7 +312,7 @@ void peers_event(struct baton_broker *b, struct peer *peer, uint32_t events)
 	else if (peer->out.len > 0)
 		answer_go_on(b, peer);
 	else if (!peer->listener && !wire_reader_whole(&peer->reader))
-		frame_read(b, peer);
+		read_on(b, peer);
 	else if (events & (EPOLLHUP | EPOLLERR))
 		peers_end(b, peer);
 }

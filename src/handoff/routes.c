@@ -9,11 +9,15 @@
 #include "handoff/packet.h"
 #include "handoff/state.h"
 
+/* What most answers have room in. */
+#define ROOM 512
+
 enum baton_err routes_negotiated(struct baton_broker *b, const struct peer *peer,
                                  const struct route_news *news, struct buf *frame)
 {
+	char room[ROOM];
 	AUTO(buf_done) struct buf payload;
-	buf_init(&payload, b->alloc, WIRE_HELLO_MAX);
+	buf_init_in(&payload, b->alloc, WIRE_HELLO_MAX, room, sizeof room);
 	const struct wire_reply reply = {
 		.kind = WIRE_NEGOTIATED,
 		.negotiated =
@@ -42,6 +46,7 @@ enum baton_err routes_negotiated(struct baton_broker *b, const struct peer *peer
 static bool negotiated(struct baton_broker *b, const struct peer *peer, const char *endpoint,
                        bool plain, const struct token *token)
 {
+	char room[ROOM];
 	AUTO(buf_done) struct buf frame;
 	const struct route_news news = {
 		.endpoint = endpoint,
@@ -49,11 +54,10 @@ static bool negotiated(struct baton_broker *b, const struct peer *peer, const ch
 		.handed = token != NULL,
 		.token = token ? token_str(token) : (struct baton_str){NULL, 0},
 	};
-	buf_init(&frame, b->alloc, WIRE_HELLO_MAX);
+	buf_init_in(&frame, b->alloc, WIRE_HELLO_MAX, room, sizeof room);
 	bool sent = routes_negotiated(b, peer, &news, &frame) == BATON_OK &&
 	            bytes_send(peer->source.fd, buf_str(&frame)) == PACKET_DONE;
-	if (frame.data)
-		explicit_bzero(frame.data, frame.len);
+	explicit_bzero(frame.data, frame.len);
 	return sent;
 }
 

@@ -35,29 +35,32 @@ static enum baton_err folder_set(struct site *site, const char *what, const char
 	if (folder[0] != '/')
 		return fail(BATON_INVALID, "'%.80s' is no %s: an absolute path is needed", folder,
 		            what);
-	int len = snprintf(site->folder, sizeof site->folder, "%s%s", folder, below);
-	if (len > SITE_FOLDER_MAX)
-		return fail(BATON_INVALID, "a %s of %d bytes is too long: %d are allowed", what,
-		            len, SITE_FOLDER_MAX);
+	size_t len = strlen(folder), more = strlen(below);
+	if (len + more > SITE_FOLDER_MAX)
+		return fail(BATON_INVALID, "a %s of %zu bytes is too long: %d are allowed", what,
+		            len + more, SITE_FOLDER_MAX);
+	memcpy(site->folder, folder, len);
+	memcpy(site->folder + len, below, more + 1);
 	return BATON_OK;
 }
 
 enum baton_err site_find(const char *folder, struct site *ret)
 {
-	const char *named = getenv("BATON_BROKER");
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	char own[64];
+	ret->uid = geteuid();
 	if (folder)
 		return folder_set(ret, "folder of a broker", folder, "");
+	const char *named = getenv("BATON_BROKER");
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	if (named && named[0] != '\0')
 		return folder_set(ret, "folder of a broker (BATON_BROKER)", named, "");
 	if (runtime && runtime[0] != '\0')
 		return folder_set(ret, "runtime folder (XDG_RUNTIME_DIR)", runtime, "/baton");
 	/* A cron job has no such variable, but has to find the same broker. */
-	snprintf(own, sizeof own, "/run/user/%u", (unsigned)geteuid());
+	snprintf(own, sizeof own, "/run/user/%u", (unsigned)ret->uid);
 	if (is_own(own))
 		return folder_set(ret, "runtime folder", own, "/baton");
-	snprintf(own, sizeof own, "/tmp/baton-%u", (unsigned)geteuid());
+	snprintf(own, sizeof own, "/tmp/baton-%u", (unsigned)ret->uid);
 	return folder_set(ret, "folder of a broker", own, "");
 }
 
@@ -76,9 +79,9 @@ enum baton_err site_check(const struct site *site, int make)
 	if (!S_ISDIR(s.st_mode))
 		return fail(BATON_INVALID, "'%s', where a broker should be, is no folder",
 		            site->folder);
-	if (s.st_uid != geteuid())
+	if (s.st_uid != site->uid)
 		return fail(BATON_INVALID, "the folder '%s' belongs to the user %u, not to %u",
-		            site->folder, (unsigned)s.st_uid, (unsigned)geteuid());
+		            site->folder, (unsigned)s.st_uid, (unsigned)site->uid);
 	if ((s.st_mode & 0077) != 0)
 		return fail(BATON_INVALID,
 		            "the folder '%s' has mode %03o; others must be kept out "
@@ -89,8 +92,11 @@ enum baton_err site_check(const struct site *site, int make)
 
 void site_path(const struct site *site, const char *name, char path[SITE_PATH_MAX + 1])
 {
-	int len = snprintf(path, SITE_PATH_MAX + 1, "%s/%s", site->folder, name);
-	CHECK(len <= SITE_PATH_MAX);
+	size_t len = strlen(site->folder), more = strlen(name);
+	CHECK(len + 1 + more <= SITE_PATH_MAX);
+	memcpy(path, site->folder, len);
+	path[len] = '/';
+	memcpy(path + len + 1, name, more + 1);
 }
 
 enum baton_err site_lock(const struct site *site, int *ret_fd)
@@ -222,7 +228,7 @@ enum baton_err site_peer(int fd, struct site_peer *ret)
 	return BATON_OK;
 }
 
-static enum baton_err listener_check(int fd, const char *path, uid_t self)
+static enum baton_err listener_check(int fd, const char *path, uint32_t self)
 {
 	struct site_peer peer;
 	enum baton_err e = site_peer(fd, &peer);
@@ -261,13 +267,12 @@ static int join_queue(int fd, const struct sockaddr_un *address, int wait_ms)
 	return result;
 }
 
-enum baton_err site_reach(const char *path, int type, int wait_ms, int *ret_fd)
+enum baton_err site_reach(const char *path, int type, uint32_t self, int wait_ms, int *ret_fd)
 {
 	struct sockaddr_un address;
 	enum baton_err e = address_of(path, &address);
 	if (e != BATON_OK)
 		return e;
-	uid_t self = geteuid();
 	AUTO(fd_closep) int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return fail_errno(errno, "no socket");
@@ -295,7 +300,7 @@ enum baton_err site_settle(int fd)
 enum baton_err site_connect(const char *path, int type, int wait_ms, int *ret_fd)
 {
 	AUTO(fd_closep) int fd = -1;
-	enum baton_err e = site_reach(path, type, wait_ms, &fd);
+	enum baton_err e = site_reach(path, type, geteuid(), wait_ms, &fd);
 	if (e == BATON_OK)
 		e = site_settle(fd);
 	if (e == BATON_OK)

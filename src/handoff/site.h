@@ -12,6 +12,7 @@
 
 struct site {
 	char folder[SITE_FOLDER_MAX + 1];
+	uint32_t uid; /* who looks for it */
 };
 
 /* The names in the folder. */
@@ -62,8 +63,8 @@ int site_accept(int listener);
 enum baton_err site_connect(const char *path, int type, int wait_ms, int *ret_fd);
 
 /* The same in two steps, for who has something to say at once: calls on what is reached may not
- * wait before it is settled. */
-enum baton_err site_reach(const char *path, int type, int wait_ms, int *ret_fd);
+ * wait before it is settled. `self` is this user. */
+enum baton_err site_reach(const char *path, int type, uint32_t self, int wait_ms, int *ret_fd);
 enum baton_err site_settle(int fd);
 
 /* Who is at the other end of a connection, as the kernel says. */

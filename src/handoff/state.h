@@ -235,6 +235,8 @@ struct baton_broker {
 	struct baton_mono paused_until;
 	struct pressure pressure;
 
+	struct peer *fresh; /* one that is not watched by epoll yet, as its Hello is about to come;
+	                          NULL: none                                                  */
 	struct links waiting;  /* sources that have to say what they want, the oldest first */
 	struct links parked;   /* peers whose service has no backend, the oldest first      */
 	struct links asking;   /* peers that want a lane, the oldest first                  */

@@ -27,20 +27,29 @@ int talk_patience_ms(struct baton_mono until)
 	return ms < 60000 ? (int)ms : 60000;
 }
 
-/* Waits for events on the descriptor. BATON_TIMEOUT, BATON_SYSTEM. */
-static enum baton_err await(int fd, short events, struct baton_mono until)
+/* Waits for events on the descriptor; *ret are those that there are. BATON_TIMEOUT,
+ * BATON_SYSTEM. */
+static enum baton_err await_which(int fd, short events, struct baton_mono until, short *ret)
 {
 	struct pollfd p = {.fd = fd, .events = events};
 	for (;;) {
 		int ms = talk_patience_ms(until);
 		int n = poll(&p, 1, ms);
-		if (n > 0)
+		if (n > 0) {
+			*ret = p.revents;
 			return BATON_OK;
+		}
 		if (n < 0 && errno != EINTR)
 			return fail_errno(errno, "cannot wait for a connection");
 		if (n == 0 && ms == 0)
 			return fail(BATON_TIMEOUT, "the other side takes too long");
 	}
+}
+
+static enum baton_err await(int fd, short events, struct baton_mono until)
+{
+	short which;
+	return await_which(fd, events, until, &which);
 }
 
 static enum baton_err stream_failed(int errnum)
@@ -104,8 +113,10 @@ enum baton_err talk_await(int fd, struct baton_mono until)
 {
 	char byte;
 	for (;;) {
-		enum baton_err e = await(fd, POLLIN, until);
-		if (e != BATON_OK)
+		short which;
+		enum baton_err e = await_which(fd, POLLIN | POLLRDHUP, until, &which);
+		/* As long as the other side has not closed, there is nothing else to be read. */
+		if (e != BATON_OK || which == POLLIN)
 			return e;
 		ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 		if (n > 0)

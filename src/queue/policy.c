@@ -229,8 +229,6 @@ const char *policy_against_guests(const struct baton_queue_policy *policy)
 		return "the mode is lane";
 	if (policy->on_conflict != BATON_CONFLICT_WAIT)
 		return "on_conflict is not wait";
-	if (policy->key_waiting_max > 0)
-		return "key_waiting_max is not 0";
 	return policy->key_fair == BATON_KEY_FAIR_ON ? "key_fair is on" : NULL;
 }
 

@@ -99,7 +99,7 @@ static uint32_t place_of_self(void)
 	return cpu < 0 ? 0 : (uint32_t)cpu % GROUP_PLACES;
 }
 
-static void add_locked(struct group *g, struct request *r)
+static void push(struct group *g, struct request *r)
 {
 	if (r->first) {
 		r->next = g->head;
@@ -111,6 +111,13 @@ static void add_locked(struct group *g, struct request *r)
 		*g->tail = r;
 		g->tail = &r->next;
 	}
+}
+
+static void add_locked(struct group *g, struct request *r)
+{
+	if (r->after)
+		push(g, r->after);
+	push(g, r);
 	g->size++;
 }
 

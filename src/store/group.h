@@ -25,8 +25,9 @@ struct request {
 	enum baton_err (*run)(void *store, void *args);
 	void *args;
 	enum request_kind kind;
-	bool first;  /* goes before the others: a renewal */
-	bool fences; /* may hand out a fence */
+	bool first;            /* goes before the others: a renewal */
+	bool fences;           /* may hand out a fence */
+	struct request *after; /* NULL, or one that comes with it, and goes before it */
 	struct request *next;
 	uint32_t leads; /* [atomic] a futex, for the first of a batch: it is its turn */
 	enum baton_err err;
@@ -50,7 +51,7 @@ struct group {
 	pthread_mutex_t mu;
 	struct request *head, **tail;        /* [mu] the batch that gathers */
 	struct request *leader;              /* [mu] its first, which will do it */
-	uint32_t size;                       /* [mu] how many they are */
+	uint32_t size;                       /* [mu] how many callers there are in it */
 	uint32_t number;                     /* [mu] of that batch */
 	uint32_t previous;                   /* [mu] the size of the one before */
 	bool leading;                        /* [mu] somebody is at work */
@@ -68,7 +69,8 @@ struct group {
 void group_init(struct group *g, void (*commit)(void *store, struct request *list), void *store);
 void group_done(struct group *g);
 
-/* Returns once the request was done: request->err. */
+/* Returns once the request was done: request->err; and the one that comes with it, which is in the
+ * same batch. */
 enum baton_err group_do(struct group *g, struct request *request);
 
 #endif

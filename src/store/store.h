@@ -132,6 +132,11 @@ struct store_ops {
 	                        struct baton_work_renewal *answers);
 	enum baton_err (*end)(struct baton_store *store, const struct baton_work_end *ends,
 	                      size_t count, struct baton_work_ended *answers);
+	/* Both, in one commit. What could not be done for one of them fails both, or the claim. */
+	enum baton_err (*next)(struct baton_store *store, const struct baton_work_end *ends,
+	                       size_t count, struct baton_work_ended *answers,
+	                       const struct baton_work_ask *ask,
+	                       struct baton_work_claims **ret_claims);
 	enum baton_err (*cancel)(struct baton_store *store, const struct baton_batch_id *ids,
 	                         size_t count, enum baton_cancelled *answers);
 	enum baton_err (*revive)(struct baton_store *store, const struct baton_batch_id *ids,
@@ -260,6 +265,9 @@ struct baton_lease store_lease(const struct lease_row *row);
 
 /* Whether ends of claims are within their limits. */
 enum baton_err store_check_ends(const struct baton_work_end *ends, size_t count);
+
+/* That is the answer to all of them. */
+void store_ends_fail(struct baton_work_ended *answers, size_t count, enum baton_err e);
 
 /* Whether the end at `i` cannot be, because it is tied to one that was not: its answer is set. */
 bool store_end_is_void(const struct baton_work_end *ends, size_t i,

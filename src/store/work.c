@@ -53,18 +53,24 @@ enum baton_err baton_work_put(struct baton_store *store, const struct baton_batc
 	return e == BATON_OK && count > 0 ? store->ops->put(store, batches, count, puts) : e;
 }
 
-enum baton_err baton_work_claim(struct baton_store *store, const struct baton_work_ask *ask,
-                                struct baton_work_claims **ret_claims)
+static enum baton_err check_ask(const struct baton_work_ask *ask)
 {
-	enum baton_err e = store_enter(store);
-	if (e == BATON_OK)
-		e = batch_check_queue(ask->queue);
+	enum baton_err e = batch_check_queue(ask->queue);
 	if (e == BATON_OK)
 		e = store_check_ttl(ask->ttl);
 	if (e == BATON_OK)
 		e = check_count("claims", ask->claims, BATON_CLAIMS_MAX);
 	if (e == BATON_OK)
 		e = check_count("batches", ask->max, BATON_JOIN_MAX);
+	return e;
+}
+
+enum baton_err baton_work_claim(struct baton_store *store, const struct baton_work_ask *ask,
+                                struct baton_work_claims **ret_claims)
+{
+	enum baton_err e = store_enter(store);
+	if (e == BATON_OK)
+		e = check_ask(ask);
 	return e == BATON_OK ? store->ops->claim(store, ask, ret_claims) : e;
 }
 
@@ -161,6 +167,32 @@ enum baton_err baton_work_end(struct baton_store *store, const struct baton_work
 	if (e == BATON_OK)
 		e = keys_of_ends(&joined, &ends, count);
 	return e == BATON_OK && count > 0 ? store->ops->end(store, ends, count, answers) : e;
+}
+
+enum baton_err baton_work_next(struct baton_store *store, const struct baton_work_end *ends,
+                               size_t count, struct baton_work_ended *answers,
+                               const struct baton_work_ask *ask,
+                               struct baton_work_claims **ret_claims)
+{
+	enum baton_err e = store_enter(store);
+	if (e == BATON_OK)
+		e = store_check_ends(ends, count);
+	if (e == BATON_OK)
+		e = check_ask(ask);
+	AUTO(arena_done) struct arena joined;
+	arena_init(&joined, store->alloc);
+	if (e == BATON_OK)
+		e = keys_of_ends(&joined, &ends, count);
+	if (e != BATON_OK)
+		return e;
+	return count > 0 ? store->ops->next(store, ends, count, answers, ask, ret_claims)
+	                 : store->ops->claim(store, ask, ret_claims);
+}
+
+void store_ends_fail(struct baton_work_ended *answers, size_t count, enum baton_err e)
+{
+	for (size_t i = 0; i < count; i++)
+		answers[i] = (struct baton_work_ended){.err = e};
 }
 
 enum baton_err baton_work_cancel(struct baton_store *store, const struct baton_batch_id *ids,

@@ -1,6 +1,8 @@
 /* What is around every message. */
 #include "wire/envelope.h"
 
+#include <string.h>
+
 #include "base/fail.h"
 #include "wire/frame.h"
 #include "wire/pack.h"
@@ -29,14 +31,20 @@ enum baton_err wire_envelope_encode(const struct wire_envelope *envelope, struct
 enum baton_err wire_frame_encode(const struct wire_envelope *envelope, struct buf *out)
 {
 	Baton__Wire__Envelope pb = envelope_of(envelope);
-	uint8_t head[WIRE_FRAME_HEAD];
-	size_t len = protobuf_c_message_get_packed_size(&pb.base);
-	if (len > WIRE_FRAME_MAX)
+	uint8_t head[WIRE_FRAME_HEAD] = {0};
+	size_t begin = out->len;
+	buf_append(out, head, sizeof head);
+	if (pack(&pb.base, out) != BATON_OK)
+		return out->err;
+	size_t len = out->len - begin - sizeof head;
+	if (len > WIRE_FRAME_MAX) {
+		out->len = begin;
 		return fail(BATON_FULL, "a frame of %zu bytes; %u are allowed", len,
 		            WIRE_FRAME_MAX);
+	}
 	wire_frame_head((uint32_t)len, head);
-	buf_append(out, head, sizeof head);
-	return pack_sized(&pb.base, len, out);
+	memcpy(out->data + begin, head, sizeof head);
+	return BATON_OK;
 }
 
 static bool is_known(uint32_t protocol)

@@ -1,16 +1,25 @@
 /* The way between protobuf-c and the plain structs of this module. */
 #include "wire/pack.h"
 
+#include <string.h>
+
 #include "base/fail.h"
+#include "wire/quick.h"
+
+/* What most messages have room in. */
+#define ROOM 1024
 
 enum baton_err pack(const ProtobufCMessage *message, struct buf *out)
 {
-	return pack_sized(message, protobuf_c_message_get_packed_size(message), out);
-}
-
-enum baton_err pack_sized(const ProtobufCMessage *message, size_t len, struct buf *out)
-{
-	char *place = buf_extend(out, len);
+	uint8_t room[ROOM];
+	struct baton_str bytes;
+	if (quick_write(message, room, sizeof room, &bytes)) {
+		buf_append_str(out, bytes);
+		/* There may be a token in it. */
+		explicit_bzero((void *)bytes.ptr, bytes.len);
+		return out->err;
+	}
+	char *place = buf_extend(out, protobuf_c_message_get_packed_size(message));
 	if (place)
 		protobuf_c_message_pack(message, (uint8_t *)place);
 	return out->err;
@@ -54,6 +63,11 @@ enum baton_err unpack(const ProtobufCMessageDescriptor *type, const char *what,
 	struct purse purse = {.arena = arena, .left = PURSE_MIN + PURSE_FACTOR * bytes.len};
 	ProtobufCAllocator allocator = {purse_take, purse_give, &purse};
 	static const uint8_t nothing[1];
+	enum baton_err e = quick_read(type, bytes, arena, ret);
+	if (e == BATON_OK)
+		return BATON_OK;
+	if (e == BATON_NO_MEMORY)
+		return fail_memory(bytes.len, what);
 	const uint8_t *data = bytes.len > 0 ? (const uint8_t *)bytes.ptr : nothing;
 	ProtobufCMessage *message = protobuf_c_message_unpack(type, &allocator, bytes.len, data);
 	if (purse.failed)

@@ -16,9 +16,6 @@
 /* Appends the message. */
 enum baton_err pack(const ProtobufCMessage *message, struct buf *out);
 
-/* The same for a caller who knows its packed size. */
-enum baton_err pack_sized(const ProtobufCMessage *message, size_t len, struct buf *out);
-
 /* Reads a message of that type, called `what`, into the arena, with a bound on the memory that it
  * takes for its length. BATON_INVALID: it is none. BATON_NO_MEMORY. */
 enum baton_err unpack(const ProtobufCMessageDescriptor *type, const char *what,

@@ -165,6 +165,7 @@ static void compare_counts(struct same *s, struct baton_str queue)
 	SAME(s, "delayed", a.counts.delayed, b.counts.delayed);
 	SAME(s, "running", a.counts.running, b.counts.running);
 	SAME(s, "dead", a.counts.dead, b.counts.dead);
+	SAME(s, "waiting on key", a.counts.waiting_on_key, b.counts.waiting_on_key);
 	SAME(s, "done", a.counts.done, b.counts.done);
 	SAME(s, "failed", a.counts.failed, b.counts.failed);
 	SAME(s, "oldest", a.counts.oldest.ns, b.counts.oldest.ns);

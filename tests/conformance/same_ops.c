@@ -420,14 +420,11 @@ static void do_renew(struct same *s, const uint32_t *n)
 	SAME(s, "cancel", answer[0].cancel, answer[1].cancel);
 }
 
-static void do_end(struct same *s, const uint32_t *n)
+/* An end of that claim, but for the proof. */
+static struct baton_work_end make_end(struct same *s, const struct same_claim *c, const uint32_t *n,
+                                      struct baton_batch *emit)
 {
 	static const char *const hows[] = {"", "complete", "fail", "reject", "abandon", "snooze"};
-	const struct same_claim *c = same_pick_claim(s, n[0]);
-	struct baton_work_ended answer[SIDES];
-	struct baton_batch emit;
-	if (!c)
-		return;
 	struct baton_work_end end = {.how = (enum baton_work_how)(n[1] % 7 < 5 ? 1 + n[1] % 7 : 1)};
 	bool completes = end.how == BATON_COMPLETE;
 	same_did(s, " %s", hows[end.how]);
@@ -439,14 +436,33 @@ static void do_end(struct same *s, const uint32_t *n)
 	if (completes && n[5] % 3 == 0)
 		end.result = BATON_STR("the result");
 	if (completes && n[6] % 3 == 0) {
-		emit = make_batch(s, n);
-		end.emits = &emit;
+		*emit = make_batch(s, n);
+		end.emits = emit;
 		end.emit_count = 1;
 	}
 	if (end.how == BATON_FAIL || end.how == BATON_REJECT)
 		end.error = n[5] % 2 ? BATON_STR("it broke") : BATON_STR("");
 	if (end.how == BATON_SNOOZE || n[7] % 3 == 0)
 		end.delay = baton_duration_ms(n[7] % 300);
+	return end;
+}
+
+static void compare_ended(struct same *s, const struct baton_work_ended answer[SIDES])
+{
+	same_did(s, ": %s", baton_err_name(answer[0].err));
+	SAME(s, "end", answer[0].err, answer[1].err);
+	SAME(s, "state", answer[0].state, answer[1].state);
+	SAME(s, "due", answer[0].due.ms, answer[1].due.ms);
+}
+
+static void do_end(struct same *s, const uint32_t *n)
+{
+	const struct same_claim *c = same_pick_claim(s, n[0]);
+	struct baton_work_ended answer[SIDES];
+	struct baton_batch emit;
+	if (!c)
+		return;
+	struct baton_work_end end = make_end(s, c, n, &emit);
 	for (int i = 0; i < SIDES; i++) {
 		end.proof = c->proof[i];
 		enum baton_err e = baton_work_end(s->w[i].store, &end, 1, &answer[i]);
@@ -454,10 +470,38 @@ static void do_end(struct same *s, const uint32_t *n)
 			same_differ(s, "%s: %s: %s", s->w[i].where, baton_err_name(e),
 			            baton_err_detail());
 	}
-	same_did(s, ": %s", baton_err_name(answer[0].err));
-	SAME(s, "end", answer[0].err, answer[1].err);
-	SAME(s, "state", answer[0].state, answer[1].state);
-	SAME(s, "due", answer[0].due.ms, answer[1].due.ms);
+	compare_ended(s, answer);
+}
+
+static void do_next(struct same *s, const uint32_t *n)
+{
+	const struct same_claim *c = same_pick_claim(s, n[0]);
+	struct baton_work_claims *given[SIDES] = {NULL, NULL};
+	struct baton_work_ended answer[SIDES];
+	struct baton_batch emit;
+	enum baton_err e[SIDES];
+	if (!c)
+		return;
+	struct baton_work_end end = make_end(s, c, n, &emit);
+	end.emit_count = 0; /* a server that refuses the claim may have drawn a number in vain */
+	struct baton_work_ask ask = {
+		.queue = baton_str_z(queues[n[8] % SAME_QUEUES]),
+		.ttl = baton_duration_ms(1 + n[9] % 400),
+		.claims = n[10] % 5,
+		.max = n[11] % SAME_BATCHES,
+	};
+	for (int i = 0; i < SIDES; i++) {
+		end.proof = c->proof[i];
+		ask.owner = pick_owner(s, i, n[5]);
+		e[i] = said(s, i,
+		            baton_work_next(s->w[i].store, &end, 1, &answer[i], &ask, &given[i]));
+	}
+	compare_ended(s, answer);
+	same_did(s, ", %u of %u of %.1s: %s", ask.claims, ask.max, ask.queue.ptr,
+	         baton_err_name(e[0]));
+	SAME(s, "next", e[0], e[1]);
+	compare_said(s);
+	same_claims(s, given);
 }
 
 static const struct baton_batch_id *pick_id(struct same *s, uint32_t n)
@@ -526,7 +570,6 @@ static void do_policy(struct same *s, const uint32_t *n)
 	if (n[0] % SAME_QUEUES >= SAME_GUESTS && n[0] / SAME_QUEUES % 8 > 0) {
 		p.mode = (enum baton_queue_mode)(1 + n[9] % 2);
 		p.on_conflict = BATON_CONFLICT_WAIT;
-		p.key_waiting_max = 0;
 		p.key_fair = BATON_KEY_FAIR_OFF;
 	}
 	if (n[0] % SAME_QUEUES == SAME_GUESTS) {
@@ -593,7 +636,8 @@ static const struct {
 	{"lease", do_lease, 3},
 	{"lane claim", do_lane_claim, 14},
 	{"renew", do_renew, 6},
-	{"end", do_end, 24},
+	{"end", do_end, 18},
+	{"next", do_next, 8},
 	{"cancel", do_cancel, 5},
 	{"revive", do_revive, 5},
 	{"advance", do_advance, 12},

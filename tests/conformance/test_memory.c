@@ -43,6 +43,7 @@ static bool equal(const struct picture *a, const struct picture *b)
 	return a->queue == b->queue && a->key_limit == b->key_limit && a->batches == b->batches &&
 	       a->held == b->held && a->counts.ready == b->counts.ready &&
 	       a->counts.delayed == b->counts.delayed && a->counts.running == b->counts.running &&
+	       a->counts.waiting_on_key == b->counts.waiting_on_key &&
 	       a->counts.dead == b->counts.dead && a->counts.done == b->counts.done &&
 	       a->counts.failed == b->counts.failed;
 }

@@ -782,11 +782,6 @@ static void skips(struct baton_queue_policy *p)
 	p->on_conflict = BATON_CONFLICT_SKIP;
 }
 
-static void is_bounded(struct baton_queue_policy *p)
-{
-	p->key_waiting_max = 5;
-}
-
 static void is_fair(struct baton_queue_policy *p)
 {
 	p->key_fair = BATON_KEY_FAIR_ON;
@@ -802,7 +797,6 @@ static const struct {
 	const char *words;
 } unfit[] = {
 	{skips, "on_conflict is not wait"},
-	{is_bounded, "key_waiting_max is not 0"},
 	{is_fair, "key_fair is on"},
 	{is_of_lanes, "the mode is lane"},
 };

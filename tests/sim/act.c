@@ -92,6 +92,55 @@ static void put_again(struct world *w, const struct baton_batch *batches, size_t
 	}
 }
 
+static bool is_ready(const struct world *w, const struct job *job)
+{
+	struct baton_work_page *page = NULL;
+	if (!job->put || job->id.text[0] == '\0')
+		return false;
+	enum baton_err e = baton_work_get(w->store, &job->id, &page);
+	bool ready = e == BATON_OK && page->infos[0].state == BATON_BATCH_READY;
+	baton_work_page_free(page);
+	return ready;
+}
+
+/* How many wait for the one of its keys for which most do. */
+static uint32_t most_waiting(const struct world *w, const struct job *job)
+{
+	uint32_t most = 0;
+	for (uint32_t k = 1; k <= SIM_KEYS; k++) {
+		uint32_t ready = 0;
+		for (uint32_t i = 0; i < w->job_count && (job->keys & KEY_BIT(k)); i++)
+			ready += w->jobs[i].queue == job->queue && (w->jobs[i].keys & KEY_BIT(k)) &&
+			         is_ready(w, &w->jobs[i]);
+		most = ready > most ? ready : most;
+	}
+	return most;
+}
+
+static void set_bound(struct world *w, const struct job *job, uint32_t bound)
+{
+	const struct baton_queue_policy p = {.key_waiting_max = bound};
+	CHECK(baton_queue_change(w->store, baton_str_z(sim_queues[job->queue]), &p,
+	                         BATON_POLICY_KEY_WAITING_MAX) == BATON_OK);
+}
+
+/* Of each key no more wait than its queue allows, wherever they stand, if that is set just now. */
+static void put_bounded(struct world *w, const struct job *job)
+{
+	struct baton_put put;
+	uint32_t bound = 1 + (w->job_count & 1), waiting = most_waiting(w, job);
+	bool full = waiting >= bound && job->batch.delay.ns == 0;
+	if (!full || job->keys == 0)
+		return;
+	if (w->plan->variant != VARIANT_UNBOUNDED)
+		set_bound(w, job, bound);
+	enum baton_err e = baton_work_put(w->store, &job->batch, 1, &put);
+	set_bound(w, job, 0);
+	if (e != BATON_FULL)
+		wrong(w, "job %s is put, though %" PRIu32 " wait for its key", job->text, waiting);
+	count(w, job->lane > 0 || job->batch.key_count > 1 ? COVER_BOUND_GUEST : COVER_BOUND);
+}
+
 static void put(struct world *w, struct rng *rng)
 {
 	struct baton_batch batches[3];
@@ -104,6 +153,10 @@ static void put(struct world *w, struct rng *rng)
 		job_new(w, rng);
 	for (size_t i = 0; i < n; i++)
 		batches[i] = w->jobs[first + i].batch;
+	/* Where jobs get fewer keys than they are thought to have, others judge that. */
+	if (!w->failed && w->plan->variant != VARIANT_GUESTLESS &&
+	    w->plan->variant != VARIANT_PARTIAL)
+		put_bounded(w, &w->jobs[first]);
 	CHECK(baton_work_put(w->store, batches, n, puts) == BATON_OK);
 	for (size_t i = 0; i < n; i++) {
 		struct job *job = &w->jobs[first + i];

@@ -93,6 +93,8 @@
 	X(KEY_TTL, "ended for having held a key for too long")               \
 	X(GUEST, "claimed with a lane and a key")                            \
 	X(SEVERAL, "claimed with several keys")                              \
+	X(BOUND, "refused for those who wait for its key")                   \
+	X(BOUND_GUEST, "refused so with a lane, or several keys")            \
 	X(SKIPPED, "skipped for another of its key")                         \
 	X(RATED, "started a key that has a rate")                            \
 	X(PASSED, "claimed while another key waited")                        \

@@ -232,8 +232,7 @@ def test_a_job_with_a_lane_and_a_key_shows_both_and_why_says_what_it_waits_for(s
 
 
 @pytest.mark.parametrize('change, words', [
-    ('on-conflict=skip', 'on_conflict is not wait'), ('key-waiting-max=5', 'key_waiting_max'),
-    ('key-fair=on', 'key_fair is on'),
+    ('on-conflict=skip', 'on_conflict is not wait'), ('key-fair=on', 'key_fair is on'),
 ])
 def test_a_lane_and_a_key_are_refused_where_the_policy_cannot_be_kept(shop, change, words):
     shop.ok('queue', 'set', 'mail', change)
@@ -242,6 +241,28 @@ def test_a_lane_and_a_key_are_refused_where_the_policy_cannot_be_kept(shop, chan
     shop.put('other', '--lane', 'a', '--concurrency-key', 'k', 'x')
     said = shop.refused(DATA, 'queue', 'set', 'other', change)
     assert 'has had some with both a lane and a key' in said and words in said
+
+
+def test_a_bound_of_a_key_counts_what_waits_in_lanes_whoever_is_killed(shop, pipe):
+    shop.ok('queue', 'set', 'mail', 'key-waiting-max=2')
+    first = shop.put('mail', '--lane', 'a', '--concurrency-key', 'k', 'x')
+    script = f'echo $BATON_JOB $BATON_ATTEMPT > {pipe.path}; [ $BATON_ATTEMPT = 2 ] || sleep 1000'
+    runner = shop.start('work', 'mail', '--', 'sh', '-c', script)
+    assert pipe.line() == f'{first} 1'
+    put_both(shop, 'a', 'k')
+    shop.put('mail', '--concurrency-key', 'k', '--concurrency-key', 'l', 'x')
+    both = ['put', 'mail', '--lane', 'b', '--concurrency-key', 'k', '--concurrency-key', 'm', 'x']
+    assert 'key "k" of queue "mail" has as many jobs waiting' in shop.refused(UNAVAILABLE, *both)
+    runner.kill()
+    runner.wait(PATIENCE)
+    second = shop.start('work', 'mail', '--', 'sh', '-c', script)
+    assert pipe.line() == f'{first} 2'
+    # One of the two runs, and the other waits.
+    assert pipe.line().endswith(' 1')
+    shop.ok(*both)
+    shop.refused(UNAVAILABLE, *both)
+    second.kill()
+    shop.ok('check')
 
 
 def test_a_killed_runner_leaves_no_key_held_that_lanes_want(shop, pipe):

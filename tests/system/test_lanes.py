@@ -164,8 +164,8 @@ def house():
     house.end()
 
 
-def runner_of(pid):
-    """Whose handler that is: the runner named in the log that is its standard error's owner."""
+def parent_of(pid):
+    """The nanny of a command, or the guardian of a nanny."""
     with open(f'/proc/{pid}/status', encoding='utf-8') as status:
         return int(next(line.split()[1] for line in status if line.startswith('PPid:')))
 
@@ -179,7 +179,7 @@ def test_a_connection_is_served_by_a_process_of_its_own_under_the_lanes_fence(ho
         assert visit.fence == house.owner(visit.lane)[1]
         assert visit.echo('hi') and visit.echo('ho')
     assert len({first.pid, second.pid, other.pid}) == 3
-    assert runner_of(first.pid) != os.getpid()
+    assert parent_of(first.pid) != os.getpid()
     shown = house.run('services', '--json').stdout
     assert json.loads(shown)['service'] == 'lanes' and json.loads(shown)['owner'] == 'one'
     assert all(visit.leave() for visit in (first, second, other))
@@ -236,13 +236,17 @@ def test_when_the_owner_is_killed_the_next_connection_finds_another_one(house):
     assert house.verdict() == []
 
 
-def test_a_frozen_owner_serves_nobody_once_another_one_has_its_lanes(house):
+@pytest.mark.parametrize('helpers', [False, True], ids=['alone', 'with its helpers'])
+def test_a_frozen_owner_serves_nobody_once_another_one_has_its_lanes(house, helpers):
     house.serve('--ack-timeout', '100ms')
     times = ('--ttl', '4s', '--beat', '200ms', '--margin', '1s')
     one, two = house.work('one', *times), house.work('two', *times)
     house.settle('one', 'two')
     lane = next(lane for lane in LANES if house.owner(lane)[0] == 'one')
     visit = house.visit(lane)
+    stopped = [parent_of(visit.pid), parent_of(parent_of(visit.pid))] if helpers else []
+    for helper in stopped:
+        os.kill(helper, signal.SIGSTOP)
     house.freeze(one)
     # Its guardian ends the handler, though it does nothing any more.
     assert visit.ends()

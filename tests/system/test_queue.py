@@ -34,15 +34,34 @@ def test_queues_are_listed_with_their_counts(shop):
     shop.ok('complete', env=shop.claim('a')['env'])
     shop.ok('queue', 'pause', 'a')
     rows = [re.split(r'\s{2,}', line) for line in shop.ok('queue').splitlines()]
-    assert rows[0] == ['QUEUE', 'MODE', 'READY', 'DELAYED', 'RUNNING', 'DEAD', 'DONE', 'FAILED',
-                       'OLDEST']
-    assert [row[:8] for row in rows[1:]] == [
-        ['a', 'pull, paused', '0', '0', '0', '0', '1', '0'],
-        ['b', 'open', '1', '1', '0', '0', '0', '0']]
-    assert rows[1][8] == '-' and rows[2][8] != '-'
+    assert rows[0] == ['QUEUE', 'MODE', 'READY', 'ON-KEY', 'DELAYED', 'RUNNING', 'DEAD', 'DONE',
+                       'FAILED', 'OLDEST']
+    assert [row[:9] for row in rows[1:]] == [
+        ['a', 'pull, paused', '0', '0', '0', '0', '0', '1', '0'],
+        ['b', 'open', '1', '0', '1', '0', '0', '0', '0']]
+    assert rows[1][9] == '-' and rows[2][9] != '-'
     a, b = shop.objects('queue', 'list')
     assert (a['queue'], a['paused'], a['done'], b['ready'], b['delayed']) == ('a', True, 1, 1, 1)
     assert a['oldest_ms'] == 0 and b['oldest_ms'] >= 0
+
+
+def test_what_waits_for_a_key_is_counted(shop):
+    for _ in range(3):
+        shop.put('mail', '--concurrency-key', 'k', 'x')
+    shop.put('mail', '--concurrency-key', 'other', 'x')
+    shop.put('mail', '--lane', 'l', '--concurrency-key', 'k', 'x')
+
+    def waiting():
+        (queue,) = shop.objects('queue')
+        assert shop.ok('queue').splitlines()[1].split()[3] == str(queue['waiting_on_key'])
+        return queue['ready'], queue['waiting_on_key']
+    assert waiting() == (5, 3)
+    claim = shop.claim('mail')
+    assert waiting() == (4, 3)
+    assert shop.ok('why', '--queue', 'mail').startswith(
+        'queue mail has 4 ready, 3 waiting for a key, 0 delayed, 1 running and 0 dead\n')
+    shop.ok('complete', env=claim['env'])
+    assert waiting() == (4, 2)
 
 
 def test_many_queues_are_listed(shop):

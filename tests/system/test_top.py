@@ -183,6 +183,28 @@ def test_once_names_the_keys_that_hold_others_up(shop, keyed):
                    'owner': 'ada', 'due': None}
 
 
+def test_a_key_is_shown_though_its_first_waiter_names_another_one(shop):
+    """One with several keys waits for the first of them that is full; the others are held, too."""
+    both = ['--concurrency-key', 'a', '--concurrency-key', 'b']
+    first, _ = [shop.put('mail', *both, 'x') for _ in 'xy']
+    third = shop.put('mail', '--lane', 'l', '--concurrency-key', 'b', '--concurrency-key', 'c', 'x')
+    shop.claim('mail', '--owner', 'ada')
+    assert shop.object('why', third)['key'] == 'b'
+    shown = {key['concurrency_key']: key for key in shop.objects('top', '--once')[1:]}
+    assert {name: (key['waiting'], key['holder']) for name, key in shown.items()} == {
+        'a': (1, first), 'b': (2, first)}
+
+
+def test_a_key_of_several_that_may_be_held_more_often_holds_up_nobody(shop):
+    shop.ok('queue', 'set', 'mail', 'key-limit=2')
+    both = ['--concurrency-key', 'a', '--concurrency-key', 'b']
+    for keys in (both, ['--concurrency-key', 'a', '--lane', 'l'], both):
+        shop.put('mail', *keys, 'x')
+    shop.claim('mail', '--owner', 'ada')
+    shop.claim('mail', '--owner', 'bob')
+    assert [key['concurrency_key'] for key in shop.objects('top', '--once')[1:]] == ['a']
+
+
 def test_a_key_that_is_kept_for_a_retry_is_told_so(shop):
     shop.ok('queue', 'set', 'mail', 'hold-on-retry=keep', 'base=1h', 'cap=1h')
     first, _ = [shop.put('mail', '--concurrency-key', 'k', 'x') for _ in 'ab']
@@ -199,10 +221,10 @@ def test_queues_runners_and_dead_jobs_are_shown_on_80_columns(shop, screen, dead
     top = screen()
     lines = top.until(lambda lines: lines[23].startswith('q quit'))
     assert lines[0].startswith('baton top  ') and lines[0].endswith('2 queues, 0 runners, 2 dead')
-    assert lines[2].split() == ['QUEUE', 'READY', 'DELAYED', 'RUNNING', 'DEAD', 'DONE/S',
+    assert lines[2].split() == ['QUEUE', 'READY', 'ON-KEY', 'DELAYED', 'RUNNING', 'DEAD', 'DONE/S',
                                 'FAILED/S', 'OLDEST']
     assert lines[3].startswith('>a-queue-with-a-n ')
-    assert lines[4].startswith(' mail ') and lines[4].split()[1:5] == ['0', '0', '0', '2']
+    assert lines[4].startswith(' mail ') and lines[4].split()[1:6] == ['0', '0', '0', '0', '2']
     assert any('no ada' in line for line in lines)
     assert not any(len(line) > 80 for line in lines)
     top.press(b'q')

@@ -138,7 +138,8 @@ def test_a_lane_and_a_queue_say_what_keeps_their_first_job(shop):
         "job 2 is ready, but its queue is paused: 'baton queue resume mail' goes on"]
     why = shop.object('why', '--queue', 'mail')
     assert why.pop('job')['why'] == 'paused'
-    assert why == {'queue': 'mail', 'lane': None, 'paused': True, 'ready': 1, 'delayed': 1,
+    assert why == {'queue': 'mail', 'lane': None, 'paused': True, 'ready': 1,
+                   'waiting_on_key': 0, 'delayed': 1,
                    'running': 0, 'dead': 0}
     assert shop.object('why', '--queue', 'mail', '--lane', 'other') == {
         'queue': 'mail', 'lane': 'other', 'paused': True, 'job': None}

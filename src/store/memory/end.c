@@ -303,3 +303,14 @@ enum baton_err memory_end(struct baton_store *store, const struct baton_work_end
 	memory_tx_begin(&tx, store);
 	return memory_tx_end_ring(&tx, memory_end_all(&tx, ends, count, answers));
 }
+
+enum baton_err memory_next(struct baton_store *store, const struct baton_work_end *ends,
+                           size_t count, struct baton_work_ended *answers,
+                           const struct baton_work_ask *ask, struct baton_work_claims **ret_claims)
+{
+	enum baton_err e = memory_end(store, ends, count, answers);
+	if (e == BATON_OK)
+		return memory_claim(store, ask, ret_claims);
+	store_ends_fail(answers, count, e);
+	return e;
+}

@@ -86,6 +86,7 @@ static const struct store_ops ops = {
 	.lane_claim = memory_lane_claim,
 	.renew = memory_renew,
 	.end = memory_end,
+	.next = memory_next,
 	.cancel = memory_cancel,
 	.revive = memory_revive,
 	.get = memory_get,

@@ -42,6 +42,7 @@ struct queue {
 	struct memory *memory; /* whose it is */
 	struct baton_str name;
 	struct baton_str peers; /* on a desk: the other queues of its class, '/' between any two */
+	uint64_t waiting; /* for a key, on a desk: as it was read */
 
 	struct {
 		struct baton_queue_policy policy;
@@ -70,6 +71,7 @@ struct lane {
 	struct baton_str name;      /* see queue/line.h         */
 	struct batch *first, *last; /* by number, in all states */
 	uint64_t unseen;            /* of a key, on a desk: so many more are ready than were read */
+	uint64_t crowd;             /* of a key, on a desk: so many more of its guests are ready */
 	struct guest *guests;       /* of a key: those that stand in lanes, in all states */
 	struct lane *with;          /* that leaves its table after it, or NULL            */
 	uint64_t marked_in, marked; /* of a key: see memory_heads_mark()                  */

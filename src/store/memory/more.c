@@ -21,16 +21,15 @@ static bool is_proved(const struct lane *lane, const struct baton_more_ask *ask)
 	return false;
 }
 
-static enum baton_err take_more(struct tx *tx, struct queue *queue,
-                                const struct baton_more_ask *ask, const struct take *take)
+static enum baton_err take_more(struct tx *tx, const struct baton_more_ask *ask,
+                                const struct take *take)
 {
 	struct ready ready;
-	enum baton_err e = memory_due_see(tx, queue);
 	const struct lane *lane = memory_lane_find(tx->m, ask->queue, ask->lane);
-	if (e != BATON_OK || !lane || memory_lane_shard(lane) != ask->shard ||
-	    !is_proved(lane, ask) || memory_line_look(lane, tx->now).dead)
-		return e;
-	e = memory_take_ready(tx, lane, &ready);
+	if (!lane || memory_lane_shard(lane) != ask->shard || !is_proved(lane, ask) ||
+	    memory_line_look(lane, tx->now).dead)
+		return BATON_OK;
+	enum baton_err e = memory_take_ready(tx, lane, &ready);
 	if (e != BATON_OK)
 		return e;
 	size_t count = select_more(ready.candidates, ready.count, ask->max);
@@ -47,11 +46,13 @@ enum baton_err memory_more(struct baton_store *store, uint64_t runner,
 	memory_tx_begin(&tx, store);
 	const struct runner *r = memory_runner_find(tx.m, runner);
 	enum baton_err e = r ? memory_shard_queue(&tx, &shard, &queue) : BATON_NOT_HELD;
+	if (e == BATON_OK && !queue->is.policy.paused)
+		e = memory_due_see(&tx, queue);
 	struct lease *row = e == BATON_OK ? memory_shard_find(tx.m, ask->queue, ask->shard) : NULL;
 	if (row && row->is.runner == runner && !queue->is.policy.paused) {
 		parcel = memory_take_parcel(&tx, 1);
 		const struct take take = {&r->put.owner, row, BATON_DURATION_FOREVER, parcel};
-		e = parcel ? take_more(&tx, queue, ask, &take) : BATON_NO_MEMORY;
+		e = parcel ? take_more(&tx, ask, &take) : BATON_NO_MEMORY;
 	}
 	return memory_take_give(memory_tx_end_ring(&tx, e), parcel, ret_claims);
 }

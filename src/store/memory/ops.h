@@ -40,6 +40,9 @@ enum baton_err memory_renew(struct baton_store *store, const struct baton_work_p
                             struct baton_work_renewal *answers);
 enum baton_err memory_end(struct baton_store *store, const struct baton_work_end *ends,
                           size_t count, struct baton_work_ended *answers);
+enum baton_err memory_next(struct baton_store *store, const struct baton_work_end *ends,
+                           size_t count, struct baton_work_ended *answers,
+                           const struct baton_work_ask *ask, struct baton_work_claims **ret_claims);
 enum baton_err memory_cancel(struct baton_store *store, const struct baton_batch_id *ids,
                              size_t count, enum baton_cancelled *answers);
 enum baton_err memory_revive(struct baton_store *store, const struct baton_batch_id *ids,

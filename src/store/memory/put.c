@@ -65,18 +65,21 @@ static enum baton_err check_room(const struct queue *queue)
 	return max == 0 || waiting < max ? BATON_OK : refuse_full(queue->name, waiting, max);
 }
 
-/* Of its key. What is delayed does not wait for that yet. */
-static enum baton_err check_room_of_key(const struct tx *tx, const struct queue *queue,
-                                        const struct baton_batch *put)
+/* Of each of its keys. What is delayed does not wait for them yet. */
+static enum baton_err check_room_of_keys(const struct tx *tx, const struct queue *queue,
+                                         const struct baton_batch *put)
 {
 	uint32_t max = queue->is.policy.key_waiting_max;
+	struct baton_str rest = put->key, key;
 	char text[LINE_NAME_MAX];
-	const struct lane *lane = NULL;
-	if (max > 0 && put->key.len > 0)
-		lane = memory_lane_find(tx->m, queue->name, line_name(put, 0, text));
-	if (!lane || memory_rivals(lane, NULL, tx->now).waiting < max)
-		return BATON_OK;
-	return refuse_key_full(queue->name, put->key, max);
+	while (max > 0 && keys_next(&rest, &key)) {
+		const struct lane *lane =
+			memory_lane_find(tx->m, queue->name, line_of_key(key, text));
+		if (lane &&
+		    memory_rivals(lane, NULL, tx->now).waiting + memory_guests_waiting(lane) >= max)
+			return refuse_key_full(queue->name, key, max);
+	}
+	return BATON_OK;
 }
 
 /* Whether it may have both a lane and a key, or several, if it does. */
@@ -102,7 +105,7 @@ static enum baton_err add(struct tx *tx, struct queue *queue, const struct baton
 	if (e == BATON_OK)
 		e = check_guest(tx, queue, put);
 	if (e == BATON_OK && ready)
-		e = check_room_of_key(tx, queue, put);
+		e = check_room_of_keys(tx, queue, put);
 	if (e != BATON_OK)
 		return e;
 	struct batch *b = memory_batch_add(tx, queue, put);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "queue/line.h"
 #include "queue/policy.h"
 #include "store/memory/class.h"
 #include "store/memory/lane.h"
@@ -10,6 +11,7 @@
 #include "store/memory/ops.h"
 #include "store/memory/pace.h"
 #include "store/memory/rate.h"
+#include "store/memory/rival.h"
 #include "store/refuse.h"
 
 struct queue *memory_queue_find(const struct memory *m, struct baton_str name)
@@ -180,6 +182,37 @@ static struct baton_duration oldest(const struct tx *tx, const struct queue *que
 	return most;
 }
 
+/* How many of a line could be claimed, but for their keys. */
+static uint64_t waiting_in(const struct lane *lane, struct baton_store_time now)
+{
+	uint64_t count = 0;
+	if (!line_is_keyed(lane->name)) {
+		const struct batch *first = memory_line_first(lane, now);
+		return first && first->key_count > 0;
+	}
+	for (const struct batch *b = lane->first; b; b = b->next)
+		count += memory_rival_waits(b, now);
+	return count;
+}
+
+/* Those that wait for a key: without the heads, each of which is that of its first key once. */
+static uint64_t waiting(const struct tx *tx, const struct queue *queue)
+{
+	uint64_t count = 0;
+	if (tx->m->keeper.changed)
+		return queue->waiting;
+	for (struct row *row = tx->m->lanes.oldest; row; row = row->newer) {
+		const struct lane *lane = (struct lane *)row;
+		if (lane->queue != queue || lane->name.len == 0)
+			continue;
+		bool keyed = line_is_keyed(lane->name);
+		const struct batch *head = keyed ? memory_head(lane, tx->now) : NULL;
+		count += waiting_in(lane, tx->now);
+		count -= head && memory_key_of(head) == lane;
+	}
+	return count;
+}
+
 static void describe(const struct tx *tx, const struct queue *queue, struct baton_queue_info *ret)
 {
 	const uint64_t *in = queue->is.in;
@@ -193,6 +226,7 @@ static void describe(const struct tx *tx, const struct queue *queue, struct bato
 		.dead = in[BATON_BATCH_DEAD],
 		.done = queue->is.done,
 		.failed = queue->is.failed,
+		.waiting_on_key = waiting(tx, queue),
 		.oldest = oldest(tx, queue),
 	};
 }

@@ -46,6 +46,14 @@ struct rivals memory_rivals(const struct lane *lane, const struct batch *but,
 	return r;
 }
 
+uint64_t memory_guests_waiting(const struct lane *lane)
+{
+	uint64_t count = lane->crowd;
+	for (const struct guest *g = lane->guests; g; g = g->next)
+		count += g->batch->is.state == BATON_BATCH_READY;
+	return count;
+}
+
 static enum baton_err skip(struct tx *tx, struct batch *b, const struct batch *by)
 {
 	return memory_batch_skip(tx, b, by->id);

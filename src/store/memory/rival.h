@@ -24,6 +24,10 @@ bool memory_claim_is_stopping(const struct claim *claim);
 struct rivals memory_rivals(const struct lane *lane, const struct batch *but,
                             struct baton_store_time now);
 
+/* How many others that have the key of that line are ready: in lanes, wherever they stand there, or
+ * with several keys. */
+uint64_t memory_guests_waiting(const struct lane *lane);
+
 /* A batch has just become ready: does to it, or to another of its key, what the queue's policy says
  * about conflicts. */
 enum baton_err memory_rival_enter(struct tx *tx, struct batch *b);

@@ -1,4 +1,5 @@
 /* What can be done to a store in a PostgreSQL database. */
+#include "base/fail.h"
 #include "store/memory/ops.h"
 #include "store/postgres/look.h"
 #include "store/postgres/postgres.h"
@@ -300,6 +301,54 @@ static enum baton_err pg_end(struct baton_store *store, const struct baton_work_
 	struct end_args args = {ends, count, answers};
 	struct call call = {.want = end_want, .run = end_run, .args = &args};
 	return pg_do(&of(store)->adds, &call);
+}
+
+struct next_args {
+	struct take_args take; /* comes first */
+	struct end_args end;
+	bool refused; /* the claim, by an answer */
+};
+
+static void next_ends_want(struct wants *w, const void *args)
+{
+	end_want(w, &((const struct next_args *)args)->end);
+}
+
+static enum baton_err next_ends_run(struct baton_store *desk, void *args)
+{
+	return end_run(desk, &((struct next_args *)args)->end);
+}
+
+static enum baton_err next_run(struct baton_store *desk, void *args)
+{
+	enum baton_err e = claim_run(desk, args);
+	((struct next_args *)args)->refused = e == BATON_NOT_FOUND || e == BATON_BUSY;
+	return e;
+}
+
+/* A claim that is refused leaves nothing behind, not even what time has done: the ends are done
+ * alone then. */
+static enum baton_err pg_next(struct baton_store *store, const struct baton_work_end *ends,
+                              size_t count, struct baton_work_ended *answers,
+                              const struct baton_work_ask *ask,
+                              struct baton_work_claims **ret_claims)
+{
+	struct next_args args = {.take = {.ask = ask}, .end = {ends, count, answers}};
+	struct call call = {.want = next_ends_want,
+	                    .run = next_ends_run,
+	                    .want_more = claim_want,
+	                    .run_more = next_run,
+	                    .args = &args};
+	enum baton_err e = give_claims(pg_do(&of(store)->takes, &call), &args.take, ret_claims);
+	enum baton_err ended = e;
+	if (e != BATON_OK && args.refused) {
+		ended = pg_end(store, ends, count, answers);
+		if (ended == BATON_OK)
+			fail_detail("%s", call.request.detail);
+	}
+	if (ended != BATON_OK)
+		store_ends_fail(answers, count, ended);
+	return ended == BATON_OK ? e : ended;
 }
 
 struct ids_args {
@@ -644,6 +693,7 @@ const struct store_ops postgres_ops = {
 	.lane_claim = pg_lane_claim,
 	.renew = pg_renew,
 	.end = pg_end,
+	.next = pg_next,
 	.cancel = pg_cancel,
 	.revive = pg_revive,
 	.get = pg_get,

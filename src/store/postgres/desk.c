@@ -12,6 +12,7 @@
 #include "store/memory/lease.h"
 #include "store/memory/queue.h"
 #include "store/memory/rate.h"
+#include "store/memory/rival.h"
 #include "store/memory/schedule.h"
 #include "store/memory/take.h"
 #include "store/parcel.h"
@@ -269,7 +270,8 @@ static void queue_read(const PGresult *r, int row, struct queue *q)
 	q->is.reach.top = (uint64_t)cell_int(r, row, 28);
 	q->is.reach.floor = (uint64_t)cell_int(r, row, 29);
 	q->is.guests = cell_bool(r, row, 40);
-	const struct baton_str class = cell_str(r, row, 41);
+	q->waiting = (uint64_t)cell_int(r, row, 41);
+	const struct baton_str class = cell_str(r, row, 42);
 	memcpy(q->is.policy.key_class, class.ptr,
 	       class.len < BATON_NAME_MAX ? class.len : BATON_NAME_MAX);
 }
@@ -305,8 +307,8 @@ enum baton_err desk_queues(struct desk *d, const PGresult *r)
 			break;
 		q->row.kept = (uint64_t)cell_int(r, i, 0);
 		queue_read(r, i, q);
-		if (!cell_is_null(r, i, 42))
-			memory = arena_copy(&d->arena, cell_str(r, i, 42), &q->peers);
+		if (!cell_is_null(r, i, 43))
+			memory = arena_copy(&d->arena, cell_str(r, i, 43), &q->peers);
 		if (!memory)
 			break;
 		struct read_queue *read = queue_note(d, q, cell_int(r, i, 27));
@@ -648,6 +650,24 @@ enum baton_err desk_claims(struct desk *d, const PGresult *r)
 	return desk_load_end(d, &tx, e);
 }
 
+/* Of its guests only some are here. */
+static enum baton_err crowd_load(struct desk *d, struct tx *tx, const struct rate_starts *s,
+                                 uint64_t ready)
+{
+	struct queue *q = s->queue;
+	struct lane *lane = q ? memory_lane_find(d->m, q->name, s->name) : NULL;
+	if (!q || (!lane && ready == 0))
+		return BATON_OK;
+	if (!lane)
+		lane = memory_lane_open(tx, q, s->name, 0);
+	if (!lane)
+		return BATON_NO_MEMORY;
+	lane->crowd = 0;
+	uint64_t here = memory_guests_waiting(lane);
+	lane->crowd = ready > here ? ready - here : 0;
+	return BATON_OK;
+}
+
 enum baton_err desk_waiting(struct desk *d, const PGresult *r)
 {
 	struct tx tx;
@@ -664,7 +684,9 @@ enum baton_err desk_waiting(struct desk *d, const PGresult *r)
 			here += b->is.state == BATON_BATCH_READY;
 		if (lane && !cell_is_null(r, i, 2))
 			lane->unseen = (uint64_t)cell_int(r, i, 2) - here;
-		e = starts_load(d, &tx, r, i, 4, &s);
+		e = crowd_load(d, &tx, &s, (uint64_t)cell_int(r, i, 5));
+		if (e == BATON_OK)
+			e = starts_load(d, &tx, r, i, 4, &s);
 	}
 	return desk_load_end(d, &tx, e);
 }

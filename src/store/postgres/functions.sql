@@ -581,7 +581,7 @@ BEGIN
   DELETE FROM baton.tally t WHERE t.queue = of AND t.n = was.n;
   was.n := was.n + 1;
  ELSE
-  SELECT of, 1, 0, 0, 0, 0, 0, 0, 0, 0, q.top, q.floor, 0 INTO was FROM baton.queue q
+  SELECT of, 1, 0, 0, 0, 0, 0, 0, 0, 0, q.top, q.floor, 0, 0 INTO was FROM baton.queue q
    WHERE q.id = of;
  END IF;
  INSERT INTO baton.tally SELECT was.*;
@@ -638,6 +638,90 @@ CREATE OR REPLACE FUNCTION baton.pace_leave(of int, keys text[]) RETURNS void
 BEGIN
  DELETE FROM baton.pace p WHERE p.queue = of AND p.lane = ANY(keys)
   AND baton.key_is_idle(of, p.lane);
+END $$;
+-- So many more wait for a key, or, below 0, no more.
+CREATE OR REPLACE FUNCTION baton.wait_more(of int, more bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+ UPDATE baton.tally t SET waiting = t.waiting + more WHERE t.queue = of AND t.n = (
+  SELECT y.n FROM baton.tally y WHERE y.queue = of ORDER BY y.n DESC LIMIT 1);
+ IF NOT FOUND THEN
+  UPDATE baton.queue q SET waiting = q.waiting + more WHERE q.id = of;
+ END IF;
+END $$;
+-- What a batch adds to how many wait for a key: those in the line of one that are ready, or whose
+-- claim has expired (which that claim counts), and those of a lane that asks for one; without the
+-- heads.
+CREATE OR REPLACE FUNCTION baton.waiting_of(lane text, line bool, state int, head bool, asks bool)
+ RETURNS int LANGUAGE sql IMMUTABLE AS $$
+ SELECT CASE WHEN left(lane, 1) = chr(1) THEN (line AND state = 1)::int - head::int
+  WHEN asks THEN 1 - head::int ELSE 0 END $$;
+CREATE OR REPLACE FUNCTION baton.on_waiting() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE r record;
+BEGIN
+ IF TG_OP = 'INSERT' THEN
+  FOR r IN SELECT x.queue, sum(baton.waiting_of(x.lane, x.line, x.state, x.head, x.asks)) AS n
+   FROM fresh x GROUP BY x.queue LOOP
+   IF r.n <> 0 THEN PERFORM baton.wait_more(r.queue, r.n); END IF;
+  END LOOP;
+ ELSIF TG_OP = 'DELETE' THEN
+  FOR r IN SELECT x.queue, -sum(baton.waiting_of(x.lane, x.line, x.state, x.head, x.asks)) AS n
+   FROM gone x GROUP BY x.queue LOOP
+   IF r.n <> 0 THEN PERFORM baton.wait_more(r.queue, r.n); END IF;
+  END LOOP;
+ ELSE
+  FOR r IN SELECT y.queue, sum(y.n) AS n FROM (SELECT x.queue, baton.waiting_of(x.lane, x.line,
+    x.state, x.head, x.asks) AS n FROM fresh x UNION ALL SELECT x.queue,
+    -baton.waiting_of(x.lane, x.line, x.state, x.head, x.asks) FROM gone x) y
+   GROUP BY y.queue LOOP
+   IF r.n <> 0 THEN PERFORM baton.wait_more(r.queue, r.n); END IF;
+  END LOOP;
+ END IF;
+ RETURN NULL;
+END $$;
+-- Of a claim whose work others may take, before or now.
+CREATE OR REPLACE FUNCTION baton.on_offered() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+ PERFORM baton.wait_more(OLD.queue, CASE WHEN TG_OP = 'UPDATE' AND NEW.offered
+   THEN cardinality(NEW.seqs) ELSE 0 END - CASE WHEN OLD.offered THEN cardinality(OLD.seqs)
+   ELSE 0 END);
+ RETURN NULL;
+END $$;
+-- A batch that has keys beside its lane, or several, becomes ready, or is so no more.
+CREATE OR REPLACE FUNCTION baton.on_wish() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE b baton.batch := CASE WHEN TG_OP = 'INSERT' THEN NEW ELSE OLD END;
+BEGIN
+ IF (SELECT q.key_waiting_max FROM baton.queue q WHERE q.id = b.queue) = 0 THEN
+  RETURN NULL;
+ END IF;
+ IF TG_OP <> 'INSERT' AND b.state = 1 THEN
+  DELETE FROM baton.wish w WHERE w.queue = b.queue AND w.line = ANY(baton.lines(b.guest))
+   AND w.seq = b.seq;
+ END IF;
+ IF TG_OP <> 'DELETE' AND NEW.state = 1 THEN
+  INSERT INTO baton.wish(queue, line, seq) SELECT NEW.queue, x, NEW.seq
+   FROM unnest(baton.lines(NEW.guest)) x;
+ END IF;
+ RETURN NULL;
+END $$;
+-- How many of a key may wait is bounded now, or no more.
+CREATE OR REPLACE FUNCTION baton.on_bound() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+ DELETE FROM baton.wish w WHERE w.queue = NEW.id;
+ IF NEW.key_waiting_max > 0 THEN
+  INSERT INTO baton.wish(queue, line, seq) SELECT b.queue, x, b.seq FROM baton.batch b
+   CROSS JOIN LATERAL unnest(baton.lines(b.guest)) x WHERE b.queue = NEW.id
+   AND b.guest IS NOT NULL AND b.state = 1;
+ END IF;
+ RETURN NULL;
+END $$;
+-- How many of a key wait, in its line and elsewhere, as far as `most`.
+CREATE OR REPLACE FUNCTION baton.crowd(of int, key text, most bigint) RETURNS bigint
+ LANGUAGE plpgsql STABLE AS $$
+BEGIN
+ RETURN (SELECT count(*) FROM (SELECT 1 FROM baton.batch b WHERE b.queue = of
+   AND b.lane BETWEEN key AND key AND b.line AND baton.waits(b) ORDER BY b.lane, b.seq
+   LIMIT most) x) + (SELECT count(*) FROM (SELECT 1 FROM baton.wish w WHERE w.queue = of
+   AND w.line BETWEEN key AND key ORDER BY w.line, w.seq LIMIT most) x);
 END $$;
 -- Whether a batch of a key's line waits: it is ready, or its claim has expired.
 CREATE OR REPLACE FUNCTION baton.waits(b baton.batch) RETURNS bool LANGUAGE sql STABLE AS $$
@@ -1007,6 +1091,24 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
       (4, q.claimed + coalesce(t.claimed, 0)), (5, q.dead + coalesce(t.dead, 0)),
       (6, q.kept + coalesce(t.kept, 0))) c(state, n)) x
    GROUP BY x.queue, x.state HAVING sum(x.n) <> 0) y
+  UNION ALL SELECT 'queues have another number that wait for a key than they count', count(*)
+   FROM (SELECT x.queue FROM (SELECT b.queue, baton.waiting_of(b.lane, b.line, b.state, b.head,
+     b.asks) AS n FROM baton.batch b
+    UNION ALL SELECT c.queue, cardinality(c.seqs) FROM baton.claim c WHERE c.offered
+     AND baton.is_key(c.lane)
+    UNION ALL SELECT q.id, -q.waiting - coalesce((SELECT t.waiting FROM baton.tally t
+     WHERE t.queue = q.id ORDER BY t.n DESC LIMIT 1), 0) FROM baton.queue q) x
+   GROUP BY x.queue HAVING sum(x.n) <> 0) y
+  UNION ALL SELECT 'keys are wanted by what does not have them, or is not ready', count(*)
+   FROM (SELECT w.queue, w.line, w.seq FROM baton.wish w EXCEPT SELECT b.queue, x, b.seq
+    FROM baton.batch b JOIN baton.queue q ON q.id = b.queue
+    CROSS JOIN LATERAL unnest(baton.lines(b.guest)) x WHERE b.guest IS NOT NULL AND b.state = 1
+    AND q.key_waiting_max > 0) w
+  UNION ALL SELECT 'batches are ready and have keys of which that is not known', count(*)
+   FROM (SELECT b.queue, x, b.seq
+    FROM baton.batch b JOIN baton.queue q ON q.id = b.queue
+    CROSS JOIN LATERAL unnest(baton.lines(b.guest)) x WHERE b.guest IS NOT NULL AND b.state = 1
+    AND q.key_waiting_max > 0 EXCEPT SELECT w.queue, w.line, w.seq FROM baton.wish w) w
   UNION ALL SELECT 'work is due, or claims are over, before the time from which on that is looked '
    'for', count(*) FROM (SELECT b.queue, b.due AS at FROM baton.batch b WHERE b.state IN (2, 3)
     UNION ALL SELECT c.queue, c.expires_at FROM baton.claim c WHERE NOT c.offered
@@ -1124,7 +1226,6 @@ CREATE OR REPLACE FUNCTION baton.check_guests(q baton.queue, several bool) RETUR
  LANGUAGE plpgsql AS $$
 DECLARE so text := CASE WHEN q.mode = 3 THEN 'the mode is lane'
  WHEN q.on_conflict > 1 THEN 'on_conflict is not wait'
- WHEN q.key_waiting_max > 0 THEN 'key_waiting_max is not 0'
  WHEN q.key_fair > 1 THEN 'key_fair is on' END;
 BEGIN
  IF so IS NOT NULL THEN
@@ -1136,7 +1237,7 @@ END $$;
 CREATE OR REPLACE FUNCTION baton.put(queue text, payload bytea, lane text DEFAULT NULL,
  options jsonb DEFAULT '{}') RETURNS bigint
  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE q baton.queue; number bigint; flags int := 0; wait interval; word text; due_ms
+DECLARE one text; q baton.queue; number bigint; flags int := 0; wait interval; word text; due_ms
  bigint; source_key text := options->>'source'; key_hash bytea; content_hash bytea;
  key text := options->>'key'; keys text[] := ARRAY[key]; guest text; line text;
 BEGIN
@@ -1233,13 +1334,14 @@ BEGIN
   PERFORM baton.check_guests(q, cardinality(keys) > 1);
   guest := chr(1) || key;
  END IF;
- IF q.key_waiting_max > 0 AND key IS NOT NULL AND due_ms IS NULL AND (SELECT count(*) FROM (
-   SELECT 1 FROM baton.batch b WHERE b.queue = q.id AND b.lane BETWEEN chr(1) || key
-   AND chr(1) || key AND b.line AND baton.waits(b) ORDER BY b.lane, b.seq
-   LIMIT q.key_waiting_max) x) >= q.key_waiting_max THEN
-  RAISE EXCEPTION 'key % of queue % has as many jobs waiting as its key_waiting_max allows, '
-   '%: put again when some are done', quote_literal(key), quote_literal(queue),
-   q.key_waiting_max USING ERRCODE = '54000';
+ IF q.key_waiting_max > 0 AND key IS NOT NULL AND due_ms IS NULL THEN
+  FOREACH one IN ARRAY baton.lines(chr(1) || key) LOOP
+   IF baton.crowd(q.id, one, q.key_waiting_max) >= q.key_waiting_max THEN
+    RAISE EXCEPTION 'key % of queue % has as many jobs waiting as its key_waiting_max allows, '
+     '%: put again when some are done', quote_literal(substr(one, 2)), quote_literal(queue),
+     q.key_waiting_max USING ERRCODE = '54000';
+   END IF;
+  END LOOP;
  END IF;
  number := nextval('baton.seq');
  line := CASE WHEN lane IS NOT NULL THEN lane WHEN guest IS NOT NULL THEN chr(2) || number
@@ -1499,6 +1601,29 @@ CREATE OR REPLACE VIEW baton.jobs AS SELECT coalesce(b.born, b.seq) AS id, q.nam
  put_at, due, error, payload, rival, guest FROM baton.member) b
  JOIN baton.queue q ON q.id = b.queue;
 DO $$ BEGIN
+ IF NOT EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = 'baton.batch'::regclass
+   AND tgname = 'waiting') THEN
+  CREATE TRIGGER waiting AFTER UPDATE ON baton.batch REFERENCING OLD TABLE AS gone
+   NEW TABLE AS fresh FOR EACH STATEMENT EXECUTE FUNCTION baton.on_waiting();
+  CREATE TRIGGER waiting_new AFTER INSERT ON baton.batch REFERENCING NEW TABLE AS fresh
+   FOR EACH STATEMENT EXECUTE FUNCTION baton.on_waiting();
+  CREATE TRIGGER waiting_gone AFTER DELETE ON baton.batch REFERENCING OLD TABLE AS gone
+   FOR EACH STATEMENT EXECUTE FUNCTION baton.on_waiting();
+  CREATE TRIGGER wish AFTER UPDATE ON baton.batch FOR EACH ROW WHEN (NEW.guest IS NOT NULL
+   AND ((NEW.state = 1) <> (OLD.state = 1) OR NEW.seq <> OLD.seq))
+   EXECUTE FUNCTION baton.on_wish();
+  CREATE TRIGGER wish_new AFTER INSERT ON baton.batch FOR EACH ROW
+   WHEN (NEW.guest IS NOT NULL AND NEW.state = 1) EXECUTE FUNCTION baton.on_wish();
+  CREATE TRIGGER wish_gone AFTER DELETE ON baton.batch FOR EACH ROW
+   WHEN (OLD.guest IS NOT NULL AND OLD.state = 1) EXECUTE FUNCTION baton.on_wish();
+  CREATE TRIGGER bound AFTER UPDATE ON baton.queue FOR EACH ROW
+   WHEN ((NEW.key_waiting_max > 0) <> (OLD.key_waiting_max > 0))
+   EXECUTE FUNCTION baton.on_bound();
+  CREATE TRIGGER offered AFTER UPDATE ON baton.claim FOR EACH ROW WHEN (left(NEW.lane, 1) = chr(1)
+   AND (NEW.offered OR OLD.offered)) EXECUTE FUNCTION baton.on_offered();
+  CREATE TRIGGER offered_gone AFTER DELETE ON baton.claim FOR EACH ROW
+   WHEN (left(OLD.lane, 1) = chr(1) AND OLD.offered) EXECUTE FUNCTION baton.on_offered();
+ END IF;
  IF NOT EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = 'baton.batch'::regclass
    AND tgname = 'several') THEN
   CREATE TRIGGER several AFTER UPDATE ON baton.batch FOR EACH ROW

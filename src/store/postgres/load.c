@@ -15,9 +15,9 @@
 
 #define HEADS_MORE 16 /* than are asked for: some may turn out to be dead */
 #define NONE (-1)
-#define LOOK_START 43 /* where what there is one of begins in the row of a queue */
-#define DUE_AT 48
-#define DUE_COLUMN 49 /* what time has done to the queue: */
+#define LOOK_START 44 /* where what there is one of begins in the row of a queue */
+#define DUE_AT 49
+#define DUE_COLUMN 50 /* what time has done to the queue: */
 enum due {
 	DUE_NO = 0,
 	DUE_UNKNOWN = 1,

@@ -208,6 +208,7 @@ static void recall(struct deal *t)
 	              hints_recall(&t->s->hints, puts ? w->queues.list[0] : BATON_STR(""),
 	                           ends ? (uint32_t)w->guessed.list[0] : 0,
 	                           t->s->host->now(t->s->host).ns, &t->recall) &&
+	              (w->guest_lines.count == 0 || t->recall.is.policy.key_waiting_max == 0) &&
 	              (w->key_lines.count == 0 ||
 	               keyed_are_usual(&t->recall.is.policy, t->recall.is.guests));
 }
@@ -359,18 +360,22 @@ static enum baton_err first_load(struct deal *t)
 static enum baton_err lines_of_first(struct deal *t)
 {
 	struct loading l;
-	bool strict = false;
-	if (t->first.key_lines.count == 0)
-		return BATON_OK;
-	for (size_t i = 0; i < t->desk.queue_count; i++) {
+	bool strict = false, bounded = false;
+	const bool keys = t->first.key_lines.count > 0, guests = t->first.guest_lines.count > 0;
+	for (size_t i = 0; i < t->desk.queue_count && (keys || guests); i++) {
 		const struct queue *q = t->desk.queues[i].row;
 		bool unusual = !keyed_are_usual(&q->is.policy, q->is.guests);
-		hints_strict_found(&t->s->hints, stripe_of(q->name), unusual);
-		strict = strict || unusual;
+		if (keys)
+			hints_strict_found(&t->s->hints, stripe_of(q->name), unusual);
+		strict = strict || (keys && unusual);
+		bounded = bounded || (guests && q->is.policy.key_waiting_max > 0);
 	}
-	if (!strict)
+	if (!strict && !bounded)
 		return BATON_OK;
-	want_key_lines(&t->first);
+	if (strict)
+		want_key_lines(&t->first);
+	if (bounded)
+		want_guest_lines(&t->first);
 	load_lines(t->c, &t->first, &l);
 	enum baton_err e = conn_round(t->c);
 	return e == BATON_OK ? load_rest_take(t->c, &l, &t->desk) : e;

@@ -19,7 +19,7 @@
 	"ELSE baton.class_top(q.key_class) END, "                                              \
 	"coalesce(t.floor, q.floor), q.key_limit, q.hold_on_retry, q.on_conflict, "            \
 	"q.key_waiting_max, q.key_fair, q.key_starts, q.key_window, q.key_ttl, "               \
-	"coalesce(t.n, 0), q.xmin, q.guests, q.key_class, "                                    \
+	"coalesce(t.n, 0), q.xmin, q.guests, q.waiting + coalesce(t.waiting, 0), q.key_class, "  \
 	"CASE WHEN q.key_class <> '' THEN baton.class_peers(q.id, q.key_class) END"
 
 /* Queues, and what is counted of them. */
@@ -557,7 +557,10 @@
 	           "FROM baton.batch b WHERE b.queue = l.queue AND b.lane BETWEEN l.lane AND "     \
 	           "l.lane AND b.line AND b.state = 1 ORDER BY b.lane, b.seq LIMIT "               \
 	           "greatest(q.key_limit, q.key_waiting_max) + l.n + 2) x) END, r.until, "         \
-	           "r.starts FROM lanes l JOIN baton.queue q ON q.id = l.queue "                   \
+	           "r.starts, CASE WHEN q.key_waiting_max > 0 AND q.guests THEN (SELECT count(*) " \
+	           "FROM (SELECT 1 FROM baton.wish w WHERE w.queue = l.queue AND w.line BETWEEN "  \
+	           "l.lane AND l.lane ORDER BY w.line, w.seq LIMIT q.key_waiting_max + l.n + 2) "  \
+	           "x) ELSE 0 END FROM lanes l JOIN baton.queue q ON q.id = l.queue "              \
 	           "AND (q.on_conflict > 1 OR q.key_waiting_max > 0 OR q.key_starts > 0) "         \
 	           "LEFT JOIN baton.rate r ON r.queue = l.queue AND r.lane = l.lane "              \
 	           "AND coalesce(r.until, 0) > 0 WHERE baton.is_key(l.lane)")                      \
@@ -681,33 +684,35 @@
 	  "FROM baton.tally y WHERE y.queue = d.id ORDER BY y.n DESC LIMIT 1) y), "                \
 	  "x AS (DELETE FROM baton.tally t WHERE t.ctid = ANY(ARRAY(SELECT o.at "                  \
 	  "FROM o))) INSERT INTO baton.tally(queue, n, ready, delayed, "                           \
-	  "retrying, claimed, dead, kept, done, failed, top, floor, tended) "                      \
+	  "retrying, claimed, dead, kept, done, failed, top, floor, tended, waiting) "             \
 	  "SELECT d.id, "                                                                          \
 	  "coalesce(o.n, 0) + 1, coalesce(o.ready, 0) + d.ready, "                                 \
 	  "coalesce(o.delayed, 0) + d.delayed, "                                                   \
 	  "coalesce(o.retrying, 0) + d.retrying, "                                                 \
 	  "coalesce(o.claimed, 0) + d.claimed, coalesce(o.dead, 0) + d.dead, "                     \
 	  "coalesce(o.kept, 0) + d.kept, coalesce(o.done, 0) + d.done, "                           \
-	  "coalesce(o.failed, 0) + d.failed, d.top, d.floor, d.tended "                            \
+	  "coalesce(o.failed, 0) + d.failed, d.top, d.floor, d.tended, coalesce(o.waiting, 0) "    \
 	  "FROM d LEFT JOIN o ON o.queue = d.id")                                                  \
 	X(QUEUE_COUNT_ONE,                                                                         \
 	  "WITH o AS (DELETE FROM baton.tally t WHERE t.queue = $1::bigint::int AND t.n = "        \
 	  "$2::bigint "                                                                            \
 	  "RETURNING *) INSERT INTO baton.tally(queue, n, ready, delayed, retrying, claimed, "     \
 	  "dead, "                                                                                 \
-	  "kept, done, failed, top, floor, tended) SELECT $1::bigint::int, $2::bigint + 1, "       \
+	  "kept, done, failed, top, floor, tended, waiting) "                                      \
+	  "SELECT $1::bigint::int, $2::bigint + 1, "                                               \
 	  "coalesce(o.ready, 0) + $3::bigint, coalesce(o.delayed, 0) + $4::bigint, "               \
 	  "coalesce(o.retrying, 0) + $5::bigint, coalesce(o.claimed, 0) + $6::bigint, "            \
 	  "coalesce(o.dead, 0) + $7::bigint, coalesce(o.kept, 0) + $8::bigint, "                   \
 	  "coalesce(o.done, 0) + $9::bigint, coalesce(o.failed, 0) + $10::bigint, "                \
-	  "$11::bigint, $12::bigint, $13::bigint FROM (SELECT 1) x LEFT JOIN o ON true "           \
+	  "$11::bigint, $12::bigint, $13::bigint, coalesce(o.waiting, 0) "                         \
+	  "FROM (SELECT 1) x LEFT JOIN o ON true "                                                 \
 	  "RETURNING " XID_COLUMNS)                                                                \
 	X(QUEUE_COUNT_SURE,                                                                        \
 	  "WITH o AS (DELETE FROM baton.tally t WHERE t.queue = $1::bigint::int AND t.n = "        \
 	  "$2::bigint "                                                                            \
 	  "AND t.tended = $14::bigint RETURNING *) INSERT INTO baton.tally(queue, n, ready, "      \
 	  "delayed, "                                                                              \
-	  "retrying, claimed, dead, kept, done, failed, top, floor, tended) SELECT "               \
+	  "retrying, claimed, dead, kept, done, failed, top, floor, tended, waiting) SELECT "      \
 	  "$1::bigint::int, "                                                                      \
 	  "$2::bigint + 1, o.ready + $3::bigint, o.delayed + $4::bigint, o.retrying + "            \
 	  "$5::bigint, "                                                                           \
@@ -717,7 +722,7 @@
 	  "NULL "                                                                                  \
 	  "OR s.version <> $16::bigint "                                                           \
 	  "OR z.last_value - CASE WHEN z.is_called THEN 0 ELSE 1 END <> $17::bigint "              \
-	  "THEN baton.stale() ELSE $13::bigint END "                                               \
+	  "THEN baton.stale() ELSE $13::bigint END, o.waiting "                                    \
 	  "FROM baton.state s CROSS JOIN baton.seq z LEFT JOIN o ON true LEFT JOIN "               \
 	  "baton.queue q ON q.id = "                                                               \
 	  "$1::bigint::int "                                                                       \

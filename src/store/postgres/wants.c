@@ -226,6 +226,16 @@ void want_batch(struct wants *w, const struct baton_batch_id *id)
 	num_add(w, &w->melt, number);
 }
 
+static void guest_lines_add(struct wants *w, const struct baton_batch *b)
+{
+	struct baton_str rest = b->key, key;
+	char text[LINE_NAME_MAX];
+	while (keys_next(&rest, &key)) {
+		str_add(w, &w->guest_queues, b->queue);
+		str_add(w, &w->guest_lines, kept(w, line_of_key(key, text)));
+	}
+}
+
 void want_puts(struct wants *w, const struct baton_batch *batches, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -243,6 +253,8 @@ void want_puts(struct wants *w, const struct baton_batch *batches, size_t count)
 		} else {
 			want_lane(w, b.queue, line);
 		}
+		if (line_has_guest(&b))
+			guest_lines_add(w, &b);
 		w->timed = w->timed || b.delay.ns > 0 || b.at.ms > 0;
 		if (b.source.len > 0) {
 			batch_source_digest(&b, key);
@@ -258,6 +270,13 @@ void want_key_lines(struct wants *w)
 	for (size_t i = 0; i < w->key_lines.count && w->memory; i++)
 		want_lane(w, w->key_queues.list[i], w->key_lines.list[i]);
 	w->key_queues.count = w->key_lines.count = 0;
+}
+
+void want_guest_lines(struct wants *w)
+{
+	for (size_t i = 0; i < w->guest_lines.count && w->memory; i++)
+		want_lane(w, w->guest_queues.list[i], w->guest_lines.list[i]);
+	w->guest_queues.count = w->guest_lines.count = 0;
 }
 
 void want_ends(struct wants *w, const struct baton_work_end *ends, size_t count)

@@ -35,6 +35,8 @@ struct wants {
 	struct strs lane_queues, lanes; /* pairs */
 	/* As these, the lines of keys of what is put: nobody else is presumed to have them. */
 	struct strs key_queues, key_lines;
+	/* And those of the keys of what is put into a lane, or has several. */
+	struct strs guest_queues, guest_lines;
 	struct strs subjects, keys, schedules;
 	struct strs taken;         /* subjects that may get another owner              */
 	bool all_may_be;           /* even those that are live: their holders may be dead */
@@ -80,6 +82,7 @@ void want_puts(struct wants *w, const struct baton_batch *batches, size_t count)
 void want_ends(struct wants *w, const struct baton_work_end *ends, size_t count);
 /* What others have of the keys is needed after all. */
 void want_key_lines(struct wants *w);
+void want_guest_lines(struct wants *w);
 void want_schedule(struct wants *w, struct baton_str name);
 void want_heads(struct wants *w, const struct want_heads *take);
 

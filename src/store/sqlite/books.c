@@ -145,9 +145,16 @@ static void counts_bind(struct query *q, const struct queue_row *row)
 	query_int(q, row->tally.dead);
 	query_int(q, row->tally.done);
 	query_int(q, row->tally.failed);
+	query_int(q, row->tally.waiting);
 	query_int(q, row->mixed);
 	query_int(q, (int64_t)row->reach.top);
 	query_int(q, (int64_t)row->reach.floor);
+}
+
+void books_waiting(struct queue_row *q, int64_t more)
+{
+	q->tally.waiting += more;
+	q->changed = true;
 }
 
 static enum baton_err write_counts(struct db *db, const struct queue_row *row)
@@ -234,23 +241,24 @@ void queue_row_read(const struct query *q, struct queue_row *ret)
 				.on_dead = (enum baton_on_dead)column_int(q, 16),
 				.dedupe = {column_int(q, 17)},
 				.keep = {column_int(q, 18)},
-				.key_limit = (uint32_t)column_int(q, 30),
-				.hold_on_retry = (enum baton_hold_on_retry)column_int(q, 31),
-				.on_conflict = (enum baton_on_conflict)column_int(q, 32),
-				.key_waiting_max = (uint32_t)column_int(q, 33),
-				.key_fair = (enum baton_key_fair)column_int(q, 34),
-				.key_rate = {(uint64_t)column_int(q, 35), {column_int(q, 36)}},
-				.key_ttl = {column_int(q, 37)},
+				.key_limit = (uint32_t)column_int(q, 31),
+				.hold_on_retry = (enum baton_hold_on_retry)column_int(q, 32),
+				.on_conflict = (enum baton_on_conflict)column_int(q, 33),
+				.key_waiting_max = (uint32_t)column_int(q, 34),
+				.key_fair = (enum baton_key_fair)column_int(q, 35),
+				.key_rate = {(uint64_t)column_int(q, 36), {column_int(q, 37)}},
+				.key_ttl = {column_int(q, 38)},
 			},
 		.pulled = {(uint64_t)column_int(q, 19), (uint64_t)column_int(q, 20)},
 		.tally = {column_int(q, 21), column_int(q, 22), column_int(q, 23),
-	                  column_int(q, 24), column_int(q, 25), column_int(q, 26)},
-		.mixed = column_int(q, 27) != 0,
-		.reach = {(uint64_t)column_int(q, 28), (uint64_t)column_int(q, 29)},
-		.guests = column_int(q, 38) != 0,
+	                  column_int(q, 24), column_int(q, 25), column_int(q, 26),
+	                  column_int(q, 27)},
+		.mixed = column_int(q, 28) != 0,
+		.reach = {(uint64_t)column_int(q, 29), (uint64_t)column_int(q, 30)},
+		.guests = column_int(q, 39) != 0,
 	};
 	memcpy(ret->name, name.ptr, ret->len);
-	const struct baton_str class = column_str(q, 39);
+	const struct baton_str class = column_str(q, 40);
 	memcpy(ret->policy.key_class, class.ptr,
 	       class.len < BATON_NAME_MAX ? class.len : BATON_NAME_MAX);
 }

@@ -15,6 +15,7 @@
 /* How many batches of a queue are in which state. */
 struct tally {
 	int64_t ready, delayed, running, dead, done, failed;
+	int64_t waiting; /* for a key: in the line of one, or asking for one, and not its head */
 };
 
 struct queue_row {
@@ -37,6 +38,9 @@ struct queue_row {
 	uint32_t lapsed_in;
 	uint64_t lapsed;
 };
+
+/* So many more wait for a key, or, below 0, no more. */
+void books_waiting(struct queue_row *q, int64_t more);
 
 /* By how much the number of an owner's claims has changed. */
 struct owner_change {

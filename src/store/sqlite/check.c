@@ -105,6 +105,23 @@ static const struct rule rules[] = {
 	{"SELECT count(*) FROM batch JOIN queue ON queue.id = batch.queue WHERE guests = 0"
          " AND instr(batch.lane, char(1)) > 1 AND seq NOT IN (SELECT seq FROM done)",
          "batches have a lane and a key, and their queue does not know"},
+	{"SELECT count(*) FROM wish LEFT JOIN queue ON queue.id = wish.queue LEFT JOIN batch"
+         " ON batch.seq = wish.seq WHERE ifnull(key_waiting_max, 0) = 0"
+         " OR instr(ifnull(batch.lane, '') || char(1), wish.line || char(1)) = 0"
+         " OR batch.queue <> wish.queue",
+         "keys are wanted by what does not have them, or in queues that do not count that"},
+	{"WITH ready AS MATERIALIZED (SELECT batch.seq, length(batch.lane) - length(replace("
+         "batch.lane, char(1), '')) AS keys FROM batch JOIN queue ON queue.id = batch.queue"
+         " JOIN lane ON lane.queue = batch.queue"
+         " AND lane.name = substr(batch.lane, 1, instr(batch.lane, char(1)) - 1)"
+         " JOIN line ON line.lane = lane.id AND line.seq = batch.seq"
+         " WHERE key_waiting_max > 0 AND instr(batch.lane, char(1)) > 1"
+         " AND batch.seq NOT IN (SELECT seq FROM later)"
+         " AND batch.seq NOT IN (SELECT head FROM claim WHERE batches IS NULL)"
+         " AND NOT EXISTS (SELECT 1 FROM claim WHERE claim.lane = lane.id"
+         " AND batches IS NOT NULL)) SELECT count(*) FROM ready WHERE keys <>"
+         " (SELECT count(*) FROM wish WHERE wish.seq = ready.seq)",
+         "batches are ready and have keys of which that is not known"},
 	{"SELECT count(*) FROM later WHERE seq NOT IN (SELECT seq FROM batch)",
          "delays have no batch"},
 	{"SELECT count(*) FROM dead WHERE seq NOT IN (SELECT seq FROM batch)",
@@ -203,6 +220,13 @@ static const struct rule rules[] = {
 	{"SELECT count(*) FROM queue WHERE delayed <> (SELECT count(*) FROM later"
          " WHERE later.queue = queue.id)",
          "queues have another number of delayed ones than they count"},
+	{"SELECT count(*) FROM queue LEFT JOIN (SELECT queue, sum(found) AS found FROM ("
+         "SELECT lane.queue, count(*) AS found FROM lane JOIN line ON line.lane = lane.id"
+         " WHERE holds IS NOT NULL GROUP BY lane.queue UNION ALL SELECT queue,"
+         " count(*) FILTER (WHERE asks > 0) - count(*) FILTER (WHERE head > 0) FROM lane"
+         " WHERE holds IS NOT NULL OR asks > 0 GROUP BY queue) GROUP BY queue) AS w"
+         " ON w.queue = queue.id WHERE waiting <> ifnull(found, 0)",
+         "queues have another number that wait for a key than they count"},
 	{"SELECT count(*) FROM queue LEFT JOIN (SELECT queue, sum(found) AS found FROM ("
          "SELECT queue, count(*) AS found FROM batch"
          " WHERE seq NOT IN (SELECT seq FROM done) GROUP BY queue"

@@ -26,7 +26,7 @@ static enum baton_err end_offered(struct sqlite_store *s, struct grant *g, struc
 	if (!baton_store_time_live(c->expires_at, s->now))
 		return claim_recover(s, g->q, c, BATON_STR("the claim expired"));
 	*ret_live = true;
-	enum baton_err e = c->lane > 0 ? lane_offer(s, c, false) : BATON_OK;
+	enum baton_err e = c->lane > 0 ? lane_offer(s, g->q, c, false) : BATON_OK;
 	return e == BATON_OK
 	               ? RUN(&s->db, SQL_CLAIM_RENEW, c->expires_at.ms, c->head, (int64_t)c->fence)
 	               : e;
@@ -377,11 +377,21 @@ static enum baton_err claim_run(void *store, void *args)
 	return pull(s, a->ask, q, last, &a->parcel);
 }
 
+enum baton_err claim_after(struct sqlite_store *s, struct request *after,
+                           const struct baton_work_ask *ask, struct baton_work_claims **ret_claims)
+{
+	struct claim_args args = {ask, NULL};
+	struct request r = {.run = claim_run,
+	                    .args = &args,
+	                    .kind = REQUEST_CLAIM,
+	                    .fences = true,
+	                    .after = after};
+	enum baton_err e = group_do(&s->group, &r);
+	return grant_answer(e, args.parcel, ret_claims);
+}
+
 enum baton_err sqlite_claim(struct baton_store *store, const struct baton_work_ask *ask,
                             struct baton_work_claims **ret_claims)
 {
-	struct claim_args args = {ask, NULL};
-	enum baton_err e =
-		sqlite_write_kind((struct sqlite_store *)store, REQUEST_CLAIM, claim_run, &args);
-	return grant_answer(e, args.parcel, ret_claims);
+	return claim_after((struct sqlite_store *)store, NULL, ask, ret_claims);
 }

@@ -88,7 +88,7 @@ static enum baton_err renew_one(struct sqlite_store *s, const struct baton_work_
 	struct baton_store_time until = lease_extended(c.expires_at, s->now, ttl, false);
 	e = RUN(&s->db, SQL_CLAIM_RENEW, until.ms, c.head, (int64_t)c.fence);
 	if (e == BATON_OK && c.offered && c.lane > 0)
-		e = lane_offer(s, &c, false);
+		e = lane_offer(s, q, &c, false);
 	if (e == BATON_OK)
 		e = take_back_offer(s, q, &c);
 	if (e == BATON_OK)
@@ -425,4 +425,16 @@ enum baton_err sqlite_end(struct baton_store *store, const struct baton_work_end
 {
 	struct end_args args = {ends, count, answers};
 	return sqlite_write_kind((struct sqlite_store *)store, REQUEST_END, end_run, &args);
+}
+
+enum baton_err sqlite_next(struct baton_store *store, const struct baton_work_end *ends,
+                           size_t count, struct baton_work_ended *answers,
+                           const struct baton_work_ask *ask, struct baton_work_claims **ret_claims)
+{
+	struct end_args args = {ends, count, answers};
+	struct request end = {.run = end_run, .args = &args, .kind = REQUEST_END};
+	enum baton_err e = claim_after((struct sqlite_store *)store, &end, ask, ret_claims);
+	if (end.err != BATON_OK)
+		store_ends_fail(answers, count, end.err);
+	return e;
 }

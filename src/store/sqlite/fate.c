@@ -8,6 +8,7 @@
 #include "store/sqlite/guests.h"
 #include "store/sqlite/lone.h"
 #include "store/sqlite/rates.h"
+#include "store/sqlite/wishes.h"
 
 #define TEND_MAX 1000
 
@@ -23,6 +24,7 @@ enum baton_err leaver_load(struct sqlite_store *s, struct queue_row *q, const st
 	l->lane = c->lane;
 	l->keys = c->keys;
 	l->tried = c->tried;
+	l->offered = c->offered;
 	l->t.attempts = 0;
 	l->t.due.ms = 0;
 	l->t.cancel = false;
@@ -40,14 +42,25 @@ enum baton_err leaver_load(struct sqlite_store *s, struct queue_row *q, const st
 	return BATON_OK;
 }
 
+/* What is claimed is in the line of a key only if others may take it. */
 static enum baton_err line_drop(struct sqlite_store *s, const struct leaver *l)
 {
-	return l->lane > 0 ? RUN(&s->db, SQL_LINE_DROP, l->lane, l->b.seq) : BATON_OK;
+	struct lane_row row = {.keyed = false};
+	enum baton_err e = l->lane > 0 ? RUN(&s->db, SQL_LINE_DROP, l->lane, l->b.seq) : BATON_OK;
+	if (e == BATON_OK && l->lane > 0 && l->offered)
+		e = lane_read(&s->db, l->lane, &row);
+	if (e == BATON_OK && row.keyed)
+		books_waiting(l->q, -1);
+	return e;
 }
 
 static enum baton_err line_try(struct sqlite_store *s, const struct leaver *l)
 {
-	return l->lane > 0 ? RUN(&s->db, SQL_LINE_TRY, l->lane, l->b.seq) : BATON_OK;
+	if (l->lane == 0)
+		return BATON_OK;
+	if (line_is_keyed(batch_row_line(&l->b)) && !l->offered)
+		books_waiting(l->q, 1);
+	return RUN(&s->db, SQL_LINE_TRY, l->lane, l->b.seq);
 }
 
 enum baton_err leaver_remove(struct sqlite_store *s, struct leaver *l)
@@ -91,6 +104,8 @@ enum baton_err leaver_back(struct sqlite_store *s, struct leaver *l)
 	l->t.due.ms = 0;
 	l->q->tally.ready++;
 	enum baton_err e = trouble_save(&s->db, l->b.seq, &l->t);
+	if (e == BATON_OK)
+		e = wish_add(s, l->q, &l->b);
 	return e == BATON_OK ? line_try(s, l) : e;
 }
 
@@ -247,9 +262,11 @@ enum baton_err later_end(struct sqlite_store *s, struct queue_row *q, const stru
 	q->tally.delayed--;
 	q->tally.ready++;
 	q->changed = true;
-	struct key_lines keys;
+	struct key_lines keys = {.count = 0};
 	int64_t lane;
-	e = guest_let_go(s, q, b, &keys);
+	e = wish_add(s, q, b);
+	if (e == BATON_OK)
+		e = guest_let_go(s, q, b, &keys);
 	if (e == BATON_OK && kind != LATER_BLOCK) {
 		e = lane_enter(s, q, b, tried, NULL);
 		return e == BATON_OK ? lane_settle_keys(s, q, &keys) : e;
@@ -260,6 +277,7 @@ enum baton_err later_end(struct sqlite_store *s, struct queue_row *q, const stru
 		e = key_let_go(s, lane, b->seq);
 		if (e == BATON_OK)
 			e = RUN(&s->db, SQL_LINE_TRY, lane, b->seq);
+		books_waiting(q, 1);
 	}
 	if (e == BATON_OK)
 		e = lane_settle(s, q, lane);
@@ -335,7 +353,7 @@ static enum baton_err offer_one(struct sqlite_store *s, struct queue_row *q,
 	if (e != BATON_OK || !found)
 		return e;
 	if (c.lane > 0) {
-		e = lane_offer(s, &c, true);
+		e = lane_offer(s, q, &c, true);
 		if (e == BATON_OK)
 			e = lane_settle(s, q, c.lane);
 		return e == BATON_OK ? lane_settle_keys(s, q, &c.keys) : e;

@@ -20,6 +20,7 @@ struct leaver {
 	struct trouble t;
 	int64_t lane;          /* 0: none */
 	bool tried;            /* it has a row in `trouble` */
+	bool offered;          /* others may take it        */
 	struct key_lines keys; /* of those that it holds beside its lane */
 };
 

@@ -14,6 +14,7 @@
 #include "store/sqlite/guests.h"
 #include "store/sqlite/lone.h"
 #include "store/sqlite/rates.h"
+#include "store/sqlite/wishes.h"
 
 #define SCAN_MAX BATON_JOIN_MAX /* of a line, for exact ids */
 #define PAGE 32
@@ -169,6 +170,19 @@ static enum baton_err batches_give(struct sqlite_store *s, struct arena *a, cons
 	return e;
 }
 
+/* Those of a claim have the same keys. */
+static enum baton_err wishes_drop(struct sqlite_store *s, const struct queue_row *q,
+                                  const struct pick *p, const struct batch_row *row)
+{
+	struct batch_row b = *row;
+	enum baton_err e = BATON_OK;
+	for (size_t i = 0; i < p->count && e == BATON_OK; i++) {
+		b.seq = p->seqs[i];
+		e = wish_drop(s, q, &b);
+	}
+	return e;
+}
+
 /* What a claim changes in its lane, and counts in the lines of its keys. */
 static enum baton_err lane_start(struct sqlite_store *s, struct queue_row *q, const struct pick *p,
                                  const struct batch_row *row, int64_t lane)
@@ -177,6 +191,10 @@ static enum baton_err lane_start(struct sqlite_store *s, struct queue_row *q, co
 	bool keyed = line_is_keyed(batch_row_line(row));
 	for (size_t i = 0; i < p->count && e == BATON_OK && keyed; i++)
 		e = RUN(&s->db, SQL_LINE_DROP, lane, p->seqs[i]);
+	if (keyed)
+		books_waiting(q, -(int64_t)p->count);
+	if (e == BATON_OK && row->key_len > 0)
+		e = wishes_drop(s, q, p, row);
 	if (e == BATON_OK)
 		e = lane_turn(s, q, batch_row_line(row), lane);
 	for (struct baton_str rest = batch_row_key(row), line;

@@ -237,6 +237,7 @@ static enum baton_err ask_no_more(struct sqlite_store *s, struct queue_row *q, i
 	enum baton_err e = BATON_OK;
 	for (size_t i = 0; i < keys.count && e == BATON_OK; i++)
 		e = RUN(&s->db, SQL_GUEST_DROP, keys.list[i], row->asked);
+	books_waiting(q, row->head > 0 ? 0 : -1);
 	row->asks.count = 0;
 	row->asked = row->head = 0;
 	if (e == BATON_OK)
@@ -261,6 +262,8 @@ enum baton_err guest_ask(struct sqlite_store *s, struct queue_row *q, int64_t la
 		e = keys_of(s, q, b, &keys);
 	for (size_t i = 0; i < keys.count && e == BATON_OK; i++)
 		e = RUN(&s->db, SQL_GUEST_ADD, keys.list[i], b->seq, lane, tried);
+	if (row->asks.count == 0)
+		books_waiting(q, 1);
 	if (e == BATON_OK)
 		e = write_asks(s, lane, &keys, b->seq);
 	return e == BATON_OK ? settle_all(s, q, &keys) : e;

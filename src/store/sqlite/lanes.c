@@ -250,6 +250,8 @@ enum baton_err head_move(struct sqlite_store *s, struct queue_row *q, int64_t la
 		e = spot_clear(s, q, row->shard, &(struct spot){row->rank, row->place, row->head});
 	if (e == BATON_OK && b)
 		e = head_place(s, q, b, lane, tried, place);
+	if (row->keyed || row->asks.count > 0)
+		books_waiting(q, (row->head > 0) - (seq > 0));
 	return e == BATON_OK && !same ? RUN(&s->db, SQL_LANE_HEAD, seq, rank, place, lane) : e;
 }
 
@@ -397,6 +399,8 @@ static enum baton_err line_enter(struct sqlite_store *s, struct queue_row *q,
 		return e;
 	/* What is put last changes nothing about who is first, if those before it are there. */
 	bool keyed = line_is_keyed(batch_row_line(b));
+	if (keyed)
+		books_waiting(q, 1);
 	if (!made && !keyed && b->seq == s->books.seq)
 		return BATON_OK;
 	return settle(s, q, lane);
@@ -487,6 +491,8 @@ enum baton_err lane_leave(struct sqlite_store *s, struct queue_row *q, const str
 	enum baton_err e = lane_find(s, q->id, batch_row_line(b), &lane);
 	if (e == BATON_OK)
 		e = RUN(&s->db, SQL_LINE_DROP, lane, b->seq);
+	if (line_is_keyed(batch_row_line(b)))
+		books_waiting(q, -1);
 	return e == BATON_OK ? lane_settle(s, q, lane) : e;
 }
 
@@ -536,7 +542,8 @@ enum baton_err lane_next(struct sqlite_store *s, int64_t lane, int64_t *ret_rank
 	return query_end(&q);
 }
 
-enum baton_err lane_offer(struct sqlite_store *s, const struct claim_row *c, bool offer)
+enum baton_err lane_offer(struct sqlite_store *s, struct queue_row *q, const struct claim_row *c,
+                          bool offer)
 {
 	struct lane_row row;
 	enum baton_err e = BATON_OK;
@@ -549,6 +556,7 @@ enum baton_err lane_offer(struct sqlite_store *s, const struct claim_row *c, boo
 		return e;
 	for (size_t i = 0; i < c->count && e == BATON_OK; i++)
 		e = RUN(&s->db, offer ? SQL_LINE_TRY : SQL_LINE_DROP, c->lane, c->seqs[i]);
+	books_waiting(q, offer ? (int64_t)c->count : -(int64_t)c->count);
 	return e == BATON_OK ? RUN(&s->db, SQL_LANE_COUNT, offer ? -1 : 1, c->lane) : e;
 }
 

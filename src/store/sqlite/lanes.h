@@ -90,7 +90,8 @@ enum baton_err lane_turn(struct sqlite_store *s, const struct queue_row *q, stru
 
 /* The work of a claim of the lane can be taken from now on, or no more. What is claimed is not in
  * the line of a key, and holds it. The lane is settled by the caller, here and below. */
-enum baton_err lane_offer(struct sqlite_store *s, const struct claim_row *c, bool offer);
+enum baton_err lane_offer(struct sqlite_store *s, struct queue_row *q, const struct claim_row *c,
+                          bool offer);
 
 /* The first that holds a key: a claim that is live, or work that keeps it. 0: nobody does. */
 enum baton_err key_holder(struct db *db, struct arena *a, int64_t lane, int64_t *ret_seq);

@@ -76,6 +76,7 @@ static enum baton_err melt_ready(struct sqlite_store *s, struct queue_row *q,
 		e = head_drop(s, q, b->shard, batch_row_rank(b), b->seq);
 	if (e == BATON_OK)
 		e = RUN(&s->db, SQL_LINE_ADD, lane, b->seq, 0);
+	books_waiting(q, 1);
 	return e == BATON_OK ? lane_settle(s, q, lane) : e;
 }
 

@@ -4,6 +4,7 @@
 #include "store/sqlite/fate.h"
 #include "store/sqlite/guests.h"
 #include "store/sqlite/lone.h"
+#include "store/sqlite/wishes.h"
 
 /* A batch that somebody names. */
 struct named {
@@ -113,7 +114,9 @@ static enum baton_err cancel_one(struct sqlite_store *s, const struct baton_batc
 	switch (n.state) {
 	case BATON_BATCH_READY:
 		n.q->tally.ready--;
-		e = lane_leave(s, n.q, &n.b);
+		e = wish_drop(s, n.q, &n.b);
+		if (e == BATON_OK)
+			e = lane_leave(s, n.q, &n.b);
 		break;
 	case BATON_BATCH_DELAYED:
 	case BATON_BATCH_RETRY:
@@ -180,7 +183,8 @@ static enum baton_err revive_dead(struct sqlite_store *s, struct named *n)
 	s->books.seq = seq;
 	s->books.changed = true;
 	n->q->tally.ready++;
-	return lane_enter(s, n->q, &n->b, true, NULL);
+	e = wish_add(s, n->q, &n->b);
+	return e == BATON_OK ? lane_enter(s, n->q, &n->b, true, NULL) : e;
 }
 
 static enum baton_err revive_later(struct sqlite_store *s, struct named *n)

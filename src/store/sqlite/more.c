@@ -52,14 +52,16 @@ static enum baton_err more_do(struct sqlite_store *s, struct grant *g, struct mo
 	const struct baton_more_ask *ask = a->ask;
 	struct shard_row row;
 	int64_t lane = 0;
-	enum baton_err e = shard_load(&s->db, g->q->id, ask->shard, &row);
-	if (e != BATON_OK || row.runner != a->runner || g->q->policy.paused)
+	if (g->q->policy.paused)
+		return BATON_OK;
+	enum baton_err e = queue_tend(s, g->q);
+	if (e == BATON_OK)
+		e = shard_load(&s->db, g->q->id, ask->shard, &row);
+	if (e != BATON_OK || row.runner != a->runner)
 		return e;
 	g->base = row.base;
 	g->shard = ask->shard;
-	e = queue_tend(s, g->q);
-	if (e == BATON_OK)
-		e = lane_find(s, g->q->id, ask->lane, &lane);
+	e = lane_find(s, g->q->id, ask->lane, &lane);
 	if (e == BATON_OK && lane > 0)
 		e = give_more(s, g, lane, ask);
 	if (e == BATON_OK)

@@ -8,6 +8,7 @@
 #include "store/sqlite/fate.h"
 #include "store/sqlite/lanes.h"
 #include "store/sqlite/puts.h"
+#include "store/sqlite/wishes.h"
 
 #define KEY_SIZE 16 /* bytes of a digest that are stored */
 
@@ -77,19 +78,31 @@ static enum baton_err check_room(const struct queue_row *q)
 	return max == 0 || waiting < max ? BATON_OK : refuse_full(queue_row_name(q), waiting, max);
 }
 
-/* Of its key. What is delayed does not wait for that yet. */
 static enum baton_err check_room_of_key(struct sqlite_store *s, const struct queue_row *q,
-                                        const struct baton_batch *b)
+                                        struct baton_str key)
 {
-	uint32_t max = q->policy.key_waiting_max;
+	int64_t max = q->policy.key_waiting_max, waiting = 0, wishes = 0;
 	char text[LINE_NAME_MAX];
-	int64_t waiting = 0;
-	if (max == 0 || b->key.len == 0 ||
+	const struct baton_str line = line_of_key(key, text);
+	enum baton_err e = key_waits(s, q, line, max, &waiting);
+	if (e == BATON_OK)
+		e = wish_count(s, q, line, max - waiting, &wishes);
+	if (e == BATON_OK && waiting + wishes >= max)
+		e = refuse_key_full(queue_row_name(q), key, q->policy.key_waiting_max);
+	return e;
+}
+
+/* Of each of its keys. What is delayed does not wait for them yet. */
+static enum baton_err check_room_of_keys(struct sqlite_store *s, const struct queue_row *q,
+                                         const struct baton_batch *b)
+{
+	struct baton_str rest = b->key, key;
+	enum baton_err e = BATON_OK;
+	if (q->policy.key_waiting_max == 0 ||
 	    !baton_store_time_ready(batch_available(b, s->now), s->now))
 		return BATON_OK;
-	enum baton_err e = key_waits(s, q, line_name(b, 0, text), max, &waiting);
-	if (e == BATON_OK && waiting >= max)
-		e = refuse_key_full(queue_row_name(q), b->key, max);
+	while (e == BATON_OK && keys_next(&rest, &key))
+		e = check_room_of_key(s, q, key);
 	return e;
 }
 
@@ -172,7 +185,8 @@ static enum baton_err store_new(struct sqlite_store *s, struct queue_row *q,
 		return RUN(&s->db, SQL_LATER_ADD, q->id, row.due.ms, row.seq, LATER_DELAY);
 	}
 	q->tally.ready++;
-	if (!together)
+	e = wish_add(s, q, &row);
+	if (e == BATON_OK && !together)
 		e = lane_enter(s, q, &row, false, &stays);
 	put->state = stays ? BATON_BATCH_READY : BATON_BATCH_SKIPPED;
 	return e;
@@ -208,7 +222,7 @@ static enum baton_err put_one(struct sqlite_store *s, const struct baton_batch *
 	if (e == BATON_OK)
 		e = check_guest(q, b);
 	if (e == BATON_OK)
-		e = check_room_of_key(s, q, b);
+		e = check_room_of_keys(s, q, b);
 	if (e == BATON_OK)
 		e = store_new(s, q, b, put);
 	if (e == BATON_OK && b->source.len > 0)

@@ -7,6 +7,7 @@
 #include "store/sqlite/lanes.h"
 #include "store/sqlite/rates.h"
 #include "store/sqlite/sqlite.h"
+#include "store/sqlite/wishes.h"
 
 struct set_args {
 	struct baton_str name;
@@ -48,6 +49,7 @@ static enum baton_err change(struct sqlite_store *s, struct queue_row *q,
 	enum baton_queue_mode mode = q->policy.mode;
 	bool other_turns = q->policy.key_fair != p->key_fair;
 	const struct baton_key_rate was = q->policy.key_rate;
+	uint32_t was_max = q->policy.key_waiting_max;
 	bool other_rate = !rate_equal(&was, &p->key_rate);
 	bool other_keys = q->policy.key_limit != p->key_limit || other_turns;
 	bool now_held = q->policy.key_ttl.ns == 0 && p->key_ttl.ns > 0;
@@ -59,6 +61,8 @@ static enum baton_err change(struct sqlite_store *s, struct queue_row *q,
 	if (e == BATON_OK &&
 	    ((other_turns && p->key_fair == BATON_KEY_FAIR_ON) || (other_rate && was.starts == 0)))
 		e = keys_melt(s, q);
+	if (e == BATON_OK)
+		e = wishes_change(s, q, was_max);
 	if (e == BATON_OK && now_held)
 		e = bulk_melt_keys(s, q);
 	if (e == BATON_OK && other_rate)
@@ -110,6 +114,7 @@ static void info_make(const struct queue_row *q, struct baton_queue_info *ret)
 				.dead = (uint64_t)q->tally.dead,
 				.done = (uint64_t)q->tally.done,
 				.failed = (uint64_t)q->tally.failed,
+				.waiting_on_key = (uint64_t)q->tally.waiting,
 			},
 	};
 	memcpy(ret->name, q->name, q->len + 1);

@@ -46,6 +46,7 @@ static enum baton_err skip_last(struct sqlite_store *s, struct queue_row *q,
 	if (e != BATON_OK || claimed)
 		return e;
 	e = RUN(&s->db, SQL_LINE_DROP, lane, last);
+	books_waiting(q, -1);
 	return e == BATON_OK ? skip(s, q, last, b->seq) : e;
 }
 
@@ -148,6 +149,7 @@ static enum baton_err replace(struct sqlite_store *s, struct queue_row *q,
 	if (old->kept)
 		return skip_kept(s, q, lane, old->seq, b);
 	enum baton_err e = RUN(&s->db, SQL_LINE_DROP, lane, old->seq);
+	books_waiting(q, -1);
 	return e == BATON_OK ? skip(s, q, old->seq, b->seq) : e;
 }
 

@@ -230,6 +230,19 @@ static const char *const steps[] = {
 	" key INTEGER NOT NULL, head INTEGER NOT NULL, fence INTEGER NOT NULL,"
 	" PRIMARY KEY(key, head, fence)) WITHOUT ROWID;",
 
+	/* How many wait for a key: in the line of one, or in a lane that asks for one, and without
+	 * its head. */
+	"ALTER TABLE queue ADD COLUMN waiting INTEGER NOT NULL DEFAULT 0;"
+	"UPDATE queue SET waiting = (SELECT count(*) FROM lane JOIN line ON line.lane = lane.id"
+	" WHERE lane.queue = queue.id AND holds IS NOT NULL) + (SELECT count(*) FROM lane"
+	" WHERE lane.queue = queue.id AND asks > 0) - (SELECT count(*) FROM lane"
+	" WHERE lane.queue = queue.id AND head > 0 AND (holds IS NOT NULL OR asks > 0));"
+	/* In queues with a key_waiting_max: what is ready and has keys beside its lane, or several,
+	 * by the line of each of its keys. */
+	"CREATE TABLE wish("
+	" queue INTEGER NOT NULL, line TEXT NOT NULL, seq INTEGER NOT NULL,"
+	" PRIMARY KEY(queue, line, seq)) WITHOUT ROWID;",
+
 	/* Queues that have their keys in common. */
 	"ALTER TABLE queue ADD COLUMN key_class TEXT NOT NULL DEFAULT '';"
 	"CREATE INDEX queue_class ON queue(key_class) WHERE key_class <> '';",

@@ -6,8 +6,8 @@
 #define SQL_QUEUE_COLUMNS                                                                          \
 	"id, name, mode, shards, paused, payload_max, waiting_max, attempts, backoff, base, cap, " \
 	"lane_attempts, lane_backoff, lane_base, lane_cap, on_retry, on_dead, dedupe, keep, "      \
-	"granter, counter, ready, delayed, running, dead, done, failed, mixed, top, floor, "       \
-	"key_limit, hold_on_retry, on_conflict, key_waiting_max, key_fair, key_starts, "           \
+	"granter, counter, ready, delayed, running, dead, done, failed, waiting, mixed, top, "     \
+	"floor, key_limit, hold_on_retry, on_conflict, key_waiting_max, key_fair, key_starts, "    \
 	"key_window, key_ttl, guests, key_class"
 #define SQL_BATCH_COLUMNS "seq, queue, flags, put_at, due, born, lane, grp, retry, payload"
 #define SQL_CLAIM_COLUMNS                                                                     \
@@ -75,10 +75,11 @@
 	              "ORDER BY name LIMIT ?")                                                     \
 	X(QUEUE_WRITE, "INSERT OR REPLACE INTO queue(" SQL_QUEUE_COLUMNS ") "                      \
 	               "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, " \
-	               "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                    \
-	X(QUEUE_COUNT, "UPDATE queue SET granter = ?, counter = ?, ready = ?, delayed = ?, "       \
-	               "running = ?, dead = ?, done = ?, failed = ?, mixed = ?, top = ?, "         \
-	               "floor = ? WHERE id = ?")                                                   \
+	               "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                 \
+	X(QUEUE_COUNT,                                                                             \
+	  "UPDATE queue SET granter = ?, counter = ?, ready = ?, delayed = ?, "                    \
+	  "running = ?, dead = ?, done = ?, failed = ?, waiting = ?, mixed = ?, top = ?, "         \
+	  "floor = ? WHERE id = ?")                                                                \
 	X(QUEUE_LAST, "SELECT ifnull(max(id), 0) FROM queue")                                      \
 	X(BATCH_ADD, "INSERT INTO batch(" SQL_BATCH_COLUMNS ") "                                   \
 	             "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                       \
@@ -180,6 +181,14 @@
 	X(LINE_FIRST, "SELECT seq, tried FROM line WHERE lane = ? ORDER BY seq LIMIT 1")           \
 	X(LINE_PAGE, "SELECT seq, tried FROM line WHERE lane = ? AND seq > ? "                     \
 	             "ORDER BY seq LIMIT ?")                                                       \
+	X(LINE_OF_LANES, "SELECT line.lane, line.seq FROM lane JOIN line ON line.lane = lane.id "  \
+	                 "WHERE lane.queue = ?1 AND lane.holds IS NULL AND "                       \
+	                 "(lane.id, line.seq) > (?2, ?3) ORDER BY lane.id, line.seq LIMIT ?4")     \
+	X(WISH_ADD, "INSERT INTO wish(queue, line, seq) VALUES(?, ?, ?)")                          \
+	X(WISH_DROP, "DELETE FROM wish WHERE queue = ? AND line = ? AND seq = ?")                  \
+	X(WISH_COUNT, "SELECT count(*) FROM (SELECT 1 FROM wish WHERE queue = ? AND line = ? "     \
+	              "LIMIT ?)")                                                                  \
+	X(WISH_DROP_ALL, "DELETE FROM wish WHERE queue = ?")                                       \
 	X(KEPT_ADD, "INSERT INTO kept(lane, seq) VALUES(?, ?)")                                    \
 	X(KEPT_DROP, "DELETE FROM kept WHERE lane = ? AND seq = ?")                                \
 	X(KEPT_FIRST, "SELECT seq FROM kept WHERE lane = ? ORDER BY seq LIMIT 1")                  \

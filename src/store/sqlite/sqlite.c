@@ -260,7 +260,7 @@ static void commit(void *store, struct request *list)
 		struct request *next = r->next;
 		r->next = NULL;
 		if (!alone && e != BATON_BUSY)
-			e = run_all(s, r);
+			e = r->after && r->after->err != BATON_OK ? r->after->err : run_all(s, r);
 		if (e == BATON_OK)
 			ring(s);
 		else
@@ -279,10 +279,7 @@ enum baton_err sqlite_write(struct sqlite_store *s, enum baton_err (*run)(void *
 enum baton_err sqlite_write_kind(struct sqlite_store *s, enum request_kind kind,
                                  enum baton_err (*run)(void *store, void *args), void *args)
 {
-	struct request r = {.run = run,
-	                    .args = args,
-	                    .kind = kind,
-	                    .fences = kind == REQUEST_CLAIM};
+	struct request r = {.run = run, .args = args, .kind = kind};
 	return group_do(&s->group, &r);
 }
 
@@ -360,6 +357,7 @@ static const struct store_ops ops = {
 	.lane_claim = sqlite_lane_claim,
 	.renew = sqlite_renew,
 	.end = sqlite_end,
+	.next = sqlite_next,
 	.cancel = sqlite_cancel,
 	.revive = sqlite_revive,
 	.get = sqlite_get,

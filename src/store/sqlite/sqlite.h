@@ -115,6 +115,9 @@ enum baton_err sqlite_queue_get(struct baton_store *store, struct baton_str name
                                 struct baton_queue_info *ret_info);
 enum baton_err sqlite_put(struct baton_store *store, const struct baton_batch *batches,
                           size_t count, struct baton_put *puts);
+/* In the batch of the other request, which goes before it; NULL: alone. */
+enum baton_err claim_after(struct sqlite_store *s, struct request *after,
+                           const struct baton_work_ask *ask, struct baton_work_claims **ret_claims);
 enum baton_err sqlite_claim(struct baton_store *store, const struct baton_work_ask *ask,
                             struct baton_work_claims **ret_claims);
 enum baton_err sqlite_lane_claim(struct baton_store *store, const struct baton_lane_ask *ask,
@@ -122,6 +125,9 @@ enum baton_err sqlite_lane_claim(struct baton_store *store, const struct baton_l
 enum baton_err sqlite_renew(struct baton_store *store, const struct baton_work_proof *proofs,
                             size_t count, struct baton_duration ttl,
                             struct baton_work_renewal *answers);
+enum baton_err sqlite_next(struct baton_store *store, const struct baton_work_end *ends,
+                           size_t count, struct baton_work_ended *answers,
+                           const struct baton_work_ask *ask, struct baton_work_claims **ret_claims);
 enum baton_err sqlite_end(struct baton_store *store, const struct baton_work_end *ends,
                           size_t count, struct baton_work_ended *answers);
 enum baton_err sqlite_cancel(struct baton_store *store, const struct baton_batch_id *ids,

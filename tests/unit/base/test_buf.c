@@ -203,6 +203,52 @@ static void without_memory_it_keeps_what_it_had(void **state)
 	fault_done(&fault);
 }
 
+static void what_is_short_stays_in_room_of_the_callers_and_more_moves_out(void **state)
+{
+	(void)state;
+	struct fault fault;
+	char room[8];
+	fault_init(&fault);
+	struct buf b;
+	buf_init_in(&b, &fault.alloc, 20, room, sizeof room);
+
+	assert_holds(&b, "");
+	assert_int_equal(buf_append(&b, "seven..", 7), BATON_OK);
+	assert_holds(&b, "seven..");
+	assert_ptr_equal(b.data, room);
+	assert_int_equal(fault_count(&fault), 0);
+
+	assert_int_equal(buf_append(&b, "+", 1), BATON_OK);
+	assert_holds(&b, "seven..+");
+	assert_true(b.data != room);
+	assert_string_equal(room, "seven..");
+	assert_int_equal(buf_append(&b, "and twelve more", 12), BATON_OK);
+	assert_int_equal(buf_append(&b, "!", 1), BATON_FULL);
+
+	buf_done(&b);
+	buf_done(&b);
+	fault_done(&fault);
+}
+
+static void without_memory_what_is_in_room_of_the_callers_stays(void **state)
+{
+	(void)state;
+	struct fault fault;
+	char room[8];
+	fault_init(&fault);
+	struct buf b;
+	buf_init_in(&b, &fault.alloc, 20, room, sizeof room);
+
+	assert_int_equal(buf_append(&b, "seven..", 7), BATON_OK);
+	fault_arm(&fault, 1);
+	assert_int_equal(buf_append(&b, "+", 1), BATON_NO_MEMORY);
+	assert_true(fault_fired(&fault));
+	assert_holds(&b, "seven..");
+
+	buf_done(&b);
+	fault_done(&fault);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -215,6 +261,8 @@ int main(void)
 		cmocka_unit_test(what_is_extended_is_written_by_the_caller),
 		cmocka_unit_test(many_small_appends_need_few_allocations),
 		cmocka_unit_test(without_memory_it_keeps_what_it_had),
+		cmocka_unit_test(what_is_short_stays_in_room_of_the_callers_and_more_moves_out),
+		cmocka_unit_test(without_memory_what_is_in_room_of_the_callers_stays),
 	};
 	return cmocka_run_group_tests_name("buf", tests, NULL, NULL);
 }

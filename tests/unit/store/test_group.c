@@ -151,6 +151,23 @@ static void those_who_come_meanwhile_get_into_one_commit_and_renewals_go_first(v
 	group_done(&c.group);
 }
 
+static void what_comes_together_is_in_one_commit_in_its_order(void **state)
+{
+	(void)state;
+	struct counter c = {.done = 0};
+	int odd = 1, even = 2;
+	group_init(&c.group, count, &c);
+	struct request one = {.run = take, .args = &odd, .err = BATON_OK};
+	struct request two = {.run = take, .args = &even, .err = BATON_BUSY, .after = &one};
+	assert_int_equal(group_do(&c.group, &two), BATON_OK);
+	assert_int_equal(one.err, BATON_CONFLICT);
+	assert_ptr_equal(one.next, &two);
+	assert_int_equal(c.commits, 1);
+	assert_int_equal(c.sizes[0], 2);
+	assert_int_equal(c.group.previous, 1); /* caller */
+	group_done(&c.group);
+}
+
 static void who_waits_awake_in_vain_sleeps_and_so_do_those_of_the_next_batches(void **state)
 {
 	static const struct {
@@ -182,6 +199,7 @@ int main(void)
 		cmocka_unit_test(everybody_gets_his_own_answer_once),
 		cmocka_unit_test(
 			those_who_come_meanwhile_get_into_one_commit_and_renewals_go_first),
+		cmocka_unit_test(what_comes_together_is_in_one_commit_in_its_order),
 		cmocka_unit_test(
 			who_waits_awake_in_vain_sleeps_and_so_do_those_of_the_next_batches),
 	};

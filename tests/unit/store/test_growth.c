@@ -624,6 +624,40 @@ static void fill(struct bench *b, unsigned calls)
 	baton_store_close(store);
 }
 
+static long long cost_of_counts(struct bench *b, uint64_t waiting)
+{
+	struct baton_queue_info info;
+	struct baton_store *store = open_as(b->where);
+	long long before = pages(b, 1);
+	for (int i = 0; i < ROUNDS; i++)
+		assert_int_equal(baton_queue_get(store, BATON_STR("q"), &info), BATON_OK);
+	assert_int_equal(info.counts.waiting_on_key, waiting);
+	baton_store_close(store);
+	return pages(b, 0) - before;
+}
+
+/* Three of each key, of which two wait. */
+static void how_many_wait_for_keys_is_read_at_the_same_cost(void **state)
+{
+	struct bench *b = *state;
+	const unsigned more = soak_scale(9, 199);
+	begin(b);
+	struct baton_store *store = open_as(b->where);
+	for (unsigned i = 0; i < 3; i++)
+		put_some(store, KEYS, 0, 0, CALL);
+	cluster_run(b->where, "ANALYZE");
+	baton_store_close(store);
+	long long first = cost_of_counts(b, UINT64_C(2) * CALL);
+	store = open_as(b->where);
+	for (unsigned i = 0; i < 3 * more; i++)
+		put_some(store, KEYS, 0, (1 + i % more) * CALL, CALL);
+	baton_store_close(store);
+	cluster_run(b->where, "ANALYZE");
+	long long last = cost_of_counts(b, UINT64_C(2) * CALL * (1 + more));
+	b->store = open_as(b->where);
+	assert_flat(first, last);
+}
+
 static long long cost_of_check(struct bench *b)
 {
 	uint64_t faults = 1;
@@ -667,6 +701,7 @@ int main(void)
 		SERVED_TEST(those_who_wait_in_queues_of_a_class_cost_those_who_run_nothing),
 		SERVED_TEST(keys_that_wait_for_their_window_cost_others_nothing),
 		SERVED_TEST(who_waits_for_the_window_of_a_key_costs_those_who_come_nothing),
+		SERVED_TEST(how_many_wait_for_keys_is_read_at_the_same_cost),
 		SERVED_TEST(a_check_costs_what_there_is_and_not_its_square),
 	};
 	return served_main("growth", tests, sizeof tests / sizeof tests[0]);

@@ -162,11 +162,73 @@ static void each_read_write_and_sync_may_fail(void **state)
 	sqlite3_reset_auto_extension();
 }
 
+/* One job of two is completed as the other is claimed. What is told of either is so, but for what
+ * the sync at the end was to keep; and what has to be done again can be. Returns false when nothing
+ * was left to fail. */
+static bool break_next(struct world *w, const char *original, unsigned n)
+{
+	const struct baton_work_ask ask = {.queue = BATON_STR("q"), .claims = 1, .max = 1};
+	struct baton_work_claims *first = NULL, *second = NULL;
+	struct baton_work_ended ended = {.err = BATON_BUSY};
+	world_copy(original, w->path);
+	disk_watch(w->path);
+	world_open(w);
+	assert_ok(claim_each(w->store, "q", 1, &first));
+	const struct baton_work_end end = {.proof = first->claims[0].proof, .how = BATON_COMPLETE};
+	disk_break(n);
+	enum baton_err e = baton_work_next(w->store, &end, 1, &ended, &ask, &second);
+	bool broke = disk_broke();
+	disk_break(0);
+	struct baton_queue_counts c = counts(w->store, "q");
+	if (e == BATON_OK) {
+		assert_int_equal(ended.err, BATON_OK);
+		assert_non_null(second);
+		assert_int_equal(c.running, 1);
+	} else {
+		assert_int_equal(e, BATON_STORAGE);
+		assert_true(broke);
+		assert_null(second);
+		assert_true(ended.err == BATON_OK || ended.err == BATON_STORAGE);
+	}
+	if (ended.err == BATON_OK)
+		assert_int_equal(c.done, 1);
+	baton_work_claims_free(first);
+	baton_work_claims_free(second);
+	second = NULL;
+	assert_ok(baton_work_next(w->store, &end, 1, &ended, &ask, &second));
+	baton_work_claims_free(second);
+	assert_int_equal(ended.err, BATON_OK);
+	c = counts(w->store, "q");
+	assert_int_equal(c.done, 1);
+	assert_int_equal(c.running + c.ready, LEFT - 1);
+	assert_sound(w->store);
+	world_close(w);
+	disk_watch("");
+	return broke;
+}
+
+static void each_read_write_and_sync_may_fail_between_two_jobs(void **state)
+{
+	struct world *w = *state;
+	char original[WORLD_PATH];
+	unsigned n = 1;
+	world_file(w, "original", original);
+	world_open(w);
+	assert_ok(put_some(w->store, "q", "", LEFT));
+	world_close(w);
+	world_copy(w->path, original);
+	while (break_next(w, original, n))
+		n++;
+	print_message("# %u calls\n", n - 1);
+	assert_true(n > 5);
+}
+
 int main(void)
 {
 	skips_repair();
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(each_read_write_and_sync_may_fail),
+		WORLD_TEST(each_read_write_and_sync_may_fail_between_two_jobs),
 	};
 	return cmocka_run_group_tests_name("io", tests, NULL, NULL);
 }

@@ -174,10 +174,10 @@ static void a_lane_and_a_key_of_a_user_are_refused_where_the_policy_cannot_be_ke
 	assert_int_equal(baton_queue_set(b->store, BATON_STR("q"), &p), BATON_OK);
 	assert_true(does(user, "BEGIN"));
 	assert_true(does(user, put));
-	p.key_waiting_max = 1; /* between his put and his commit */
+	p.on_conflict = BATON_CONFLICT_SKIP; /* between his put and his commit */
 	assert_int_equal(baton_queue_set(b->store, BATON_STR("q"), &p), BATON_OK);
 	assert_false(does(user, "COMMIT"));
-	p.key_waiting_max = 0;
+	p.on_conflict = BATON_CONFLICT_WAIT;
 	assert_int_equal(baton_queue_set(b->store, BATON_STR("q"), &p), BATON_OK);
 	assert_true(does(user, put));
 	p.key_fair = BATON_KEY_FAIR_ON;
@@ -294,6 +294,33 @@ static void what_a_user_puts_gives_way_to_others_of_its_key(void **state)
 	assert_non_null(strstr(PQerrorMessage(user), "key 'k' of queue 'q' has as many jobs "
 	                                             "waiting as its key_waiting_max allows, 2"));
 	assert_true(does(user, "SELECT baton.put('q', 'x', NULL, '{\"key\": \"l\"}')"));
+	PQfinish(user);
+}
+
+static void what_a_user_puts_is_bounded_with_what_waits_in_lanes(void **state)
+{
+	struct bench *b = *state;
+	const char *alone = "SELECT baton.put('q', 'x', NULL, '{\"key\": \"k\"}')";
+	const char *lane = "SELECT baton.put('q', 'x', 'a', '{\"key\": \"k\"}')";
+	const char *both = "SELECT baton.put('q', 'x', NULL, '{\"keys\": [\"k\", \"l\"]}')";
+	PGconn *user = user_of(b);
+	uint64_t faults = 1;
+	conflict_is(b->store, BATON_CONFLICT_WAIT, 2);
+	assert_true(does(user, lane));
+	assert_true(does(user, lane));
+	const char *const puts[] = {alone, lane, both};
+	for (size_t i = 0; i < 3; i++) {
+		assert_false(does(user, puts[i]));
+		assert_non_null(
+			strstr(PQerrorMessage(user), "key 'k' of queue 'q' has as many jobs "));
+	}
+	assert_true(does(user, "SELECT baton.cancel(1)"));
+	assert_true(does(user, both));
+	assert_false(does(user, alone));
+	assert_true(does(user, "SELECT baton.put('q', 'x', NULL, '{\"key\": \"l\"}')"));
+	assert_false(does(user, "SELECT baton.put('q', 'x', 'b', '{\"key\": \"l\"}')"));
+	assert_int_equal(baton_store_check(b->store, NULL, NULL, &faults), BATON_OK);
+	assert_int_equal(faults, 0);
 	PQfinish(user);
 }
 
@@ -1209,6 +1236,7 @@ int main(void)
 		SERVED_TEST(what_was_put_before_there_were_keys_is_there),
 		SERVED_TEST(what_was_put_before_there_were_conflicts_is_there),
 		SERVED_TEST(what_a_user_puts_gives_way_to_others_of_its_key),
+		SERVED_TEST(what_a_user_puts_is_bounded_with_what_waits_in_lanes),
 		SERVED_TEST(concurrent_writers_lose_nothing_and_keep_the_order_of_their_lanes),
 		SERVED_TEST(what_is_loaded_is_copied_and_comes_out_in_order),
 		SERVED_TEST(

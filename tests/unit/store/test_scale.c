@@ -264,13 +264,16 @@ static void end_of(struct baton_store *store, struct baton_work_claims *claims)
 
 /* What an end and the next claim cost when so many lanes wait for two keys in turn: the next job of
  * each lane wants the other one. */
-static struct cost in_turn(struct world *w, unsigned lanes)
+static struct cost in_turn(struct world *w, unsigned lanes, uint32_t key_waiting_max)
 {
+	struct baton_queue_policy p = baton_queue_policy_default();
+	p.key_waiting_max = key_waiting_max;
 	static const struct baton_str payload = {"x", 1};
 	char lane[16];
 	struct baton_batch b = {.queue = BATON_STR("q"), .payloads = &payload, .count = 1};
 	struct baton_put put;
 	world_open(w);
+	assert_ok(baton_queue_set(w->store, BATON_STR("q"), &p));
 	for (unsigned i = 0; i < 3 * lanes; i++) {
 		snprintf(lane, sizeof lane, "%u", i % lanes);
 		b.lane = baton_str_z(lane);
@@ -298,11 +301,15 @@ static void lanes_that_wait_for_keys_cost_those_who_have_them_nothing(void **sta
 {
 	struct world *w = *state;
 	w->sync = BATON_STORE_RELAXED;
-	struct cost few = in_turn(w, 30), many = in_turn(w, (unsigned)soak_scale(1500, 50000));
-	print_message("# %d and %d steps, %d and %d pages\n", (int)few.steps, (int)many.steps,
-	              (int)few.pages, (int)many.pages);
-	assert_true(many.steps * 10 <= few.steps * 11);
-	assert_true(many.pages <= few.pages * 2);
+	for (uint32_t max = 0; max <= BATON_QUEUE_KEY_WAITING_MAX;
+	     max += BATON_QUEUE_KEY_WAITING_MAX) {
+		unsigned lanes = (unsigned)soak_scale(1500, max > 0 ? 6000 : 50000);
+		struct cost few = in_turn(w, 30, max), many = in_turn(w, lanes, max);
+		print_message("# bound %u: %d and %d steps, %d and %d pages\n", max, (int)few.steps,
+		              (int)many.steps, (int)few.pages, (int)many.pages);
+		assert_true(many.steps * 10 <= few.steps * 11);
+		assert_true(many.pages <= few.pages * 2);
+	}
 }
 
 /* What it costs when so many wait for both of two keys, and for one of them, which get free in
@@ -615,6 +622,45 @@ static void a_list_of_what_is_claimed_does_not_look_at_what_waits(void **state)
 	}
 }
 
+/* What it takes to read the counts when so many keys have two that wait. */
+static uint64_t counts_cost(struct world *w, uint64_t keys)
+{
+	static const struct baton_str payload = {"x", 1};
+	struct baton_batch b = {.queue = BATON_STR("q"), .payloads = &payload, .count = 1};
+	char lane[16], key[16];
+	struct baton_put put;
+	struct baton_queue_info info;
+	world_open(w);
+	for (unsigned i = 0; i < 3 * keys; i++) {
+		snprintf(lane, sizeof lane, "%u", i);
+		snprintf(key, sizeof key, "%u", (unsigned)(i % keys));
+		b.lane = i % 2 ? baton_str_z(lane) : BATON_STR("");
+		b.key = baton_str_z(key);
+		assert_ok(baton_work_put(w->store, &b, 1, &put));
+	}
+	assert_ok(baton_queue_get(w->store, BATON_STR("q"), &info));
+	assert_int_equal(info.counts.waiting_on_key, 2 * keys);
+	sqlite3 *db = ((struct sqlite_store *)w->store)->read.handle;
+	for (sqlite3_stmt *s = NULL; (s = sqlite3_next_stmt(db, s));)
+		sqlite3_stmt_status(s, SQLITE_STMTSTATUS_VM_STEP, 1);
+	assert_ok(baton_queue_get(w->store, BATON_STR("q"), &info));
+	uint64_t steps = 0;
+	for (sqlite3_stmt *s = NULL; (s = sqlite3_next_stmt(db, s));)
+		steps += (uint64_t)sqlite3_stmt_status(s, SQLITE_STMTSTATUS_VM_STEP, 1);
+	world_close(w);
+	world_remove(w->path);
+	return steps;
+}
+
+static void how_many_wait_for_keys_is_read_at_the_same_cost(void **state)
+{
+	struct world *w = *state;
+	w->sync = BATON_STORE_RELAXED;
+	uint64_t few = counts_cost(w, 3), many = counts_cost(w, soak_scale(600, 100000));
+	print_message("# counts: %d and %d steps\n", (int)few, (int)many);
+	assert_true(many <= few + few / 10);
+}
+
 static int count_turn(void *turns)
 {
 	++*(uint64_t *)turns;
@@ -661,6 +707,7 @@ int main(void)
 		WORLD_TEST(a_change_of_rate_costs_nothing_for_other_queues),
 		WORLD_TEST(a_shard_that_has_nothing_costs_a_tick_nothing),
 		WORLD_TEST(a_list_of_what_is_claimed_does_not_look_at_what_waits),
+		WORLD_TEST(how_many_wait_for_keys_is_read_at_the_same_cost),
 		WORLD_TEST(a_check_takes_as_much_longer_as_there_is_more),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
