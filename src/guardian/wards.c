@@ -352,11 +352,19 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-/* A guardian that was stopped goes on: it has something to do. */
+/* A guardian that was stopped goes on: it has something to do. So do nannies without one: they are
+ * of its process group, and as long as one lives, which then has the other end of the socket, its
+ * number is nobody else's. */
 static void rouse(const struct wards *w)
 {
-	if (w->guardian >= 0)
+	struct pollfd fds[] = {{.fd = w->guardian, .events = POLLIN}, {.fd = w->socket}};
+	if (w->guardian < 0)
+		return;
+	(void)poll(fds, 2, 0);
+	if (fds[0].revents == 0)
 		(void)syscall(SYS_pidfd_send_signal, w->guardian, SIGCONT, NULL, 0);
+	else if (fds[1].revents == 0)
+		kill(-w->pid, SIGCONT);
 }
 
 void wards_close(struct wards *w)
@@ -693,5 +701,8 @@ bool wards_next(struct wards *w, struct ward_news *ret)
 	int count = epoll_wait(w->epoll, events, EVENTS_MAX, 0);
 	for (int i = 0; i < count; i++)
 		hear(w, events[i].data.u64);
+	/* Nobody else would. */
+	if (w->lost && w->count > 0)
+		rouse(w);
 	return tell_next(w, ret);
 }

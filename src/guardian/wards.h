@@ -102,7 +102,8 @@ enum ward_kind {
 	                    * output_said, or of its standard output */
 	WARD_ENDED,        /* and nothing lives that descends from it: `how` and so on */
 	WARD_GUARDIAN_LOST /* the guardian died, no `id`; the nannies end their commands, and then
-	                    * WARD_ENDED is told for each */
+	                    * WARD_ENDED is told for each; one that was stopped goes on when
+	                    * wards_next() is called */
 };
 
 enum ward_how {

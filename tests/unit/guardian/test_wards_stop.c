@@ -25,6 +25,9 @@
 /* Until the deadline; longer when that was over before all had been done. */
 #define FIRST_MS 100
 
+/* More commands than can be ended in a moment. */
+#define MANY 20
+
 /* How the runner exits whose command had no time to begin. */
 #define RUNNER_LATE 77
 
@@ -265,6 +268,27 @@ static void a_guardian_that_is_stopped_before_it_has_a_deadline(void **state)
 	exits_with(&news, 3);
 }
 
+/* Their commands may be dead by then; a runner that waits for the nannies lets them go on. */
+static void nannies_that_are_stopped_when_they_have_heard_of_their_guardians_end(void **state)
+{
+	struct world *w = *state;
+	const pid_t guardian = wards_pid(w->wards);
+	siginfo_t info;
+	for (uint64_t i = 0; i < MANY; i++) {
+		assert_int_equal(start(w->wards, i, "echo up >&2; sleep 1000"), BATON_OK);
+		await_kind(w, WARD_SAID);
+	}
+	assert_int_equal(kill(guardian, SIGKILL), 0);
+	assert_int_equal(waitid(P_PID, (id_t)guardian, &info, WEXITED | WNOWAIT), 0);
+	/* They are of its group, and have been told to go on. */
+	assert_int_equal(kill(-guardian, SIGSTOP), 0);
+	await_kind(w, WARD_GUARDIAN_LOST);
+	for (int i = 0; i < MANY; i++) {
+		struct ward_news news = await_end(w);
+		killed_by(&news, SIGKILL);
+	}
+}
+
 #define ACT(name) cmocka_unit_test_setup_teardown(name, setup, wards_teardown)
 
 int main(void)
@@ -284,6 +308,7 @@ int main(void)
 		ACT(a_killed_runner_beside_a_stopped_guardian),
 		ACT(a_killed_runner_over_two_that_are_stopped),
 		ACT(a_guardian_that_is_stopped_before_it_has_a_deadline),
+		ACT(nannies_that_are_stopped_when_they_have_heard_of_their_guardians_end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
