@@ -579,7 +579,9 @@ static void do_policy(struct same *s, const uint32_t *n)
 			p.mode = BATON_QUEUE_RUNNER;
 	}
 	/* They leave their class only while there is nothing in them, and join again. */
-	if (s->classed && n[0] % SAME_QUEUES >= SAME_CLASS && n[4] / 2 % 16 > 0) {
+	bool classed = s->classed && n[0] % SAME_QUEUES >= SAME_CLASS &&
+	               (n[0] % SAME_QUEUES != SAME_GUESTS || !world_is_served());
+	if (classed && n[4] / 2 % 16 > 0) {
 		snprintf(p.key_class, sizeof p.key_class, "shared");
 		if (n[0] / SAME_QUEUES % 8 > 0) {
 			p.mode = p.mode == BATON_QUEUE_LANE ? BATON_QUEUE_PULL : p.mode;

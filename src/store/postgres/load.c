@@ -143,13 +143,11 @@ static bool claims_any(const struct wants *w)
 	return w->take_count > 0 || (w->lane_ask && w->lane_ask->max > 0);
 }
 
-/* Of the queues that something is claimed from; by a runner, if it has shards of them. */
+/* Of the queues that something is claimed from. */
 static int send_over(struct pg_store *s, struct conn *c, enum sql sql, const struct wants *w)
 {
 	struct args a;
-	args_init(&a, c->alloc, 3);
-	if (w->runners && w->only > 0)
-		arg_int(&a, 2, (int64_t)w->only);
+	args_init(&a, c->alloc, 2);
 	arg_array(&a, 0, ARG_TEXT);
 	for (size_t i = 0; i < w->take_count; i++)
 		add_str(&a, 0, w->takes[i].queue);
@@ -406,10 +404,8 @@ static int send_tend(struct pg_store *s, struct conn *c, const struct wants *w)
 {
 	struct args a;
 	send_strs(c, SQL_GATHER, ARG_TEXT, &w->queues);
-	args_init(&a, c->alloc, 3);
+	args_init(&a, c->alloc, 2);
 	strs_arg(&a, 0, ARG_TEXT, &w->queues);
-	if (w->runners && w->only > 0)
-		arg_int(&a, 2, (int64_t)w->only);
 	if (s->own_clock)
 		arg_int(&a, 1, s->host->wall(s->host).ms);
 	return conn_send(c, SQL_TEND, &a);

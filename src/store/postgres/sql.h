@@ -7,19 +7,19 @@
 #define IDLE_MS "3000"
 #define IDLE_ENDED "25P03" /* the SQLSTATE of that */
 
-#define QUEUE_COLUMNS                                                                          \
-	"q.id, q.name, q.mode, q.shards, q.paused, q.payload_max, q.waiting_max, q.attempts, " \
-	"q.backoff, q.base, q.cap, q.lane_attempts, q.lane_backoff, q.lane_base, q.lane_cap, " \
-	"q.on_retry, q.on_dead, q.dedupe, q.keep, q.ready + coalesce(t.ready, 0), "            \
-	"q.delayed + coalesce(t.delayed, 0), q.retrying + coalesce(t.retrying, 0), "           \
-	"q.claimed + coalesce(t.claimed, 0), q.dead + coalesce(t.dead, 0), "                   \
-	"q.kept + coalesce(t.kept, 0), q.done + coalesce(t.done, 0), "                         \
-	"q.failed + coalesce(t.failed, 0), coalesce(t.tended, 0), "                            \
-	"CASE WHEN q.key_class = '' THEN coalesce(t.top, q.top) "                              \
-	"ELSE baton.class_top(q.key_class) END, "                                              \
-	"coalesce(t.floor, q.floor), q.key_limit, q.hold_on_retry, q.on_conflict, "            \
-	"q.key_waiting_max, q.key_fair, q.key_starts, q.key_window, q.key_ttl, "               \
-	"coalesce(t.n, 0), q.xmin, q.guests, q.waiting + coalesce(t.waiting, 0), q.key_class, "  \
+#define QUEUE_COLUMNS                                                                           \
+	"q.id, q.name, q.mode, q.shards, q.paused, q.payload_max, q.waiting_max, q.attempts, "  \
+	"q.backoff, q.base, q.cap, q.lane_attempts, q.lane_backoff, q.lane_base, q.lane_cap, "  \
+	"q.on_retry, q.on_dead, q.dedupe, q.keep, q.ready + coalesce(t.ready, 0), "             \
+	"q.delayed + coalesce(t.delayed, 0), q.retrying + coalesce(t.retrying, 0), "            \
+	"q.claimed + coalesce(t.claimed, 0), q.dead + coalesce(t.dead, 0), "                    \
+	"q.kept + coalesce(t.kept, 0), q.done + coalesce(t.done, 0), "                          \
+	"q.failed + coalesce(t.failed, 0), coalesce(t.tended, 0), "                             \
+	"CASE WHEN q.key_class = '' THEN coalesce(t.top, q.top) "                               \
+	"ELSE baton.class_top(q.key_class) END, "                                               \
+	"coalesce(t.floor, q.floor), q.key_limit, q.hold_on_retry, q.on_conflict, "             \
+	"q.key_waiting_max, q.key_fair, q.key_starts, q.key_window, q.key_ttl, "                \
+	"coalesce(t.n, 0), q.xmin, q.guests, q.waiting + coalesce(t.waiting, 0), q.key_class, " \
 	"CASE WHEN q.key_class <> '' THEN baton.class_peers(q.id, q.key_class) END"
 
 /* Queues, and what is counted of them. */
@@ -196,17 +196,12 @@
 #define PART_LANES PART_LANES_OF("SELECT queue, lane FROM (" PART_NAMED_CLAIMS ") c ")
 #define PART_LANES_NAMED PART_LANES_OF("SELECT (c).queue, (c).lane FROM named ")
 
-/* Whether the runner $3, if there is one, has shards of a queue `q`. */
-#define PART_HAS_SHARDS                                                                          \
-	"$3::bigint IS NULL OR EXISTS (SELECT 1 FROM baton.lease l WHERE l.runner = $3::bigint " \
-	"AND split_part(l.subject, chr(1), 2) = q.name)"
-
 /* The lines of keys $2 in all queues of the classes $1, and the claims that hold these. */
 #define PART_CLASS                                                                            \
 	"WITH k AS MATERIALIZED (SELECT m.id AS queue, x.line FROM baton.queue m CROSS JOIN " \
 	"unnest($2::text[]) x(line) WHERE m.key_class = ANY($1::text[]) "                     \
 	"AND m.key_class <> '') "
-#define PART_CLASS_ASKED "q.name = ANY($1::text[]) AND NOT q.paused AND (" PART_HAS_SHARDS ")"
+#define PART_CLASS_ASKED "q.name = ANY($1::text[]) AND NOT q.paused"
 #define CLAIMS_OF_K                                                                       \
 	"(SELECT x.* FROM baton.claim x WHERE x.queue = k.queue AND x.lane = k.line "     \
 	"UNION ALL SELECT x.* FROM baton.claim x WHERE x.queue = k.queue "                \
@@ -536,7 +531,7 @@
 	  "SELECT CASE WHEN min(x.n) <> $1::bigint OR max(x.n) <> $1::bigint + $2::bigint - 1 "    \
 	  "THEN baton.draw(0, 1) END FROM (SELECT nextval('baton.seq') AS n "                      \
 	  "FROM generate_series(1, $2::bigint)) x")                                                \
-	X(TEND, "SELECT q.id, m.now, CASE WHEN q.paused OR NOT (" PART_HAS_SHARDS ") THEN false "  \
+	X(TEND, "SELECT q.id, m.now, CASE WHEN q.paused THEN false "                               \
 	        "WHEN " PART_IS_DUE " "                                                            \
 	        "THEN baton.tend(q.id, m.now) ELSE true END FROM " PART_NOW " m, " PART_QUEUES " " \
 	        "WHERE q.name = ANY($1::text[])")                                                  \
