@@ -121,10 +121,11 @@ enum baton_err refuse_class(struct baton_str queue, const struct baton_queue_pol
 enum baton_err refuse_class_mode(struct baton_str queue, const struct baton_queue_policy *policy)
 {
 	char shown[QUOTE_TEXT], name[QUOTE_TEXT];
-	return fail(BATON_INVALID,
-	            "queue %s has key_class %s, which cannot be where the mode is lane: use another "
-	            "queue",
-	            quote(queue, shown), quote(baton_str_z(policy->key_class), name));
+	return fail(
+		BATON_INVALID,
+		"queue %s has key_class %s, which cannot be where the mode is lane: use another "
+		"queue",
+		quote(queue, shown), quote(baton_str_z(policy->key_class), name));
 }
 
 enum baton_err refuse_class_full(const struct baton_queue_policy *policy)

@@ -130,8 +130,7 @@ static void queue_want(struct wants *w, const void *args)
 	want_queue(w, a->name);
 	want_class(w, a->fields & BATON_POLICY_KEY_CLASS
 	                      ? (struct baton_str){a->policy->key_class,
-	                                           strnlen(a->policy->key_class,
-	                                                   BATON_NAME_MAX)}
+	                                           strnlen(a->policy->key_class, BATON_NAME_MAX)}
 	                      : BATON_STR(""));
 }
 

@@ -41,7 +41,7 @@ struct hints {
 	struct hint_claim apart[HINTS_CLAIMS];  /* [mu] those with rows of their own */
 	uint8_t heads[HINTS_POOLS]; /* [mu] so often heads are looked for before it is asked
 	                               whether there are any */
-	bool strict[STRIPES + STRIPES_OF_RUNNERS]; /* [mu] keys are not as usual in a queue */
+	bool strict[STRIPES + STRIPES_OF_RUNNERS];      /* [mu] keys are not as usual in a queue */
 	uint64_t classes[STRIPES + STRIPES_OF_RUNNERS]; /* [mu] of queues, by class_bit() */
 	uint64_t last;                                  /* [mu] the last number that was given */
 	uint32_t due; /* [mu] so often time is seen to before it is asked for */

@@ -30,8 +30,8 @@ struct wants {
 	struct arena arena;
 	bool memory; /* false: there was not enough */
 	struct strs queues;
-	struct strs classes;  /* whose queues are needed, too, with those of the class of `queues` */
-	uint64_t class_locks; /* the bits of these */
+	struct strs classes; /* whose queues are needed, too, with those of the class of `queues` */
+	uint64_t class_locks;           /* the bits of these */
 	struct strs lane_queues, lanes; /* pairs */
 	/* As these, the lines of keys of what is put: nobody else is presumed to have them. */
 	struct strs key_queues, key_lines;

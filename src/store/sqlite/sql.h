@@ -19,9 +19,9 @@
 	"(head, fence) IN (SELECT held.head, held.fence FROM held WHERE held.key = ?1) "
 
 /* The lines of the key of line ?1 in other queues of class ?2. */
-#define SQL_CLASS_OTHERS                                                                       \
-	"FROM lane CROSS JOIN queue CROSS JOIN lane AS o WHERE lane.id = ?1 "                  \
-	"AND lane.holds IS NOT NULL AND queue.key_class = ?2 AND queue.key_class <> '' "       \
+#define SQL_CLASS_OTHERS                                                                 \
+	"FROM lane CROSS JOIN queue CROSS JOIN lane AS o WHERE lane.id = ?1 "            \
+	"AND lane.holds IS NOT NULL AND queue.key_class = ?2 AND queue.key_class <> '' " \
 	"AND o.queue = queue.id AND o.name = lane.name AND o.id <> ?1"
 
 /* length() of a column looks at none of its bytes. */
