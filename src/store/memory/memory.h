@@ -42,7 +42,7 @@ struct queue {
 	struct memory *memory; /* whose it is */
 	struct baton_str name;
 	struct baton_str peers; /* on a desk: the other queues of its class, '/' between any two */
-	uint64_t waiting; /* for a key, on a desk: as it was read */
+	uint64_t waiting;       /* for a key, on a desk: as it was read */
 
 	struct {
 		struct baton_queue_policy policy;
