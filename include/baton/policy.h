@@ -24,6 +24,7 @@ BATON_BEGIN
 #define BATON_QUEUE_KEY_LIMIT_MAX 1000000
 #define BATON_QUEUE_KEY_WAITING_MAX 10000
 #define BATON_QUEUE_KEY_STARTS_MAX 1000 /* of one key within a window             */
+#define BATON_QUEUE_CLASS_MAX 16        /* queues of one class of keys            */
 #define BATON_QUEUE_SPAN_MAX_MS \
 	INT64_C(31536000000) /* a year: the longest dedupe, keep and
                                                         window of a rate                       */
@@ -138,7 +139,17 @@ struct baton_queue_policy {
 	                                   BATON_HOLD_GIVE_UP, on_conflict is
 	                                   BATON_CONFLICT_WAIT, and key_waiting_max, key_fair and
 	                                   key_rate are as by default                          */
+	char key_class[BATON_NAME_MAX + 1]; /* "": none. Queues that name the same one have their
+	                                       keys in common: see below                       */
 };
+
+/* Queues of one class count who holds a key together, wherever he is claimed: at most key_limit of
+ * all of them hold it. key_limit, hold_on_retry and key_ttl are those of the class: a queue that
+ * joins gets them from those that are there, and a change of one queue's is one of all. Each queue
+ * hands out its own work in its own order; between queues, whoever asks first gets a key, so that
+ * one that is paused, or that nobody asks, is in nobody's way. At most BATON_QUEUE_CLASS_MAX
+ * queues; none in lane mode, and none with another on_conflict than wait, key_waiting_max, keys
+ * that take turns, or a key_rate. A queue joins or leaves while it has no jobs but dead ones. */
 
 /* Its fields, to be named together: BATON_POLICY_KEEP | BATON_POLICY_DEDUPE. */
 enum baton_policy_field {
@@ -166,8 +177,9 @@ enum baton_policy_field {
 	BATON_POLICY_KEY_RATE = 1 << 21,
 	BATON_POLICY_KEY_TTL = 1 << 22,
 	BATON_POLICY_KEY_SCOPE = 1 << 23,
-	BATON_POLICY_PAUSED = 1 << 24,
-	BATON_POLICY_ALL = (1 << 25) - 1
+	BATON_POLICY_KEY_CLASS = 1 << 24,
+	BATON_POLICY_PAUSED = 1 << 25,
+	BATON_POLICY_ALL = (1 << 26) - 1
 };
 
 /* What a queue has that nobody has said anything about. */

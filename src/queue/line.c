@@ -172,7 +172,8 @@ bool key_is_usual(const struct baton_queue_policy *policy)
 {
 	return policy->on_conflict == BATON_CONFLICT_WAIT && policy->key_waiting_max == 0 &&
 	       policy->key_ttl.ns == 0 && policy->key_fair == BATON_KEY_FAIR_OFF &&
-	       policy->key_rate.starts == 0 && !policy_has_sites(policy);
+	       policy->key_rate.starts == 0 && !policy_has_sites(policy) &&
+	       !policy_has_class(policy);
 }
 
 bool line_takes_turns(struct baton_str name, const struct baton_queue_policy *policy)

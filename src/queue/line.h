@@ -72,7 +72,8 @@ struct baton_str line_key(struct baton_str name);
  * line has always room: see site.h. */
 bool key_has_room(const struct baton_queue_policy *policy, uint64_t holds);
 
-/* Whether work that has a key waits for it, and nothing else is said about keys. */
+/* Whether work that has a key waits for it, and nothing else is said about keys, which are those of
+ * one queue. */
 bool key_is_usual(const struct baton_queue_policy *policy);
 
 /* Where the first of a line stands among those of others: at its own number, or, if keys take

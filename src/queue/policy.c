@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/quote.h"
 
 #define DAY_MS INT64_C(86400000)
 #define SKIPPED_KEEP_S 3600
@@ -109,6 +110,23 @@ static enum baton_err check_scope(const struct baton_queue_policy *p)
 	            p->key_scope == BATON_KEY_SCOPE_HOST ? "host" : "process", against);
 }
 
+/* A class that is not there has no name, and is not under any rule. */
+static enum baton_err check_class(const struct baton_queue_policy *p)
+{
+	char shown[QUOTE_TEXT];
+	const size_t len = strnlen(p->key_class, sizeof p->key_class);
+	struct baton_str name = {p->key_class, len};
+	if (len == 0)
+		return BATON_OK;
+	enum baton_err e = baton_str_name("key class's name", name.ptr, len, BATON_NAME_MAX, &name);
+	const char *against = e == BATON_OK ? policy_against_class(p) : NULL;
+	return against ? fail(BATON_INVALID,
+	                      "key_class is %s, which cannot be where %s: set that back first, "
+	                      "or use another queue",
+	                      quote(name, shown), against)
+	               : e;
+}
+
 enum baton_err baton_queue_policy_check(const struct baton_queue_policy *p)
 {
 	const struct {
@@ -145,6 +163,8 @@ enum baton_err baton_queue_policy_check(const struct baton_queue_policy *p)
 		e = check_span(&key_ttl, p->key_ttl);
 	if (e == BATON_OK)
 		e = check_scope(p);
+	if (e == BATON_OK)
+		e = check_class(p);
 	if (e == BATON_OK)
 		e = baton_retry_check(&p->retry);
 	return e == BATON_OK ? baton_retry_check(&p->retry_lane) : e;
@@ -184,6 +204,7 @@ static const struct {
 	{PART(key_rate)},
 	{PART(key_ttl)},
 	{PART(key_scope)},
+	{PART(key_class)},
 	{PART(paused)},
 };
 #define PARTS (sizeof parts / sizeof parts[0])
@@ -201,10 +222,30 @@ enum baton_err policy_change(struct baton_queue_policy *policy,
 			memcpy((char *)&changed + parts[i].offset,
 			       (const char *)changes + parts[i].offset, parts[i].size);
 	}
+	/* What is behind the name of the class is compared with it. */
+	size_t len = strnlen(changed.key_class, sizeof changed.key_class);
+	memset(changed.key_class + len, 0, sizeof changed.key_class - len);
 	enum baton_err e = baton_queue_policy_check(&changed);
 	if (e == BATON_OK)
 		*policy = changed;
 	return e;
+}
+
+bool policy_has_class(const struct baton_queue_policy *policy)
+{
+	return policy->key_class[0] != '\0';
+}
+
+bool policy_same_class(const struct baton_queue_policy *a, const struct baton_queue_policy *b)
+{
+	return strcmp(a->key_class, b->key_class) == 0;
+}
+
+void policy_share(struct baton_queue_policy *to, const struct baton_queue_policy *from)
+{
+	to->key_limit = from->key_limit;
+	to->hold_on_retry = from->hold_on_retry;
+	to->key_ttl = from->key_ttl;
 }
 
 struct baton_duration policy_skipped_keep(const struct baton_queue_policy *policy)
@@ -228,6 +269,21 @@ bool policy_has_sites(const struct baton_queue_policy *policy)
 {
 	return policy->key_scope == BATON_KEY_SCOPE_HOST ||
 	       policy->key_scope == BATON_KEY_SCOPE_PROCESS;
+}
+
+const char *policy_against_class(const struct baton_queue_policy *policy)
+{
+	if (policy->mode == BATON_QUEUE_LANE)
+		return "the mode is lane";
+	if (policy->on_conflict != BATON_CONFLICT_WAIT)
+		return "on_conflict is not wait";
+	if (policy->key_waiting_max > 0)
+		return "key_waiting_max is not 0";
+	if (policy->key_fair == BATON_KEY_FAIR_ON)
+		return "key_fair is on";
+	if (policy->key_rate.starts > 0)
+		return "key_rate is not off";
+	return policy_has_sites(policy) ? "key_scope is not cluster" : NULL;
 }
 
 bool policy_equal(const struct baton_queue_policy *a, const struct baton_queue_policy *b)

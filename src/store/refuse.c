@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/quote.h"
 #include "queue/line.h"
+#include "queue/policy.h"
 
 enum baton_err refuse_full(struct baton_str queue, uint64_t waiting, uint64_t max)
 {
@@ -126,6 +127,35 @@ enum baton_err refuse_for_guests(struct baton_str queue, const char *so)
 		"which cannot be where %s: set that when it has no jobs any more, or use another "
 		"queue",
 		quote(queue, shown), so);
+}
+
+enum baton_err refuse_class(struct baton_str queue, const struct baton_queue_policy *old,
+                            const struct baton_queue_policy *new, uint64_t work)
+{
+	char shown[QUOTE_TEXT];
+	if (policy_same_class(old, new) || work == 0)
+		return BATON_OK;
+	return fail(BATON_BUSY,
+	            "queue %s has %" PRIu64
+	            " jobs: its key_class can be changed while it has none but dead ones",
+	            quote(queue, shown), work);
+}
+
+enum baton_err refuse_class_mode(struct baton_str queue, const struct baton_queue_policy *policy)
+{
+	char shown[QUOTE_TEXT], name[QUOTE_TEXT];
+	return fail(
+		BATON_INVALID,
+		"queue %s has key_class %s, which cannot be where the mode is lane: use another "
+		"queue",
+		quote(queue, shown), quote(baton_str_z(policy->key_class), name));
+}
+
+enum baton_err refuse_class_full(const struct baton_queue_policy *policy)
+{
+	char shown[QUOTE_TEXT];
+	return fail(BATON_FULL, "key_class %s has %d queues, which is as many as it may",
+	            quote(baton_str_z(policy->key_class), shown), BATON_QUEUE_CLASS_MAX);
 }
 
 enum baton_err refuse_fence(struct baton_str name)

@@ -48,4 +48,14 @@ enum baton_err refuse_scope(struct baton_str queue, const struct baton_queue_pol
 enum baton_err refuse_guest(struct baton_str queue, const struct baton_batch *b, const char *so);
 enum baton_err refuse_for_guests(struct baton_str queue, const char *so);
 
+/* The class of its keys changes, while `work` batches are there that are not dead. BATON_BUSY. */
+enum baton_err refuse_class(struct baton_str queue, const struct baton_queue_policy *old,
+                            const struct baton_queue_policy *new, uint64_t work);
+
+/* Lanes that are handed out by the holders of their leases have no such class. BATON_INVALID. */
+enum baton_err refuse_class_mode(struct baton_str queue, const struct baton_queue_policy *policy);
+
+/* One queue more than a class may have. */
+enum baton_err refuse_class_full(const struct baton_queue_policy *policy);
+
 #endif

@@ -595,6 +595,19 @@ static void do_policy(struct same *s, const uint32_t *n)
 		if (n[9] / 27 % 4 != 0 || world_is_served())
 			p.mode = BATON_QUEUE_RUNNER;
 	}
+	/* They leave their class only while there is nothing in them, and join again. */
+	bool classed = s->classed && n[0] % SAME_QUEUES >= SAME_CLASS &&
+	               (n[0] % SAME_QUEUES != SAME_GUESTS || !world_is_served());
+	if (classed && n[4] / 2 % 16 > 0) {
+		snprintf(p.key_class, sizeof p.key_class, "shared");
+		if (n[0] / SAME_QUEUES % 8 > 0) {
+			p.mode = p.mode == BATON_QUEUE_LANE ? BATON_QUEUE_PULL : p.mode;
+			p.on_conflict = BATON_CONFLICT_WAIT;
+			p.key_waiting_max = 0;
+			p.key_fair = BATON_KEY_FAIR_OFF;
+			p.key_rate = (struct baton_key_rate){.starts = 0};
+		}
+	}
 	for (int i = 0; i < SIDES; i++)
 		e[i] = said(s, i, baton_queue_set(s->w[i].store, baton_str_z(pick_queue(n)), &p));
 	same_did(s, " %s: %s", pick_queue(n), baton_err_name(e[0]));
@@ -606,9 +619,9 @@ static void do_policy(struct same *s, const uint32_t *n)
 	same_did(s, " key_limit %u hold_on_retry %d on_conflict %d key_waiting_max %u fair %d",
 	         p.key_limit, (int)p.hold_on_retry, (int)p.on_conflict, p.key_waiting_max,
 	         (int)p.key_fair);
-	same_did(s, " rate %llu/%lld key_ttl %lld scope %d", (unsigned long long)p.key_rate.starts,
-	         (long long)p.key_rate.window.ns / 1000000, (long long)p.key_ttl.ns / 1000000,
-	         (int)p.key_scope);
+	same_did(s, " rate %llu/%lld key_ttl %lld scope %d class %s",
+	         (unsigned long long)p.key_rate.starts, (long long)p.key_rate.window.ns / 1000000,
+	         (long long)p.key_ttl.ns / 1000000, (int)p.key_scope, p.key_class);
 	SAME(s, "queue_set", e[0], e[1]);
 	compare_said(s);
 }

@@ -89,6 +89,8 @@
 	X(KEY, "held a key")                                                 \
 	X(KEY_SHARED, "shared a key")                                        \
 	X(KEY_SITES, "held a key on several hosts, or in several processes") \
+	X(KEY_CLASSED, "held a key that queues have in common")              \
+	X(WHY_CLASSED, "waited for a key that another queue held")           \
 	X(KEY_TTL, "ended for having held a key for too long")               \
 	X(GUEST, "claimed with a lane and a key")                            \
 	X(SEVERAL, "claimed with several keys")                              \

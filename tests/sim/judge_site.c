@@ -5,7 +5,7 @@
 enum baton_key_scope sim_scope(const struct world *w, uint32_t queue)
 {
 	const uint64_t n = (w->plan->seed / 13 + queue) % 4;
-	if (sim_has_guests(w, queue) || n > 1)
+	if (sim_has_guests(w, queue) || sim_is_classed(w, queue) || n > 1)
 		return BATON_KEY_SCOPE_CLUSTER;
 	return n == 0 ? BATON_KEY_SCOPE_PROCESS : BATON_KEY_SCOPE_HOST;
 }
@@ -34,7 +34,8 @@ uint32_t sim_holds(const struct world *w, uint32_t queue, uint32_t key, const st
 	uint32_t holds = 0;
 	for (uint32_t i = w->grants_from; i < w->grant_count; i++) {
 		const struct grant *g = &w->grants[i];
-		holds += !g->ended && g->queue == queue && (g->keys & KEY_BIT(key)) &&
+		holds += !g->ended && sim_class(w, g->queue) == sim_class(w, queue) &&
+		         (g->keys & KEY_BIT(key)) &&
 		         sim_is_same_site(w, queue, p, proc_of(w, g->number));
 	}
 	return holds;

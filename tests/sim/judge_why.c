@@ -29,7 +29,7 @@ static void learn(struct world *w, struct truth *t)
 			continue;
 		t->busy[g->queue][g->lane]++;
 		for (uint32_t k = 1; k <= SIM_KEYS; k++)
-			t->held[g->queue][k] += (g->keys & KEY_BIT(k)) != 0;
+			t->held[sim_class(w, g->queue)][k] += (g->keys & KEY_BIT(k)) != 0;
 		for (uint32_t k = 0; k < g->count; k++)
 			t->claimed[g->jobs[k]] = true;
 	}
@@ -61,8 +61,12 @@ static void judge_ahead(struct world *w, struct truth *t, uint32_t number,
 	const struct job *job = &w->jobs[number], *ahead = find_ahead(w, t, &info->ahead);
 	if (!ahead)
 		return;
+	bool held = info->why == BATON_WHY_KEY && (ahead->keys & job->keys) != 0;
 	bool same = ahead != job && ahead->queue == job->queue &&
 	            ((ahead->keys & job->keys) != 0 || (job->lane > 0 && ahead->lane == job->lane));
+	if (held && ahead->queue != job->queue)
+		count(w, COVER_WHY_CLASSED);
+	same = same || (held && sim_class(w, ahead->queue) == sim_class(w, job->queue));
 	if (!same || ahead->done || ahead->removed)
 		wrong(w, "job %" PRIu32 " is said to wait for job %s, and does not", number,
 		      info->ahead.text);
@@ -185,9 +189,10 @@ static void judge_ready(struct world *w, struct truth *t, uint32_t number,
 	if (job->lane > 0 && t->busy[job->queue][job->lane] > 0)
 		wrong(w, "job %" PRIu32 " is said to be ready, but its lane is busy", number);
 	for (uint32_t k = 1; k <= SIM_KEYS; k++) {
-		const bool full = sim_has_sites(w, job->queue)
-		                          ? is_full(w, number, info, k)
-		                          : t->held[job->queue][k] >= sim_key_limits[job->queue];
+		const bool full =
+			sim_has_sites(w, job->queue)
+				? is_full(w, number, info, k)
+				: t->held[sim_class(w, job->queue)][k] >= sim_limit(w, job->queue);
 		if ((job->keys & KEY_BIT(k)) && full)
 			wrong(w, "job %" PRIu32 " is said to be ready, but its key is held",
 			      number);

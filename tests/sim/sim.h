@@ -337,6 +337,12 @@ uint32_t sim_holds(const struct world *w, uint32_t queue, uint32_t key, const st
 void sim_site_enter(struct proc *p, struct baton_owner *was);
 void sim_site_leave(struct proc *p, const struct baton_owner *was);
 
+/* Whether the queue has its keys in common with others, the first of which that is, or itself; and
+ * how many may hold one of them. */
+bool sim_is_classed(const struct world *w, uint32_t queue);
+uint32_t sim_class(const struct world *w, uint32_t queue);
+uint32_t sim_limit(const struct world *w, uint32_t queue);
+
 /* How often a key of the queue may start; never more than SIM_STARTS times in a window. */
 struct baton_key_rate sim_rate(const struct world *w, uint32_t queue);
 void judge_rate_start(struct world *w, const struct grant *g, uint32_t key,

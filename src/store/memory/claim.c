@@ -5,6 +5,8 @@
 #include "base/check.h"
 #include "base/fail.h"
 #include "base/mem.h"
+#include "queue/policy.h"
+#include "store/memory/class.h"
 #include "store/memory/due.h"
 #include "store/memory/lane.h"
 #include "store/memory/lease.h"
@@ -146,6 +148,8 @@ static bool is_full_here(const struct take *take, const struct batch *head)
 static bool is_head(const struct tx *tx, const struct batch *head)
 {
 	const struct lane *line = memory_key_of(head);
+	if (memory_class_is_taken(tx, head))
+		return false;
 	return !head->lane->queue->is.guests || memory_head(line, tx->now) == head;
 }
 
@@ -154,7 +158,7 @@ static bool is_head(const struct tx *tx, const struct batch *head)
 static size_t firsts_next(const struct tx *tx, struct firsts *f, size_t at)
 {
 	struct line line = memory_line_look(f->list[at]->lane, tx->now);
-	if (!line.free || line.first->key_count > 0)
+	if (!line.free || line.first->key_count > 0 || memory_class_is_taken(tx, line.first))
 		return at + 1;
 	size_t to = at;
 	for (; to + 1 < f->count && comes_before(f->list[to + 1], line.first); to++)
@@ -213,8 +217,8 @@ enum baton_err memory_claim(struct baton_store *store, const struct baton_work_a
 		parcel = memory_take_parcel(&tx, ask->claims);
 		e = parcel ? claim_lanes(&tx, queue, ask, parcel) : BATON_NO_MEMORY;
 	}
-	/* A claim of a guest can make another one a head. */
-	bool ring = e == BATON_OK && queue->is.guests;
+	/* A claim of a guest can make another one a head, and a key of a class is claimed once. */
+	bool ring = e == BATON_OK && (queue->is.guests || policy_has_class(&queue->is.policy));
 	return memory_take_give(ring ? memory_tx_end_ring(&tx, e) : memory_tx_end(&tx, e), parcel,
 	                        ret_claims);
 }

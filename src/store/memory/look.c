@@ -6,6 +6,7 @@
 #include "queue/line.h"
 #include "store/keys.h"
 #include "store/memory/batch.h"
+#include "store/memory/class.h"
 #include "store/memory/lane.h"
 #include "store/memory/ops.h"
 #include "store/memory/site.h"
@@ -245,9 +246,19 @@ enum baton_err memory_list(struct baton_store *store, const struct baton_work_fi
 	return hand_over(&tx, e, page, ret_page);
 }
 
-static bool counts(const struct queue *queue, struct baton_str name)
+static bool is_asked_for(const struct queue *queue, struct baton_str name)
 {
 	return !queue->is.policy.paused && (name.len == 0 || baton_str_equal(queue->name, name));
+}
+
+/* What time does to a queue is seen to by whoever claims from one of its class. */
+static bool counts(const struct queue *queue, struct baton_str name)
+{
+	bool asked = is_asked_for(queue, name);
+	const struct queue *other = memory_class_next(queue, NULL);
+	for (; other && !asked; other = memory_class_next(queue, other))
+		asked = is_asked_for(other, name);
+	return asked;
 }
 
 /* The next after a moment. */

@@ -41,8 +41,10 @@ struct memory {
 /* Names are kept behind the row. */
 struct queue {
 	struct row row;
+	struct memory *memory; /* whose it is */
 	struct baton_str name;
-	uint64_t waiting; /* for a key, on a desk: as it was read */
+	struct baton_str peers; /* on a desk: the other queues of its class, '/' between any two */
+	uint64_t waiting;       /* for a key, on a desk: as it was read */
 
 	struct {
 		struct baton_queue_policy policy;
@@ -83,6 +85,7 @@ struct lane {
 	uint64_t marked_in, marked; /* of a key: see memory_heads_mark()                  */
 	uint64_t freed_in;          /* the last call in which a claim of it ended         */
 	uint64_t held_by;           /* of a desk that looks: see memory_site_holder()     */
+	uint64_t taken_in;          /* of a key: see memory_class_take()                  */
 	enum led led;               /* on a desk: whether its heads are written as they should be */
 
 	struct {

@@ -276,6 +276,9 @@ static void queue_read(const PGresult *r, int row, struct queue *q)
 	q->is.reach.floor = (uint64_t)cell_int(r, row, 29);
 	q->is.guests = cell_bool(r, row, 40);
 	q->waiting = (uint64_t)cell_int(r, row, 41);
+	const struct baton_str class = cell_str(r, row, 43);
+	memcpy(q->is.policy.key_class, class.ptr,
+	       class.len < BATON_NAME_MAX ? class.len : BATON_NAME_MAX);
 }
 
 static struct read_queue *queue_note(struct desk *d, struct queue *q, int64_t since_ms)
@@ -309,6 +312,10 @@ enum baton_err desk_queues(struct desk *d, const PGresult *r)
 			break;
 		q->row.kept = (uint64_t)cell_int(r, i, 0);
 		queue_read(r, i, q);
+		if (!cell_is_null(r, i, 44))
+			memory = arena_copy(&d->arena, cell_str(r, i, 44), &q->peers);
+		if (!memory)
+			break;
 		struct read_queue *read = queue_note(d, q, cell_int(r, i, 27));
 		memory = read != NULL;
 		if (!memory)

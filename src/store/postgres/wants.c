@@ -71,6 +71,20 @@ uint32_t stripe_of(struct baton_str name)
 	return STRIPES_OF_RUNNERS + (((uint32_t)digest[0] << 8 | digest[1]) & (STRIPES - 1));
 }
 
+uint64_t class_bit(struct baton_str name)
+{
+	uint8_t digest[DIGEST_SIZE];
+	digest_bytes(name.ptr, name.len, digest);
+	return UINT64_C(1) << (digest[0] & (CLASSES - 1));
+}
+
+void want_class(struct wants *w, struct baton_str name)
+{
+	str_add(w, &w->classes, name);
+	if (name.len > 0)
+		w->class_locks |= class_bit(name);
+}
+
 /* Those who ask for many of one queue ask for it in a row. */
 static bool is_last(const struct strs *s, struct baton_str str)
 {

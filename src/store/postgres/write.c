@@ -82,7 +82,7 @@ static void policy_args(struct args *a, struct baton_str name, const struct bato
 static enum baton_err queue_add(struct writer *w, const struct queue *q)
 {
 	struct args a;
-	args_new(w, &a, 37);
+	args_new(w, &a, 38);
 	policy_args(&a, q->name, &q->is.policy);
 	for (int state = BATON_BATCH_READY; state < BATON_BATCH_GONE; state++)
 		arg_int(&a, 18 + state, (int64_t)q->is.in[state]);
@@ -98,6 +98,7 @@ static enum baton_err queue_add(struct writer *w, const struct queue *q)
 	arg_int(&a, 34, q->is.policy.key_ttl.ns);
 	arg_bool(&a, 35, q->is.guests);
 	arg_int(&a, 36, q->is.policy.key_scope);
+	arg_text(&a, 37, baton_str_z(q->is.policy.key_class));
 	send(w, SQL_QUEUE_ADD, &a);
 	return w->c->sent > SENT_ENOUGH ? conn_round(w->c) : BATON_OK;
 }
@@ -122,7 +123,7 @@ static enum baton_err policies_set(struct writer *w)
 		if (!q->row.noted ||
 		    (read->guests == q->is.guests && policy_equal(&read->policy, &q->is.policy)))
 			continue;
-		args_new(w, &a, 29);
+		args_new(w, &a, 30);
 		policy_args(&a, q->name, &q->is.policy);
 		arg_int(&a, 19, q->is.policy.key_limit);
 		arg_int(&a, 20, q->is.policy.hold_on_retry);
@@ -134,6 +135,7 @@ static enum baton_err policies_set(struct writer *w)
 		arg_int(&a, 26, q->is.policy.key_ttl.ns);
 		arg_bool(&a, 27, q->is.guests);
 		arg_int(&a, 28, q->is.policy.key_scope);
+		arg_text(&a, 29, baton_str_z(q->is.policy.key_class));
 		send(w, SQL_QUEUE_SET, &a);
 		e = w->c->sent > SENT_ENOUGH ? conn_round(w->c) : BATON_OK;
 	}

@@ -259,6 +259,9 @@ void queue_row_read(const struct query *q, struct queue_row *ret)
 		.guests = column_int(q, 39) != 0,
 	};
 	memcpy(ret->name, name.ptr, ret->len);
+	const struct baton_str class = column_str(q, 41);
+	memcpy(ret->policy.key_class, class.ptr,
+	       class.len < BATON_NAME_MAX ? class.len : BATON_NAME_MAX);
 }
 
 static void retry_bind(struct query *q, const struct baton_retry *r)
@@ -297,6 +300,7 @@ enum baton_err books_queue_write(struct db *db, const struct queue_row *row)
 	query_int(&q, p->key_ttl.ns);
 	query_int(&q, row->guests);
 	query_int(&q, p->key_scope);
+	query_text(&q, baton_str_z(p->key_class));
 	return query_run(&q);
 }
 

@@ -8,7 +8,7 @@
 	"lane_attempts, lane_backoff, lane_base, lane_cap, on_retry, on_dead, dedupe, keep, "      \
 	"granter, counter, ready, delayed, running, dead, done, failed, waiting, mixed, top, "     \
 	"floor, key_limit, hold_on_retry, on_conflict, key_waiting_max, key_fair, key_starts, "    \
-	"key_window, key_ttl, guests, key_scope"
+	"key_window, key_ttl, guests, key_scope, key_class"
 #define SQL_BATCH_COLUMNS "seq, queue, flags, put_at, due, born, lane, grp, retry, payload"
 #define SQL_CLAIM_COLUMNS                                                                     \
 	"head, fence, token, owner, queue, claimed_at, expires_at, offered, tried, granter, " \
@@ -26,6 +26,12 @@
 /* Claims of several keys, of which ?1 is not the first. */
 #define SQL_CLAIM_HELD \
 	"(head, fence) IN (SELECT held.head, held.fence FROM held WHERE held.key = ?1) "
+
+/* The lines of the key of line ?1 in other queues of class ?2. */
+#define SQL_CLASS_OTHERS                                                                 \
+	"FROM lane CROSS JOIN queue CROSS JOIN lane AS o WHERE lane.id = ?1 "            \
+	"AND lane.holds IS NOT NULL AND queue.key_class = ?2 AND queue.key_class <> '' " \
+	"AND o.queue = queue.id AND o.name = lane.name AND o.id <> ?1"
 
 /* length() of a column looks at none of its bytes. */
 #define SQL_BULK_COLUMNS "first, queue, flags, put_at, count, length(keys)"
@@ -78,7 +84,7 @@
 	              "ORDER BY name LIMIT ?")                                                     \
 	X(QUEUE_WRITE, "INSERT OR REPLACE INTO queue(" SQL_QUEUE_COLUMNS ") "                      \
 	               "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, " \
-	               "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                 \
+	               "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")              \
 	X(QUEUE_COUNT,                                                                             \
 	  "UPDATE queue SET granter = ?, counter = ?, ready = ?, delayed = ?, "                    \
 	  "running = ?, dead = ?, done = ?, failed = ?, waiting = ?, mixed = ?, top = ?, "         \
@@ -125,6 +131,10 @@
 	X(LANE_READ, "SELECT held, head, rank, shard, holds, turn, place, until, asks, asked, "    \
 	             "guest, also FROM lane WHERE id = ?")                                         \
 	X(LANE_HAS, "SELECT id FROM lane WHERE id = ?")                                            \
+	X(CLASS_LINES, "SELECT o.queue, o.id " SQL_CLASS_OTHERS)                                   \
+	X(CLASS_HOLDS, "SELECT ifnull(sum(o.holds), 0) " SQL_CLASS_OTHERS)                         \
+	X(CLASS_QUEUES, "SELECT id FROM queue WHERE key_class = ? AND key_class <> '' "            \
+	                "AND id <> ? ORDER BY id")                                                 \
 	X(LANE_ASK, "UPDATE lane SET asks = ?, asked = ?, also = ? WHERE id = ?")                  \
 	X(LANE_GUEST, "UPDATE lane SET guest = ? WHERE id = ?")                                    \
 	X(LANE_NO_GUEST, "UPDATE lane SET guest = 0 WHERE id = ? AND guest = ?")                   \

@@ -141,6 +141,7 @@ static void each_field_is_changed_alone(void **state)
 		.key_rate = {14, baton_duration_ms(15)},
 		.key_ttl = baton_duration_ms(16),
 		.key_scope = BATON_KEY_SCOPE_CLUSTER, /* the only one that goes with all */
+		.key_class = "a class",
 		.paused = true,
 	};
 	struct baton_queue_policy p = baton_queue_policy_default(), one = p;
@@ -167,8 +168,12 @@ static void each_field_is_changed_alone(void **state)
 		assert_int_equal(one.key_rate.window.ns == other.key_rate.window.ns,
 		                 field == BATON_POLICY_KEY_RATE);
 		assert_int_equal(one.key_ttl.ns == other.key_ttl.ns, field == BATON_POLICY_KEY_TTL);
+		assert_int_equal(strcmp(one.key_class, other.key_class) == 0,
+		                 field == BATON_POLICY_KEY_CLASS);
 		assert_int_equal(one.paused == other.paused, field == BATON_POLICY_PAUSED);
-		assert_int_equal(policy_change(&p, &other, field), BATON_OK);
+		/* There is no class with the others. */
+		if (field != BATON_POLICY_KEY_CLASS)
+			assert_int_equal(policy_change(&p, &other, field), BATON_OK);
 	}
 	assert_int_equal(p.shards, 2);
 	assert_int_equal(p.waiting_max, 4);

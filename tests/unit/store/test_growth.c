@@ -557,6 +557,65 @@ static void those_who_wait_for_several_keys_cost_those_who_have_them_nothing(voi
 	b->store = open_as(b->where);
 }
 
+static const char *const of_class[] = {"q", "r"};
+
+/* So many to each of two queues of a class, all with the same key. */
+static void put_in_class(struct baton_store *store)
+{
+	static struct baton_batch batches[CALL];
+	static struct baton_put puts[CALL];
+	const struct baton_str payload = BATON_STR("what is to be done");
+	for (int q = 0; q < 2; q++) {
+		for (unsigned i = 0; i < CALL; i++)
+			batches[i] = (struct baton_batch){.queue = baton_str_z(of_class[q]),
+			                                  .key = BATON_STR("hot"),
+			                                  .priority = BATON_PRIORITY_MAX,
+			                                  .payloads = &payload,
+			                                  .count = 1};
+		assert_int_equal(baton_work_put(store, batches, CALL, puts), BATON_OK);
+	}
+}
+
+static long long cost_of_class(struct bench *b)
+{
+	long long before = pages(b, 3);
+	struct baton_store *store = open_as(b->where);
+	for (int i = 0; i < 2 * ROUNDS; i++) {
+		const struct baton_work_ask ask = {.queue = baton_str_z(of_class[i % 2]),
+		                                   .claims = 1,
+		                                   .max = 1,
+		                                   .ttl = baton_duration_s(3600)};
+		struct baton_work_claims *claims = NULL;
+		assert_int_equal(baton_work_claim(store, &ask, &claims), BATON_OK);
+		assert_non_null(claims);
+		end_some(store, claims);
+	}
+	baton_store_close(store);
+	return pages(b, 3) - before;
+}
+
+static void those_who_wait_in_queues_of_a_class_cost_those_who_run_nothing(void **state)
+{
+	struct bench *b = *state;
+	const struct baton_queue_policy p = {.key_class = "class"};
+	begin(b);
+	struct baton_store *store = open_as(b->where);
+	for (int q = 0; q < 2; q++)
+		assert_int_equal(baton_queue_change(store, baton_str_z(of_class[q]), &p,
+		                                    BATON_POLICY_KEY_CLASS),
+		                 BATON_OK);
+	put_in_class(store);
+	cluster_run(b->where, "ANALYZE");
+	cost_of_class(b);
+	long long first = cost_of_class(b);
+	for (unsigned i = soak_scale(8, 100); i > 0; i--)
+		put_in_class(store);
+	cluster_run(b->where, "ANALYZE");
+	assert_flat(first, cost_of_class(b));
+	baton_store_close(store);
+	b->store = open_as(b->where);
+}
+
 static void set_rate(struct bench *b, uint32_t key_limit)
 {
 	struct baton_queue_policy p = baton_queue_policy_default();
@@ -730,6 +789,7 @@ int main(void)
 		SERVED_TEST(what_a_user_puts_together_costs_each_the_same),
 		SERVED_TEST(what_a_user_puts_costs_the_same_however_much_waits),
 		SERVED_TEST(those_who_wait_for_several_keys_cost_those_who_have_them_nothing),
+		SERVED_TEST(those_who_wait_in_queues_of_a_class_cost_those_who_run_nothing),
 		SERVED_TEST(keys_that_wait_for_their_window_cost_others_nothing),
 		SERVED_TEST(who_waits_for_the_window_of_a_key_costs_those_who_come_nothing),
 		SERVED_TEST(how_many_wait_for_keys_is_read_at_the_same_cost),

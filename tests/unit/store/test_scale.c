@@ -449,6 +449,80 @@ static void those_who_wait_for_several_keys_cost_those_who_have_them_nothing(voi
 	assert_true(many.pages <= few.pages * 2);
 }
 
+static void join(struct baton_store *store, const char *queue, const char *class)
+{
+	struct baton_queue_policy p = baton_queue_policy_default();
+	snprintf(p.key_class, sizeof p.key_class, "%s", class);
+	assert_ok(baton_queue_change(store, baton_str_z(queue), &p, BATON_POLICY_KEY_CLASS));
+}
+
+/* What ends and claims cost in two queues in turn, in which so many wait for the same key. */
+static struct cost in_a_class(struct world *w, unsigned jobs)
+{
+	static const struct baton_str payload = {"x", 1};
+	struct baton_batch b = {.key = BATON_STR("k"), .payloads = &payload, .count = 1};
+	struct baton_put put;
+	world_open(w);
+	join(w->store, "q", "class");
+	join(w->store, "r", "class");
+	for (unsigned i = 0; i < 2 * jobs; i++) {
+		b.queue = i % 2 ? BATON_STR("q") : BATON_STR("r");
+		assert_ok(baton_work_put(w->store, &b, 1, &put));
+	}
+	spent(w->store);
+	for (int i = 0; i < 20; i++)
+		end_of(w->store, claim_many(w->store, i % 2 ? "q" : "r", 1));
+	struct cost c = spent(w->store);
+	world_close(w);
+	world_remove(w->path);
+	return c;
+}
+
+static void those_who_wait_in_queues_of_a_class_cost_those_who_run_nothing(void **state)
+{
+	struct world *w = *state;
+	w->sync = BATON_STORE_RELAXED;
+	struct cost few = in_a_class(w, 30);
+	struct cost many = in_a_class(w, (unsigned)soak_scale(1500, 50000));
+	print_message("# %d and %d steps, %d and %d pages\n", (int)few.steps, (int)many.steps,
+	              (int)few.pages, (int)many.pages);
+	assert_true(many.steps * 10 <= few.steps * 11);
+	assert_true(many.pages <= few.pages * 2);
+}
+
+/* A life with a key in a queue that has none, beside others that have a class, or have not. */
+static struct cost without_a_class(struct world *w, const char *class)
+{
+	static const struct baton_str payload = {"x", 1};
+	struct baton_batch b = {.key = BATON_STR("k"), .payloads = &payload, .count = 1};
+	struct baton_put put;
+	world_open(w);
+	for (int i = 0; i < 3; i++) {
+		const char *queue = i == 0 ? "q" : i == 1 ? "r" : "s";
+		b.queue = baton_str_z(queue);
+		join(w->store, queue, i < 2 ? class : "");
+		assert_ok(baton_work_put(w->store, &b, 1, &put));
+	}
+	end_of(w->store, claim_many(w->store, "s", 1));
+	spent(w->store);
+	assert_ok(baton_work_put(w->store, &b, 1, &put));
+	end_of(w->store, claim_many(w->store, "s", 1));
+	struct cost c = spent(w->store);
+	world_close(w);
+	world_remove(w->path);
+	return c;
+}
+
+static void a_queue_without_a_class_costs_what_it_did(void **state)
+{
+	struct world *w = *state;
+	struct cost alone = without_a_class(w, ""), beside_it = without_a_class(w, "class");
+	print_message("# %d and %d steps, %d and %d pages\n", (int)alone.steps,
+	              (int)beside_it.steps, (int)alone.pages, (int)beside_it.pages);
+	assert_int_equal(beside_it.steps, alone.steps);
+	assert_int_equal(beside_it.pages, alone.pages);
+}
+
 /* What it costs to put, claim and complete one of many jobs. */
 static struct cost life_of(struct world *w, const char *key)
 {
@@ -718,6 +792,8 @@ int main(void)
 		WORLD_TEST(a_key_that_is_full_on_a_host_costs_others_nothing),
 		WORLD_TEST(lanes_that_wait_for_keys_cost_those_who_have_them_nothing),
 		WORLD_TEST(those_who_wait_for_several_keys_cost_those_who_have_them_nothing),
+		WORLD_TEST(those_who_wait_in_queues_of_a_class_cost_those_who_run_nothing),
+		WORLD_TEST(a_queue_without_a_class_costs_what_it_did),
 		WORLD_TEST(a_key_that_one_job_alone_has_costs_little),
 		WORLD_TEST(a_change_of_rate_costs_nothing_for_other_queues),
 		WORLD_TEST(a_shard_that_has_nothing_costs_a_tick_nothing),

@@ -54,6 +54,8 @@ static const char *const back[] = {
 	("DROP TABLE wish; ALTER TABLE queue DROP COLUMN waiting;"),
 	/* 14 to 13 */
 	"ALTER TABLE queue DROP COLUMN key_scope;",
+	/* 15 to 14 */
+	"DROP INDEX queue_class; ALTER TABLE queue DROP COLUMN key_class;",
 };
 #define NEWEST ((int)(sizeof back / sizeof back[0]) + 1)
 
