@@ -132,6 +132,28 @@ static void those_of_an_expired_claim_come_before_the_others(void **state)
 	assert_int_equal(renew(w, c, 1000).err, BATON_NOT_HELD);
 }
 
+/* Its claim has expired, and it fails all the same. */
+static void one_that_fails_late_and_queues_again_waits_once(void **state)
+{
+	struct world *w = *state;
+	struct baton_queue_policy p = baton_queue_policy_default();
+	p.hold_on_retry = BATON_HOLD_GIVE_UP;
+	p.retry.backoff = BATON_BACKOFF_FIXED;
+	p.retry.base = baton_duration_ms(100);
+	set_policy(w, "q", &p);
+	put_key(w, "k");
+	put_key(w, "k");
+	put_key(w, "k");
+	const struct baton_work_claim *c = claim(w, "q", 1);
+	struct baton_batch urgent = batch_of("q", "", NULL);
+	urgent.priority = BATON_PRIORITY_MAX;
+	put_batch(w, &urgent);
+	advance(w, 1000);
+	assert_int_equal(claim(w, "q", 1)->key.len, 0);
+	end(w, c, BATON_FAIL);
+	assert_waiting(w, 1);
+}
+
 static void one_that_comes_back_waits_as_it_did(void **state)
 {
 	struct world *w = *state;
@@ -404,6 +426,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(what_is_delayed_waits_for_its_time_first),
 	WORLD_TEST(one_that_is_cancelled_waits_no_more),
 	WORLD_TEST(those_of_an_expired_claim_come_before_the_others),
+	WORLD_TEST(one_that_fails_late_and_queues_again_waits_once),
 	WORLD_TEST(one_that_comes_back_waits_as_it_did),
 	WORLD_TEST(a_key_that_has_started_as_often_as_it_may_keeps_all),
 	WORLD_TEST(a_lane_waits_with_its_first),

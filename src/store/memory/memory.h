@@ -63,6 +63,12 @@ struct guest {
 
 /* A line: of a lane, or of a key. Exists as long as it has batches, or, of a key, there are some
  * that have it beside a lane. One without a name has one batch. */
+enum led {
+	LED_UNKNOWN = 0,
+	LED_RIGHT,
+	LED_WRONG
+};
+
 struct lane {
 	struct row row;
 	struct queue *queue;
@@ -73,6 +79,7 @@ struct lane {
 	struct guest *guests;       /* of a key: those that stand in lanes, in all states */
 	struct lane *with;          /* that leaves its table after it, or NULL            */
 	uint64_t marked_in, marked; /* of a key: see memory_heads_mark()                  */
+	enum led led;               /* on a desk: whether its heads are written as they should be */
 
 	struct {
 		uint64_t turn;                 /* see line_place()                        */
@@ -131,6 +138,7 @@ struct batch {
 	struct guest *keys; /* that it has beside its lane: behind the row */
 	size_t key_count;
 	bool was_head; /* on a desk: a claim can begin with it */
+	bool sourced;  /* on a desk: it was put with a source key in this transaction */
 	uint64_t id;
 	struct baton_batch put; /* as it was put, of the batch's own memory */
 	struct baton_store_time put_at;

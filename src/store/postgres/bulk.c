@@ -183,13 +183,15 @@ enum baton_err desk_chunks(struct desk *d, const PGresult *r)
 	return desk_load_end(d, &tx, e);
 }
 
-static bool has_source(const struct desk *d, uint64_t id)
+/* Those that were put with a source key are found by it, and have rows of their own. */
+static void mark_sourced(const struct desk *d)
 {
 	for (const struct row *row = d->m->sources.oldest; row; row = row->newer) {
-		if (row->noted && ((const struct source *)row)->is.id == id)
-			return true;
+		struct batch *b =
+			row->noted ? desk_batch(d, ((const struct source *)row)->is.id) : NULL;
+		if (b)
+			b->sourced = true;
 	}
-	return false;
 }
 
 static bool can_share(const struct desk *d, const struct batch *b)
@@ -199,12 +201,13 @@ static bool can_share(const struct desk *d, const struct batch *b)
 	       (b->lane->name.len == 0 || keyed_is_alone(d, b)) &&
 	       b->is.state == BATON_BATCH_READY && put->count == 1 && put->group.len == 0 &&
 	       put->retry.attempts == 0 && put->payloads[0].len <= PAYLOAD_MAX &&
-	       b->is.seq == b->id && !has_source(d, b->id);
+	       b->is.seq == b->id && !b->sourced;
 }
 
 void bulk_count(struct desk *d)
 {
 	d->shared = 0;
+	mark_sourced(d);
 	for (struct row *row = d->m->batches.oldest; row; row = row->newer)
 		d->shared += can_share(d, (struct batch *)row);
 }

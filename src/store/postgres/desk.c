@@ -73,30 +73,33 @@ static void str_add(struct desk *d, struct strs *s, struct baton_str str)
 		s->list[s->count++] = keep(d, str);
 }
 
-static void touch_line(struct desk *d, struct baton_str queue, struct baton_str line)
+static void touch_line(struct desk *d, struct baton_str queue, struct baton_str line, bool left)
 {
-	const struct touched *last = d->lane_count > 0 ? &d->lanes[d->lane_count - 1] : NULL;
-	if (line.len == 0 ||
-	    (last && baton_str_equal(last->lane, line) && baton_str_equal(last->queue, queue)))
+	struct touched *last = d->lane_count > 0 ? &d->lanes[d->lane_count - 1] : NULL;
+	if (line.len == 0)
 		return;
+	if (last && baton_str_equal(last->lane, line) && baton_str_equal(last->queue, queue)) {
+		last->left = last->left || left;
+		return;
+	}
 	if (desk_room(d, (void **)&d->lanes, d->lane_count, &d->lane_cap, sizeof *d->lanes))
-		d->lanes[d->lane_count++] = (struct touched){keep(d, queue), keep(d, line)};
+		d->lanes[d->lane_count++] = (struct touched){keep(d, queue), keep(d, line), left};
 }
 
 /* A lane. In the line of what stands in a row with others is nobody else. */
-static void touch(struct desk *d, const struct lane *lane)
+static void touch(struct desk *d, const struct lane *lane, bool left)
 {
 	if (lane->first && lane->first == lane->last && (lane->first->row.kept & IN_BULK))
 		return;
-	touch_line(d, lane->queue->name, lane->name);
+	touch_line(d, lane->queue->name, lane->name, left);
 }
 
 /* Its lane, and the lines of the keys that it has beside that. */
 static void touch_batch(struct desk *d, const struct batch *b)
 {
-	touch(d, b->lane);
+	touch(d, b->lane, b->row.gone);
 	for (size_t i = 0; i < b->key_count; i++)
-		touch_line(d, b->lane->queue->name, b->keys[i].key->name);
+		touch_line(d, b->lane->queue->name, b->keys[i].key->name, b->row.gone);
 }
 
 #define CLAIM_KEPT 1
@@ -105,9 +108,9 @@ static void touch_batch(struct desk *d, const struct batch *b)
 static void claim_changed(struct desk *d, struct claim *c)
 {
 	bool was = (c->row.kept & CLAIM_OFFERED) != 0;
-	touch(d, c->lane);
+	touch(d, c->lane, c->row.gone);
 	for (size_t i = 0; i < c->key_count; i++)
-		touch_line(d, c->lane->queue->name, c->keys[i]->name);
+		touch_line(d, c->lane->queue->name, c->keys[i]->name, c->row.gone);
 	if (c->row.gone && (c->row.kept & CLAIM_CHUNK)) {
 		d->chunks[CHUNK_NUMBER(c->row.kept)].gone |= UINT64_C(1)
 		                                             << CHUNK_PLACE(c->row.kept);
@@ -140,7 +143,8 @@ static void changed(void *arg, struct row *row)
 	if (row->table == &d->m->batches)
 		touch_batch(d, (struct batch *)row);
 	if (row->table == &d->m->rates)
-		touch_line(d, ((struct rate *)row)->queue->name, ((struct rate *)row)->name);
+		touch_line(d, ((struct rate *)row)->queue->name, ((struct rate *)row)->name,
+		           row->gone);
 	if (row->table == &d->m->claims) {
 		claim_changed(d, (struct claim *)row);
 		row->kept = row->gone ? 0 : row->kept;
@@ -406,7 +410,7 @@ struct queue *desk_queue_of(const struct desk *d, int64_t id)
 	return NULL;
 }
 
-static struct batch *batch_by_id(const struct desk *d, uint64_t id)
+struct batch *desk_batch(const struct desk *d, uint64_t id)
 {
 	struct row *row = memory_row_first(&d->m->batches, memory_hash(d->m, &id, sizeof id));
 	for (; row; row = memory_row_next(row)) {
@@ -418,7 +422,7 @@ static struct batch *batch_by_id(const struct desk *d, uint64_t id)
 
 static struct batch *batch_by_seq(const struct desk *d, uint64_t seq)
 {
-	struct batch *b = batch_by_id(d, seq);
+	struct batch *b = desk_batch(d, seq);
 	if (b && b->is.seq == seq)
 		return b;
 	for (struct row *row = d->m->batches.oldest; row; row = row->newer) {
@@ -430,6 +434,7 @@ static struct batch *batch_by_seq(const struct desk *d, uint64_t seq)
 }
 
 #define BATCH_GUEST 22
+#define BATCH_HEAD 24
 #define BATCH_PAYLOAD 25
 
 /* What was put, as far as it was read. */
@@ -488,13 +493,15 @@ static bool batch_read(struct tx *tx, const PGresult *r, int row, struct batch *
 	return text_read(tx, r, row, 16, &b->is.error) && text_read(tx, r, row, 17, &b->is.result);
 }
 
-static enum baton_err batch_load(struct desk *d, struct tx *tx, const PGresult *r, int row)
+static enum baton_err batch_load(struct desk *d, struct tx *tx, const PGresult *r, int row,
+                                 struct batch **ret)
 {
 	uint64_t seq = (uint64_t)cell_int(r, row, 0);
 	uint64_t id = cell_is_null(r, row, 1) ? seq : (uint64_t)cell_int(r, row, 1);
 	struct queue *q = desk_queue_of(d, cell_int(r, row, 2));
 	struct baton_batch put;
-	if (batch_by_id(d, id))
+	*ret = desk_batch(d, id);
+	if (*ret)
 		return BATON_OK;
 	if (!q)
 		return fail(BATON_STORAGE, "the store is damaged: batch %llu has no queue",
@@ -502,8 +509,8 @@ static enum baton_err batch_load(struct desk *d, struct tx *tx, const PGresult *
 	enum baton_err e = put_read(d, r, row, &put);
 	if (e != BATON_OK)
 		return e;
-	struct batch *b = memory_batch_make(tx, q, &put, id, seq);
-	return b && batch_read(tx, r, row, b) ? BATON_OK : BATON_NO_MEMORY;
+	*ret = memory_batch_make(tx, q, &put, id, seq);
+	return *ret && batch_read(tx, r, row, *ret) ? BATON_OK : BATON_NO_MEMORY;
 }
 
 /* The starts of a line, which are in that column. */
@@ -522,6 +529,8 @@ static enum baton_err starts_load(struct desk *d, struct tx *tx, const PGresult 
 }
 
 #define HEAD_STARTS 26
+#define BATCH_CLAIM 27 /* where the claim of a batch begins, if it comes with it */
+#define AROUND_DEAD 39
 
 /* Those of several keys, one after the other, each behind their number. */
 static enum baton_err starts_of_several(const struct desk *d, struct tx *tx, const PGresult *r,
@@ -552,13 +561,14 @@ static enum baton_err head_load(struct desk *d, struct tx *tx, const PGresult *r
 	bool guest = !cell_is_null(r, row, BATCH_GUEST);
 	struct rate_starts s = {.queue = desk_queue_of(d, cell_int(r, row, 2)),
 	                        .name = cell_str(r, row, guest ? BATCH_GUEST : 3)};
-	enum baton_err e = batch_load(d, tx, r, row);
-	if (e != BATON_OK || PQnfields(r) <= HEAD_STARTS)
+	struct batch *b = NULL;
+	enum baton_err e = batch_load(d, tx, r, row, &b);
+	if (e != BATON_OK)
 		return e;
-	struct batch *b = batch_by_seq(d, (uint64_t)cell_int(r, row, 0));
-	if (b)
-		b->was_head = cell_bool(r, row, 24);
-	if (b && b->key_count > 1)
+	b->was_head = cell_bool(r, row, BATCH_HEAD);
+	if (PQnfields(r) <= HEAD_STARTS)
+		return e;
+	if (b->key_count > 1)
 		return starts_of_several(d, tx, r, row, b);
 	return starts_load(d, tx, r, row, HEAD_STARTS, &s);
 }
@@ -584,30 +594,39 @@ bool desk_has_claim(const struct desk *d, const struct claim_name *name)
 	return false;
 }
 
-static void claim_read(const PGresult *r, int row, struct claim *c)
+/* A claim in a row of an answer, from that column on. */
+struct claim_cells {
+	const PGresult *r;
+	int row, at;
+};
+
+static void claim_read(const struct claim_cells *from, struct claim *c)
 {
-	cell_id(r, row, 2, &c->token);
-	c->granter = (uint64_t)cell_int(r, row, 6);
-	c->claimed_at.ms = cell_int(r, row, 7);
-	c->is.expires.ms = cell_int(r, row, 8);
-	c->is.offered = cell_bool(r, row, 9);
+	const PGresult *r = from->r;
+	const int row = from->row, at = from->at;
+	cell_id(r, row, at + 2, &c->token);
+	c->granter = (uint64_t)cell_int(r, row, at + 6);
+	c->claimed_at.ms = cell_int(r, row, at + 7);
+	c->is.expires.ms = cell_int(r, row, at + 8);
+	c->is.offered = cell_bool(r, row, at + 9);
 	c->row.kept = CLAIM_KEPT | (c->is.offered ? CLAIM_OFFERED : 0);
 }
 
 /* The first of its batches that is here, or NULL. */
-static struct batch *claim_first(struct desk *d, const PGresult *r, int row)
+static struct batch *claim_first(struct desk *d, const struct claim_cells *from)
 {
 	struct batch *b = NULL;
-	for (size_t i = 0; i < cell_count(r, row, 10) && !b; i++)
-		b = batch_by_seq(d, (uint64_t)cell_element(r, row, 10, i));
+	for (size_t i = 0; i < cell_count(from->r, from->row, from->at + 10) && !b; i++)
+		b = batch_by_seq(d, (uint64_t)cell_element(from->r, from->row, from->at + 10, i));
 	return b;
 }
 
-static void claim_attach(struct desk *d, const PGresult *r, int row, struct claim *c)
+static void claim_attach(struct desk *d, const struct claim_cells *from, struct claim *c)
 {
-	size_t count = cell_count(r, row, 10);
+	size_t count = cell_count(from->r, from->row, from->at + 10);
 	for (size_t i = 0; i < count; i++) {
-		struct batch *b = batch_by_seq(d, (uint64_t)cell_element(r, row, 10, i));
+		struct batch *b = batch_by_seq(d, (uint64_t)cell_element(from->r, from->row,
+		                                                         from->at + 10, i));
 		if (!b)
 			continue;
 		b->is.claim = c;
@@ -615,32 +634,52 @@ static void claim_attach(struct desk *d, const PGresult *r, int row, struct clai
 	}
 }
 
-static enum baton_err claim_load(struct desk *d, struct tx *tx, const PGresult *r, int row)
+static enum baton_err claim_load(struct desk *d, struct tx *tx, const struct claim_cells *from)
 {
-	struct claim_name name = {(uint64_t)cell_int(r, row, 0), (uint64_t)cell_int(r, row, 1)};
+	struct claim_name name = {(uint64_t)cell_int(from->r, from->row, from->at),
+	                          (uint64_t)cell_int(from->r, from->row, from->at + 1)};
 	struct baton_owner owner;
 	if (desk_has_claim(d, &name))
 		return BATON_OK;
-	if (baton_owner_parse(cell_str(r, row, 3), &owner) != BATON_OK)
+	if (baton_owner_parse(cell_str(from->r, from->row, from->at + 3), &owner) != BATON_OK)
 		return fail(BATON_STORAGE, "the store is damaged: a claim has no owner");
-	const struct batch *first = claim_first(d, r, row);
+	const struct batch *first = claim_first(d, from);
 	struct claim *c = first ? memory_claim_add(tx, &name, first) : NULL;
 	if (!c)
 		return first ? BATON_NO_MEMORY : BATON_OK; /* none of its batches is here */
 	c->owner = owner;
-	claim_read(r, row, c);
-	claim_attach(d, r, row, c);
+	claim_read(from, c);
+	claim_attach(d, from, c);
 	return BATON_OK;
 }
 
-enum baton_err desk_claims(struct desk *d, const PGresult *r)
+static enum baton_err claims_load(struct desk *d, const PGresult *r, int at)
 {
 	struct tx tx;
 	enum baton_err e = BATON_OK;
 	desk_load_begin(d, &tx);
-	for (int i = 0; i < PQntuples(r) && e == BATON_OK; i++)
-		e = claim_load(d, &tx, r, i);
+	for (int i = 0; i < PQntuples(r) && e == BATON_OK; i++) {
+		if (!cell_is_null(r, i, at))
+			e = claim_load(d, &tx, &(struct claim_cells){r, i, at});
+	}
 	return desk_load_end(d, &tx, e);
+}
+
+enum baton_err desk_claims(struct desk *d, const PGresult *r)
+{
+	return claims_load(d, r, 0);
+}
+
+enum baton_err desk_held(struct desk *d, const PGresult *r)
+{
+	return claims_load(d, r, BATCH_CLAIM);
+}
+
+enum baton_err desk_around(struct desk *d, const PGresult *r)
+{
+	if (PQntuples(r) > 0)
+		d->dead += cell_int(r, 0, AROUND_DEAD);
+	return desk_held(d, r);
 }
 
 /* Of its guests only some are here. */

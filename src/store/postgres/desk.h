@@ -32,8 +32,10 @@ struct read_lease {
 	bool first; /* its claims were not counted beside it yet */
 };
 
+/* A line that is not what it was. `left`: something of it is gone. */
 struct touched {
 	struct baton_str queue, lane;
+	bool left;
 };
 
 /* Where the first head that can be claimed is far behind the number from which on they are looked
@@ -83,6 +85,9 @@ struct desk {
 	size_t far_count, far_cap;
 	size_t shared; /* so many new batches can stand in such rows */
 	bool apart;    /* new batches with keys do not */
+	bool around;   /* of each lane that can change, the first of its line was read, and one
+	                  more than can leave it */
+	int64_t dead;  /* so many rows that are gone were come across in lines then */
 	bool presumes; /* nobody else has the keys of new batches: that is to be checked */
 	bool recalled; /* the queue was not read, but remembered */
 	bool melts;    /* claims were found that first have to stand in rows of their own */
@@ -98,6 +103,8 @@ void desk_close(struct desk *d);
 enum baton_err desk_queues(struct desk *d, const PGresult *r);
 enum baton_err desk_batches(struct desk *d, const PGresult *r);
 enum baton_err desk_claims(struct desk *d, const PGresult *r);
+enum baton_err desk_held(struct desk *d, const PGresult *r);    /* claims beside their batches */
+enum baton_err desk_around(struct desk *d, const PGresult *r);  /* the same, and what was dead */
 enum baton_err desk_waiting(struct desk *d, const PGresult *r); /* after the batches */
 enum baton_err desk_sources(struct desk *d, const PGresult *r);
 enum baton_err desk_answers(struct desk *d, const PGresult *r);
@@ -130,6 +137,8 @@ bool desk_foresee(const struct desk *d, const struct read_queue *read, struct re
 
 /* The queue that was read with that number, or NULL. */
 struct queue *desk_queue_of(const struct desk *d, int64_t id);
+/* The batch with that id, or NULL. */
+struct batch *desk_batch(const struct desk *d, uint64_t id);
 bool desk_has_claim(const struct desk *d, const struct claim_name *name);
 int32_t desk_flags(const struct baton_batch *put);
 

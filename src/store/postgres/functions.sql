@@ -440,7 +440,11 @@ DECLARE asked text[]; keys text[] := ARRAY(SELECT x FROM unnest(lanes) x
  WHERE baton.is_key(x)); dead bigint := baton.walked();
 BEGIN
  IF cardinality(keys) < cardinality(lanes) THEN
-  WITH l AS MATERIALIZED (
+  WITH x AS MATERIALIZED (
+   SELECT z.lane, coalesce((SELECT p.seq FROM baton.past p WHERE p.queue = of
+     AND p.lane = z.lane ORDER BY p.n DESC LIMIT 1), 0) AS past
+    FROM (SELECT DISTINCT y AS lane FROM unnest(lanes) y WHERE NOT baton.is_key(y)) z),
+  l AS MATERIALIZED (
    SELECT x.lane, x.past, f.seq, f.head OR f.asks AS led, f.seq IS NOT NULL AND f.state <> 3
     AND NOT EXISTS (SELECT 1 FROM baton.batch h WHERE h.queue = of AND h.lane = x.lane
      AND h.holds)
@@ -448,10 +452,7 @@ BEGIN
     AND NOT EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = of
      AND (c.lane, c.head) > (x.lane, x.past) AND c.lane <= x.lane
      AND c.offered IS NOT TRUE) AS free
-   FROM (SELECT z.lane, coalesce((SELECT p.seq FROM baton.past p WHERE p.queue = of
-     AND p.lane = z.lane ORDER BY p.n DESC LIMIT 1), 0) AS past
-    FROM (SELECT DISTINCT y AS lane FROM unnest(lanes) y WHERE NOT baton.is_key(y)) z) x
-   LEFT JOIN LATERAL (SELECT b.seq, b.state, b.head, b.asks FROM baton.batch b
+   FROM x LEFT JOIN LATERAL (SELECT b.seq, b.state, b.head, b.asks FROM baton.batch b
     WHERE b.queue = of AND (b.lane, b.seq) > (x.lane, x.past) AND b.lane <= x.lane AND b.line
     ORDER BY b.lane, b.seq LIMIT 1) f ON true),
   n AS MATERIALIZED (
@@ -459,7 +460,8 @@ BEGIN
    CROSS JOIN LATERAL (SELECT b.ctid AS at, b.seq, b.head, b.guest, b.asks FROM baton.batch b
     WHERE b.queue = of AND (b.lane, b.seq) > (l.lane, l.past) AND b.lane <= l.lane AND b.line
     ORDER BY b.lane, b.seq LIMIT entered + 1) y
-   WHERE NOT (l.free AND l.led) AND (y.head OR y.asks) <> (l.free AND y.seq = l.seq)),
+   WHERE l.seq IS NOT NULL AND NOT (l.free AND l.led)
+    AND (y.head OR y.asks) <> (l.free AND y.seq = l.seq)),
   u AS (UPDATE baton.batch b
    SET head = b.ctid = ANY(ARRAY(SELECT n.at FROM n WHERE n.lead AND NOT n.asks)),
     asks = b.ctid = ANY(ARRAY(SELECT n.at FROM n WHERE n.lead AND n.asks)),
@@ -1242,8 +1244,6 @@ BEGIN
   due_ms := baton.now_ms() + (extract(epoch FROM wait) * 1000)::bigint;
  END IF;
  SELECT * INTO q FROM baton.queue x WHERE x.name = queue;
- q.ready := q.ready + coalesce((SELECT t.ready + t.delayed + t.retrying FROM baton.tally t
-  WHERE t.queue = q.id ORDER BY t.n DESC LIMIT 1), 0);
  IF octet_length(payload) > coalesce(q.payload_max, 1048576) OR payload IS NULL THEN
   RAISE EXCEPTION 'the payload has % bytes: queue % allows %', octet_length(payload),
    quote_literal(queue), coalesce(q.payload_max, 1048576) USING ERRCODE = '22023';
@@ -1263,6 +1263,11 @@ BEGIN
     FROM unnest(keys) WITH ORDINALITY x(k, at)), ''));
   number := baton.known(key_hash, content_hash);
   IF number IS NOT NULL THEN RETURN number; END IF;
+ END IF;
+-- Of few queues the counts matter; and little is in that table, so the planner reads all of it.
+ IF q.waiting_max > 0 THEN
+  q.ready := q.ready + coalesce((SELECT t.ready + t.delayed + t.retrying FROM baton.tally t
+   WHERE t.queue = q.id ORDER BY t.n DESC LIMIT 1), 0);
  END IF;
  IF q.waiting_max > 0 AND q.ready + q.delayed + q.retrying >= q.waiting_max THEN
   RAISE EXCEPTION

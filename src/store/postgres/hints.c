@@ -41,6 +41,21 @@ bool hints_find(struct hints *h, uint64_t base, struct hint_claim *ret)
 	return ret->stripe > 0 && ret->base == base;
 }
 
+void hints_claimed_apart(struct hints *h, const struct hint_claim *claim)
+{
+	pthread_mutex_lock(&h->mu);
+	h->apart[claim->base % HINTS_CLAIMS] = *claim;
+	pthread_mutex_unlock(&h->mu);
+}
+
+bool hints_find_apart(struct hints *h, uint64_t head, struct hint_claim *ret)
+{
+	pthread_mutex_lock(&h->mu);
+	*ret = h->apart[head % HINTS_CLAIMS];
+	pthread_mutex_unlock(&h->mu);
+	return ret->stripe > 0 && ret->base == head;
+}
+
 static bool is_recalled(const struct recall *r, struct baton_str name, uint32_t queue)
 {
 	if (name.len == 0)
@@ -147,6 +162,7 @@ void hints_forget(struct hints *h)
 	pthread_mutex_lock(&h->mu);
 	memset(h->queues, 0, sizeof h->queues);
 	memset(h->claims, 0, sizeof h->claims);
+	memset(h->apart, 0, sizeof h->apart);
 	h->last = 0;
 	pthread_mutex_unlock(&h->mu);
 }

@@ -13,7 +13,8 @@
 #define HINTS_POOLS 256
 #define HINTS_QUEUES 16
 
-/* The queue of the claims whose heads are the same but for the rest of the division by BULK_MAX. */
+/* The queue of the claims whose heads are the same but for the rest of the division by BULK_MAX;
+ * or, of one that has a row of its own, of that with just this head. */
 struct hint_claim {
 	uint64_t base;
 	uint32_t queue, stripe; /* 0: none is known */
@@ -37,6 +38,7 @@ struct hints {
 	pthread_mutex_t mu;
 	struct recall queues[HINTS_QUEUES];     /* [mu] */
 	struct hint_claim claims[HINTS_CLAIMS]; /* [mu] */
+	struct hint_claim apart[HINTS_CLAIMS];  /* [mu] those with rows of their own */
 	uint8_t heads[HINTS_POOLS]; /* [mu] so often heads are looked for before it is asked
 	                               whether there are any */
 	bool strict[STRIPES + STRIPES_OF_RUNNERS]; /* [mu] keys are not as usual in a queue */
@@ -51,6 +53,10 @@ void hints_claimed(struct hints *h, const struct hint_claim *claim);
 
 /* False: nothing is known of `base`. */
 bool hints_find(struct hints *h, uint64_t base, struct hint_claim *ret);
+
+/* The same of claims that have rows of their own. */
+void hints_claimed_apart(struct hints *h, const struct hint_claim *claim);
+bool hints_find_apart(struct hints *h, uint64_t head, struct hint_claim *ret);
 
 /* The queue of that name, or with "" of that number. False: nothing is known, or it is too old. */
 bool hints_recall(struct hints *h, struct baton_str name, uint32_t queue, int64_t now_ns,

@@ -162,10 +162,6 @@ static void send_around(struct conn *c, const struct wants *w, bool payload, str
 	strs_arg(&a, 5, ARG_BYTES, &w->keys);
 	arg_bool(&a, 6, payload);
 	l->around = conn_send(c, SQL_AROUND, &a);
-	named_args(&a, c, 5, w);
-	strs_arg(&a, 3, ARG_TEXT, &w->lane_queues);
-	strs_arg(&a, 4, ARG_TEXT, &w->lanes);
-	l->claims = conn_send(c, SQL_CLAIMS, &a);
 	if (may_have_keys(w)) {
 		named_args(&a, c, 5, w);
 		strs_arg(&a, 3, ARG_TEXT, &w->lane_queues);
@@ -253,7 +249,7 @@ static void send_melt(struct conn *c, const struct nums *ids, const struct wants
 static void send_chunks(struct conn *c, const struct wants *w, bool look, struct loading *l)
 {
 	struct args a;
-	if (w->bases.count > 0) {
+	if (w->bases.count > 0 && !w->apart) {
 		args_init(&a, c->alloc, 3);
 		chunks_arg(&a, 0, w);
 		l->chunks = conn_send(c, SQL_CHUNKS, &a);
@@ -270,7 +266,7 @@ static void send_chunks(struct conn *c, const struct wants *w, bool look, struct
 
 const struct loading load_nothing = {NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
                                      NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
-                                     NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE};
+                                     NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE};
 
 /* The greatest number among the ids that are asked for. */
 static uint64_t last_id(const struct baton_lane_ask *ask)
@@ -435,8 +431,6 @@ void load_heads(struct conn *c, const struct wants *w, const struct page_end *af
 	heads_args(&a, c, w, after);
 	l->heads = conn_send(c, SQL_HEADS, &a);
 	heads_args(&a, c, w, after);
-	l->head_claims = conn_send(c, SQL_HEAD_CLAIMS, &a);
-	heads_args(&a, c, w, after);
 	l->heads_last = conn_send(c, SQL_HEADS_LAST, &a);
 }
 
@@ -554,7 +548,7 @@ enum baton_err load_heads_take(const struct conn *c, const struct loading *l, st
 	e = desk_batches(d, conn_answer(c, l->heads));
 	if (e == BATON_OK)
 		e = desk_far(d, last);
-	return e == BATON_OK ? desk_claims(d, conn_answer(c, l->head_claims)) : e;
+	return e == BATON_OK ? desk_held(d, conn_answer(c, l->heads)) : e;
 }
 
 /* What there is one of, and what the server's clock shows. */
@@ -626,7 +620,7 @@ static enum baton_err take_steps(const struct conn *c, const struct loading *l, 
 		{l->tend, desk_tended},           {l->sources, desk_sources},
 		{l->line, desk_batches},          {l->around, desk_batches},
 		{l->bound_batches, desk_batches}, {l->members, desk_batches},
-		{l->chunks, desk_chunks},         {l->claims, desk_claims},
+		{l->chunks, desk_chunks},         {l->around, desk_around},
 		{l->bound_claims, desk_claims},   {l->line_claims, desk_claims},
 		{l->member_claims, desk_claims},  {l->answers, desk_answers},
 		{l->leases, desk_leases},         {l->bound_leases, desk_leases},

@@ -169,22 +169,53 @@ static void deal_begin(struct deal *t)
 	}
 }
 
+static void guess_nothing(struct wants *w)
+{
+	w->guessed.count = w->guessed_stripes.count = 0;
+	w->rest_heads.count = w->rest_fences.count = 0;
+	w->apart = false;
+}
+
+/* Claims in rows with others. False: one is not known. */
+static bool guess_together(struct hints *h, struct wants *w)
+{
+	struct hint_claim claim;
+	for (size_t i = 0; i < w->bases.count; i++) {
+		if (!hints_find(h, w->bases.list[i], &claim))
+			return false;
+		want_guess(w, claim.queue, claim.stripe);
+	}
+	return true;
+}
+
+/* Claims in rows of their own, which are looked for there at once. */
+static bool guess_apart(struct hints *h, struct wants *w)
+{
+	struct hint_claim claim;
+	for (size_t i = 0; i < w->heads.count; i++) {
+		const struct claim_name name = {w->heads.list[i], w->fences.list[i]};
+		if (!hints_find_apart(h, name.head, &claim))
+			return false;
+		want_guess(w, claim.queue, claim.stripe);
+		want_rest(w, &name);
+	}
+	w->apart = w->heads.count > 0;
+	return true;
+}
+
 /* Whose claims are completed this process knows, if it has made them. */
 static void guess(struct deal *t)
 {
 	struct wants *w = &t->first;
-	w->guessed.count = w->guessed_stripes.count = 0;
+	guess_nothing(w);
 	if (t->certain || t->second.heads.count + t->second.ids.count > 0 ||
 	    w->ids.count + w->melt.count + w->queues.count + w->keys.count + w->runner > 0)
 		return;
-	for (size_t i = 0; i < w->bases.count; i++) {
-		struct hint_claim claim;
-		if (!hints_find(&t->s->hints, w->bases.list[i], &claim)) {
-			w->guessed.count = w->guessed_stripes.count = 0;
-			return;
-		}
-		want_guess(w, claim.queue, claim.stripe);
-	}
+	if (guess_together(&t->s->hints, w))
+		return;
+	guess_nothing(w);
+	if (!guess_apart(&t->s->hints, w))
+		guess_nothing(w);
 }
 
 /* Whether all it is about is one queue, of which this process knows what it is: those who put into
@@ -193,7 +224,7 @@ static void recall(struct deal *t)
 {
 	const struct wants *w = &t->first;
 	const bool puts = w->queues.count == 1 && w->heads.count == 0;
-	const bool ends = w->queues.count == 0 && w->guessed.count == 1;
+	const bool ends = w->queues.count == 0 && w->guessed.count == 1 && !w->apart;
 	t->recalled = !t->certain && (puts || ends) && t->second.queues.count == 0 &&
 	              !t->second.runners && !w->runners && !w->timed &&
 	              w->lanes.count + w->keys.count + w->ids.count + w->melt.count +
@@ -393,7 +424,9 @@ static enum baton_err first_part(struct deal *t)
 	if (!has_first(t))
 		return BATON_OK;
 	enum baton_err e = first_load(t);
-	if (e == BATON_OK && t->first.guessed.count > 0 && !is_guessed_right(t))
+	/* What is remembered may be of a store that another has taken the place of since. */
+	const bool strange = e == BATON_STORAGE && t->first.apart;
+	if (strange || (e == BATON_OK && t->first.guessed.count > 0 && !is_guessed_right(t)))
 		e = begin_again(t);
 	if (e == BATON_OK)
 		e = rest_of_first(t);
@@ -410,6 +443,7 @@ static enum baton_err first_part(struct deal *t)
 	e = keep_news(t);
 	t->desk.apart = t->apart;
 	t->desk.presumes = t->first.key_lines.count > 0;
+	t->desk.around = t->first.runner == 0 && !t->first.lane_ask;
 	if (e == BATON_OK && has_success(t))
 		e = desk_write(&t->desk, t->c, &t->written);
 	if (e == BATON_OK && t->recalled && !t->written.sure)
@@ -502,6 +536,24 @@ static void remember_claims(struct deal *t)
 	}
 }
 
+/* And of those that have rows of their own. */
+static void remember_apart(struct deal *t)
+{
+	const struct queue *last = NULL;
+	struct hint_claim claim = {.stripe = 0};
+	for (const struct row *row = t->desk.m->claims.oldest; row; row = row->newer) {
+		const struct claim *c = (const struct claim *)row;
+		if (row->kept > 0 || !c->lane->first || (c->lane->first->row.kept & IN_BULK))
+			continue;
+		if (c->lane->queue != last)
+			claim.stripe = stripe_of(c->lane->queue->name);
+		last = c->lane->queue;
+		claim.base = c->name.head;
+		claim.queue = (uint32_t)last->row.kept;
+		hints_claimed_apart(&t->s->hints, &claim);
+	}
+}
+
 /* Whether it is about claims of one queue alone, of which this process knows what it is. */
 static bool recalls_claims(struct deal *t)
 {
@@ -560,6 +612,7 @@ static enum baton_err second_part(struct deal *t)
 	if (e == BATON_OK && has_success(t) && !t->split) {
 		e = desk_write(&t->desk, t->c, &t->written);
 		remember_claims(t);
+		remember_apart(t);
 	}
 	return e;
 }

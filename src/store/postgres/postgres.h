@@ -65,8 +65,8 @@ void load_lock(struct conn *c, const struct wants *first, const struct wants *se
 
 /* Which answers belong to what was sent. */
 struct loading {
-	int start, queues, sources, around, claims, answers, leases, runners, schedules, numbers;
-	int heads, head_claims, heads_last, line, line_claims;
+	int start, queues, sources, around, answers, leases, runners, schedules, numbers;
+	int heads, heads_last, line, line_claims;
 	int bound_queues, bound_batches, bound_claims, bound_leases, held_off;
 	int chunks, members, member_claims, bulks, waiting, tend, look, due, heads_any, claim_look;
 };

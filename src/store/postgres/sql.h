@@ -44,6 +44,11 @@
 #define CLAIM_COLUMNS                                                                   \
 	"c.head, c.fence, c.token, c.owner, c.queue, c.lane, c.granter, c.claimed_at, " \
 	"c.expires_at, c.offered, c.seqs, c.guest"
+/* The same of a claim that comes with its first batch: `s.c`. */
+#define HELD_COLUMNS                                                                     \
+	"(s.c).head, (s.c).fence, (s.c).token, (s.c).owner, (s.c).queue, (s.c).lane, "   \
+	"(s.c).granter, (s.c).claimed_at, (s.c).expires_at, (s.c).offered, (s.c).seqs, " \
+	"(s.c).guest"
 #define LEASE_COLUMNS \
 	"subject, held, owner, token, nonce, fence, counter, claimed_at, expires_at, runner"
 #define SCHEDULE_COLUMNS "name, cron, zone, missed, queue, lane, priority, payload, last, next"
@@ -142,13 +147,15 @@
 	"coalesce(nullif(u.queue, 0), (SELECT q.id FROM baton.queue q " \
 	"WHERE q.name = u.name))"
 
-/* Up to which number nothing is in the line of a lane: see baton.pass(). */
-#define PAST_OF_Y                                                           \
-	"coalesce((SELECT p.seq FROM baton.past p WHERE p.queue = y.queue " \
-	"AND p.lane = y.lane ORDER BY p.n DESC LIMIT 1), 0) AS past"
-#define PAST_OF_H                                                           \
-	"coalesce((SELECT p.seq FROM baton.past p WHERE p.queue = h.queue " \
-	"AND p.lane = h.lane ORDER BY p.n DESC LIMIT 1), 0) AS past"
+/* Up to which number nothing is in the line of a lane: see baton.pass(). Of keys none is known. */
+#define PAST_OF_Y                                                            \
+	"CASE WHEN baton.is_key(y.lane) THEN 0 ELSE coalesce((SELECT p.seq " \
+	"FROM baton.past p WHERE p.queue = y.queue AND p.lane = y.lane "     \
+	"ORDER BY p.n DESC LIMIT 1), 0) END AS past"
+#define PAST_OF_H                                                            \
+	"CASE WHEN baton.is_key(h.lane) THEN 0 ELSE coalesce((SELECT p.seq " \
+	"FROM baton.past p WHERE p.queue = h.queue AND p.lane = h.lane "     \
+	"ORDER BY p.n DESC LIMIT 1), 0) END AS past"
 
 /* What is in the line of the lane of `l`, or of `h`, and its claims: said so that only the index
  * over lanes can be used, from there on. */
@@ -158,23 +165,33 @@
 #define LINE_OF_H                                                                        \
 	"b.queue = h.queue AND (b.lane, b.seq) > (h.lane, h.past) AND b.lane <= h.lane " \
 	"AND b.line "
-#define CLAIMS_OF_L                                             \
-	"(SELECT * FROM baton.claim x WHERE x.queue = l.queue " \
-	"AND (x.lane, x.head) > (l.lane, l.past) AND x.lane <= l.lane OFFSET 0) c "
-#define CLAIMS_OF_H                                             \
-	"(SELECT * FROM baton.claim x WHERE x.queue = h.queue " \
-	"AND (x.lane, x.head) > (h.lane, h.past) AND x.lane <= h.lane OFFSET 0) c "
+#define CLAIM_IS_OF_L \
+	"x.queue = l.queue AND (x.lane, x.head) > (l.lane, l.past) AND x.lane <= l.lane "
+#define CLAIM_IS_OF_H \
+	"x.queue = h.queue AND (x.lane, x.head) > (h.lane, h.past) AND x.lane <= h.lane "
+#define CLAIMS_OF_L "(SELECT * FROM baton.claim x WHERE " CLAIM_IS_OF_L "OFFSET 0) c "
+#define CLAIMS_OF_H "(SELECT * FROM baton.claim x WHERE " CLAIM_IS_OF_H "OFFSET 0) c "
+
+/* Claims as whole rows, `c`, each read once: those that are named, $1 and $2. Before any line is
+ * read it is noted how many dead rows were come across. */
+#define PART_NAMED                                                                            \
+	"walk AS MATERIALIZED (SELECT baton.walked() AS n), "                                 \
+	"named AS MATERIALIZED (SELECT c.c FROM walk, unnest($1::bigint[], $2::bigint[]) "    \
+	"n(head, fence) CROSS JOIN LATERAL (SELECT x AS c FROM baton.claim x WHERE x.head = " \
+	"n.head AND x.fence = n.fence OFFSET 0) c)"
 
 /* The lanes of these, and those that are named: $4 the queues, $5 the lanes. */
-#define PART_LANES                                                                          \
+#define PART_LANES_OF(claims)                                                               \
 	"lanes AS MATERIALIZED (SELECT y.*, " PAST_OF_Y " FROM ("                           \
-	"SELECT queue, lane, count(*) AS n FROM ("                                          \
-	"SELECT queue, lane FROM (" PART_NAMED_CLAIMS ") c "                                \
+	"SELECT queue, lane, count(*) AS n FROM (" claims                                   \
 	"UNION ALL SELECT b.queue, x.lane FROM (" PART_NAMED_BATCHES ") b "                 \
 	"CROSS JOIN LATERAL (SELECT b.lane UNION ALL SELECT unnest(baton.lines(b.guest))) " \
 	"x(lane) "                                                                          \
 	"UNION ALL SELECT q.id, w.lane FROM unnest($4::text[], $5::text[]) w(name, lane) "  \
 	"JOIN baton.queue q ON q.name = w.name) x WHERE lane IS NOT NULL GROUP BY 1, 2) y)"
+
+#define PART_LANES PART_LANES_OF("SELECT queue, lane FROM (" PART_NAMED_CLAIMS ") c ")
+#define PART_LANES_NAMED PART_LANES_OF("SELECT (c).queue, (c).lane FROM named ")
 
 /* The lane $2 of the queue $1. */
 #define PART_LANE                                                                        \
@@ -207,15 +224,24 @@
 	"AND c.lane = a.lane WHERE a.state = 4 UNION ALL "                                     \
 	"SELECT baton.several_of(k.queue, k.key)) x "
 
-/* The claims of these. */
+/* The claims of these, as whole rows. */
 #define PART_GUEST_CLAIMS                                                                 \
 	"JOIN baton.queue gq ON gq.id = k.queue AND gq.guests CROSS JOIN LATERAL ("       \
-	"SELECT c.* FROM baton.claim c WHERE c.queue = k.queue AND (c.guest = k.key "     \
-	"OR c.lane = k.key) UNION ALL SELECT c.* FROM (SELECT b.lane, b.state "           \
+	"SELECT c AS c FROM baton.claim c WHERE c.queue = k.queue AND (c.guest = k.key "  \
+	"OR c.lane = k.key) UNION ALL SELECT c FROM (SELECT b.lane, b.state "             \
 	"FROM baton.batch b WHERE b.queue = k.queue AND b.guest BETWEEN k.key AND k.key " \
 	"AND b.asks ORDER BY b.guest, b.seq LIMIT 1) a JOIN baton.claim c "               \
 	"ON c.queue = k.queue AND c.lane = a.lane WHERE a.state = 4 UNION ALL "           \
-	"SELECT c.* FROM baton.several_claims_of(k.queue, k.key) c) c "
+	"SELECT c FROM baton.several_claims_of(k.queue, k.key) c) x "
+
+/* Numbers of batches, each once, with the claim whose first it is: `s`. To be followed by what else
+ * is looked for, and PART_SEQS_END. */
+#define PART_SEQS                                                                      \
+	"s AS MATERIALIZED (SELECT DISTINCT ON (y.seq) y.seq, y.c FROM ("              \
+	"SELECT u.seq, CASE WHEN u.seq = (h.c).seqs[1] THEN h.c END AS c FROM held h " \
+	"CROSS JOIN LATERAL unnest((h.c).seqs) u(seq) UNION ALL "                      \
+	"SELECT o.seq, NULL::baton.claim FROM ("
+#define PART_SEQS_END ") o) y ORDER BY y.seq, y.c IS NULL)"
 
 /* Such keys of what is named, and of what can be claimed. */
 #define PART_KEYS_NAMED "(SELECT queue, lane AS key FROM lanes WHERE baton.is_key(lane)) k "
@@ -227,8 +253,8 @@
 /* What can be claimed of queues: $1 their names, $2 the pools, $3 how many, $4 how many batches in
  * one claim, $5 to $7 after which rank, place and number. They are looked for from the first rank
  * on, and in each rank for which it is known from the place on up to which there are none. */
-#define PART_HEADS                                                                          \
-	"heads AS MATERIALIZED (SELECT h.*, w.few, w.max, " PAST_OF_H " FROM "              \
+#define PART_HEADS_AND(more)                                                                \
+	"heads AS MATERIALIZED (SELECT h.*, w.few, w.max" more " FROM "                     \
 	"unnest($1::text[], $2::int[], "                                                    \
 	"$3::int[], $4::int[], $5::smallint[], $6::bigint[], $7::bigint[]) "                \
 	"w(name, pool, few, max, rank, place, seq) JOIN baton.queue q ON q.name = w.name "  \
@@ -250,6 +276,9 @@
 	"CASE WHEN r.later THEN 9223372036854775807 ELSE w.seq END) "                       \
 	"ORDER BY b.rank, coalesce(b.place, b.seq * 2), b.seq LIMIT w.few) x "              \
 	"ORDER BY x.rank, x.place, x.seq LIMIT w.few) h)"
+
+#define PART_HEADS PART_HEADS_AND("")
+#define PART_HEADS_PAST PART_HEADS_AND(", " PAST_OF_H)
 
 /* The first head of each priority, of the queues $1. */
 #define PART_OLD                                                                                  \
@@ -472,36 +501,36 @@
 	          "ON b.seq = s.id OR b.born = s.id WHERE s.key = ANY($5::bytea[]))")              \
 	X(SOURCES, "SELECT key, content, id, until FROM baton.source "                             \
 	           "WHERE key = ANY($1::bytea[])")                                                 \
-	X(AROUND, "WITH " PART_LANES ", s AS (SELECT unnest(c.seqs) AS seq "                       \
-	          "FROM (" PART_NAMED_CLAIMS ") c "                                                \
-	          "UNION SELECT seq FROM (" PART_NAMED_BATCHES ") b "                              \
-	          "UNION SELECT b.seq FROM baton.source s JOIN baton.batch b "                     \
-	          "ON (b.seq = s.id AND b.born IS NULL) OR b.born = s.id "                         \
-	          "WHERE s.key = ANY($6::bytea[]) "                                                \
-	          "UNION SELECT unnest(c.seqs) FROM lanes l CROSS JOIN LATERAL " CLAIMS_OF_L       \
-	          "UNION SELECT x.seq FROM lanes l CROSS JOIN LATERAL (SELECT b.seq "              \
-	          "FROM baton.batch b WHERE " LINE_OF_L                                            \
-	          "AND b.state <> 4 ORDER BY b.lane, b.seq LIMIT l.n + 1) x "                      \
-	          "UNION SELECT x.seq FROM lanes l CROSS JOIN LATERAL (SELECT b.seq "              \
-	          "FROM baton.batch b WHERE b.queue = l.queue AND b.lane = l.lane AND b.holds "    \
-	          "ORDER BY b.seq LIMIT CASE WHEN baton.is_key(l.lane) THEN NULL "                 \
-	          "ELSE l.n + 1 END) x "                                                           \
-	          "UNION SELECT x.seq FROM lanes l JOIN baton.queue q ON q.id = l.queue "          \
-	          "AND q.on_conflict > 1 CROSS JOIN LATERAL (SELECT b.seq FROM baton.batch b "     \
-	          "WHERE b.queue = l.queue AND b.lane BETWEEN l.lane AND l.lane AND b.line "       \
-	          "AND b.state = 1 ORDER BY b.lane DESC, b.seq DESC LIMIT l.n + 1) x "             \
-	          "WHERE baton.is_key(l.lane) "                                                    \
-	          "UNION SELECT x.seq FROM " PART_KEYS_NAMED PART_GUESTS ") "                      \
-	          "SELECT " BATCH_COLUMNS ", CASE WHEN $7::bool AND (b.seq = ANY($3::bigint[])"    \
-	          " OR b.born = ANY($3::bigint[])) THEN b.payload END FROM s "                     \
-	          "CROSS JOIN LATERAL (SELECT * FROM baton.batch z WHERE z.seq = s.seq "           \
-	          "OFFSET 0) b ORDER BY b.seq")                                                    \
-	X(CLAIMS, "WITH " PART_LANES " SELECT DISTINCT ON (c.head, c.fence) " CLAIM_COLUMNS        \
-	          " FROM (" PART_NAMED_CLAIMS " UNION ALL "                                        \
-	          "SELECT c.* FROM lanes l CROSS JOIN LATERAL " CLAIMS_OF_L "UNION ALL "           \
-	          "SELECT c.* FROM " PART_KEYS_NAMED PART_GUEST_CLAIMS "UNION ALL "                \
-	          "SELECT c.* FROM (" PART_NAMED_BATCHES ") b CROSS JOIN LATERAL (SELECT * "       \
-	          "FROM baton.claim x WHERE x.head = b.seq AND x.lane IS NULL OFFSET 0) c) c")     \
+	X(AROUND,                                                                                  \
+	  "WITH " PART_NAMED ", " PART_LANES_NAMED ", held AS MATERIALIZED ("                      \
+	  "SELECT c FROM named UNION ALL "                                                         \
+	  "SELECT c.c FROM lanes l CROSS JOIN LATERAL (SELECT x AS c FROM baton.claim x "          \
+	  "WHERE " CLAIM_IS_OF_L "OFFSET 0) c UNION ALL "                                          \
+	  "SELECT x.c FROM " PART_KEYS_NAMED PART_GUEST_CLAIMS "UNION ALL "                        \
+	  "SELECT c.c FROM (" PART_NAMED_BATCHES ") b CROSS JOIN LATERAL (SELECT x AS c "          \
+	  "FROM baton.claim x WHERE x.head = b.seq AND x.lane IS NULL OFFSET 0) c), " PART_SEQS    \
+	  "SELECT seq FROM (" PART_NAMED_BATCHES ") b "                                            \
+	  "UNION SELECT b.seq FROM baton.source s JOIN baton.batch b "                             \
+	  "ON (b.seq = s.id AND b.born IS NULL) OR b.born = s.id "                                 \
+	  "WHERE s.key = ANY($6::bytea[]) "                                                        \
+	  "UNION SELECT x.seq FROM lanes l CROSS JOIN LATERAL (SELECT b.seq "                      \
+	  "FROM baton.batch b WHERE " LINE_OF_L                                                    \
+	  "AND b.state <> 4 ORDER BY b.lane, b.seq LIMIT l.n + 1) x "                              \
+	  "UNION SELECT x.seq FROM lanes l CROSS JOIN LATERAL (SELECT b.seq "                      \
+	  "FROM baton.batch b WHERE b.queue = l.queue AND b.lane = l.lane AND b.holds "            \
+	  "ORDER BY b.seq LIMIT CASE WHEN baton.is_key(l.lane) THEN NULL "                         \
+	  "ELSE l.n + 1 END) x "                                                                   \
+	  "UNION SELECT x.seq FROM lanes l JOIN baton.queue q ON q.id = l.queue "                  \
+	  "AND q.on_conflict > 1 CROSS JOIN LATERAL (SELECT b.seq FROM baton.batch b "             \
+	  "WHERE b.queue = l.queue AND b.lane BETWEEN l.lane AND l.lane AND b.line "               \
+	  "AND b.state = 1 ORDER BY b.lane DESC, b.seq DESC LIMIT l.n + 1) x "                     \
+	  "WHERE baton.is_key(l.lane) "                                                            \
+	  "UNION SELECT x.seq FROM " PART_KEYS_NAMED PART_GUESTS PART_SEQS_END " "                 \
+	  "SELECT " BATCH_COLUMNS ", CASE WHEN $7::bool AND (b.seq = ANY($3::bigint[])"            \
+	  " OR b.born = ANY($3::bigint[])) THEN b.payload END, NULL::bigint[], " HELD_COLUMNS      \
+	  ", (SELECT baton.walked() - walk.n FROM walk) FROM s "                                   \
+	  "CROSS JOIN LATERAL (SELECT * FROM baton.batch z WHERE z.seq = s.seq "                   \
+	  "OFFSET 0) b ORDER BY b.seq")                                                            \
 	X(WAITING, "WITH " PART_LANES " SELECT l.queue, l.lane, CASE WHEN q.on_conflict > 1 "      \
 	           "OR q.key_waiting_max > 0 THEN (SELECT count(*) FROM (SELECT 1 "                \
 	           "FROM baton.batch b WHERE b.queue = l.queue AND b.lane BETWEEN l.lane AND "     \
@@ -538,7 +567,14 @@
 	X(COUNTER_SET_ONE, "WITH d AS (DELETE FROM baton.counter k WHERE k.subject = $1::text "    \
 	                   "AND k.fence = $2::bigint AND k.n = $3::bigint) "                       \
 	                   "INSERT INTO baton.counter VALUES($1::text, $2::bigint, $4::bigint)")   \
-	X(HEADS, "WITH " PART_HEADS ", s AS (SELECT seq FROM heads WHERE lane IS NULL "            \
+	X(HEADS, "WITH " PART_HEADS_PAST ", held AS MATERIALIZED ("                                \
+	         "SELECT c.c FROM heads h CROSS JOIN LATERAL (SELECT x AS c FROM baton.claim x "   \
+	         "WHERE x.head = h.seq AND x.lane IS NULL OFFSET 0) c "                            \
+	         "WHERE h.lane IS NULL AND h.state = 4 UNION ALL "                                 \
+	         "SELECT c.c FROM heads h CROSS JOIN LATERAL (SELECT x AS c FROM baton.claim x "   \
+	         "WHERE " CLAIM_IS_OF_H "OFFSET 0) c UNION ALL "                                   \
+	         "SELECT x.c FROM " PART_KEYS_OF_HEADS PART_GUEST_CLAIMS "), " PART_SEQS           \
+	         "SELECT seq FROM heads WHERE lane IS NULL "                                       \
 	         "UNION SELECT x.seq FROM heads h CROSS JOIN LATERAL (SELECT b.seq "               \
 	         "FROM baton.batch b WHERE " LINE_OF_H "ORDER BY b.lane, b.seq "                   \
 	         "LIMIT CASE WHEN h.state = 4 THEN h.max + 1 + ("                                  \
@@ -554,23 +590,14 @@
 	         "ELSE least(q.key_limit, h.few) * h.max END) x WHERE baton.is_key(h.lane) "       \
 	         "UNION SELECT b.seq FROM heads h JOIN baton.batch b ON b.queue = h.queue "        \
 	         "AND b.lane = h.lane AND b.holds WHERE baton.is_key(h.lane) "                     \
-	         "UNION SELECT unnest(c.seqs) FROM heads h CROSS JOIN LATERAL " CLAIMS_OF_H        \
-	         "UNION SELECT x.seq FROM " PART_KEYS_OF_HEADS PART_GUESTS ") "                    \
+	         "UNION SELECT x.seq FROM " PART_KEYS_OF_HEADS PART_GUESTS PART_SEQS_END " "       \
 	         "SELECT " BATCH_COLUMNS ", b.payload, CASE WHEN baton.is_several(b.guest) "       \
 	         "THEN CASE WHEN b.head THEN baton.starts_of(b.queue, b.guest) END "               \
 	         "WHEN baton.is_key(b.lane) "                                                      \
 	         "OR b.guest IS NOT NULL THEN (SELECT r.starts FROM baton.rate r "                 \
 	         "WHERE r.queue = b.queue AND r.lane = coalesce(b.guest, b.lane)) "                \
-	         "END FROM s CROSS JOIN LATERAL (SELECT * FROM baton.batch z WHERE z.seq = "       \
-	         "s.seq "                                                                          \
-	         "OFFSET 0) b ORDER BY b.seq")                                                     \
-	X(HEAD_CLAIMS,                                                                             \
-	  "WITH " PART_HEADS " SELECT " CLAIM_COLUMNS " FROM heads h "                             \
-	  "CROSS JOIN LATERAL (SELECT * FROM baton.claim x WHERE x.head = h.seq "                  \
-	  "AND x.lane IS NULL OFFSET 0) c "                                                        \
-	  "WHERE h.lane IS NULL AND h.state = 4 UNION ALL "                                        \
-	  "SELECT " CLAIM_COLUMNS " FROM heads h CROSS JOIN LATERAL " CLAIMS_OF_H "UNION ALL "     \
-	  "SELECT " CLAIM_COLUMNS " FROM " PART_KEYS_OF_HEADS PART_GUEST_CLAIMS)                   \
+	         "END, " HELD_COLUMNS " FROM s CROSS JOIN LATERAL (SELECT * FROM baton.batch z "   \
+	         "WHERE z.seq = s.seq OFFSET 0) b ORDER BY b.seq")                                 \
 	X(HEADS_LAST, "WITH " PART_HEADS " SELECT queue, pool, rank, count(*), "                   \
 	              "max(place), (array_agg(seq ORDER BY place DESC, seq DESC))[1], "            \
 	              "min(place) - min(low) > 512 FROM heads GROUP BY queue, pool, rank "         \

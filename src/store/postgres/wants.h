@@ -44,6 +44,7 @@ struct wants {
 	/* The queues of all of them, by number, and their stripes, as far as this process
 	 * remembers; none: they are asked for. */
 	struct nums guessed, guessed_stripes;
+	bool apart;                          /* and they have rows of their own, all of them */
 	struct nums rest_heads, rest_fences; /* those of the claims that have rows of their own */
 	struct nums melt;                    /* batches that cannot stay in a row with others */
 	struct nums ids;

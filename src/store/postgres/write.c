@@ -17,6 +17,7 @@
 #include "store/postgres/steps.h"
 
 #define SENT_ENOUGH 128 /* before answers are read */
+#define DEAD_FEW 8      /* that are walked over in the line of a lane */
 #define LOAD_MIN 1000   /* new rows that are copied instead of sent as arrays */
 
 /* Their queue, and the pool, are known as numbers. */
@@ -766,13 +767,53 @@ static void schedules_gone(struct writer *w)
 	send(w, SQL_SCHEDULE_DROP, &a);
 }
 
-/* Those with keys that nobody else has need no line. */
+/* Whether a batch that was there before has done more than to be claimed. */
+static bool has_moved(const struct batch *b)
+{
+	return b->row.noted && b->row.kept > 0 &&
+	       (b->row.kept != b->is.seq || b->is.state != BATON_BATCH_CLAIMED);
+}
+
+/* Whether the rows of a lane, as they will be, say of the right one that a claim can begin with it.
+ * Nothing of it is gone, and what was read of it begins with the first, so that is known. */
+static bool is_led_right(const struct desk *d, const struct lane *lane)
+{
+	const struct line line = memory_line_look(lane, d->now);
+	if (lane->queue->is.guests)
+		return false;
+	for (const struct batch *b = lane->first; b; b = b->next) {
+		bool is = b->row.noted ? head_of(d, b) : b->was_head;
+		if (has_moved(b) || is != (line.free && line.first == b))
+			return false;
+	}
+	return true;
+}
+
+static bool is_led(const struct desk *d, struct lane *lane)
+{
+	if (lane->led == LED_UNKNOWN)
+		lane->led = is_led_right(d, lane) ? LED_RIGHT : LED_WRONG;
+	return lane->led == LED_RIGHT;
+}
+
+/* Whether nothing is in the lane any more, and little is dead in it: else settle() sees to that. */
+static bool is_empty(const struct desk *d, const struct touched *t)
+{
+	const struct queue *q = memory_queue_find(d->m, t->queue);
+	return d->around && q && !q->is.guests && d->dead <= DEAD_FEW * (int64_t)d->lane_count;
+}
+
+/* Those with keys that nobody else has need no line, and some lanes are right as they are. */
 static bool is_settled(const struct desk *d, const struct touched *t)
 {
-	const struct lane *lane = d->shared > 0 && line_is_keyed(t->lane)
-	                                  ? memory_lane_find(d->m, t->queue, t->lane)
-	                                  : NULL;
-	return lane && keyed_stands_in_bulk(d, lane);
+	if (line_is_keyed(t->lane) && d->shared == 0)
+		return false;
+	struct lane *lane = memory_lane_find(d->m, t->queue, t->lane);
+	if (line_is_keyed(t->lane))
+		return lane && keyed_stands_in_bulk(d, lane);
+	if (!lane)
+		return is_empty(d, t);
+	return !t->left && is_led(d, lane);
 }
 
 static void settle(struct writer *w)

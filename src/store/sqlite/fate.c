@@ -46,7 +46,8 @@ static enum baton_err line_drop(struct sqlite_store *s, const struct leaver *l)
 {
 	struct lane_row row = {.keyed = false};
 	enum baton_err e = l->lane > 0 ? RUN(&s->db, SQL_LINE_DROP, l->lane, l->b.seq) : BATON_OK;
-	if (e == BATON_OK && l->lane > 0 && l->offered)
+	/* One that gets another number has left its line before. */
+	if (e == BATON_OK && l->lane > 0 && l->offered && db_changes(&s->db) > 0)
 		e = lane_read(&s->db, l->lane, &row);
 	if (e == BATON_OK && row.keyed)
 		books_waiting(l->q, -1);

@@ -231,15 +231,15 @@ static void lives_in_lanes_cost_the_same_while_an_old_snapshot_is_held(void **st
 	assert_flat(first, last);
 }
 
-/* The same few lanes are used again and again: a hundred thousand jobs of each in a long run. After
- * twenty thousand every index has the levels that it will have. */
+/* The same few lanes are used again and again: a hundred thousand jobs of each in a long run, in
+ * which one index after the other gets a level more. */
 static void a_lane_that_is_used_again_costs_the_same_while_an_old_snapshot_is_held(void **state)
 {
 	struct bench *b = *state;
 	PGconn *user = hold(b);
-	live_many(b, OWN, soak_scale(WARM / 3, 20000));
+	live_many(b, OWN, WARM / 3);
 	long long first = cost(b, OWN, 1);
-	live_many(b, OWN, soak_scale(500, 80000));
+	live_many(b, OWN, soak_scale(500, 100000));
 	long long last = cost(b, OWN, 1);
 	PQfinish(user);
 	b->store = open_as(b->where);

@@ -186,6 +186,84 @@ static void nothing_is_remembered_across_connections(void **state)
 	mind_end(&k);
 }
 
+static void put_in_lanes(struct baton_store *store)
+{
+	static const struct baton_str payload = BATON_STR("x");
+	const struct baton_batch batches[] = {{.queue = BATON_STR("q"),
+	                                       .lane = BATON_STR("a"),
+	                                       .priority = BATON_PRIORITY_MAX,
+	                                       .payloads = &payload,
+	                                       .count = 1},
+	                                      {.queue = BATON_STR("q"),
+	                                       .lane = BATON_STR("b"),
+	                                       .priority = BATON_PRIORITY_MAX,
+	                                       .payloads = &payload,
+	                                       .count = 1}};
+	struct baton_put puts[2];
+	assert_int_equal(baton_work_put(store, batches, 2, puts), BATON_OK);
+}
+
+static struct baton_work_claims *claim_lanes(struct baton_store *store)
+{
+	const struct baton_work_ask ask = {.queue = BATON_STR("q"),
+	                                   .claims = 2,
+	                                   .max = 1,
+	                                   .ttl = baton_duration_s(3600)};
+	struct baton_work_claims *claims = NULL;
+	assert_int_equal(baton_work_claim(store, &ask, &claims), BATON_OK);
+	assert_non_null(claims);
+	assert_int_equal(claims->count, 2);
+	return claims;
+}
+
+static void end_lanes(struct baton_store *store, const struct baton_work_claims *claims)
+{
+	struct baton_work_end ends[2];
+	struct baton_work_ended ended[2];
+	for (int i = 0; i < 2; i++)
+		ends[i] = (struct baton_work_end){.proof = claims->claims[i].proof,
+		                                  .how = BATON_COMPLETE};
+	assert_int_equal(baton_work_end(store, ends, 2, ended), BATON_OK);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(ended[i].err, BATON_OK);
+}
+
+static uint64_t head_of(const struct baton_work_claims *claims, size_t at)
+{
+	struct claim_name name;
+	assert_true(claim_name_parse(claims->claims[at].proof.id, &name));
+	return name.head;
+}
+
+/* Of each claim with a row of its own the queue is known, and what is not so is found out. */
+static void claims_of_lanes_are_ended_whatever_is_remembered_of_them(void **state)
+{
+	struct bench *b = *state;
+	struct mind k;
+	struct hint_claim found;
+	mind_begin(b, &k);
+	put_in_lanes(k.store);
+	struct baton_work_claims *claims = claim_lanes(k.store);
+	for (size_t i = 0; i < 2; i++)
+		assert_true(hints_find_apart(hints_of(&k), head_of(claims, i), &found));
+	end_lanes(b->store, claims);
+	end_lanes(k.store, claims); /* once more: the answer is the same */
+	baton_work_claims_free(claims);
+
+	put_in_lanes(k.store);
+	claims = claim_lanes(k.store);
+	for (size_t i = 0; i < 2; i++) {
+		assert_true(hints_find_apart(hints_of(&k), head_of(claims, i), &found));
+		found.queue++;
+		found.stripe = STRIPES_OF_RUNNERS;
+		hints_claimed_apart(hints_of(&k), &found);
+	}
+	end_lanes(k.store, claims);
+	baton_work_claims_free(claims);
+	assert_int_equal(ready(b), 2 * CALL);
+	mind_end(&k);
+}
+
 /* Each time it is wrong is an error in the server's log. */
 static void what_is_wrong_again_and_again_is_gone_by_less_and_less(void **state)
 {
@@ -246,6 +324,7 @@ int main(void)
 		SERVED_TEST(those_who_put_by_turns_lose_nothing_and_count_right),
 		SERVED_TEST(what_was_brought_back_is_not_taken_for_what_is_remembered),
 		SERVED_TEST(nothing_is_remembered_across_connections),
+		SERVED_TEST(claims_of_lanes_are_ended_whatever_is_remembered_of_them),
 		cmocka_unit_test(what_is_wrong_again_and_again_is_gone_by_less_and_less),
 		cmocka_unit_test(what_is_not_remembered_any_more_makes_no_other_queue_unsure),
 	};

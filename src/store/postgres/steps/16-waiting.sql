@@ -1,5 +1,5 @@
--- How many wait for a key, which the library never writes: triggers count them where all counts of a
--- queue are. See baton.waiting_of().
+-- How many wait for a key, which the library never writes: triggers count them where all counts of
+-- a queue are. See baton.waiting_of().
 ALTER TABLE baton.queue ADD COLUMN waiting bigint NOT NULL DEFAULT 0;
 ALTER TABLE baton.tally ADD COLUMN waiting bigint NOT NULL DEFAULT 0;
 UPDATE baton.queue q SET waiting = w.n FROM (SELECT x.queue, sum(x.n) AS n FROM (
