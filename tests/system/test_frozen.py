@@ -148,8 +148,7 @@ def test_nor_of_a_killed_runner_whose_helpers_were_stopped(stage, steps):
 def test_who_was_stopped_with_its_guardian_goes_on_and_works(stage):
     stage.act((STOP, 'runner'), (STOP, 'guardian'), (STOP, 'nanny'))
     stage.is_taken_over()
-    for who in ('runner', 'guardian'):
-        signal.pidfd_send_signal(stage.pidfds[who], signal.SIGCONT)
+    stage.act((signal.SIGCONT, 'runner'), (signal.SIGCONT, 'guardian'))
     if stage.kind == SINGLETON:
         stage.shop.ok('runner', 'drain', 'b')
         stage.begun()
