@@ -143,11 +143,13 @@ bool line_is_sited(struct baton_str name, uint32_t *ret_shard)
 {
 	const char *mark = site_mark(name);
 	uint32_t shard = 0;
-	for (const char *at = mark; at && ++at < name.ptr + name.len;)
+	if (!mark)
+		return false;
+	for (const char *at = mark + 1; at < name.ptr + name.len; at++)
 		shard = shard * 10 + (uint32_t)(*at - '0');
-	if (mark && ret_shard)
+	if (ret_shard)
 		*ret_shard = shard;
-	return mark != NULL;
+	return true;
 }
 
 struct baton_str line_counted(struct baton_str name)

@@ -117,7 +117,8 @@ def test_what_several_set_at_the_same_moment_is_all_there(shop):
 
 KEYS = ('mode, shards, payload-max, waiting-max, attempts, backoff, base, cap, lane-attempts, '
         'lane-backoff, lane-base, lane-cap, on-retry, on-dead, dedupe, keep, key-limit, '
-        'hold-on-retry, on-conflict, key-waiting-max, key-fair, key-rate, key-ttl, key-scope, key-class')
+        'hold-on-retry, on-conflict, key-waiting-max, key-fair, key-rate, key-ttl, key-scope, '
+        'key-class')
 
 
 @pytest.mark.parametrize('assignment, line', [
