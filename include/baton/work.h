@@ -200,9 +200,9 @@ BATON_API enum baton_err baton_work_end(struct baton_store *store,
 /* What somebody does between two jobs, in one commit: ends claims as baton_work_end() does, and
  * then claims as baton_work_claim() does.
  *
- * BATON_OK: as both say. Otherwise nothing is claimed, but what was to end may have ended: in every
- * case but BATON_INVALID, where nothing has changed, answers[0..count) say what became of each, and
- * the same failure if it could not be done. Any thread. */
+ * BATON_OK: as both say. Otherwise nothing is claimed, but what was to end may have ended:
+ * answers[0..count) say what became of each, and the same failure if it could not be done. Any
+ * thread. */
 BATON_API enum baton_err baton_work_next(struct baton_store *store,
                                          const struct baton_work_end *ends, size_t count,
                                          struct baton_work_ended *answers,

@@ -183,8 +183,10 @@ enum baton_err baton_work_next(struct baton_store *store, const struct baton_wor
 	arena_init(&joined, store->alloc);
 	if (e == BATON_OK)
 		e = keys_of_ends(&joined, &ends, count);
-	if (e != BATON_OK)
+	if (e != BATON_OK) {
+		store_ends_fail(answers, count, e);
 		return e;
+	}
 	return count > 0 ? store->ops->next(store, ends, count, answers, ask, ret_claims)
 	                 : store->ops->claim(store, ask, ret_claims);
 }

@@ -151,18 +151,39 @@ static void what_ends_has_ended_though_nothing_can_be_claimed(void **state)
 	assert_int_equal(counts(w, "q").ready, 1);
 }
 
+/* Nobody may pull from a queue whose keys count for each host. */
+static void what_ends_has_ended_though_nobody_may_claim_there(void **state)
+{
+	struct world *w = *state;
+	struct baton_queue_policy p = policy(w, "hosts");
+	p.key_scope = BATON_KEY_SCOPE_HOST;
+	p.hold_on_retry = BATON_HOLD_GIVE_UP;
+	set_policy(w, "hosts", &p);
+	put(w, "q", "");
+	struct next n = next(w, claim(w, "q", 1), "hosts");
+	assert_int_equal(n.err, BATON_INVALID);
+	assert_detail("hosts");
+	assert_int_equal(n.ended.err, BATON_OK);
+	assert_int_equal(n.ended.state, BATON_BATCH_GONE);
+	assert_int_equal(counts(w, "q").done, 1);
+}
+
 static void what_is_not_allowed_changes_nothing(void **state)
 {
 	struct world *w = *state;
 	put(w, "q", "");
 	put(w, "q", "");
 	const struct baton_work_claim *c = claim(w, "q", 1);
-	assert_int_equal(next(w, c, "").err, BATON_INVALID);
+	struct next n = next(w, c, "");
+	assert_int_equal(n.err, BATON_INVALID);
+	assert_int_equal(n.ended.err, BATON_INVALID);
 	const struct baton_work_end end = {.proof = c->proof,
 	                                   .how = BATON_FAIL,
 	                                   .result = BATON_STR("no")};
-	assert_int_equal(next_with(w, &end, "q").err, BATON_INVALID);
+	n = next_with(w, &end, "q");
+	assert_int_equal(n.err, BATON_INVALID);
 	assert_detail("only what is completed");
+	assert_int_equal(n.ended.err, BATON_INVALID);
 	assert_int_equal(counts(w, "q").running, 1);
 	assert_int_equal(counts(w, "q").ready, 1);
 }
@@ -246,6 +267,7 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(what_is_given_back_can_be_had_again),
 	WORLD_TEST(a_claim_that_was_lost_does_not_keep_one_from_the_next),
 	WORLD_TEST(what_ends_has_ended_though_nothing_can_be_claimed),
+	WORLD_TEST(what_ends_has_ended_though_nobody_may_claim_there),
 	WORLD_TEST(what_is_not_allowed_changes_nothing),
 	WORLD_TEST(without_an_end_it_is_a_claim),
 	WORLD_TEST(many_at_once_lose_nothing),

@@ -321,7 +321,8 @@ static enum baton_err next_ends_run(struct baton_store *desk, void *args)
 static enum baton_err next_run(struct baton_store *desk, void *args)
 {
 	enum baton_err e = claim_run(desk, args);
-	((struct next_args *)args)->refused = e == BATON_NOT_FOUND || e == BATON_BUSY;
+	((struct next_args *)args)->refused =
+		e == BATON_NOT_FOUND || e == BATON_BUSY || e == BATON_INVALID;
 	return e;
 }
 
