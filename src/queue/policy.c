@@ -161,10 +161,11 @@ enum baton_err baton_queue_policy_check(const struct baton_queue_policy *p)
 		e = check_rate(&p->key_rate);
 	if (e == BATON_OK && p->key_ttl.ns != 0)
 		e = check_span(&key_ttl, p->key_ttl);
-	if (e == BATON_OK)
-		e = check_scope(p);
+	/* First: a queue that joins a class has what is to be refused for a scope from there. */
 	if (e == BATON_OK)
 		e = check_class(p);
+	if (e == BATON_OK)
+		e = check_scope(p);
 	if (e == BATON_OK)
 		e = baton_retry_check(&p->retry);
 	return e == BATON_OK ? baton_retry_check(&p->retry_lane) : e;

@@ -420,6 +420,7 @@ static void what_cannot_be_in_a_class_is_refused(void **state)
 	p.key_waiting_max = 1;
 	p.key_fair = BATON_KEY_FAIR_ON;
 	p.mode = BATON_QUEUE_LANE;
+	p.key_scope = BATON_KEY_SCOPE_HOST;
 	const struct {
 		uint32_t field;
 		const char *words;
@@ -429,6 +430,7 @@ static void what_cannot_be_in_a_class_is_refused(void **state)
 		{BATON_POLICY_KEY_WAITING_MAX, "key_waiting_max is not 0"},
 		{BATON_POLICY_KEY_FAIR, "key_fair is on"},
 		{BATON_POLICY_MODE, "the mode is lane"},
+		{BATON_POLICY_KEY_SCOPE, "key_scope is not cluster"},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		assert_int_equal(baton_queue_change(w->store, BATON_STR("a"), &p, cases[i].field),
@@ -437,6 +439,7 @@ static void what_cannot_be_in_a_class_is_refused(void **state)
 		assert_int_equal(baton_queue_change(w->store, BATON_STR("c"), &p,
 		                                    cases[i].field | BATON_POLICY_KEY_CLASS),
 		                 BATON_INVALID);
+		assert_detail(cases[i].words);
 	}
 	memset(p.key_class, 'c', sizeof p.key_class);
 	assert_int_equal(baton_queue_change(w->store, BATON_STR("c"), &p, BATON_POLICY_KEY_CLASS),
