@@ -374,6 +374,35 @@ static void a_queue_that_joins_gets_the_policy_of_the_class(void **state)
 	assert_sound(w);
 }
 
+/* One that joins and has had that limit before changes it for the others all the same. */
+static void a_queue_that_joins_changes_the_limit_of_the_class(void **state)
+{
+	struct world *w = *state;
+	struct baton_queue_policy p = policy(w, "a");
+	p.key_limit = 2;
+	assert_int_equal(baton_queue_change(w->store, BATON_STR("c"), &p, BATON_POLICY_KEY_LIMIT),
+	                 BATON_OK);
+	struct baton_batch_id a = put_key(w, "a", "k"), b = put_key(w, "a", "k");
+	put_key(w, "a", "k");
+	assert_next(w, "a", &a);
+	assert_none(w, "a");
+	assert_int_equal(baton_queue_change(w->store, BATON_STR("c"), &p,
+	                                    BATON_POLICY_KEY_CLASS | BATON_POLICY_KEY_LIMIT),
+	                 BATON_OK);
+	assert_sound(w);
+	const struct baton_work_claim *second = assert_next(w, "a", &b);
+	assert_none(w, "a");
+	p.key_limit = 1;
+	assert_int_equal(baton_queue_change(w->store, BATON_STR("d"), &p, BATON_POLICY_KEY_LIMIT),
+	                 BATON_OK);
+	complete(w, second);
+	assert_int_equal(baton_queue_change(w->store, BATON_STR("d"), &p,
+	                                    BATON_POLICY_KEY_CLASS | BATON_POLICY_KEY_LIMIT),
+	                 BATON_OK);
+	assert_sound(w);
+	assert_none(w, "a");
+}
+
 static void a_queue_leaves_while_it_has_no_jobs(void **state)
 {
 	struct world *w = *state;
@@ -630,6 +659,7 @@ static const struct CMUnitTest tests[] = {
 	CLASS_TEST(a_lane_whose_first_job_has_a_key_waits_for_other_queues),
 	CLASS_TEST(several_keys_are_had_together_over_queues),
 	CLASS_TEST(a_queue_that_joins_gets_the_policy_of_the_class),
+	CLASS_TEST(a_queue_that_joins_changes_the_limit_of_the_class),
 	CLASS_TEST(a_queue_leaves_while_it_has_no_jobs),
 	CLASS_TEST(a_queue_with_jobs_does_not_join),
 	CLASS_TEST(what_cannot_be_in_a_class_is_refused),

@@ -530,7 +530,8 @@ BEGIN
  END IF;
  IF cardinality(keys) > 0 THEN PERFORM baton.settle_keys(of, keys, entered); END IF;
 END $$;
--- All keys of a queue, after its limit has changed: one look for each of them.
+-- All keys of a queue, after its limit has changed: one look for each of them. That of others of
+-- its class has changed as well, and they get a call of their own.
 CREATE OR REPLACE FUNCTION baton.settle_limit(of int) RETURNS void LANGUAGE sql AS $$
  WITH RECURSIVE k AS (
   (SELECT b.lane FROM baton.batch b WHERE b.queue = of AND b.line AND b.lane >= chr(1)
@@ -542,7 +543,7 @@ CREATE OR REPLACE FUNCTION baton.settle_limit(of int) RETURNS void LANGUAGE sql 
   (SELECT b.guest FROM baton.batch b WHERE b.queue = of AND b.asks ORDER BY b.guest LIMIT 1)
   UNION ALL SELECT (SELECT b.guest FROM baton.batch b WHERE b.queue = of AND b.asks
    AND b.guest > g.guest ORDER BY b.guest LIMIT 1) FROM g WHERE g.guest IS NOT NULL)
- SELECT baton.settle_keys(of, array_agg(x.lane), 0) FROM (SELECT k.lane FROM k UNION
+ SELECT baton.settle_own(of, array_agg(x.lane), 0) FROM (SELECT k.lane FROM k UNION
   SELECT unnest(baton.lines(g.guest)) FROM g) x WHERE x.lane IS NOT NULL HAVING count(*) > 0
 $$;
 -- The same after keys have begun, or ceased, to take turns.

@@ -1,6 +1,8 @@
 /* Queues of an SQLite file that have their keys in common. */
 #include "store/sqlite/class.h"
 
+#include <string.h>
+
 #include "queue/policy.h"
 #include "store/refuse.h"
 #include "store/sqlite/guests.h"
@@ -41,7 +43,9 @@ enum baton_err class_queues(struct db *db, const struct baton_queue_policy *poli
 	if (!policy_has_class(policy))
 		return BATON_OK;
 	struct query list = query_begin(db, SQL_CLASS_QUEUES);
-	query_text(&list, baton_str_z(policy->key_class));
+	/* What somebody asks for may have no end. */
+	query_text(&list, (struct baton_str){policy->key_class,
+	                                     strnlen(policy->key_class, sizeof policy->key_class)});
 	query_int(&list, but);
 	while (ret->count < BATON_QUEUE_CLASS_MAX && query_row(&list))
 		ret->list[ret->count++] = column_int(&list, 0);
@@ -95,7 +99,7 @@ enum baton_err class_join(struct sqlite_store *s, const struct baton_queue_polic
 	return e;
 }
 
-enum baton_err class_share(struct sqlite_store *s, const struct queue_row *q, bool settle)
+enum baton_err class_share(struct sqlite_store *s, const struct queue_row *q)
 {
 	struct class_queues others;
 	struct queue_row *other;
@@ -104,9 +108,12 @@ enum baton_err class_share(struct sqlite_store *s, const struct queue_row *q, bo
 		e = books_queue_by_id(&s->books, &s->db, others.list[i], &other);
 		if (e != BATON_OK)
 			return e;
+		/* Also when the limit of one that joins is its own still, and that of the class is
+		 * not. */
+		bool other_limit = other->policy.key_limit != q->policy.key_limit;
 		policy_share(&other->policy, &q->policy);
 		e = books_queue_write(&s->db, other);
-		if (e == BATON_OK && settle)
+		if (e == BATON_OK && other_limit)
 			e = keys_settle(s, other);
 	}
 	return e;

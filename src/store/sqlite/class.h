@@ -47,6 +47,6 @@ enum baton_err class_join(struct sqlite_store *s, const struct baton_queue_polic
                           uint32_t fields, struct baton_queue_policy *policy);
 
 /* Gives the others of its class what it has in common with them. */
-enum baton_err class_share(struct sqlite_store *s, const struct queue_row *q, bool settle);
+enum baton_err class_share(struct sqlite_store *s, const struct queue_row *q);
 
 #endif

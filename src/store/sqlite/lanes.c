@@ -620,7 +620,7 @@ enum baton_err keys_settle(struct sqlite_store *s, struct queue_row *q)
 	do {
 		enum baton_err e = keyed_page(s, q, after, lanes, &count);
 		for (size_t i = 0; i < count && e == BATON_OK; i++)
-			e = lane_settle(s, q, lanes[i]);
+			e = settle(s, q, lanes[i]);
 		if (e != BATON_OK)
 			return e;
 		after = count > 0 ? lanes[count - 1] : after;

@@ -104,7 +104,8 @@ enum baton_err key_waits(struct sqlite_store *s, const struct queue_row *q, stru
 enum baton_err key_keep(struct sqlite_store *s, int64_t lane, int64_t seq);
 enum baton_err key_let_go(struct sqlite_store *s, int64_t lane, int64_t seq);
 
-/* Settles the lines of all keys of the queue, whose limit, or whose order, has changed. */
+/* Settles the lines of all keys of the queue, whose limit, or whose order, has changed; those of
+ * others of its class, for which it has changed as well, are not its own. */
 enum baton_err keys_settle(struct sqlite_store *s, struct queue_row *q);
 
 /* Makes a line for each key of the queue that one batch alone has. */

@@ -71,7 +71,7 @@ static enum baton_err change(struct sqlite_store *s, struct queue_row *q,
 	if (e == BATON_OK && other_rate)
 		e = rates_change(s, q, &was);
 	if (e == BATON_OK)
-		e = class_share(s, q, other_keys);
+		e = class_share(s, q);
 	return e == BATON_OK && other_keys ? keys_settle(s, q) : e;
 }
 
@@ -94,7 +94,7 @@ static enum baton_err set_run(void *store, void *args)
 	if (q)
 		return change(s, q, &policy);
 	e = books_queue_make(&s->books, &s->db, a->name, &policy, &q);
-	return e == BATON_OK ? class_share(s, q, true) : e;
+	return e == BATON_OK ? class_share(s, q) : e;
 }
 
 enum baton_err sqlite_queue_set(struct baton_store *store, struct baton_str name,

@@ -490,6 +490,43 @@ static void those_who_wait_in_queues_of_a_class_cost_those_who_run_nothing(void 
 	assert_true(many.pages <= few.pages * 2);
 }
 
+/* What another limit costs so many queues of a class, each with jobs of the same keys. */
+static struct cost of_a_limit(struct world *w, unsigned queues)
+{
+	static const struct baton_str payload = {"x", 1};
+	const struct baton_queue_policy p = {.key_limit = 2};
+	struct baton_batch b = {.payloads = &payload, .count = 1};
+	struct baton_put put;
+	char queue[8], key[8];
+	world_open(w);
+	for (unsigned i = 0; i < queues; i++) {
+		snprintf(queue, sizeof queue, "q%u", i);
+		join(w->store, queue, "class");
+		b.queue = baton_str_z(queue);
+		for (unsigned k = 0; k < 50; k++) {
+			snprintf(key, sizeof key, "%u", k);
+			b.key = baton_str_z(key);
+			assert_ok(baton_work_put(w->store, &b, 1, &put));
+		}
+	}
+	spent(w->store);
+	assert_ok(baton_queue_change(w->store, BATON_STR("q0"), &p, BATON_POLICY_KEY_LIMIT));
+	struct cost c = spent(w->store);
+	world_close(w);
+	world_remove(w->path);
+	return c;
+}
+
+/* For each it is looked who holds the key in the others, and no more. */
+static void another_limit_of_a_class_settles_each_line_once(void **state)
+{
+	struct world *w = *state;
+	w->sync = BATON_STORE_RELAXED;
+	struct cost few = of_a_limit(w, 3), many = of_a_limit(w, 12);
+	print_message("# %d and %d steps\n", (int)few.steps, (int)many.steps);
+	assert_true(many.steps <= few.steps * 4 * 4);
+}
+
 /* A life with a key in a queue that has none, beside others that have a class, or have not. */
 static struct cost without_a_class(struct world *w, const char *class)
 {
@@ -793,6 +830,7 @@ int main(void)
 		WORLD_TEST(lanes_that_wait_for_keys_cost_those_who_have_them_nothing),
 		WORLD_TEST(those_who_wait_for_several_keys_cost_those_who_have_them_nothing),
 		WORLD_TEST(those_who_wait_in_queues_of_a_class_cost_those_who_run_nothing),
+		WORLD_TEST(another_limit_of_a_class_settles_each_line_once),
 		WORLD_TEST(a_queue_without_a_class_costs_what_it_did),
 		WORLD_TEST(a_key_that_one_job_alone_has_costs_little),
 		WORLD_TEST(a_change_of_rate_costs_nothing_for_other_queues),
