@@ -60,6 +60,13 @@ void fence_reach_apart(struct fence_reach *reach)
 	reach->floor = reach->top;
 }
 
+void fence_reach_leave(struct fence_reach *to, const struct fence_reach *from)
+{
+	/* One more, since who reads the reach of both at once has to see that it is another. */
+	if (to->top <= from->top && from->top > 0 && from->top < FENCE_MAX)
+		to->top = from->top + 1;
+}
+
 uint64_t fence_of_key(const struct fence_reach *reach, uint64_t last)
 {
 	return higher(last, reach->top);

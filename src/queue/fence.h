@@ -57,6 +57,9 @@ void fence_reach_mode(struct fence_reach *reach, enum baton_queue_mode from,
  * has been. */
 void fence_reach_apart(struct fence_reach *reach);
 
+/* `from` is not counted with `to` any more: what comes there is above what has been here. */
+void fence_reach_leave(struct fence_reach *to, const struct fence_reach *from);
+
 /* Counts one more claim: *ret is its fence, above those of all claims that were counted before,
  * above those that the queue's claims had in another mode, and above `last`, the highest that any
  * of its batches has had (0: none). False: there is none. */

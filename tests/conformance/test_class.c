@@ -386,9 +386,11 @@ static void a_queue_that_joins_changes_the_limit_of_the_class(void **state)
 	put_key(w, "a", "k");
 	assert_next(w, "a", &a);
 	assert_none(w, "a");
+	unsigned rings = w->rings;
 	assert_int_equal(baton_queue_change(w->store, BATON_STR("c"), &p,
 	                                    BATON_POLICY_KEY_CLASS | BATON_POLICY_KEY_LIMIT),
 	                 BATON_OK);
+	assert_true(w->rings > rings);
 	assert_sound(w);
 	const struct baton_work_claim *second = assert_next(w, "a", &b);
 	assert_none(w, "a");
@@ -401,6 +403,26 @@ static void a_queue_that_joins_changes_the_limit_of_the_class(void **state)
 	                 BATON_OK);
 	assert_sound(w);
 	assert_none(w, "a");
+}
+
+/* Whoever had a key of the class in it may act late. */
+static void fences_grow_also_when_a_queue_has_left(void **state)
+{
+	struct world *w = *state;
+	const struct baton_queue_policy none = baton_queue_policy_default();
+	uint64_t last = 0;
+	for (int i = 0; i < 3; i++) {
+		struct baton_batch_id a = put_key(w, "a", "k");
+		const struct baton_work_claim *c = assert_next(w, "a", &a);
+		last = c->fence.v;
+		complete(w, c);
+	}
+	assert_int_equal(baton_queue_change(w->store, BATON_STR("a"), &none,
+	                                    BATON_POLICY_KEY_CLASS),
+	                 BATON_OK);
+	assert_sound(w);
+	struct baton_batch_id b = put_key(w, "b", "k");
+	assert_true(assert_next(w, "b", &b)->fence.v > last);
 }
 
 static void a_queue_leaves_while_it_has_no_jobs(void **state)
@@ -656,6 +678,7 @@ static const struct CMUnitTest tests[] = {
 	CLASS_TEST(one_that_is_cancelled_while_it_keeps_its_key_lets_it_go),
 	CLASS_TEST(one_that_dies_lets_its_key_go_and_comes_back_behind_its_holder),
 	CLASS_TEST(fences_grow_along_a_key_over_queues),
+	CLASS_TEST(fences_grow_also_when_a_queue_has_left),
 	CLASS_TEST(a_lane_whose_first_job_has_a_key_waits_for_other_queues),
 	CLASS_TEST(several_keys_are_had_together_over_queues),
 	CLASS_TEST(a_queue_that_joins_gets_the_policy_of_the_class),

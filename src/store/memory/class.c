@@ -96,6 +96,27 @@ enum baton_err memory_class_join(const struct memory *m, const struct queue *que
 	return count < BATON_QUEUE_CLASS_MAX ? BATON_OK : refuse_class_full(changes);
 }
 
+enum baton_err memory_class_leave(struct tx *tx, const struct queue *queue,
+                                  const struct baton_queue_policy *next)
+{
+	enum baton_err e = BATON_OK;
+	if (policy_same_class(&queue->is.policy, next))
+		return BATON_OK;
+	struct queue *other = memory_class_next(queue, NULL);
+	for (; other && e == BATON_OK; other = memory_class_next(queue, other)) {
+		e = memory_tx_save(tx, &other->row);
+		if (e == BATON_OK)
+			fence_reach_leave(&other->is.reach, &queue->is.reach);
+	}
+	return e;
+}
+
+bool memory_class_is_raised(const struct queue *queue)
+{
+	const struct queue *other = memory_class_next(queue, NULL);
+	return other && other->is.policy.key_limit < queue->is.policy.key_limit;
+}
+
 enum baton_err memory_class_share(struct tx *tx, const struct queue *queue)
 {
 	enum baton_err e = BATON_OK;

@@ -30,6 +30,13 @@ enum baton_err memory_class_join(const struct memory *m, const struct queue *que
                                  const struct baton_queue_policy *changes, uint32_t fields,
                                  struct baton_queue_policy *policy);
 
+/* The queue leaves its class for what `next` names: the fences of the others go on above its own. */
+enum baton_err memory_class_leave(struct tx *tx, const struct queue *queue,
+                                  const struct baton_queue_policy *next);
+
+/* Whether the others of its class have a lower limit than it has, which is going to be theirs. */
+bool memory_class_is_raised(const struct queue *queue);
+
 /* Gives the others of its class what it has in common with them. */
 enum baton_err memory_class_share(struct tx *tx, const struct queue *queue);
 

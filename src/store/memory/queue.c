@@ -135,11 +135,10 @@ static enum baton_err queue_change(struct tx *tx, struct baton_str name,
 	const struct baton_key_rate was = queue->is.policy.key_rate;
 	bool other_rate = !rate_equal(&was, &policy->key_rate);
 	bool more = queue->is.policy.key_limit < policy->key_limit;
-	if ((queue->is.policy.paused && !policy->paused) || other_rate || more) {
-		enum baton_err told = tell(tx, queue, more);
-		if (told != BATON_OK)
-			return told;
-	}
+	bool resumed = queue->is.policy.paused && !policy->paused;
+	enum baton_err e = memory_class_leave(tx, queue, policy);
+	if (e != BATON_OK)
+		return e;
 	fence_reach_mode(&queue->is.reach, queue->is.policy.mode, policy->mode);
 	if (queue->is.guests && policy_against_guests(policy)) {
 		queue->is.guests = false;
@@ -147,7 +146,11 @@ static enum baton_err queue_change(struct tx *tx, struct baton_str name,
 	}
 	bool other_turns = queue->is.policy.key_fair != policy->key_fair;
 	queue->is.policy = *policy;
-	enum baton_err e = memory_class_share(tx, queue);
+	bool raised = memory_class_is_raised(queue);
+	if (resumed || other_rate || more || raised)
+		e = tell(tx, queue, raised);
+	if (e == BATON_OK)
+		e = memory_class_share(tx, queue);
 	if (e == BATON_OK && other_turns)
 		e = memory_pace_reset(tx, queue);
 	return e == BATON_OK && other_rate ? memory_rate_change(tx, queue, &was) : e;

@@ -99,6 +99,24 @@ enum baton_err class_join(struct sqlite_store *s, const struct baton_queue_polic
 	return e;
 }
 
+enum baton_err class_leave(struct sqlite_store *s, const struct queue_row *q,
+                           const struct baton_queue_policy *next)
+{
+	struct class_queues others = {.count = 0};
+	struct queue_row *other;
+	enum baton_err e = BATON_OK;
+	if (!policy_same_class(&q->policy, next))
+		e = class_queues(&s->db, &q->policy, q->id, &others);
+	for (size_t i = 0; e == BATON_OK && i < others.count; i++) {
+		e = books_queue_by_id(&s->books, &s->db, others.list[i], &other);
+		if (e != BATON_OK)
+			return e;
+		fence_reach_leave(&other->reach, &q->reach);
+		other->changed = true;
+	}
+	return e;
+}
+
 enum baton_err class_share(struct sqlite_store *s, const struct queue_row *q)
 {
 	struct class_queues others;

@@ -45,6 +45,8 @@ static enum baton_err change(struct sqlite_store *s, struct queue_row *q,
 		                 (uint64_t)(t->ready + t->delayed + t->running));
 	if (e == BATON_OK)
 		e = leave_guests(q, p);
+	if (e == BATON_OK)
+		e = class_leave(s, q, p);
 	if (e != BATON_OK)
 		return e;
 	if (q->policy.paused && !p->paused)
