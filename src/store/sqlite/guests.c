@@ -116,7 +116,7 @@ enum baton_err guests_go_on(struct sqlite_store *s, enum baton_err e)
 		const struct waiting_key *w = &s->waiting.list[i];
 		e = books_queue_by_id(&s->books, &s->db, w->queue, &q);
 		if (e == BATON_OK)
-			e = lane_settle_key(s, q, w->key);
+			e = lane_settle_own(s, q, w->key);
 	}
 	return e;
 }

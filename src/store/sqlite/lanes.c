@@ -349,6 +349,13 @@ enum baton_err lane_settle_key(struct sqlite_store *s, struct queue_row *q, int6
 	return e == BATON_OK && there > 0 ? lane_settle(s, q, key) : e;
 }
 
+enum baton_err lane_settle_own(struct sqlite_store *s, struct queue_row *q, int64_t lane)
+{
+	int64_t there = 0;
+	enum baton_err e = FIND(&s->db, SQL_LANE_HAS, &there, lane);
+	return e == BATON_OK && there > 0 ? settle(s, q, lane) : e;
+}
+
 enum baton_err lane_settle_keys(struct sqlite_store *s, struct queue_row *q,
                                 const struct key_lines *keys)
 {

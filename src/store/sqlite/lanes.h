@@ -40,6 +40,9 @@ enum baton_err lane_settle_key(struct sqlite_store *s, struct queue_row *q, int6
 enum baton_err lane_settle_keys(struct sqlite_store *s, struct queue_row *q,
                                 const struct key_lines *keys);
 
+/* A lane, or the line of a key, if it is there, and not those of other queues of its class. */
+enum baton_err lane_settle_own(struct sqlite_store *s, struct queue_row *q, int64_t lane);
+
 /* What a lane's row says. */
 struct lane_row {
 	int64_t held; /* the dead batch that holds it; 0: none */

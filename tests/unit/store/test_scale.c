@@ -490,11 +490,10 @@ static void those_who_wait_in_queues_of_a_class_cost_those_who_run_nothing(void 
 	assert_true(many.pages <= few.pages * 2);
 }
 
-/* What another limit costs so many queues of a class, each with jobs of the same keys. */
-static struct cost of_a_limit(struct world *w, unsigned queues)
+/* Opens it with so many queues of a class, each with jobs of the same 50 keys. */
+static void open_with_class(struct world *w, unsigned queues)
 {
 	static const struct baton_str payload = {"x", 1};
-	const struct baton_queue_policy p = {.key_limit = 2};
 	struct baton_batch b = {.payloads = &payload, .count = 1};
 	struct baton_put put;
 	char queue[8], key[8];
@@ -510,11 +509,38 @@ static struct cost of_a_limit(struct world *w, unsigned queues)
 		}
 	}
 	spent(w->store);
+}
+
+/* What another limit costs there. */
+static struct cost of_a_limit(struct world *w, unsigned queues)
+{
+	const struct baton_queue_policy p = {.key_limit = 2};
+	open_with_class(w, queues);
 	assert_ok(baton_queue_change(w->store, BATON_STR("q0"), &p, BATON_POLICY_KEY_LIMIT));
 	struct cost c = spent(w->store);
 	world_close(w);
 	world_remove(w->path);
 	return c;
+}
+
+/* What it costs to claim all of one of them in one call. */
+static struct cost of_many_claims(struct world *w, unsigned queues)
+{
+	open_with_class(w, queues);
+	baton_work_claims_free(claim_many(w->store, "q0", 50));
+	struct cost c = spent(w->store);
+	world_close(w);
+	world_remove(w->path);
+	return c;
+}
+
+static void many_claims_of_a_class_settle_each_line_a_few_times(void **state)
+{
+	struct world *w = *state;
+	w->sync = BATON_STORE_RELAXED;
+	struct cost few = of_many_claims(w, 3), many = of_many_claims(w, 12);
+	print_message("# %d and %d steps\n", (int)few.steps, (int)many.steps);
+	assert_true(many.steps <= few.steps * 4 * 3);
 }
 
 /* For each it is looked who holds the key in the others, and no more. */
@@ -831,6 +857,7 @@ int main(void)
 		WORLD_TEST(those_who_wait_for_several_keys_cost_those_who_have_them_nothing),
 		WORLD_TEST(those_who_wait_in_queues_of_a_class_cost_those_who_run_nothing),
 		WORLD_TEST(another_limit_of_a_class_settles_each_line_once),
+		WORLD_TEST(many_claims_of_a_class_settle_each_line_a_few_times),
 		WORLD_TEST(a_queue_without_a_class_costs_what_it_did),
 		WORLD_TEST(a_key_that_one_job_alone_has_costs_little),
 		WORLD_TEST(a_change_of_rate_costs_nothing_for_other_queues),
