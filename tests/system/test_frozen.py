@@ -19,7 +19,7 @@ PLAIN, STREAM, SINGLETON = 'plain', 'stream', 'singleton'
 BEGIN = '''
 exec 9>> {folder}/witness
 flock -n 9 || echo overlap > {folder}/pipe
-daemon=$(setsid sh -c 'echo $$; exec sleep 1000 > /dev/null' &)
+daemon=$(setsid sh -c 'echo $$; exec sleep {life} > /dev/null' &)
 echo begun $$ $PPID $daemon > {folder}/pipe
 '''
 SCRIPTS = {
@@ -42,8 +42,8 @@ def field_of(pid, number):
 class Stage:
     """Two runners, the first of which has the one shard, or the singleton, and works."""
 
-    def __init__(self, shop, kind):
-        self.shop, self.kind, self.runners = shop, kind, {}
+    def __init__(self, shop, kind, life=1000):
+        self.shop, self.kind, self.life, self.runners = shop, kind, life, {}
         self.pipe, self.gate = Pipe(shop.folder / 'pipe'), Pipe(shop.folder / 'gate')
         shop.ok('queue', 'set', 'q', 'shards=1', 'mode=runner', 'lane-backoff=none', 'keep=1h')
         self.start('a')
@@ -61,7 +61,7 @@ class Stage:
     def start(self, name):
         what = {PLAIN: ['q'], STREAM: ['q', '--stream', '-j', '1'],
                 SINGLETON: ['--singleton', 'leader']}[self.kind]
-        script = SCRIPTS[self.kind].format(folder=self.shop.folder)
+        script = SCRIPTS[self.kind].format(folder=self.shop.folder, life=self.life)
         self.runners[name] = self.shop.start('work', *what, '--name', name, *TIMES, '--', 'sh',
                                              '-c', script, stderr=None)
 
@@ -134,6 +134,16 @@ def test_nor_of_a_killed_runner_whose_helpers_were_stopped(stage, steps):
     stage.is_taken_over()
     for who in ('guardian', 'nanny', 'daemon'):
         stage.ends(who)
+    stage.leave('b')
+
+
+@pytest.mark.parametrize('kind', [PLAIN, STREAM])
+def test_nor_while_that_lives_which_nobody_is_left_to_end(shop, kind):
+    # Three times as long as others wait for a runner of which they know nothing.
+    stage = Stage(shop, kind, life=3)
+    helpers = ('nanny', 'guardian', 'runner')
+    stage.act(*((STOP, who) for who in helpers), *((KILL, who) for who in helpers))
+    stage.is_taken_over()
     stage.leave('b')
 
 
