@@ -7,6 +7,7 @@
 
 #include <baton/api.h>
 #include <baton/err.h>
+#include <baton/key.h>
 #include <baton/str.h>
 #include <baton/time.h>
 
@@ -23,6 +24,7 @@ BATON_BEGIN
 #define BATON_QUEUE_KEY_LIMIT_MAX 1000000
 #define BATON_QUEUE_KEY_WAITING_MAX 10000
 #define BATON_QUEUE_KEY_STARTS_MAX 1000 /* of one key within a window             */
+#define BATON_QUEUE_CLASS_MAX 16        /* queues of one class of keys            */
 #define BATON_QUEUE_SPAN_MAX_MS \
 	INT64_C(31536000000) /* a year: the longest dedupe, keep and
                                                         window of a rate                       */
@@ -99,8 +101,9 @@ struct baton_key_rate {
 };
 
 /* A plain record. A queue that has had work with a lane and a key, or with several keys, is not in
- * lane mode, and has no other on_conflict than wait, and keys that do not take turns, until it is
- * changed when it has no work; where that is otherwise such work is refused. */
+ * lane mode, and has no other on_conflict than wait, and keys that do not take turns and count in
+ * the cluster, until it is changed when it has no work; where that is otherwise such work is
+ * refused. */
 struct baton_queue_policy {
 	enum baton_queue_mode mode; /* changes only while nothing is claimed                    */
 	uint32_t shards;            /* 1 to BATON_QUEUE_SHARDS_MAX; fixed when the queue is made */
@@ -127,7 +130,26 @@ struct baton_queue_policy {
 	                                   no longer, and a run of a runner that has said nothing
 	                                   (<baton/progress.h>) for so long is ended; 0: as long
 	                                   as the claim lives. For claims from then on         */
+	enum baton_key_scope key_scope; /* where the claims of one key are counted, of which there
+	                                   are at most key_limit: in each registration of a
+	                                   runner, on each host from one boot of it to the next,
+	                                   or everywhere. Changes only while the queue has no
+	                                   work. Unless it is BATON_KEY_SCOPE_CLUSTER the mode is
+	                                   runner, or open until a runner comes, hold_on_retry is
+	                                   BATON_HOLD_GIVE_UP, on_conflict is
+	                                   BATON_CONFLICT_WAIT, and key_waiting_max, key_fair and
+	                                   key_rate are as by default                          */
+	char key_class[BATON_NAME_MAX + 1]; /* "": none. Queues that name the same one have their
+	                                       keys in common: see below                       */
 };
+
+/* Queues of one class count who holds a key together, wherever he is claimed: at most key_limit of
+ * all of them hold it. key_limit, hold_on_retry and key_ttl are those of the class: a queue that
+ * joins gets them from those that are there, and a change of one queue's is one of all. Each queue
+ * hands out its own work in its own order; between queues, whoever asks first gets a key, so that
+ * one that is paused, or that nobody asks, is in nobody's way. At most BATON_QUEUE_CLASS_MAX
+ * queues; none in lane mode, and none with another on_conflict than wait, key_waiting_max, keys
+ * that take turns, or a key_rate. A queue joins or leaves while it has no jobs but dead ones. */
 
 /* Its fields, to be named together: BATON_POLICY_KEEP | BATON_POLICY_DEDUPE. */
 enum baton_policy_field {
@@ -154,14 +176,16 @@ enum baton_policy_field {
 	BATON_POLICY_KEY_FAIR = 1 << 20,
 	BATON_POLICY_KEY_RATE = 1 << 21,
 	BATON_POLICY_KEY_TTL = 1 << 22,
-	BATON_POLICY_PAUSED = 1 << 23,
-	BATON_POLICY_ALL = (1 << 24) - 1
+	BATON_POLICY_KEY_SCOPE = 1 << 23,
+	BATON_POLICY_KEY_CLASS = 1 << 24,
+	BATON_POLICY_PAUSED = 1 << 25,
+	BATON_POLICY_ALL = (1 << 26) - 1
 };
 
 /* What a queue has that nobody has said anything about. */
 BATON_API struct baton_queue_policy baton_queue_policy_default(void);
 
-/* Whether every field is within its limits.
+/* Whether every field is within its limits, and goes with the others.
  *
  * BATON_INVALID: one is not; the detail names the field, its value and its limits. */
 BATON_API enum baton_err baton_queue_policy_check(const struct baton_queue_policy *policy);

@@ -22,7 +22,8 @@ struct baton_queue_counts {
 	uint64_t dead;
 
 	/* How many of those that could be claimed otherwise are kept by their key: somebody has it,
-	 * or it has started as often as it may, or it is not their turn. */
+	 * or it has started as often as it may, or it is not their turn. Where keys count on each
+	 * host, or in each process, the first of a key in each shard is not among them. */
 	uint64_t waiting_on_key;
 
 	uint64_t done;   /* completed since the queue was made */

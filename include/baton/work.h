@@ -14,6 +14,7 @@
 #include <baton/batch.h>
 #include <baton/err.h>
 #include <baton/id.h>
+#include <baton/key.h>
 #include <baton/lease.h>
 #include <baton/store.h>
 #include <baton/str.h>
@@ -196,8 +197,8 @@ BATON_API enum baton_err baton_work_end(struct baton_store *store,
                                         const struct baton_work_end *ends, size_t count,
                                         struct baton_work_ended *answers);
 
-/* What somebody does between two jobs, in one commit: ends claims as baton_work_end() does, and then
- * claims as baton_work_claim() does.
+/* What somebody does between two jobs, in one commit: ends claims as baton_work_end() does, and
+ * then claims as baton_work_claim() does.
  *
  * BATON_OK: as both say. Otherwise nothing is claimed, but what was to end may have ended: in every
  * case but BATON_INVALID, where nothing has changed, answers[0..count) say what became of each, and
@@ -267,6 +268,7 @@ struct baton_work_info {
 	struct baton_batch_id ahead;
 	struct baton_key_rate rate; /* BATON_WHY_RATE: how often its key may start       */
 	struct baton_str held;      /* BATON_WHY_KEY, BATON_WHY_RATE: which of its keys it is */
+	enum baton_key_scope scope; /* BATON_WHY_KEY: where its key is counted */
 };
 
 /* What a call found: one block, ended by baton_work_page_free(). */

@@ -291,8 +291,9 @@ const struct command commands[] = {
 			"The keys are mode, shards, payload-max, waiting-max, attempts, backoff,\n"
 			"base, cap, lane-attempts, lane-backoff, lane-base, lane-cap, on-retry,\n"
 			"on-dead, dedupe, keep, key-limit, hold-on-retry, on-conflict,\n"
-			"key-waiting-max, key-fair, key-rate and key-ttl; baton-queue(1) explains\n"
-			"them.\n"
+			"key-waiting-max, key-fair, key-rate, key-ttl, key-scope and key-class;\n"
+			"queues of one class have their concurrency keys in common.\n"
+			"baton-queue(1) explains them.\n"
 			"\n"
 			"      --json        one JSON object per queue\n" STORE_HELP "\n"
 			"Example: baton queue set mail attempts=3 keep=1d\n",

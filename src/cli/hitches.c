@@ -183,7 +183,8 @@ static enum baton_err look_at_queue(struct hitches *h, struct baton_store *store
 /* Whether something of it can be held up by what runs, or waits for a retry. */
 static bool may_wait(const struct baton_queue_info *q)
 {
-	return q->counts.ready > 0 && q->counts.running + q->counts.delayed > 0;
+	bool shares = q->policy.key_class[0] != '\0'; /* what runs may be elsewhere */
+	return q->counts.ready > 0 && (q->counts.running + q->counts.delayed > 0 || shares);
 }
 
 /* Of those that were not looked at yet, and may have something, the one with the most that is

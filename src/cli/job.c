@@ -172,6 +172,10 @@ void job_json_ahead(struct json *j, const struct baton_work_info *info,
 		json_text(j, "ahead", info->ahead.text);
 	else
 		json_null(j, "ahead");
+	if (ahead)
+		json_bytes(j, "ahead_queue", ahead->queue);
+	else
+		json_null(j, "ahead_queue");
 	claim_json(j, "holder", ahead);
 }
 
@@ -233,6 +237,20 @@ static void tell_ahead(struct line *line, const struct baton_work_info *ahead,
 	}
 }
 
+/* Where a key counts that does not count in the cluster: where the job would run. */
+static const char *where(enum baton_key_scope scope)
+{
+	switch (scope) {
+	case BATON_KEY_SCOPE_PROCESS:
+		return " in the same process";
+	case BATON_KEY_SCOPE_HOST:
+		return " on the same host";
+	case BATON_KEY_SCOPE_CLUSTER:
+		break;
+	}
+	return "";
+}
+
 /* Which key it waits for, and who has it since when. */
 static void tell_key(struct line *line, const struct baton_work_info *info,
                      const struct baton_work_info *ahead, struct baton_store_time now)
@@ -240,7 +258,12 @@ static void tell_key(struct line *line, const struct baton_work_info *info,
 	char when[WALL_TEXT], ago[BATON_DURATION_TEXT];
 	line_text(line, "is ready, but waits for its key ");
 	line_shown(line, info->held);
-	line_print(line, ", which job %s holds", info->ahead.text);
+	line_print(line, ", which job %s", info->ahead.text);
+	if (ahead && !baton_str_equal(ahead->queue, info->queue)) {
+		line_text(line, " of queue ");
+		line_shown(line, ahead->queue);
+	}
+	line_print(line, " holds%s", where(info->scope));
 	if (ahead && ahead->state == BATON_BATCH_CLAIMED) {
 		line_text(line, ", claimed by ");
 		line_shown(line, baton_str_z(ahead->owner.id));

@@ -20,7 +20,8 @@ enum kind {
 	KIND_32,
 	KIND_64,
 	KIND_SPAN, /* the limits are milliseconds */
-	KIND_RATE  /* so many in a span, or off; the limits are those of the number */
+	KIND_RATE, /* so many in a span, or off; the limits are those of the number */
+	KIND_NAME  /* may be empty */
 };
 
 struct key {
@@ -63,9 +64,11 @@ static const struct key keys[] = {
 	{"key-fair", KIND_WORD, AT(key_fair), 0, 0, {"off", "on"}},
 	{"key-rate", KIND_RATE, AT(key_rate), 1, BATON_QUEUE_KEY_STARTS_MAX, {NULL}},
 	{"key-ttl", KIND_SPAN, AT(key_ttl), 0, DAY_MS, {NULL}},
+	{"key-scope", KIND_WORD, AT(key_scope), 0, 0, {"process", "host", "cluster"}},
+	{"key-class", KIND_NAME, AT(key_class), 0, BATON_NAME_MAX, {NULL}},
 };
 #define KEYS (sizeof keys / sizeof keys[0])
-static_assert(BATON_POLICY_KEY_TTL == 1 << (KEYS - 1), "each key has its field");
+static_assert(BATON_POLICY_KEY_CLASS == 1 << (KEYS - 1), "each key has its field");
 
 /* A word's number goes into the policy as it is. */
 static_assert(sizeof(enum baton_queue_mode) == sizeof(uint32_t) &&
@@ -74,7 +77,8 @@ static_assert(sizeof(enum baton_queue_mode) == sizeof(uint32_t) &&
                       sizeof(enum baton_on_dead) == sizeof(uint32_t) &&
                       sizeof(enum baton_hold_on_retry) == sizeof(uint32_t) &&
                       sizeof(enum baton_on_conflict) == sizeof(uint32_t) &&
-                      sizeof(enum baton_key_fair) == sizeof(uint32_t),
+                      sizeof(enum baton_key_fair) == sizeof(uint32_t) &&
+                      sizeof(enum baton_key_scope) == sizeof(uint32_t),
               "the kinds of a policy are as wide as a number of 32 bits");
 
 static void *place(struct baton_queue_policy *policy, const struct key *key)
@@ -142,6 +146,11 @@ static void rate_json(struct json *j, const char *name, const struct baton_queue
 	json_number(j, "starts", rate.starts);
 	json_span(j, "window_ms", rate.window);
 	json_close(j);
+}
+
+static const char *name_of(const struct baton_queue_policy *policy, const struct key *key)
+{
+	return (const char *)policy + key->offset;
 }
 
 const char *policy_mode_name(enum baton_queue_mode mode)
@@ -218,6 +227,21 @@ static bool assign_rate(struct baton_queue_policy *policy, const struct key *key
 	return true;
 }
 
+static bool assign_name(struct baton_queue_policy *policy, const struct key *key, const char *value)
+{
+	char *to = place(policy, key);
+	char shown[SHOWN_MAX];
+	const size_t len = strlen(value);
+	if (len > key->max) {
+		complain("%s is '%s': it has %zu bytes, and %" PRIu64 " are allowed", key->name,
+		         show(value, shown), len, key->max);
+		return false;
+	}
+	memset(to, 0, key->max + 1);
+	memcpy(to, value, len);
+	return true;
+}
+
 static const struct key *key_find(const char *name)
 {
 	char known[400] = "";
@@ -252,6 +276,8 @@ static bool key_assign(struct baton_queue_policy *policy, const struct key *key,
 		return assign_span(policy, key, value);
 	case KIND_RATE:
 		return assign_rate(policy, key, value);
+	case KIND_NAME:
+		return assign_name(policy, key, value);
 	}
 	return false;
 }
@@ -295,6 +321,9 @@ void policy_print(struct line *line, const struct baton_queue_policy *policy)
 		case KIND_RATE:
 			line_text(line, rate_print(policy, &keys[i], rate));
 			break;
+		case KIND_NAME:
+			line_text(line, name_of(policy, &keys[i]));
+			break;
 		}
 		line_end(line);
 	}
@@ -330,6 +359,9 @@ void policy_json(struct json *j, const struct baton_queue_policy *policy)
 			break;
 		case KIND_RATE:
 			rate_json(j, name, policy, key);
+			break;
+		case KIND_NAME:
+			json_text(j, name, name_of(policy, key));
 			break;
 		}
 	}

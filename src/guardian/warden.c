@@ -52,6 +52,9 @@
 #define LOCKED_MS 100
 #define LOCKED_TIMES 20
 
+/* How often this process goes on that is stopped past its deadline. */
+#define ALARM_NS 100000000
+
 #define ROOM_FIRST 16
 #define NS_PER_S INT64_C(1000000000)
 
@@ -450,6 +453,25 @@ static bool make_room(struct warden *w)
 	return true;
 }
 
+/* Sets the timer to the deadline, unless it is over: then all who live are killed. */
+static void mind_deadline(struct warden *w)
+{
+	int64_t deadline = deadline_of(w);
+	if (is_late(w))
+		doom_all(w);
+	if (deadline == w->armed)
+		return;
+	struct itimerspec when = {.it_value.tv_sec = 0};
+	if (deadline != INT64_MAX)
+		when.it_value = (struct timespec){.tv_sec = deadline / NS_PER_S,
+		                                  .tv_nsec = deadline % NS_PER_S};
+	struct itimerspec again = when;
+	again.it_interval.tv_nsec = ALARM_NS;
+	if (timerfd_settime(w->timer, TFD_TIMER_ABSTIME, &when, NULL) == 0 &&
+	    timer_settime(w->alarm, TIMER_ABSTIME, &again, NULL) == 0)
+		w->armed = deadline;
+}
+
 /* Does what the runner wants; a few things at a time, because the deadline is not to wait. */
 static void hear_runner(struct warden *w)
 {
@@ -464,27 +486,12 @@ static void hear_runner(struct warden *w)
 			return;
 		if (got == ERRAND_HUNG_UP)
 			runner_went(w);
-		else if (order.kind != 0)
+		/* What the runner has said before is known before anything starts. */
+		mind_deadline(w);
+		if (got != ERRAND_HUNG_UP && order.kind != 0)
 			obey(w, &order, fds, got == ERRAND_DONE);
 		order_close(fds);
 	}
-}
-
-/* Sets the timer to the deadline, unless it is over: then all who live are killed. */
-static void mind_deadline(struct warden *w)
-{
-	int64_t deadline = deadline_of(w);
-	if (is_late(w))
-		doom_all(w);
-	if (deadline == w->armed)
-		return;
-	struct itimerspec when = {.it_value.tv_sec = 0};
-	if (deadline != INT64_MAX)
-		when.it_value = (struct timespec){.tv_sec = deadline / NS_PER_S,
-		                                  .tv_nsec = deadline % NS_PER_S};
-	if (timerfd_settime(w->timer, TFD_TIMER_ABSTIME, &when, NULL) == 0 &&
-	    timer_settime(w->alarm, TIMER_ABSTIME, &when, NULL) == 0)
-		w->armed = deadline;
 }
 
 /* Whether the runner could be in the way of others. */

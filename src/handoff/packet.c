@@ -192,46 +192,55 @@ static bool decode(struct baton_str bytes, struct arena *arena, struct wire_hand
 	return envelope.kind == kind_of(ret->kind) && envelope.request_id == correlation_of(ret);
 }
 
-/* Receives a packet: its message, and in `fds` its descriptors, of which there are up to `max`. */
-static enum packet_got receive(int channel, char *room, struct arena *arena, size_t max,
-                               struct wire_handoff *ret, int *fds, size_t *ret_count)
+/* Room for the descriptors of a packet. */
+struct room {
+	int *fds;   /* PACKET_FDS_MAX of them               */
+	size_t max; /* how many there may be                */
+	size_t count;
+};
+
+static enum packet_got receive(int channel, char *bytes, struct arena *arena,
+                               struct wire_handoff *ret, struct room *with)
 {
 	union {
 		char room[CMSG_SPACE(PACKET_FDS_MAX * sizeof(int))];
 		struct cmsghdr align;
 	} control;
-	struct iovec iov = {room, WIRE_PACKET_MAX + 1};
+	struct iovec iov = {bytes, WIRE_PACKET_MAX + 1};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
 	m.msg_control = control.room;
 	m.msg_controllen = sizeof control.room;
 	ssize_t n = receive_bytes(channel, &m);
 	if (n < 0)
 		return errno == EAGAIN ? PACKET_NOT_NOW : PACKET_HUNG_UP;
-	enum packet_got with = take_fds(&m, max, fds, ret_count);
-	if (n == 0 && *ret_count == 0 && with == PACKET_DONE)
+	enum packet_got got = take_fds(&m, with->max, with->fds, &with->count);
+	if (n == 0 && with->count == 0 && got == PACKET_DONE)
 		return PACKET_HUNG_UP;
-	if (with != PACKET_STRANGE && n <= (ssize_t)WIRE_PACKET_MAX &&
-	    decode((struct baton_str){room, (size_t)n}, arena, ret))
-		return with;
-	for (size_t i = 0; i < *ret_count; i++)
-		close(fds[i]);
-	*ret_count = 0;
+	if (got != PACKET_STRANGE && n <= (ssize_t)WIRE_PACKET_MAX &&
+	    decode((struct baton_str){bytes, (size_t)n}, arena, ret))
+		return got;
+	for (size_t i = 0; i < with->count; i++)
+		close(with->fds[i]);
+	with->count = 0;
 	return PACKET_STRANGE;
 }
 
 enum packet_got packet_receive_many(int channel, char *room, struct arena *arena, size_t max,
                                     struct packets *ret)
 {
-	return receive(channel, room, arena, max, &ret->message, ret->fds, &ret->fds_count);
+	struct room with = {.fds = ret->fds, .max = max};
+	enum packet_got got = receive(channel, room, arena, &ret->message, &with);
+	ret->fds_count = with.count;
+	return got;
 }
 
 enum packet_got packet_receive(int channel, char *room, struct arena *arena, struct packet *ret)
 {
 	int fds[PACKET_FDS_MAX];
-	size_t count;
-	enum packet_got got = receive(channel, room, arena, 1, &ret->message, fds, &count);
+	struct room with = {.fds = fds, .max = 1};
+	enum packet_got got = receive(channel, room, arena, &ret->message, &with);
 	if (got == PACKET_DONE || got == PACKET_LOST)
-		ret->fd = count == 1 ? fds[0] : -1;
+		ret->fd = with.count == 1 ? fds[0] : -1;
 	return got;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "queue/policy.h"
 
 bool keys_are_several(struct baton_str key)
 {
@@ -66,12 +67,23 @@ bool line_has_guest(const struct baton_batch *b)
 	return keys_are_several(b->key) || (b->key.len > 0 && b->lane.len > 0);
 }
 
-struct baton_str line_name(const struct baton_batch *b, uint64_t id, char text[LINE_NAME_MAX])
+/* That line in one shard. */
+static struct baton_str sited(struct baton_str name, uint64_t shard, char *text)
+{
+	text[name.len] = LINE_SITED;
+	char *end = number_print(shard, text + name.len + 1);
+	return (struct baton_str){text, (size_t)(end - text)};
+}
+
+struct baton_str line_name(const struct baton_batch *b, uint64_t id,
+                           const struct baton_queue_policy *policy, char text[LINE_NAME_MAX])
 {
 	if (b->lane.len > 0 || b->key.len == 0)
 		return b->lane;
-	if (!keys_are_several(b->key))
-		return line_of_key(b->key, text);
+	if (!keys_are_several(b->key)) {
+		struct baton_str name = line_of_key(b->key, text);
+		return policy_has_sites(policy) ? sited(name, id % policy->shards, text) : name;
+	}
 	text[0] = LINE_OWN;
 	char *end = number_print(id, text + 1);
 	return (struct baton_str){text, (size_t)(end - text)};
@@ -122,22 +134,48 @@ struct baton_str line_lane(struct baton_str name)
 	return line_is_keyed(name) || is_own(name) ? (struct baton_str){NULL, 0} : name;
 }
 
+static const char *site_mark(struct baton_str name)
+{
+	return line_is_keyed(name) ? memchr(name.ptr, LINE_SITED, name.len) : NULL;
+}
+
+bool line_is_sited(struct baton_str name, uint32_t *ret_shard)
+{
+	const char *mark = site_mark(name);
+	uint32_t shard = 0;
+	if (!mark)
+		return false;
+	for (const char *at = mark + 1; at < name.ptr + name.len; at++)
+		shard = shard * 10 + (uint32_t)(*at - '0');
+	if (ret_shard)
+		*ret_shard = shard;
+	return true;
+}
+
+struct baton_str line_counted(struct baton_str name)
+{
+	const char *mark = site_mark(name);
+	return mark ? (struct baton_str){name.ptr, (size_t)(mark - name.ptr)} : name;
+}
+
 struct baton_str line_key(struct baton_str name)
 {
+	name = line_counted(name);
 	return line_is_keyed(name) ? (struct baton_str){name.ptr + 1, name.len - 1}
 	                           : (struct baton_str){NULL, 0};
 }
 
 bool key_has_room(const struct baton_queue_policy *policy, uint64_t holds)
 {
-	return holds < policy->key_limit;
+	return policy_has_sites(policy) || holds < policy->key_limit;
 }
 
 bool key_is_usual(const struct baton_queue_policy *policy)
 {
 	return policy->on_conflict == BATON_CONFLICT_WAIT && policy->key_waiting_max == 0 &&
 	       policy->key_ttl.ns == 0 && policy->key_fair == BATON_KEY_FAIR_OFF &&
-	       policy->key_rate.starts == 0;
+	       policy->key_rate.starts == 0 && !policy_has_sites(policy) &&
+	       !policy_has_class(policy);
 }
 
 bool line_takes_turns(struct baton_str name, const struct baton_queue_policy *policy)

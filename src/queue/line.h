@@ -14,9 +14,14 @@
 
 /* A line has a name that stores keep: the lane's, or a byte 1, which no lane's name can have, and
  * the key. Empty: there is no line. */
-#define LINE_NAME_MAX (BATON_NAME_MAX + 1)
+#define LINE_NAME_MAX (BATON_NAME_MAX + 1 + LINE_SITED_MAX)
 #define LINE_KEYED '\1'
 #define LINE_OWN '\2' /* and the id, for a lane of one batch alone */
+
+/* Where keys count for each host, or each process, a key has a line in each shard: behind the key
+ * there is this byte, and the number of the shard. */
+#define LINE_SITED '\3'
+#define LINE_SITED_MAX 5
 
 /* Several keys stand in one text, in the order of their bytes, with a byte 1 between them: below
  * the public functions `key` of a batch is that, and `keys` is empty. */
@@ -33,13 +38,20 @@ size_t keys_count(struct baton_str key);
 /* The keys of a batch as it was put, as such a text: each once. */
 struct baton_str keys_join(const struct baton_batch *b, char text[LINE_KEYS_MAX]);
 
-/* The name of the line of a batch with that id. It may be in `text`. */
-struct baton_str line_name(const struct baton_batch *b, uint64_t id, char text[LINE_NAME_MAX]);
+/* The name of the line of a batch with that id in such a queue. It may be in `text`. */
+struct baton_str line_name(const struct baton_batch *b, uint64_t id,
+                           const struct baton_queue_policy *policy, char text[LINE_NAME_MAX]);
 
 /* Whether the batch is a guest in the lines of its keys. */
 bool line_has_guest(const struct baton_batch *b);
 
 bool line_is_keyed(struct baton_str name);
+
+/* Whether it is that of a key in one shard; then *ret_shard (may be NULL) is its number. */
+bool line_is_sited(struct baton_str name, uint32_t *ret_shard);
+
+/* The name without that: what is counted together, of claims in one place. */
+struct baton_str line_counted(struct baton_str name);
 
 /* The name of the line of that key, in `text`; empty: there is no key. */
 struct baton_str line_of_key(struct baton_str key, char text[LINE_NAME_MAX]);
@@ -56,10 +68,12 @@ struct baton_str line_lane(struct baton_str name);
 struct baton_str line_key(struct baton_str name);
 
 /* Whether one more claim of a key may begin, when it is held `holds` times: by claims that are
- * live, and by work that keeps it until its next attempt. */
+ * live, and by work that keeps it until its next attempt. Of a key that counts in each place the
+ * line has always room: see site.h. */
 bool key_has_room(const struct baton_queue_policy *policy, uint64_t holds);
 
-/* Whether work that has a key waits for it, and nothing else is said about keys. */
+/* Whether work that has a key waits for it, and nothing else is said about keys, which are those of
+ * one queue. */
 bool key_is_usual(const struct baton_queue_policy *policy);
 
 /* Where the first of a line stands among those of others: at its own number, or, if keys take

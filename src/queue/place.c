@@ -24,5 +24,8 @@ uint32_t place_of_lane(struct baton_str queue, struct baton_str lane, uint32_t s
 
 uint32_t place_of_line(struct baton_str queue, struct baton_str name, uint32_t shards)
 {
+	uint32_t shard;
+	if (line_is_sited(name, &shard))
+		return shard % shards;
 	return place_of_lane(queue, line_is_keyed(name) ? line_key(name) : name, shards);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/quote.h"
 
 #define DAY_MS INT64_C(86400000)
 #define SKIPPED_KEEP_S 3600
@@ -28,6 +29,7 @@ struct baton_queue_policy baton_queue_policy_default(void)
 		.hold_on_retry = BATON_HOLD_KEEP,
 		.on_conflict = BATON_CONFLICT_WAIT,
 		.key_fair = BATON_KEY_FAIR_OFF,
+		.key_scope = BATON_KEY_SCOPE_CLUSTER,
 	};
 }
 
@@ -83,6 +85,48 @@ static enum baton_err check_rate(const struct baton_key_rate *rate)
 	return e == BATON_OK && rate->starts > 0 ? check_span(&window, rate->window) : e;
 }
 
+/* What cannot be in a queue whose keys count for each host, or each process; NULL: nothing. */
+static const char *against_scope(const struct baton_queue_policy *p)
+{
+	if (p->mode == BATON_QUEUE_PULL || p->mode == BATON_QUEUE_LANE)
+		return "the mode is runner, or open until a runner comes";
+	if (p->hold_on_retry != BATON_HOLD_GIVE_UP)
+		return "hold_on_retry is give-up";
+	if (p->on_conflict != BATON_CONFLICT_WAIT)
+		return "on_conflict is wait";
+	if (p->key_waiting_max > 0)
+		return "key_waiting_max is 0";
+	if (p->key_rate.starts > 0)
+		return "there is no key_rate";
+	return p->key_fair == BATON_KEY_FAIR_ON ? "key_fair is off" : NULL;
+}
+
+static enum baton_err check_scope(const struct baton_queue_policy *p)
+{
+	const char *against = policy_has_sites(p) ? against_scope(p) : NULL;
+	if (!against)
+		return BATON_OK;
+	return fail(BATON_INVALID, "key_scope is %s: that is possible where %s",
+	            p->key_scope == BATON_KEY_SCOPE_HOST ? "host" : "process", against);
+}
+
+/* A class that is not there has no name, and is not under any rule. */
+static enum baton_err check_class(const struct baton_queue_policy *p)
+{
+	char shown[QUOTE_TEXT];
+	const size_t len = strnlen(p->key_class, sizeof p->key_class);
+	struct baton_str name = {p->key_class, len};
+	if (len == 0)
+		return BATON_OK;
+	enum baton_err e = baton_str_name("key class's name", name.ptr, len, BATON_NAME_MAX, &name);
+	const char *against = e == BATON_OK ? policy_against_class(p) : NULL;
+	return against ? fail(BATON_INVALID,
+	                      "key_class is %s, which cannot be where %s: set that back first, "
+	                      "or use another queue",
+	                      quote(name, shown), against)
+	               : e;
+}
+
 enum baton_err baton_queue_policy_check(const struct baton_queue_policy *p)
 {
 	const struct {
@@ -100,6 +144,7 @@ enum baton_err baton_queue_policy_check(const struct baton_queue_policy *p)
 		{{"on_conflict", BATON_CONFLICT_WAIT, BATON_CONFLICT_REPLACE}, p->on_conflict},
 		{{"key_waiting_max", 0, BATON_QUEUE_KEY_WAITING_MAX}, p->key_waiting_max},
 		{{"key_fair", BATON_KEY_FAIR_OFF, BATON_KEY_FAIR_ON}, p->key_fair},
+		{{"key_scope", BATON_KEY_SCOPE_PROCESS, BATON_KEY_SCOPE_CLUSTER}, p->key_scope},
 	};
 	static const struct range dedupe = {"dedupe", 1, BATON_QUEUE_SPAN_MAX_MS};
 	static const struct range key_ttl = {"key_ttl", 1, (uint64_t)DAY_MS};
@@ -116,6 +161,10 @@ enum baton_err baton_queue_policy_check(const struct baton_queue_policy *p)
 		e = check_rate(&p->key_rate);
 	if (e == BATON_OK && p->key_ttl.ns != 0)
 		e = check_span(&key_ttl, p->key_ttl);
+	if (e == BATON_OK)
+		e = check_scope(p);
+	if (e == BATON_OK)
+		e = check_class(p);
 	if (e == BATON_OK)
 		e = baton_retry_check(&p->retry);
 	return e == BATON_OK ? baton_retry_check(&p->retry_lane) : e;
@@ -154,6 +203,8 @@ static const struct {
 	{PART(key_fair)},
 	{PART(key_rate)},
 	{PART(key_ttl)},
+	{PART(key_scope)},
+	{PART(key_class)},
 	{PART(paused)},
 };
 #define PARTS (sizeof parts / sizeof parts[0])
@@ -171,10 +222,30 @@ enum baton_err policy_change(struct baton_queue_policy *policy,
 			memcpy((char *)&changed + parts[i].offset,
 			       (const char *)changes + parts[i].offset, parts[i].size);
 	}
+	/* What is behind the name of the class is compared with it. */
+	size_t len = strnlen(changed.key_class, sizeof changed.key_class);
+	memset(changed.key_class + len, 0, sizeof changed.key_class - len);
 	enum baton_err e = baton_queue_policy_check(&changed);
 	if (e == BATON_OK)
 		*policy = changed;
 	return e;
+}
+
+bool policy_has_class(const struct baton_queue_policy *policy)
+{
+	return policy->key_class[0] != '\0';
+}
+
+bool policy_same_class(const struct baton_queue_policy *a, const struct baton_queue_policy *b)
+{
+	return strcmp(a->key_class, b->key_class) == 0;
+}
+
+void policy_share(struct baton_queue_policy *to, const struct baton_queue_policy *from)
+{
+	to->key_limit = from->key_limit;
+	to->hold_on_retry = from->hold_on_retry;
+	to->key_ttl = from->key_ttl;
 }
 
 struct baton_duration policy_skipped_keep(const struct baton_queue_policy *policy)
@@ -188,7 +259,31 @@ const char *policy_against_guests(const struct baton_queue_policy *policy)
 		return "the mode is lane";
 	if (policy->on_conflict != BATON_CONFLICT_WAIT)
 		return "on_conflict is not wait";
+	if (policy_has_sites(policy))
+		return policy->key_scope == BATON_KEY_SCOPE_HOST ? "key_scope is host"
+		                                                 : "key_scope is process";
 	return policy->key_fair == BATON_KEY_FAIR_ON ? "key_fair is on" : NULL;
+}
+
+bool policy_has_sites(const struct baton_queue_policy *policy)
+{
+	return policy->key_scope == BATON_KEY_SCOPE_HOST ||
+	       policy->key_scope == BATON_KEY_SCOPE_PROCESS;
+}
+
+const char *policy_against_class(const struct baton_queue_policy *policy)
+{
+	if (policy->mode == BATON_QUEUE_LANE)
+		return "the mode is lane";
+	if (policy->on_conflict != BATON_CONFLICT_WAIT)
+		return "on_conflict is not wait";
+	if (policy->key_waiting_max > 0)
+		return "key_waiting_max is not 0";
+	if (policy->key_fair == BATON_KEY_FAIR_ON)
+		return "key_fair is on";
+	if (policy->key_rate.starts > 0)
+		return "key_rate is not off";
+	return policy_has_sites(policy) ? "key_scope is not cluster" : NULL;
 }
 
 bool policy_equal(const struct baton_queue_policy *a, const struct baton_queue_policy *b)

@@ -16,6 +16,19 @@ struct baton_duration policy_skipped_keep(const struct baton_queue_policy *polic
 /* What of it cannot be where work has both a lane and a key, as part of a sentence; NULL: none. */
 const char *policy_against_guests(const struct baton_queue_policy *policy);
 
+/* Whether its keys count for each host, or each process, and not in the cluster. */
+bool policy_has_sites(const struct baton_queue_policy *policy);
+
+/* The class of its keys, which other queues may have in common with it. */
+bool policy_has_class(const struct baton_queue_policy *policy);
+bool policy_same_class(const struct baton_queue_policy *a, const struct baton_queue_policy *b);
+
+/* What of it cannot be where keys are those of a class, as part of a sentence; NULL: none. */
+const char *policy_against_class(const struct baton_queue_policy *policy);
+
+/* Gives a queue of a class what all of its queues have in common. */
+void policy_share(struct baton_queue_policy *to, const struct baton_queue_policy *from);
+
 bool policy_equal(const struct baton_queue_policy *a, const struct baton_queue_policy *b);
 
 #endif

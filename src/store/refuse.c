@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/quote.h"
 #include "queue/line.h"
+#include "queue/policy.h"
 
 enum baton_err refuse_full(struct baton_str queue, uint64_t waiting, uint64_t max)
 {
@@ -67,6 +68,29 @@ static const char *mode_name(enum baton_queue_mode mode)
 	return "unknown";
 }
 
+static const char *scope_name(enum baton_key_scope scope)
+{
+	switch (scope) {
+	case BATON_KEY_SCOPE_PROCESS:
+		return "process";
+	case BATON_KEY_SCOPE_HOST:
+		return "host";
+	case BATON_KEY_SCOPE_CLUSTER:
+		return "cluster";
+	}
+	return "unknown";
+}
+
+enum baton_err refuse_scope(struct baton_str queue, const struct baton_queue_policy *policy)
+{
+	char shown[QUOTE_TEXT];
+	return fail(
+		BATON_INVALID,
+		"the key_scope of queue %s is %s, so its work is for runners: nothing else lives "
+		"as long as a claim, and can be counted",
+		quote(queue, shown), scope_name(policy->key_scope));
+}
+
 enum baton_err refuse_mode(struct baton_str queue, enum baton_queue_mode is,
                            enum baton_queue_mode asked)
 {
@@ -105,6 +129,35 @@ enum baton_err refuse_for_guests(struct baton_str queue, const char *so)
 		quote(queue, shown), so);
 }
 
+enum baton_err refuse_class(struct baton_str queue, const struct baton_queue_policy *old,
+                            const struct baton_queue_policy *new, uint64_t work)
+{
+	char shown[QUOTE_TEXT];
+	if (policy_same_class(old, new) || work == 0)
+		return BATON_OK;
+	return fail(BATON_BUSY,
+	            "queue %s has %" PRIu64
+	            " jobs: its key_class can be changed while it has none but dead ones",
+	            quote(queue, shown), work);
+}
+
+enum baton_err refuse_class_mode(struct baton_str queue, const struct baton_queue_policy *policy)
+{
+	char shown[QUOTE_TEXT], name[QUOTE_TEXT];
+	return fail(
+		BATON_INVALID,
+		"queue %s has key_class %s, which cannot be where the mode is lane: use another "
+		"queue",
+		quote(queue, shown), quote(baton_str_z(policy->key_class), name));
+}
+
+enum baton_err refuse_class_full(const struct baton_queue_policy *policy)
+{
+	char shown[QUOTE_TEXT];
+	return fail(BATON_FULL, "key_class %s has %d queues, which is as many as it may",
+	            quote(baton_str_z(policy->key_class), shown), BATON_QUEUE_CLASS_MAX);
+}
+
 enum baton_err refuse_fence(struct baton_str name)
 {
 	char shown[QUOTE_TEXT];
@@ -112,7 +165,7 @@ enum baton_err refuse_fence(struct baton_str name)
 }
 
 enum baton_err refuse_change(struct baton_str queue, const struct baton_queue_policy *old,
-                             const struct baton_queue_policy *new, uint64_t running)
+                             const struct baton_queue_policy *new, struct queue_load load)
 {
 	char shown[QUOTE_TEXT];
 	if (new->shards != old->shards)
@@ -120,10 +173,15 @@ enum baton_err refuse_change(struct baton_str queue, const struct baton_queue_po
 		            "shards is %" PRIu32 ": queue %s was made with %" PRIu32
 		            ", which cannot be changed",
 		            new->shards, quote(queue, shown), old->shards);
-	if (new->mode != old->mode && running > 0)
+	if (new->mode != old->mode && load.running > 0)
 		return fail(BATON_BUSY,
 		            "queue %s is in %s mode and has %" PRIu64
 		            " claimed: the mode can be changed while nothing is claimed",
-		            quote(queue, shown), mode_name(old->mode), running);
+		            quote(queue, shown), mode_name(old->mode), load.running);
+	if (new->key_scope != old->key_scope && load.work > 0)
+		return fail(BATON_BUSY,
+		            "the key_scope of queue %s is %s, and it has %" PRIu64
+		            " jobs: that can be changed when it has none",
+		            quote(queue, shown), scope_name(old->key_scope), load.work);
 	return BATON_OK;
 }

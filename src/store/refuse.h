@@ -32,13 +32,30 @@ enum baton_err refuse_puller(struct baton_str queue, const char *holder);
 enum baton_err refuse_fence(struct baton_str name);
 
 /* Whether the policy of a queue that has `running` claimed may change so. BATON_INVALID: another
- * number of shards. BATON_BUSY: another mode while something is claimed. */
+ * number of shards. BATON_BUSY: another mode while something is claimed, or another scope of keys
+ * while there is work, `work` of it. */
+struct queue_load {
+	uint64_t running, work;
+};
 enum baton_err refuse_change(struct baton_str queue, const struct baton_queue_policy *old,
-                             const struct baton_queue_policy *new, uint64_t running);
+                             const struct baton_queue_policy *new, struct queue_load load);
+
+/* BATON_INVALID: keys of the queue count where its runners are, so nobody else claims from it. */
+enum baton_err refuse_scope(struct baton_str queue, const struct baton_queue_policy *policy);
 
 /* Work with both a lane and a key, or several, cannot be in a queue where that is so; and the other
  * way round, for a queue that has work, and has had some of that. */
 enum baton_err refuse_guest(struct baton_str queue, const struct baton_batch *b, const char *so);
 enum baton_err refuse_for_guests(struct baton_str queue, const char *so);
+
+/* The class of its keys changes, while `work` batches are there that are not dead. BATON_BUSY. */
+enum baton_err refuse_class(struct baton_str queue, const struct baton_queue_policy *old,
+                            const struct baton_queue_policy *new, uint64_t work);
+
+/* Lanes that are handed out by the holders of their leases have no such class. BATON_INVALID. */
+enum baton_err refuse_class_mode(struct baton_str queue, const struct baton_queue_policy *policy);
+
+/* One queue more than a class may have. */
+enum baton_err refuse_class_full(const struct baton_queue_policy *policy);
 
 #endif

@@ -8,6 +8,7 @@
 #define SAME_QUEUES 4    /* in the last two, work may have a lane and a key, or several */
 #define SAME_GUESTS 2    /* the first of these */
 #define SAME_SHARDED "d" /* and that of runners */
+#define SAME_CLASS 1     /* the first that may have its keys in common with those behind it */
 #define SAME_RUNNERS 2
 #define SAME_KEYS 3
 #define SAME_LANES 4 /* the first has no name */
@@ -55,12 +56,14 @@ struct same {
 	unsigned looks;                        /* at all there is */
 	uint64_t key_fences[SIDES][SAME_KEYS]; /* and of each key of the last queue */
 	bool guests;                           /* there was one with a lane and a key */
+	bool classed;                          /* queues have their keys in common */
 	char said[SIDES][300];                 /* the detail of the last error of each side */
 	char did[400];                         /* the operation, for people */
 	char why[600];                         /* they differ; "": they do not */
 };
 
-void same_open(struct same *s);
+/* `classed`: all queues but the first have their keys in common. */
+void same_open(struct same *s, bool classed);
 void same_close(struct same *s);
 
 /* Does it on both sides, and compares the answers. */

@@ -223,11 +223,23 @@ static void see_windows(struct same *s)
 		SAME(s, "tidy", baton_store_tidy(s->w[i].store, 1000, NULL), BATON_OK);
 }
 
+/* Whether it is in that queue, or in one that has its keys in common with it. */
+static bool is_of(struct same *s, int side, const struct baton_work_info *b,
+                  const struct baton_queue_info *queue)
+{
+	struct baton_queue_info info;
+	if (baton_str_equal(b->queue, baton_str_z(queue->name)))
+		return true;
+	return queue->policy.key_class[0] &&
+	       baton_queue_get(s->w[side].store, b->queue, &info) == BATON_OK &&
+	       strcmp(info.policy.key_class, queue->policy.key_class) == 0;
+}
+
 /* What keeps its key until its next attempt is not seen from here. */
 static void check_key(struct same *s, int side, const struct baton_work_claim *c,
                       struct baton_str key)
 {
-	struct baton_work_filter f = {.queue = c->queue, .state = BATON_BATCH_CLAIMED, .max = 500};
+	struct baton_work_filter f = {.state = BATON_BATCH_CLAIMED, .max = 500};
 	struct baton_work_page *page = NULL;
 	struct baton_queue_info info;
 	struct baton_str seen[64];
@@ -238,7 +250,7 @@ static void check_key(struct same *s, int side, const struct baton_work_claim *c
 	for (size_t i = 0; i < page->count && holds < 64; i++) {
 		const struct baton_work_info *b = &page->infos[i];
 		size_t j = 0;
-		if (!same_has_key(b->keys, b->key_count, key) ||
+		if (!is_of(s, side, b, &info) || !same_has_key(b->keys, b->key_count, key) ||
 		    b->expires_at.ms <= baton_store_now(s->w[side].store).ms)
 			continue;
 		while (j < holds && !baton_str_equal(seen[j], b->claim))

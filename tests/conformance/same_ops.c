@@ -535,6 +535,21 @@ static void do_advance(struct same *s, const uint32_t *n)
 		advance(&s->w[i], ms);
 }
 
+/* Of the queue of runners: mostly as it is, and with what goes with it. */
+static void set_scope(struct same *s, const uint32_t *n, struct baton_queue_policy *p)
+{
+	p->key_scope = policy(&s->w[0], SAME_SHARDED).key_scope;
+	if (n[3] / 200 % 4 == 0)
+		p->key_scope = (enum baton_key_scope)(1 + n[3] / 800 % BATON_KEY_SCOPE_CLUSTER);
+	if (p->key_scope == BATON_KEY_SCOPE_CLUSTER || n[3] / 2400 % 8 == 0)
+		return;
+	p->hold_on_retry = BATON_HOLD_GIVE_UP;
+	p->on_conflict = BATON_CONFLICT_WAIT;
+	p->key_waiting_max = 0;
+	p->key_fair = BATON_KEY_FAIR_OFF;
+	p->key_rate = (struct baton_key_rate){.starts = 0};
+}
+
 static void do_policy(struct same *s, const uint32_t *n)
 {
 	struct baton_queue_policy p = baton_queue_policy_default();
@@ -572,11 +587,26 @@ static void do_policy(struct same *s, const uint32_t *n)
 		p.on_conflict = BATON_CONFLICT_WAIT;
 		p.key_fair = BATON_KEY_FAIR_OFF;
 	}
+	if (n[0] % SAME_QUEUES == SAME_GUESTS)
+		set_scope(s, n, &p);
 	if (n[0] % SAME_QUEUES == SAME_GUESTS) {
 		p.shards = 1;
 		/* In a server, a runner gets the work of an open queue with its second tick. */
 		if (n[9] / 27 % 4 != 0 || world_is_served())
 			p.mode = BATON_QUEUE_RUNNER;
+	}
+	/* They leave their class only while there is nothing in them, and join again. */
+	bool classed = s->classed && n[0] % SAME_QUEUES >= SAME_CLASS &&
+	               (n[0] % SAME_QUEUES != SAME_GUESTS || !world_is_served());
+	if (classed && n[4] / 2 % 16 > 0) {
+		snprintf(p.key_class, sizeof p.key_class, "shared");
+		if (n[0] / SAME_QUEUES % 8 > 0) {
+			p.mode = p.mode == BATON_QUEUE_LANE ? BATON_QUEUE_PULL : p.mode;
+			p.on_conflict = BATON_CONFLICT_WAIT;
+			p.key_waiting_max = 0;
+			p.key_fair = BATON_KEY_FAIR_OFF;
+			p.key_rate = (struct baton_key_rate){.starts = 0};
+		}
 	}
 	for (int i = 0; i < SIDES; i++)
 		e[i] = said(s, i, baton_queue_set(s->w[i].store, baton_str_z(pick_queue(n)), &p));
@@ -589,8 +619,9 @@ static void do_policy(struct same *s, const uint32_t *n)
 	same_did(s, " key_limit %u hold_on_retry %d on_conflict %d key_waiting_max %u fair %d",
 	         p.key_limit, (int)p.hold_on_retry, (int)p.on_conflict, p.key_waiting_max,
 	         (int)p.key_fair);
-	same_did(s, " rate %llu/%lld key_ttl %lld", (unsigned long long)p.key_rate.starts,
-	         (long long)p.key_rate.window.ns / 1000000, (long long)p.key_ttl.ns / 1000000);
+	same_did(s, " rate %llu/%lld key_ttl %lld scope %d class %s",
+	         (unsigned long long)p.key_rate.starts, (long long)p.key_rate.window.ns / 1000000,
+	         (long long)p.key_ttl.ns / 1000000, (int)p.key_scope, p.key_class);
 	SAME(s, "queue_set", e[0], e[1]);
 	compare_said(s);
 }

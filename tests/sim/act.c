@@ -130,7 +130,8 @@ static void put_bounded(struct world *w, const struct job *job)
 	struct baton_put put;
 	uint32_t bound = 1 + (w->job_count & 1), waiting = most_waiting(w, job);
 	bool full = waiting >= bound && job->batch.delay.ns == 0;
-	if (!full || job->keys == 0)
+	if (!full || job->keys == 0 || sim_has_sites(w, job->queue) ||
+	    sim_is_classed(w, job->queue))
 		return;
 	if (w->plan->variant != VARIANT_UNBOUNDED)
 		set_bound(w, job, bound);

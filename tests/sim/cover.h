@@ -88,6 +88,9 @@
 	X(REFUSED, "end refused")                                            \
 	X(KEY, "held a key")                                                 \
 	X(KEY_SHARED, "shared a key")                                        \
+	X(KEY_SITES, "held a key on several hosts, or in several processes") \
+	X(KEY_CLASSED, "held a key that queues have in common")              \
+	X(WHY_CLASSED, "waited for a key that another queue held")           \
 	X(KEY_TTL, "ended for having held a key for too long")               \
 	X(GUEST, "claimed with a lane and a key")                            \
 	X(SEVERAL, "claimed with several keys")                              \
@@ -108,6 +111,7 @@
 	X(WHY_LOOK, "looks at all that waits")                               \
 	X(WHY_BEHIND, "said to wait for one before it")                      \
 	X(WHY_KEY, "said to wait for its key")                               \
+	X(WHY_SITE, "said to wait for its key where it counts")              \
 	X(WHY_GUEST, "said to wait for its key in a lane")                   \
 	X(WHY_RATE, "said to wait for the rate of its key")                  \
 	X(STALL_NOBODY, "said to wait for any runner")                       \

@@ -227,28 +227,33 @@ static void judge_alone(struct world *w, const struct grant *g)
 	}
 }
 
-static bool has_key(const struct grant *g, uint32_t queue, uint32_t key)
+static bool has_key(const struct world *w, const struct grant *g, uint32_t queue, uint32_t key)
 {
-	return g->queue == queue && (g->keys & KEY_BIT(key));
+	return sim_class(w, g->queue) == sim_class(w, queue) && (g->keys & KEY_BIT(key));
 }
 
 /* No more hold that key of it than may. */
 static void judge_one_key(struct world *w, const struct grant *g, uint32_t key)
 {
-	uint32_t holds = 0;
+	const uint32_t holds = sim_holds(w, g->queue, key, proc_of(w, g->number));
+	uint32_t all = 0;
 	for (uint32_t i = 0; i < w->grant_count; i++)
-		holds += !w->grants[i].ended && has_key(&w->grants[i], g->queue, key);
-	if (holds > sim_key_limits[g->queue])
+		all += !w->grants[i].ended && has_key(w, &w->grants[i], g->queue, key);
+	if (all > sim_limit(w, g->queue) && sim_has_sites(w, g->queue))
+		count(w, COVER_KEY_SITES);
+	if (holds > sim_limit(w, g->queue))
 		wrong(w, "job %" PRIu32 " is claimed, and its key is held %" PRIu32 " times",
 		      g->jobs[0], holds);
 	count(w, holds > 1 ? COVER_KEY_SHARED : COVER_KEY);
+	if (sim_is_classed(w, g->queue))
+		count(w, COVER_KEY_CLASSED);
 }
 
 /* Along a key they grow, in whichever shards it is claimed. */
 static void judge_key_fence(struct world *w, const struct grant *g, uint32_t key, uint64_t fence)
 {
-	uint64_t *last = &w->key_fences[g->queue][key];
-	if (!sim_has_guests(w, g->queue))
+	uint64_t *last = &w->key_fences[sim_class(w, g->queue)][key];
+	if (!sim_has_guests(w, g->queue) && !sim_is_classed(w, g->queue))
 		return;
 	if (fence <= *last)
 		wrong(w, "job %" PRIu32 " has a fence that is not above the last one of its key",
@@ -509,11 +514,12 @@ void judge_running(struct proc *p, const struct handler *h)
 				      " and %" PRIu32,
 				      g->jobs[0], w->grants[o->grant].jobs[0]);
 			for (uint32_t n = 1; n <= SIM_KEYS && o->on; n++)
-				holds[n] += has_key(&w->grants[o->grant], g->queue, n);
+				holds[n] += has_key(w, &w->grants[o->grant], g->queue, n) &&
+				            sim_is_same_site(w, g->queue, p, other);
 		}
 	}
 	for (uint32_t n = 1; n <= SIM_KEYS; n++) {
-		if (has_key(g, g->queue, n) && holds[n] > sim_key_limits[g->queue])
+		if (has_key(w, g, g->queue, n) && holds[n] > sim_limit(w, g->queue))
 			wrong(w, "%" PRIu32 " handlers of one key run, one of job %" PRIu32,
 			      holds[n], g->jobs[0]);
 	}

@@ -12,9 +12,25 @@ bool sim_has_guests(const struct world *w, uint32_t queue)
 	return (w->plan->seed / 11 + queue) % 3 == 0;
 }
 
+bool sim_is_classed(const struct world *w, uint32_t queue)
+{
+	return queue > 0 && (w->plan->seed / 13) % 3 == 0;
+}
+
+uint32_t sim_class(const struct world *w, uint32_t queue)
+{
+	return sim_is_classed(w, queue) ? 1 : queue;
+}
+
+uint32_t sim_limit(const struct world *w, uint32_t queue)
+{
+	return sim_key_limits[sim_class(w, queue)];
+}
+
 bool sim_is_fair(const struct world *w, uint32_t queue)
 {
-	return (w->plan->seed / 5 + queue) % 2 == 0 && !sim_has_guests(w, queue);
+	return (w->plan->seed / 5 + queue) % 2 == 0 && !sim_has_guests(w, queue) &&
+	       !sim_has_sites(w, queue) && !sim_is_classed(w, queue);
 }
 
 /* Whether the job can be claimed in that shard now. */
@@ -63,7 +79,7 @@ void judge_turns(struct world *w, uint32_t first)
 struct baton_duration sim_key_ttl(const struct world *w, uint32_t queue)
 {
 	/* Not where another rule would see at once what is to be caught. */
-	bool limited = (w->plan->seed / 7 + queue) % 3 == 0;
+	bool limited = (w->plan->seed / 7 + sim_class(w, queue)) % 3 == 0;
 	limited = limited && w->plan->variant != VARIANT_GUESTLESS &&
 	          w->plan->variant != VARIANT_PARTIAL;
 	return (struct baton_duration){limited ? 2 * SIM_S : 0};
@@ -71,7 +87,8 @@ struct baton_duration sim_key_ttl(const struct world *w, uint32_t queue)
 
 struct baton_key_rate sim_rate(const struct world *w, uint32_t queue)
 {
-	bool rated = (w->plan->seed / 3 + queue) % 3 == 0;
+	bool rated = (w->plan->seed / 3 + queue) % 3 == 0 && !sim_has_sites(w, queue) &&
+	             !sim_is_classed(w, queue);
 	return (struct baton_key_rate){rated ? SIM_STARTS : 0, {rated ? 700 * SIM_MS : 0}};
 }
 

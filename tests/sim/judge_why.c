@@ -29,7 +29,7 @@ static void learn(struct world *w, struct truth *t)
 			continue;
 		t->busy[g->queue][g->lane]++;
 		for (uint32_t k = 1; k <= SIM_KEYS; k++)
-			t->held[g->queue][k] += (g->keys & KEY_BIT(k)) != 0;
+			t->held[sim_class(w, g->queue)][k] += (g->keys & KEY_BIT(k)) != 0;
 		for (uint32_t k = 0; k < g->count; k++)
 			t->claimed[g->jobs[k]] = true;
 	}
@@ -61,8 +61,12 @@ static void judge_ahead(struct world *w, struct truth *t, uint32_t number,
 	const struct job *job = &w->jobs[number], *ahead = find_ahead(w, t, &info->ahead);
 	if (!ahead)
 		return;
+	bool held = info->why == BATON_WHY_KEY && (ahead->keys & job->keys) != 0;
 	bool same = ahead != job && ahead->queue == job->queue &&
 	            ((ahead->keys & job->keys) != 0 || (job->lane > 0 && ahead->lane == job->lane));
+	if (held && ahead->queue != job->queue)
+		count(w, COVER_WHY_CLASSED);
+	same = same || (held && sim_class(w, ahead->queue) == sim_class(w, job->queue));
 	if (!same || ahead->done || ahead->removed)
 		wrong(w, "job %" PRIu32 " is said to wait for job %s, and does not", number,
 		      info->ahead.text);
@@ -80,6 +84,41 @@ static void judge_behind(struct world *w, struct truth *t, uint32_t number,
 		      info->ahead.text);
 }
 
+/* Whether the key is full where the job's shard is; nobody may have that. */
+static bool is_full(const struct world *w, uint32_t number, const struct baton_work_info *info,
+                    uint32_t key)
+{
+	const uint32_t queue = w->jobs[number].queue;
+	const struct proc *p = proc_of(w, w->shards[queue][info->shard].runner);
+	return p && sim_holds(w, queue, key, p) >= sim_key_limits[queue];
+}
+
+/* Where a key counts for each host, or each process, it is held there. */
+static void judge_site(struct world *w, uint32_t number, const struct baton_work_info *info,
+                       const struct job *ahead)
+{
+	const uint32_t queue = w->jobs[number].queue;
+	bool there = false;
+	if (info->scope != sim_scope(w, queue))
+		wrong(w, "of job %" PRIu32 " it is not told where its key counts", number);
+	if (!sim_has_sites(w, queue))
+		return;
+	count(w, COVER_WHY_SITE);
+	if (!is_full(w, number, info, sim_key(info->held)))
+		wrong(w, "job %" PRIu32 " is said to wait for its key, which has room there",
+		      number);
+	const struct proc *p = proc_of(w, w->shards[queue][info->shard].runner);
+	for (uint32_t i = w->grants_from; i < w->grant_count && ahead; i++) {
+		const struct grant *g = &w->grants[i];
+		for (uint32_t k = 0; k < g->count && !g->ended; k++)
+			there = there || (&w->jobs[g->jobs[k]] == ahead &&
+			                  sim_is_same_site(w, queue, p, proc_of(w, g->number)));
+	}
+	if (ahead && !there)
+		wrong(w, "job %" PRIu32 " is said to wait for job %s, which runs elsewhere", number,
+		      info->ahead.text);
+}
+
 /* Who holds a key has a claim, or keeps it for the next attempt where that is so. */
 static void judge_holder(struct world *w, struct truth *t, uint32_t number,
                          const struct baton_work_info *info)
@@ -94,7 +133,9 @@ static void judge_holder(struct world *w, struct truth *t, uint32_t number,
 	if (ahead && !(ahead->keys & KEY_BIT(held)))
 		wrong(w, "job %" PRIu32 " is said to wait for its key, which job %s does not have",
 		      number, info->ahead.text);
-	if (ahead && !t->claimed[ahead - w->jobs] && w->jobs[number].queue == 0)
+	judge_site(w, number, info, ahead);
+	const bool gives_up = w->jobs[number].queue == 0 || sim_has_sites(w, w->jobs[number].queue);
+	if (ahead && !t->claimed[ahead - w->jobs] && gives_up)
 		wrong(w, "job %" PRIu32 " is said to wait for its key, which job %s does not hold",
 		      number, info->ahead.text);
 }
@@ -148,8 +189,11 @@ static void judge_ready(struct world *w, struct truth *t, uint32_t number,
 	if (job->lane > 0 && t->busy[job->queue][job->lane] > 0)
 		wrong(w, "job %" PRIu32 " is said to be ready, but its lane is busy", number);
 	for (uint32_t k = 1; k <= SIM_KEYS; k++) {
-		if ((job->keys & KEY_BIT(k)) &&
-		    t->held[job->queue][k] >= sim_key_limits[job->queue])
+		const bool full =
+			sim_has_sites(w, job->queue)
+				? is_full(w, number, info, k)
+				: t->held[sim_class(w, job->queue)][k] >= sim_limit(w, job->queue);
+		if ((job->keys & KEY_BIT(k)) && full)
 			wrong(w, "job %" PRIu32 " is said to be ready, but its key is held",
 			      number);
 	}

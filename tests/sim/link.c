@@ -173,7 +173,13 @@ static void carry(struct proc *p)
 	struct call *call = &p->call;
 	judge_request(p, &call->request);
 	note_write(p->w, call->request.kind);
+	const bool registers = call->request.kind == CORE_REGISTER;
+	struct baton_owner was;
+	if (registers)
+		sim_site_enter(p, &was);
 	carry_out(&p->carrier, &call->request, &call->answer);
+	if (registers)
+		sim_site_leave(p, &was);
 	make_wrong(p, &call->request, &call->answer);
 	judge_answer(p, &call->request, &call->answer);
 	say(p->w, p, "%s of %" PRIu64 ": %s", kinds[call->request.kind],

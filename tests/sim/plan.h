@@ -21,9 +21,12 @@ enum variant {
 	VARIANT_KEYLESS,     /* nobody counts who holds a key */
 	VARIANT_GUESTLESS,   /* what has a lane is not counted among those who hold a key */
 	VARIANT_PARTIAL,     /* what has several keys holds one of them */
+	VARIANT_CLASSLESS,   /* each queue of a class counts by itself who holds a key */
 	VARIANT_UNFAIR,      /* the key whose job came first goes on and on */
 	VARIANT_UNRATED,     /* nobody counts how often a key has started */
-	VARIANT_UNBOUNDED    /* nobody counts how many wait for a key */
+	VARIANT_UNBOUNDED,   /* nobody counts how many wait for a key */
+	VARIANT_SITELESS,    /* nobody counts who holds a key where it counts */
+	VARIANT_HOSTLESS     /* runners of one host are taken for those of several */
 };
 
 enum action_kind {

@@ -324,6 +324,25 @@ uint32_t sim_key(struct baton_str name);
 /* Whether jobs of the queue may have a lane and a key, or several keys. */
 bool sim_has_guests(const struct world *w, uint32_t queue);
 
+/* Where the keys of the queue count; whether that is not the cluster; whether the keys of two
+ * processes, NULL being one that is not known, count together; and how many claims of a key there
+ * are where that one is. */
+enum baton_key_scope sim_scope(const struct world *w, uint32_t queue);
+bool sim_has_sites(const struct world *w, uint32_t queue);
+bool sim_is_same_site(const struct world *w, uint32_t queue, const struct proc *a,
+                      const struct proc *b);
+uint32_t sim_holds(const struct world *w, uint32_t queue, uint32_t key, const struct proc *p);
+
+/* While the process registers, the store takes it for one of its host. */
+void sim_site_enter(struct proc *p, struct baton_owner *was);
+void sim_site_leave(struct proc *p, const struct baton_owner *was);
+
+/* Whether the queue has its keys in common with others, the first of which that is, or itself; and
+ * how many may hold one of them. */
+bool sim_is_classed(const struct world *w, uint32_t queue);
+uint32_t sim_class(const struct world *w, uint32_t queue);
+uint32_t sim_limit(const struct world *w, uint32_t queue);
+
 /* How often a key of the queue may start; never more than SIM_STARTS times in a window. */
 struct baton_key_rate sim_rate(const struct world *w, uint32_t queue);
 void judge_rate_start(struct world *w, const struct grant *g, uint32_t key,

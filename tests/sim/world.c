@@ -151,16 +151,23 @@ static void open_store(struct world *w)
 	CHECK(baton_owner_opaque(BATON_STR("sim"), &w->store->owner) == BATON_OK);
 	for (size_t i = 0; i < PLAN_QUEUES; i++) {
 		policy.shards = sim_shards[i];
-		policy.key_limit = w->plan->variant == VARIANT_KEYLESS ? 1000 : sim_key_limits[i];
+		const bool sites = sim_has_sites(w, (uint32_t)i);
+		const bool unkeyed = w->plan->variant == VARIANT_KEYLESS ||
+		                     (sites && w->plan->variant == VARIANT_SITELESS);
+		policy.key_limit = unkeyed ? 1000 : sim_limit(w, (uint32_t)i);
 		bool fair = sim_is_fair(w, (uint32_t)i) && w->plan->variant != VARIANT_UNFAIR;
 		policy.key_fair = fair ? BATON_KEY_FAIR_ON : BATON_KEY_FAIR_OFF;
 		if (w->plan->variant != VARIANT_UNRATED)
 			policy.key_rate = sim_rate(w, (uint32_t)i);
 		policy.key_ttl = sim_key_ttl(w, (uint32_t)i);
-		policy.hold_on_retry = i == 0 ? BATON_HOLD_GIVE_UP : BATON_HOLD_KEEP;
+		policy.hold_on_retry = i == 0 || sites ? BATON_HOLD_GIVE_UP : BATON_HOLD_KEEP;
+		policy.key_scope = sim_scope(w, (uint32_t)i);
 		policy.on_conflict = (enum baton_on_conflict)(1 + (w->plan->seed + i) % 5);
-		if (sim_has_guests(w, (uint32_t)i))
+		bool classed = sim_is_classed(w, (uint32_t)i);
+		if (sites || sim_has_guests(w, (uint32_t)i) || classed)
 			policy.on_conflict = BATON_CONFLICT_WAIT;
+		snprintf(policy.key_class, sizeof policy.key_class, "%s",
+		         classed && w->plan->variant != VARIANT_CLASSLESS ? "shared" : "");
 		policy.on_retry = i == 0 ? BATON_ON_RETRY_PASS : BATON_ON_RETRY_BLOCK;
 		CHECK(baton_queue_set(w->store, baton_str_z(sim_queues[i]), &policy) == BATON_OK);
 	}

@@ -9,6 +9,7 @@ from handlers import PATIENCE, Pipe
 USAGE = 64
 DATA = 65
 UNAVAILABLE = 69
+TEMPORARY = 75
 
 
 @pytest.fixture
@@ -462,3 +463,68 @@ def test_a_killed_runner_leaves_none_of_several_keys_held(shop, pipe):
     assert [pipe.line() for _ in range(4)] == ['k l 2', 'l m 1', 'k m 1', 'k l m 1']
     shop.ok('check')
     second.terminate()
+
+
+def put_to(shop, queue, key='k'):
+    return shop.put(queue, '--concurrency-key', key, 'x')
+
+
+def test_queues_of_a_class_share_its_policy_and_why_names_the_other_queue(shop):
+    shop.ok('queue', 'set', 'mail', 'key-class=tenant', 'key-limit=2')
+    shop.ok('queue', 'set', 'report', 'key-class=tenant')
+    assert shop.object('queue', 'show', 'report')['policy']['key_limit'] == 2
+    shop.ok('queue', 'set', 'report', 'key-limit=1')
+    found = shop.object('queue', 'show', 'mail')['policy']
+    assert (found['key_limit'], found['key_class']) == (1, 'tenant')
+    first, second = put_to(shop, 'mail'), put_to(shop, 'report')
+    shop.object('claim', 'mail')
+    assert f'job {first} of queue mail holds' in shop.ok('why', second)
+    why = shop.object('why', second)
+    assert (why['why'], why['ahead'], why['ahead_queue']) == ('key', first, 'mail')
+    assert ' k ' in shop.ok('top', '--once')
+    shop.ok('check')
+
+
+@pytest.mark.parametrize('change, words, status', [
+    ('on-conflict=skip', 'on_conflict is not wait', DATA),
+    ('key-waiting-max=5', 'key_waiting_max', DATA), ('key-fair=on', 'key_fair is on', DATA),
+    ('key-rate=1/1s', 'key_rate is not off', DATA), ('mode=lane', 'the mode is lane', DATA),
+    ('key-class=', 'has 1 jobs', TEMPORARY),
+])
+def test_what_a_queue_of_a_class_cannot_have_is_refused(shop, change, words, status):
+    shop.ok('queue', 'set', 'mail', 'key-class=tenant')
+    put_to(shop, 'mail')
+    assert words in shop.refused(status, 'queue', 'set', 'mail', change)
+
+
+def test_a_class_with_a_bad_name_is_refused(shop):
+    assert '255' in shop.refused(USAGE, 'queue', 'set', 'mail', 'key-class=' + 'c' * 256)
+    assert 'key class' in shop.refused(DATA, 'queue', 'set', 'mail', 'key-class=\n')
+
+
+@pytest.mark.parametrize('kind', ['shop', 'far_shop'])
+def test_a_killed_runner_leaves_no_key_held_that_other_queues_want(kind, pipe, request):
+    shop = request.getfixturevalue(kind)
+    for queue in 'mail', 'report':
+        shop.ok('queue', 'set', queue, 'key-class=tenant')
+        for _ in range(2):
+            put_to(shop, queue)
+    # The lock is another proof that no two of a key run: it is not Baton's.
+    script = f'exec 9> {shop.folder}/lock-$BATON_KEY; flock -n 9 || echo two of $BATON_KEY ' \
+             f'> {pipe.path}; echo $BATON_QUEUE $BATON_JOB $BATON_ATTEMPT > {pipe.path}; ' \
+             '[ $BATON_JOB$BATON_ATTEMPT != 11 ] || sleep 1000'
+    first = shop.start('work', 'mail', '-j', '4', '--', 'sh', '-c', script)
+    assert pipe.line() == 'mail 1 1'
+    second = shop.start('work', 'report', '-j', '4', '--', 'sh', '-c', script)
+    assert shop.object('why', '3')['ahead'] == '1'
+    first.kill()
+    first.wait(PATIENCE)
+    third = shop.start('work', 'mail', '-j', '4', '--', 'sh', '-c', script)
+    ran = [pipe.line() for _ in range(4)]
+    assert sorted(ran) == ['mail 1 2', 'mail 2 1', 'report 3 1', 'report 4 1']
+    assert ran.index('mail 1 2') < ran.index('mail 2 1')
+    assert ran.index('report 3 1') < ran.index('report 4 1')
+    for runner in second, third:
+        runner.terminate()
+        runner.wait(PATIENCE)
+    shop.ok('check')

@@ -12,14 +12,15 @@ DEFAULTS = {
     'lane-backoff': 'exponential', 'lane-base': '1s', 'lane-cap': '30s', 'on-retry': 'block',
     'on-dead': 'continue', 'dedupe': '1d', 'keep': '0', 'key-limit': '1', 'hold-on-retry': 'keep',
     'on-conflict': 'wait', 'key-waiting-max': '0', 'key-fair': 'off',
-    'key-rate': 'off', 'key-ttl': '0'}
+    'key-rate': 'off', 'key-ttl': '0', 'key-scope': 'cluster', 'key-class': ''}
 OTHERS = {
     'mode': 'lane', 'shards': '4096', 'payload-max': '67108864', 'waiting-max': '1000000000000',
     'attempts': '1000000', 'backoff': 'fixed', 'base': '1ms', 'cap': '1d', 'lane-attempts': '1',
     'lane-backoff': 'none', 'lane-base': '2ms', 'lane-cap': '2s', 'on-retry': 'pass',
     'on-dead': 'hold', 'dedupe': '365d', 'keep': '365d', 'key-limit': '1000000',
     'hold-on-retry': 'give-up', 'on-conflict': 'replace', 'key-waiting-max': '10000',
-    'key-fair': 'on', 'key-rate': '1000/365d', 'key-ttl': '1d'}
+    'key-fair': 'on', 'key-rate': '1000/365d', 'key-ttl': '1d', 'key-scope': 'cluster',
+    'key-class': ''}
 
 
 def policy(shop, queue):
@@ -116,7 +117,8 @@ def test_what_several_set_at_the_same_moment_is_all_there(shop):
 
 KEYS = ('mode, shards, payload-max, waiting-max, attempts, backoff, base, cap, lane-attempts, '
         'lane-backoff, lane-base, lane-cap, on-retry, on-dead, dedupe, keep, key-limit, '
-        'hold-on-retry, on-conflict, key-waiting-max, key-fair, key-rate, key-ttl')
+        'hold-on-retry, on-conflict, key-waiting-max, key-fair, key-rate, key-ttl, key-scope, '
+        'key-class')
 
 
 @pytest.mark.parametrize('assignment, line', [

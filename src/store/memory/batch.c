@@ -80,7 +80,8 @@ struct batch *memory_batch_make(struct tx *tx, struct queue *queue, const struct
 	char text[LINE_NAME_MAX];
 	struct lane *keys[BATON_KEYS_MAX];
 	size_t key_count;
-	struct lane *lane = memory_lane_open(tx, queue, line_name(put, id, text), id);
+	struct lane *lane =
+		memory_lane_open(tx, queue, line_name(put, id, &queue->is.policy, text), id);
 	if (!lane || !open_keys(tx, queue, put, keys, &key_count))
 		return NULL;
 	struct batch *b = NULL;
@@ -156,8 +157,10 @@ static enum baton_err leave_claim(struct tx *tx, struct batch *b)
 	b->is.fence = claim->name.fence;
 	b->is.claim = NULL;
 	b->is.cancel = false;
-	if (--claim->is.count == 0)
+	if (--claim->is.count == 0) {
 		claim->row.gone = true;
+		claim->lane->freed_in = tx->m->calls;
+	}
 	return BATON_OK;
 }
 

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "queue/policy.h"
+#include "store/memory/class.h"
 #include "store/memory/rate.h"
 #include "store/memory/runner.h"
 
@@ -76,6 +78,13 @@ static void check_queue(struct faults *f, const struct memory *m, const struct q
 		expect(f, in[state] == queue->is.in[state],
 		       "a queue has another number of batches in a state than it says",
 		       (uint64_t)state);
+	struct baton_queue_policy policy = queue->is.policy;
+	const struct queue *other = memory_class_next(queue, NULL);
+	for (; other; other = memory_class_next(queue, other)) {
+		policy_share(&policy, &other->is.policy);
+		expect(f, policy_equal(&policy, &queue->is.policy),
+		       "queues of a class have another policy of keys than others of it", 1);
+	}
 }
 
 static void check_text(struct faults *f, const struct memory *m, const struct text *text)

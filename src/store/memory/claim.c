@@ -5,6 +5,8 @@
 #include "base/check.h"
 #include "base/fail.h"
 #include "base/mem.h"
+#include "queue/policy.h"
+#include "store/memory/class.h"
 #include "store/memory/due.h"
 #include "store/memory/lane.h"
 #include "store/memory/lease.h"
@@ -129,13 +131,25 @@ static enum baton_err claim_lane(struct tx *tx, struct take *take, struct batch 
 		return e;
 	size_t count = select_prefix(ready.candidates, ready.count, BATON_IDLE, max);
 	CHECK(count > 0);
-	return memory_take(tx, take, ready.batches, count);
+	e = memory_take(tx, take, ready.batches, count);
+	return e == BATON_OK && take->uses && line_is_sited(lane->name, NULL)
+	               ? uses_add(take->uses, lane->queue, lane->name, 1)
+	               : e;
+}
+
+/* Whether it has a key of which no more may be held where the claims are for. */
+static bool is_full_here(const struct take *take, const struct batch *head)
+{
+	const struct queue *queue = head->lane->queue;
+	return take->uses && uses_are_full(take->uses, queue, &queue->is.policy, head->lane->name);
 }
 
 /* Where lanes have keys, what is done to one may have taken the head of another. */
 static bool is_head(const struct tx *tx, const struct batch *head)
 {
 	const struct lane *line = memory_key_of(head);
+	if (memory_class_is_taken(tx, head))
+		return false;
 	return !head->lane->queue->is.guests || memory_head(line, tx->now) == head;
 }
 
@@ -144,7 +158,7 @@ static bool is_head(const struct tx *tx, const struct batch *head)
 static size_t firsts_next(const struct tx *tx, struct firsts *f, size_t at)
 {
 	struct line line = memory_line_look(f->list[at]->lane, tx->now);
-	if (!line.free || line.first->key_count > 0)
+	if (!line.free || line.first->key_count > 0 || memory_class_is_taken(tx, line.first))
 		return at + 1;
 	size_t to = at;
 	for (; to + 1 < f->count && comes_before(f->list[to + 1], line.first); to++)
@@ -163,7 +177,7 @@ enum baton_err memory_take_lanes(struct tx *tx, struct queue *queue, uint32_t sh
 	for (size_t i = 0; i < firsts.count && e == BATON_OK;) {
 		if (take->parcel->pub.count - before >= limits->claims)
 			break;
-		if (!is_head(tx, firsts.list[i])) {
+		if (!is_head(tx, firsts.list[i]) || is_full_here(take, firsts.list[i])) {
 			i++;
 			continue;
 		}
@@ -178,7 +192,7 @@ static enum baton_err claim_lanes(struct tx *tx, struct queue *queue,
                                   const struct baton_work_ask *ask, struct claims_parcel *parcel)
 {
 	struct take take = {store_asker(&tx->m->store, ask->owner), NULL, store_ttl(ask->ttl),
-	                    parcel};
+	                    parcel, NULL};
 	const struct take_limits limits = {ask->claims, ask->max};
 	enum baton_err e = memory_due_see(tx, queue);
 	memory_heads_mark(tx, queue);
@@ -203,8 +217,8 @@ enum baton_err memory_claim(struct baton_store *store, const struct baton_work_a
 		parcel = memory_take_parcel(&tx, ask->claims);
 		e = parcel ? claim_lanes(&tx, queue, ask, parcel) : BATON_NO_MEMORY;
 	}
-	/* A claim of a guest can make another one a head. */
-	bool ring = e == BATON_OK && queue->is.guests;
+	/* A claim of a guest can make another one a head, and a key of a class is claimed once. */
+	bool ring = e == BATON_OK && (queue->is.guests || policy_has_class(&queue->is.policy));
 	return memory_take_give(ring ? memory_tx_end_ring(&tx, e) : memory_tx_end(&tx, e), parcel,
 	                        ret_claims);
 }

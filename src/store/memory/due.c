@@ -4,7 +4,10 @@
 #include <stdlib.h>
 
 #include "queue/line.h"
+#include "queue/policy.h"
 #include "store/memory/batch.h"
+#include "store/memory/class.h"
+#include "store/memory/ops.h"
 #include "store/memory/pace.h"
 #include "store/memory/rate.h"
 #include "store/memory/rival.h"
@@ -97,21 +100,48 @@ static enum baton_err offer(struct tx *tx, const struct queue *queue)
 			over[count++] = claim;
 	}
 	qsort(over, count, sizeof(struct claim *), by_expiry);
-	for (size_t i = 0; i < count && i < SEEN_MAX; i++) {
-		enum baton_err e = memory_tx_save(tx, &over[i]->row);
-		if (e != BATON_OK)
-			return e;
-		over[i]->is.offered = !over[i]->is.offered;
+	enum baton_err e = BATON_OK;
+	for (size_t i = 0; i < count && i < SEEN_MAX && e == BATON_OK; i++) {
+		/* Who claims a key of a class does not look at the claims of other queues. */
+		if (memory_class_has(over[i])) {
+			e = memory_claim_recover(tx, over[i], "the claim expired");
+			continue;
+		}
+		e = memory_tx_save(tx, &over[i]->row);
+		if (e == BATON_OK)
+			over[i]->is.offered = !over[i]->is.offered;
 	}
-	return BATON_OK;
+	return e;
 }
 
-enum baton_err memory_due_see(struct tx *tx, struct queue *queue)
+static enum baton_err see(struct tx *tx, struct queue *queue)
 {
 	enum baton_err e = promote(tx, queue);
 	if (e == BATON_OK)
 		e = memory_rate_see(tx, queue);
 	return e == BATON_OK ? offer(tx, queue) : e;
+}
+
+enum baton_err memory_due_see(struct tx *tx, struct queue *queue)
+{
+	enum baton_err e = BATON_OK;
+	struct queue *other = memory_class_next(queue, NULL);
+	for (; other && e == BATON_OK; other = memory_class_next(queue, other))
+		e = see(tx, other);
+	return e == BATON_OK ? see(tx, queue) : e;
+}
+
+enum baton_err memory_classes_see(struct baton_store *store)
+{
+	struct tx tx;
+	enum baton_err e = BATON_OK;
+	memory_tx_begin(&tx, store);
+	for (struct row *row = tx.m->queues.oldest; row && e == BATON_OK; row = row->newer) {
+		struct queue *queue = (struct queue *)row;
+		if (policy_has_class(&queue->is.policy))
+			e = see(&tx, queue);
+	}
+	return memory_tx_end_ring(&tx, e);
 }
 
 enum baton_err memory_batch_fail(struct tx *tx, struct batch *b, struct text *why,

@@ -6,7 +6,8 @@
 #include "store/memory/tx.h"
 
 /* Makes what is due in the queue ready, and offers the work of its expired claims to others: the
- * first 1,000 of each. */
+ * first 1,000 of each. So in the other queues of its class, whose keys that may free; there, and in
+ * it, expired claims of keys are ended at once. */
 enum baton_err memory_due_see(struct tx *tx, struct queue *queue);
 
 /* A batch that waited outside of its line is due, or revived: it becomes ready, and is looked at as

@@ -4,6 +4,8 @@
 #include "base/check.h"
 #include "queue/line.h"
 #include "queue/place.h"
+#include "queue/policy.h"
+#include "store/memory/class.h"
 #include "store/memory/rate.h"
 
 /* Names have no NUL, so that one can stand between them. */
@@ -219,12 +221,38 @@ static struct batch *lower(struct batch *a, struct batch *b)
 	return !a || b->is.seq < a->is.seq ? b : a;
 }
 
+/* How many times it holds its key. */
+static uint64_t key_holds(struct line *line, struct batch *b, struct baton_store_time now)
+{
+	bool claimed = b->is.state == BATON_BATCH_CLAIMED;
+	bool offered = claimed && memory_claim_is_offered(b->is.claim, now);
+	bool keeps = b->key_count > 0 ? b->is.keeps : b->is.holds;
+	if (!keeps && (!claimed || offered))
+		return 0;
+	line->holder = lower(line->holder, b);
+	return keeps || memory_claim_counts(b);
+}
+
+/* The same of all who have the key in other queues of its class. */
+static uint64_t class_holds(struct line *line, const struct lane *lane, struct baton_store_time now)
+{
+	uint64_t holds = 0;
+	const struct queue *queue = memory_class_next(lane->queue, NULL);
+	for (; queue; queue = memory_class_next(lane->queue, queue)) {
+		const struct lane *other = memory_class_line(queue, lane->name);
+		for (struct batch *b = other ? other->first : NULL; b; b = b->next)
+			holds += key_holds(line, b, now);
+		for (struct guest *g = other ? other->guests : NULL; g; g = g->next)
+			holds += key_holds(line, g->batch, now);
+	}
+	return holds;
+}
+
 /* One that has the key, or wants it. Returns how many times it holds it. */
 static uint64_t key_look_at(struct line *line, struct batch *b, struct baton_store_time now)
 {
 	bool claimed = b->is.state == BATON_BATCH_CLAIMED;
 	bool offered = claimed && memory_claim_is_offered(b->is.claim, now);
-	bool keeps = b->key_count > 0 ? b->is.keeps : b->is.holds;
 	bool waits = offered || b->is.state == BATON_BATCH_READY;
 	if (waits && b->key_count > 0) {
 		struct line own = look_at_lane(b->lane, now);
@@ -236,10 +264,7 @@ static uint64_t key_look_at(struct line *line, struct batch *b, struct baton_sto
 		line->offered = b;
 	if (waits)
 		line->first = lower(line->first, b);
-	if (!keeps && (!claimed || offered))
-		return 0;
-	line->holder = lower(line->holder, b);
-	return keeps || memory_claim_counts(b);
+	return key_holds(line, b, now);
 }
 
 static struct line look_at_key(const struct lane *lane, struct baton_store_time now)
@@ -250,6 +275,7 @@ static struct line look_at_key(const struct lane *lane, struct baton_store_time 
 		holds += key_look_at(&line, b, now);
 	for (struct guest *g = lane->guests; g; g = g->next)
 		holds += key_look_at(&line, g->batch, now);
+	holds += class_holds(&line, lane, now);
 	bool room = key_has_room(&lane->queue->is.policy, holds);
 	line.key = lane;
 	line.until = lane->is.until;
@@ -348,7 +374,12 @@ void memory_heads_mark(const struct tx *tx, const struct queue *queue)
 bool memory_head_is_marked(const struct tx *tx, const struct batch *b)
 {
 	const struct lane *key = memory_key_of(b);
-	return b->key_count == 0 || (key->marked_in == tx->m->calls && key->marked == b->is.seq);
+	if (memory_class_is_taken(tx, b))
+		return false;
+	if (b->key_count > 0)
+		return key->marked_in == tx->m->calls && key->marked == b->is.seq;
+	return b->was_head || !tx->m->keeper.changed || !line_is_keyed(key->name) ||
+	       !policy_has_class(&key->queue->is.policy);
 }
 
 uint32_t memory_lane_shard(const struct lane *lane)

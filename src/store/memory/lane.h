@@ -66,7 +66,7 @@ struct batch *memory_line_first(const struct lane *lane, struct baton_store_time
 struct batch *memory_head(const struct lane *lane, struct baton_store_time now);
 
 /* Remembers which guests are heads, before something is claimed from the queue: those that become
- * heads by that are for the next call. */
+ * heads by that are for the next call, as are those of a class whose key that call has claimed. */
 void memory_heads_mark(const struct tx *tx, const struct queue *queue);
 bool memory_head_is_marked(const struct tx *tx, const struct batch *b);
 

@@ -133,7 +133,7 @@ enum baton_err memory_lane_claim(struct baton_store *store, const struct baton_l
 	if (e == BATON_OK && !queue->is.policy.paused && ask->max > 0) {
 		parcel = memory_take_parcel(&tx, 1);
 		const struct take take = {lease ? &lease->is.row.owner : NULL, lease,
-		                          store_ttl(ask->ttl), parcel};
+		                          store_ttl(ask->ttl), parcel, NULL};
 		e = parcel ? claim_work(&tx, queue, ask, &take) : BATON_NO_MEMORY;
 	}
 	return memory_take_end(&tx, e, parcel, ret_claims);

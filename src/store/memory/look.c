@@ -6,8 +6,10 @@
 #include "queue/line.h"
 #include "store/keys.h"
 #include "store/memory/batch.h"
+#include "store/memory/class.h"
 #include "store/memory/lane.h"
 #include "store/memory/ops.h"
+#include "store/memory/site.h"
 #include "store/memory/take.h"
 #include "store/refuse.h"
 
@@ -114,11 +116,18 @@ static struct baton_str held_key(const struct baton_work_info *info, const struc
 static void explain(const struct tx *tx, const struct batch *b, struct baton_work_info *ret)
 {
 	struct line line = {.free = false};
+	uint64_t site;
 	ret->held = held_key(ret, NULL);
+	ret->scope = b->lane->queue->is.policy.key_scope;
 	switch (b->is.state) {
 	case BATON_BATCH_READY:
 		line = memory_line_look(b->lane, tx->now);
 		ret->why = why_waiting(b, line, &ret->ahead);
+		site = memory_site_holder(tx, b->lane);
+		if (site > 0) {
+			ret->why = BATON_WHY_KEY;
+			batch_id_print(site, &ret->ahead);
+		}
 		if (ret->why == BATON_WHY_KEY || ret->why == BATON_WHY_RATE)
 			ret->held = held_key(ret, line.key);
 		if (ret->why != BATON_WHY_RATE)
@@ -237,9 +246,19 @@ enum baton_err memory_list(struct baton_store *store, const struct baton_work_fi
 	return hand_over(&tx, e, page, ret_page);
 }
 
-static bool counts(const struct queue *queue, struct baton_str name)
+static bool is_asked_for(const struct queue *queue, struct baton_str name)
 {
 	return !queue->is.policy.paused && (name.len == 0 || baton_str_equal(queue->name, name));
+}
+
+/* What time does to a queue is seen to by whoever claims from one of its class. */
+static bool counts(const struct queue *queue, struct baton_str name)
+{
+	bool asked = is_asked_for(queue, name);
+	const struct queue *other = memory_class_next(queue, NULL);
+	for (; other && !asked; other = memory_class_next(queue, other))
+		asked = is_asked_for(other, name);
+	return asked;
 }
 
 /* The next after a moment. */

@@ -10,6 +10,7 @@
 #include "queue/lease.h"
 #include "store/memory/row.h"
 #include "store/store.h"
+#include "store/uses.h"
 
 /* Whoever keeps the rows elsewhere, and has put only some of them here. */
 struct keeper {
@@ -34,13 +35,16 @@ struct memory {
 	struct keeper keeper;    /* [const] zeros: the rows are here and nowhere else     */
 	const uint64_t *numbers; /* [mu] NULL, or those that can be given, ascending      */
 	size_t number_count;
+	struct key_uses known; /* [mu] of a desk: what is held where its tick comes from */
 };
 
 /* Names are kept behind the row. */
 struct queue {
 	struct row row;
+	struct memory *memory; /* whose it is */
 	struct baton_str name;
-	uint64_t waiting; /* for a key, on a desk: as it was read */
+	struct baton_str peers; /* on a desk: the other queues of its class, '/' between any two */
+	uint64_t waiting;       /* for a key, on a desk: as it was read */
 
 	struct {
 		struct baton_queue_policy policy;
@@ -79,6 +83,9 @@ struct lane {
 	struct guest *guests;       /* of a key: those that stand in lanes, in all states */
 	struct lane *with;          /* that leaves its table after it, or NULL            */
 	uint64_t marked_in, marked; /* of a key: see memory_heads_mark()                  */
+	uint64_t freed_in;          /* the last call in which a claim of it ended         */
+	uint64_t held_by;           /* of a desk that looks: see memory_site_holder()     */
+	uint64_t taken_in;          /* of a key: see memory_class_take()                  */
 	enum led led;               /* on a desk: whether its heads are written as they should be */
 
 	struct {

@@ -51,7 +51,7 @@ enum baton_err memory_more(struct baton_store *store, uint64_t runner,
 	struct lease *row = e == BATON_OK ? memory_shard_find(tx.m, ask->queue, ask->shard) : NULL;
 	if (row && row->is.runner == runner && !queue->is.policy.paused) {
 		parcel = memory_take_parcel(&tx, 1);
-		const struct take take = {&r->put.owner, row, BATON_DURATION_FOREVER, parcel};
+		const struct take take = {&r->put.owner, row, BATON_DURATION_FOREVER, parcel, NULL};
 		e = parcel ? take_more(&tx, ask, &take) : BATON_NO_MEMORY;
 	}
 	return memory_take_give(memory_tx_end_ring(&tx, e), parcel, ret_claims);

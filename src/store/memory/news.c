@@ -30,6 +30,23 @@ static bool split(struct baton_str s, char at, struct baton_str *ret_left,
 	return true;
 }
 
+size_t memory_news_of_peers(const struct memory *m, const struct lane *lane,
+                            struct baton_store_news *ret)
+{
+	struct baton_str rest = lane->queue->peers, name;
+	size_t count = 0;
+	if (!line_is_keyed(lane->name) && !lane->queue->is.guests)
+		return 0;
+	while (rest.len > 0 && count < BATON_QUEUE_CLASS_MAX - 1) {
+		if (!split(rest, '/', &name, &rest)) {
+			name = rest;
+			rest.len = 0;
+		}
+		ret[count++] = memory_news_of_queue(m, name);
+	}
+	return count;
+}
+
 bool memory_news_of_subject(const struct memory *m, struct baton_str subject,
                             struct baton_store_news *ret)
 {

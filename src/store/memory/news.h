@@ -12,4 +12,9 @@ struct baton_store_news memory_news_of_lane(const struct memory *m, const struct
 bool memory_news_of_subject(const struct memory *m, struct baton_str subject,
                             struct baton_store_news *ret);
 
+/* Of a key of a class, on a desk: of the other queues, which are not there. Returns how many, less
+ * than BATON_QUEUE_CLASS_MAX. */
+size_t memory_news_of_peers(const struct memory *m, const struct lane *lane,
+                            struct baton_store_news *ret);
+
 #endif

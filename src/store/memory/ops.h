@@ -28,6 +28,9 @@ enum baton_err memory_queue_get(struct baton_store *store, struct baton_str name
                                 struct baton_queue_info *ret_info);
 enum baton_err memory_put(struct baton_store *store, const struct baton_batch *batches,
                           size_t count, struct baton_put *puts);
+/* What time has done to all queues of classes. */
+enum baton_err memory_classes_see(struct baton_store *store);
+
 enum baton_err memory_claim(struct baton_store *store, const struct baton_work_ask *ask,
                             struct baton_work_claims **ret_claims);
 enum baton_err memory_lane_claim(struct baton_store *store, const struct baton_lane_ask *ask,

@@ -5,6 +5,7 @@
 
 #include "queue/line.h"
 #include "queue/policy.h"
+#include "store/memory/class.h"
 #include "store/memory/lane.h"
 #include "store/memory/news.h"
 #include "store/memory/ops.h"
@@ -35,6 +36,7 @@ struct queue *memory_queue_make(struct tx *tx, struct baton_str name)
 		return NULL;
 	char *text = (char *)(queue + 1);
 	memcpy(text, name.ptr, name.len);
+	queue->memory = tx->m;
 	queue->name = (struct baton_str){text, name.len};
 	queue->is.policy = baton_queue_policy_default();
 	return queue;
@@ -56,6 +58,10 @@ enum baton_err memory_queue_enter(const struct memory *m, struct baton_str name,
 	enum baton_queue_mode is = queue->is.policy.mode;
 	if (is != BATON_QUEUE_OPEN && is != mode)
 		return refuse_mode(name, is, mode);
+	if (mode != BATON_QUEUE_RUNNER && policy_has_sites(&queue->is.policy))
+		return refuse_scope(name, &queue->is.policy);
+	if (mode == BATON_QUEUE_LANE && policy_has_class(&queue->is.policy))
+		return refuse_class_mode(name, &queue->is.policy);
 	return mode == BATON_QUEUE_LANE && queue->is.guests
 	               ? refuse_for_guests(name, "the mode is lane")
 	               : BATON_OK;
@@ -71,28 +77,53 @@ enum baton_err memory_queue_use(struct tx *tx, struct queue *queue, enum baton_q
 	return BATON_OK;
 }
 
+static struct queue_load load_of(const struct queue *queue)
+{
+	struct queue_load load = {.running = queue->is.in[BATON_BATCH_CLAIMED]};
+	for (int state = BATON_BATCH_READY; state <= BATON_BATCH_DEAD; state++)
+		load.work += queue->is.in[state];
+	return load;
+}
+
 /* Whether it may have a policy that work with a lane and a key could not be under: it has had none
  * of that, or has no work any more. */
 static bool is_without_guests(const struct queue *queue)
 {
-	uint64_t work = 0;
-	for (int state = BATON_BATCH_READY; state <= BATON_BATCH_DEAD; state++)
-		work += queue->is.in[state];
-	return !queue->is.guests || work == 0;
+	return !queue->is.guests || load_of(queue).work == 0;
 }
 
 /* What the policy of the queue becomes, NULL being one that is made. */
-static enum baton_err policy_next(struct baton_str name, const struct queue *queue,
+static enum baton_err policy_next(const struct memory *m, struct baton_str name,
+                                  const struct queue *queue,
                                   const struct baton_queue_policy *changes, uint32_t fields,
                                   struct baton_queue_policy *ret)
 {
 	*ret = queue ? queue->is.policy : baton_queue_policy_default();
-	enum baton_err e = policy_change(ret, changes, fields);
+	enum baton_err e = memory_class_join(m, queue, changes, fields, ret);
+	if (e == BATON_OK)
+		e = policy_change(ret, changes, fields);
 	if (e == BATON_OK && queue)
-		e = refuse_change(name, &queue->is.policy, ret, queue->is.in[BATON_BATCH_CLAIMED]);
+		e = refuse_change(name, &queue->is.policy, ret, load_of(queue));
+	if (e == BATON_OK && queue)
+		e = refuse_class(name, &queue->is.policy, ret,
+		                 queue->is.in[BATON_BATCH_CLAIMED] + memory_queue_waiting(queue));
 	bool free = !queue || is_without_guests(queue);
 	const char *against = free ? NULL : policy_against_guests(ret);
 	return e == BATON_OK && against ? refuse_for_guests(name, against) : e;
+}
+
+/* Something can be claimed of the queue now, and, if `shared`, of the others of its class. */
+static enum baton_err tell(struct tx *tx, const struct queue *queue, bool shared)
+{
+	tx->news = memory_tx_take(tx, BATON_QUEUE_CLASS_MAX, sizeof *tx->news);
+	if (!tx->news)
+		return BATON_NO_MEMORY;
+	tx->news[tx->news_count++] = memory_news_of_queue(tx->m, queue->name);
+	const struct queue *other = shared ? memory_class_next(queue, NULL) : NULL;
+	for (; other && tx->news_count < BATON_QUEUE_CLASS_MAX;
+	     other = memory_class_next(queue, other))
+		tx->news[tx->news_count++] = memory_news_of_queue(tx->m, other->name);
+	return BATON_OK;
 }
 
 static enum baton_err queue_change(struct tx *tx, struct baton_str name,
@@ -101,14 +132,14 @@ static enum baton_err queue_change(struct tx *tx, struct baton_str name,
 	struct queue *queue = memory_queue_make(tx, name);
 	if (!queue || memory_tx_save(tx, &queue->row) != BATON_OK)
 		return BATON_NO_MEMORY;
-	tx->news = memory_tx_take(tx, 1, sizeof *tx->news);
-	if (!tx->news)
-		return BATON_NO_MEMORY;
 	const struct baton_key_rate was = queue->is.policy.key_rate;
 	bool other_rate = !rate_equal(&was, &policy->key_rate);
-	if ((queue->is.policy.paused && !policy->paused) || other_rate ||
-	    queue->is.policy.key_limit < policy->key_limit)
-		tx->news[tx->news_count++] = memory_news_of_queue(tx->m, queue->name);
+	bool more = queue->is.policy.key_limit < policy->key_limit;
+	if ((queue->is.policy.paused && !policy->paused) || other_rate || more) {
+		enum baton_err told = tell(tx, queue, more);
+		if (told != BATON_OK)
+			return told;
+	}
 	fence_reach_mode(&queue->is.reach, queue->is.policy.mode, policy->mode);
 	if (queue->is.guests && policy_against_guests(policy)) {
 		queue->is.guests = false;
@@ -116,7 +147,9 @@ static enum baton_err queue_change(struct tx *tx, struct baton_str name,
 	}
 	bool other_turns = queue->is.policy.key_fair != policy->key_fair;
 	queue->is.policy = *policy;
-	enum baton_err e = other_turns ? memory_pace_reset(tx, queue) : BATON_OK;
+	enum baton_err e = memory_class_share(tx, queue);
+	if (e == BATON_OK && other_turns)
+		e = memory_pace_reset(tx, queue);
 	return e == BATON_OK && other_rate ? memory_rate_change(tx, queue, &was) : e;
 }
 
@@ -128,8 +161,9 @@ enum baton_err memory_queue_set(struct baton_store *store, struct baton_str name
 	struct baton_queue_policy next = *policy;
 	memory_tx_begin(&tx, store);
 	const struct queue *queue = memory_queue_find(tx.m, name);
-	enum baton_err e = queue || !existing ? policy_next(name, queue, policy, fields, &next)
-	                                      : refuse_queue(name);
+	enum baton_err e = queue || !existing
+	                           ? policy_next(tx.m, name, queue, policy, fields, &next)
+	                           : refuse_queue(name);
 	return memory_tx_end(&tx, e == BATON_OK ? queue_change(&tx, name, &next) : e);
 }
 

@@ -3,8 +3,10 @@
 
 #include "base/fail.h"
 #include "queue/line.h"
+#include "queue/policy.h"
 #include "store/keys.h"
 #include "store/memory/batch.h"
+#include "store/memory/class.h"
 #include "store/memory/lane.h"
 #include "store/memory/lease.h"
 #include "store/memory/pace.h"
@@ -134,8 +136,8 @@ static enum baton_err claim_new(struct tx *tx, const struct take *take, const st
 	struct claim *claim = NULL;
 	struct queue *queue = head->lane->queue;
 	const struct lane *key = memory_key_of(head);
-	if (queue->is.guests && line_is_keyed(key->name))
-		last = fence_of_key(&queue->is.reach, last);
+	if ((queue->is.guests || policy_has_class(&queue->is.policy)) && line_is_keyed(key->name))
+		last = memory_class_fence(queue, last);
 	enum baton_err e = memory_tx_save(tx, &take->granter->row);
 	if (e == BATON_OK)
 		e = memory_tx_save(tx, &queue->row);
@@ -221,6 +223,7 @@ enum baton_err memory_take(struct tx *tx, const struct take *take, struct batch 
 		e = count_start(tx, claim);
 	if (e != BATON_OK)
 		return e;
+	memory_class_take(tx, claim);
 	shown.batches = to;
 	shown.count = count;
 	memcpy((struct baton_work_claim *)parcel->pub.claims + parcel->pub.count, &shown,

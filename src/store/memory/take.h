@@ -12,6 +12,7 @@ struct take {
 	struct lease *granter; /* counts the claim */
 	struct baton_duration ttl;
 	struct claims_parcel *parcel;
+	struct key_uses *uses; /* what is held where he is; NULL: that does not count */
 };
 
 /* The ready batches of a line as far as they can be claimed now, in order: of a lane, until a retry

@@ -6,6 +6,7 @@
 #include "store/memory/put.h"
 #include "store/memory/queue.h"
 #include "store/memory/runner.h"
+#include "store/memory/site.h"
 #include "store/memory/take.h"
 
 /* A shard that is asked for. */
@@ -23,7 +24,8 @@ struct ticking {
 	const struct baton_tick *tick;
 	struct asked *asked;
 	struct claims_parcel *parcel;
-	size_t max; /* claims in all */
+	struct key_uses uses; /* what is held where the runner is */
+	size_t max;           /* claims in all */
 };
 
 static enum baton_err find_queues(struct ticking *t)
@@ -38,12 +40,14 @@ static enum baton_err find_queues(struct ticking *t)
 }
 
 /* Which shards of the queue have something that can be claimed. */
-static void find_ready(const struct tx *tx, const struct queue *queue, bool *ready)
+static void find_ready(const struct ticking *t, const struct queue *queue, bool *ready)
 {
+	const struct tx *tx = t->tx;
 	for (struct row *row = tx->m->lanes.oldest; row; row = row->newer) {
 		const struct lane *lane = (struct lane *)row;
 		const struct batch *head = lane->queue == queue ? memory_head(lane, tx->now) : NULL;
-		if (head && memory_head_is_marked(tx, head))
+		if (head && memory_head_is_marked(tx, head) &&
+		    !uses_are_full(&t->uses, queue, &queue->is.policy, lane->name))
 			ready[memory_lane_shard(head->lane)] = true;
 	}
 }
@@ -64,7 +68,9 @@ static enum baton_err look_at_queue(struct ticking *t, size_t i)
 	enum baton_err e = memory_due_see(t->tx, asked->queue);
 	memory_heads_mark(t->tx, asked->queue);
 	if (e == BATON_OK)
-		find_ready(t->tx, asked->queue, asked->ready);
+		e = memory_site_uses(t->tx, asked->queue, &t->runner->put.owner, &t->uses);
+	if (e == BATON_OK)
+		find_ready(t, asked->queue, asked->ready);
 	return e;
 }
 
@@ -93,7 +99,8 @@ static enum baton_err look_at(struct ticking *t, size_t i)
 static enum baton_err give_from(struct ticking *t, size_t i, size_t each)
 {
 	struct asked *asked = &t->asked[i];
-	struct take take = {&t->runner->put.owner, asked->row, BATON_DURATION_FOREVER, t->parcel};
+	struct take take = {&t->runner->put.owner, asked->row, BATON_DURATION_FOREVER, t->parcel,
+	                    &t->uses};
 	const size_t before = t->parcel->pub.count;
 	const struct take_limits limits = {asked->left < each ? asked->left : each,
 	                                   t->tick->shards[i].max};
@@ -147,6 +154,7 @@ enum baton_err memory_tick(struct baton_store *store, uint64_t runner,
 	struct ticking t = {.tx = &tx,
 	                    .runner = memory_runner_find(tx.m, runner),
 	                    .tick = tick,
+	                    .uses = {.arena = &tx.arena},
 	                    .max = store_tick_claims(tick)};
 	enum baton_err e = t.runner ? find_queues(&t) : BATON_NOT_HELD;
 	if (e == BATON_OK)

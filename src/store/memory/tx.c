@@ -5,6 +5,8 @@
 
 #include "base/fail.h"
 #include "base/ids.h"
+#include "queue/policy.h"
+#include "store/memory/class.h"
 #include "store/memory/forget.h"
 #include "store/memory/lane.h"
 #include "store/memory/news.h"
@@ -189,10 +191,22 @@ static void lanes_add(const struct tx *tx, struct lanes *l, struct lane *lane)
 	l->count++;
 }
 
+/* The lines of a key in the other queues of its class. */
+static void lanes_of_class(const struct tx *tx, struct lanes *l, const struct lane *key)
+{
+	const struct queue *queue = NULL;
+	if (line_is_keyed(key->name))
+		queue = memory_class_next(key->queue, NULL);
+	for (; queue; queue = memory_class_next(key->queue, queue))
+		lanes_add(tx, l, memory_class_line(queue, key->name));
+}
+
 static void lanes_of_keys(const struct tx *tx, struct lanes *l, const struct batch *b)
 {
-	for (size_t i = 0; i < b->key_count; i++)
+	for (size_t i = 0; i < b->key_count; i++) {
 		lanes_add(tx, l, b->keys[i].key);
+		lanes_of_class(tx, l, b->keys[i].key);
+	}
 }
 
 /* Every lane in the journal that has changed, or whose batches have. Where a lane has changed
@@ -205,6 +219,8 @@ static void lanes_changed(struct tx *tx, struct lanes *l)
 		const struct batch *b = row->table == &tx->m->batches ? (struct batch *)row : NULL;
 		struct lane *lane = row->table == &tx->m->lanes ? (struct lane *)row : NULL;
 		lanes_add(tx, l, b ? b->lane : lane);
+		if (b)
+			lanes_of_class(tx, l, b->lane);
 		if (!b || !b->lane->queue->is.guests)
 			continue;
 		lanes_of_keys(tx, l, b);
@@ -218,7 +234,12 @@ static void lanes_changed(struct tx *tx, struct lanes *l)
 static const struct lane *news_of(const struct tx *tx, const struct lane *lane)
 {
 	bool free = memory_line_look(lane, tx->now).free;
-	if (free || (tx->m->keeper.changed && lane->queue->is.guests))
+	const struct queue *q = lane->queue;
+	if (free || (tx->m->keeper.changed && (q->is.guests || policy_has_class(&q->is.policy))))
+		return lane;
+	/* Others on its host may wait in other shards. */
+	if (lane->freed_in == tx->m->calls && policy_has_sites(&lane->queue->is.policy) &&
+	    line_is_keyed(lane->name))
 		return lane;
 	const struct batch *head = lane->guests ? memory_head(lane, tx->now) : NULL;
 	return head ? head->lane : NULL;
@@ -229,15 +250,21 @@ static enum baton_err gather_news(struct tx *tx)
 	struct lanes lanes = {.count = 0};
 	lanes_changed(tx, &lanes);
 	lanes.list = memory_tx_take(tx, lanes.count, sizeof(struct lane *));
-	tx->news = memory_tx_take(tx, lanes.count, sizeof *tx->news);
+	size_t each = 1;
+	const struct row *row = tx->m->keeper.changed ? tx->m->queues.oldest : NULL;
+	for (; row; row = row->newer)
+		each = ((const struct queue *)row)->peers.len > 0 ? BATON_QUEUE_CLASS_MAX : each;
+	tx->news = memory_tx_take(tx, lanes.count * each, sizeof *tx->news);
 	if (!lanes.list || !tx->news)
 		return BATON_NO_MEMORY;
 	lanes.count = 0;
 	lanes_changed(tx, &lanes);
 	for (size_t i = 0; i < lanes.count; i++) {
 		const struct lane *lane = news_of(tx, lanes.list[i]);
-		if (lane)
-			tx->news[tx->news_count++] = memory_news_of_lane(tx->m, lane);
+		if (!lane)
+			continue;
+		tx->news[tx->news_count++] = memory_news_of_lane(tx->m, lane);
+		tx->news_count += memory_news_of_peers(tx->m, lane, tx->news + tx->news_count);
 	}
 	return BATON_OK;
 }

@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 
-#define ARGS_MAX 36
+#define ARGS_MAX 38
 
 /* What the elements of an array are: the numbers that PostgreSQL has for these types. */
 enum arg_type {

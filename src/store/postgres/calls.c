@@ -126,7 +126,12 @@ struct queue_args {
 
 static void queue_want(struct wants *w, const void *args)
 {
-	want_queue(w, ((const struct queue_args *)args)->name);
+	const struct queue_args *a = args;
+	want_queue(w, a->name);
+	want_class(w, a->fields & BATON_POLICY_KEY_CLASS
+	                      ? (struct baton_str){a->policy->key_class,
+	                                           strnlen(a->policy->key_class, BATON_NAME_MAX)}
+	                      : BATON_STR(""));
 }
 
 static enum baton_err queue_run(struct baton_store *desk, void *args)
@@ -140,7 +145,7 @@ static enum baton_err pg_queue_set(struct baton_store *store, struct baton_str n
                                    bool existing)
 {
 	struct queue_args args = {name, policy, fields, existing};
-	struct call call = {.want = queue_want, .run = queue_run, .args = &args};
+	struct call call = {.want = queue_want, .run = queue_run, .args = &args, .alone = true};
 	return pg_do(&of(store)->adds, &call);
 }
 

@@ -266,6 +266,7 @@ static void queue_read(const PGresult *r, int row, struct queue *q)
 		.key_fair = (enum baton_key_fair)cell_int(r, row, 34),
 		.key_rate = {(uint64_t)cell_int(r, row, 35), {cell_int(r, row, 36)}},
 		.key_ttl = {cell_int(r, row, 37)},
+		.key_scope = (enum baton_key_scope)cell_int(r, row, 42),
 	};
 	for (int state = BATON_BATCH_READY; state < BATON_BATCH_GONE; state++)
 		q->is.in[state] = (uint64_t)cell_int(r, row, 18 + state);
@@ -275,6 +276,9 @@ static void queue_read(const PGresult *r, int row, struct queue *q)
 	q->is.reach.floor = (uint64_t)cell_int(r, row, 29);
 	q->is.guests = cell_bool(r, row, 40);
 	q->waiting = (uint64_t)cell_int(r, row, 41);
+	const struct baton_str class = cell_str(r, row, 43);
+	memcpy(q->is.policy.key_class, class.ptr,
+	       class.len < BATON_NAME_MAX ? class.len : BATON_NAME_MAX);
 }
 
 static struct read_queue *queue_note(struct desk *d, struct queue *q, int64_t since_ms)
@@ -308,6 +312,10 @@ enum baton_err desk_queues(struct desk *d, const PGresult *r)
 			break;
 		q->row.kept = (uint64_t)cell_int(r, i, 0);
 		queue_read(r, i, q);
+		if (!cell_is_null(r, i, 44))
+			memory = arena_copy(&d->arena, cell_str(r, i, 44), &q->peers);
+		if (!memory)
+			break;
 		struct read_queue *read = queue_note(d, q, cell_int(r, i, 27));
 		memory = read != NULL;
 		if (!memory)
@@ -721,6 +729,30 @@ enum baton_err desk_waiting(struct desk *d, const PGresult *r)
 			e = starts_load(d, &tx, r, i, 4, &s);
 	}
 	return desk_load_end(d, &tx, e);
+}
+
+enum baton_err desk_site_holders(struct desk *d, const PGresult *r)
+{
+	for (int i = 0; i < PQntuples(r); i++) {
+		const struct queue *q = desk_queue_of(d, cell_int(r, i, 0));
+		struct lane *lane = q ? memory_lane_find(d->m, q->name, cell_str(r, i, 1)) : NULL;
+		if (lane)
+			lane->held_by = (uint64_t)cell_int(r, i, 2);
+	}
+	return BATON_OK;
+}
+
+enum baton_err desk_site_uses(struct desk *d, const PGresult *r)
+{
+	enum baton_err e = BATON_OK;
+	d->m->known = (struct key_uses){.arena = &d->arena};
+	for (int i = 0; i < PQntuples(r) && e == BATON_OK; i++) {
+		const struct queue *q = desk_queue_of(d, cell_int(r, i, 0));
+		if (q)
+			e = uses_add(&d->m->known, q, cell_str(r, i, 1),
+			             (uint64_t)cell_int(r, i, 2));
+	}
+	return e;
 }
 
 static void digest_read(const PGresult *r, int row, int column, uint8_t digest[DIGEST_SIZE])

@@ -106,6 +106,8 @@ enum baton_err desk_claims(struct desk *d, const PGresult *r);
 enum baton_err desk_held(struct desk *d, const PGresult *r);    /* claims beside their batches */
 enum baton_err desk_around(struct desk *d, const PGresult *r);  /* the same, and what was dead */
 enum baton_err desk_waiting(struct desk *d, const PGresult *r); /* after the batches */
+enum baton_err desk_site_holders(struct desk *d, const PGresult *r); /* as well */
+enum baton_err desk_site_uses(struct desk *d, const PGresult *r);
 enum baton_err desk_sources(struct desk *d, const PGresult *r);
 enum baton_err desk_answers(struct desk *d, const PGresult *r);
 enum baton_err desk_leases(struct desk *d, const PGresult *r);

@@ -158,7 +158,8 @@ BEGIN
  IF EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = of AND b.lane = ANY(lines) AND b.line)
   OR EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = of AND b.lane = ANY(lines) AND b.holds)
   OR EXISTS (SELECT 1 FROM baton.together(of, lines) t WHERE t.firsts IS NOT NULL)
-  OR EXISTS (SELECT 1 FROM baton.queue q WHERE q.id = of AND q.guests) THEN
+  OR EXISTS (SELECT 1 FROM baton.queue q WHERE q.id = of AND (q.guests OR q.key_class <> ''))
+  THEN
   RAISE EXCEPTION 'somebody has one of the keys' USING ERRCODE = 'BT006';
  END IF;
  firsts := ARRAY(SELECT b.first FROM baton.bulk b WHERE b.queue = of AND b.keys IS NOT NULL
@@ -300,6 +301,42 @@ END $$;
 -- The window of a rate in milliseconds, as the library has it.
 CREATE OR REPLACE FUNCTION baton.window_ms(q baton.queue) RETURNS bigint LANGUAGE sql IMMUTABLE AS
  $$ SELECT (q.key_window + 999999) / 1000000 $$;
+-- Queues of one class have their keys in common. All that is done to one of them is done under the
+-- lock of the class, too, which comes after those of queues.
+CREATE OR REPLACE FUNCTION baton.class_stripe(class text) RETURNS int LANGUAGE sql IMMUTABLE AS $$
+ SELECT 1088 + (get_byte(sha256(convert_to(class, 'UTF8')), 0) & 63) $$;
+-- The highest fence of all their claims, and the names of the others.
+CREATE OR REPLACE FUNCTION baton.class_top(class text) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+ RETURN (SELECT max(coalesce((SELECT y.top FROM baton.tally y WHERE y.queue = m.id
+   ORDER BY y.n DESC LIMIT 1), m.top)) FROM baton.queue m WHERE m.key_class = class
+  AND m.key_class <> '');
+END $$;
+CREATE OR REPLACE FUNCTION baton.class_peers(of int, class text) RETURNS text
+ LANGUAGE plpgsql STABLE AS $$
+BEGIN
+ RETURN (SELECT string_agg(m.name, '/') FROM baton.queue m WHERE m.key_class = class
+  AND m.key_class <> '' AND m.id <> of);
+END $$;
+-- How often others of them hold a key.
+CREATE OR REPLACE FUNCTION baton.class_holds(of int, class text, key text) RETURNS bigint
+ LANGUAGE plpgsql STABLE AS $$
+BEGIN
+ RETURN (SELECT coalesce(sum(x.n), 0) FROM baton.queue m CROSS JOIN LATERAL (
+   SELECT count(*) AS n FROM baton.claim c WHERE c.queue = m.id AND c.lane = key AND NOT c.offered
+   UNION ALL SELECT count(*) FROM baton.batch b WHERE b.queue = m.id AND b.lane = key AND b.holds
+   UNION ALL SELECT count(*) FROM baton.claim c WHERE m.guests AND c.queue = m.id
+    AND c.guest = key AND NOT c.offered
+   UNION ALL SELECT count(*) FROM baton.batch b WHERE m.guests AND b.queue = m.id
+    AND b.guest = key AND b.keeps
+   UNION ALL SELECT count(*) FROM baton.hold h WHERE m.guests AND h.queue = m.id AND h.line = key
+    AND (h.fence = 0 OR EXISTS (SELECT 1 FROM baton.claim c WHERE c.head = h.seq
+     AND c.fence = h.fence AND NOT c.offered OFFSET 0))) x
+  WHERE m.key_class = class AND m.key_class <> '' AND m.id <> of);
+END $$;
+-- Whether the claim holds keys.
+CREATE OR REPLACE FUNCTION baton.is_shared(c baton.claim) RETURNS bool LANGUAGE sql IMMUTABLE AS $$
+ SELECT coalesce(left(c.lane, 1) = chr(1), false) OR c.guest IS NOT NULL $$;
 -- Lines are read by `lane BETWEEN x AND x ... ORDER BY lane, seq`, here and in the library: of all
 -- indexes only that over lines gives this order. With `lane = x ... ORDER BY seq` the planner takes
 -- the one over numbers as soon as the statistics say that most batches are in one line, and walks
@@ -314,12 +351,13 @@ CREATE OR REPLACE FUNCTION baton.window_ms(q baton.queue) RETURNS bigint LANGUAG
 -- claimed.
 CREATE FUNCTION baton.key_state(of int, key text, whole bool DEFAULT true, OUT seq bigint,
  OUT head bool, OUT free bool, OUT busy bigint, OUT guest bool) LANGUAGE plpgsql STABLE AS $$
-DECLARE lanes bool; room bigint; asker bigint; led bool; other bigint; other_led bool;
+DECLARE lanes bool; room bigint; asker bigint; led bool; other bigint; other_led bool; class text;
 BEGIN
- SELECT f.seq, coalesce(f.head, false), c.batches, q.guests, CASE WHEN q.key_starts = 0
+ SELECT f.seq, coalesce(f.head, false), c.batches, q.guests, q.key_class, CASE
+  WHEN q.key_scope < 3 THEN 1 WHEN q.key_starts = 0
   OR NOT EXISTS (SELECT 1 FROM baton.rate r WHERE r.queue = of AND r.lane = key
    AND coalesce(r.until, 0) > 0) THEN q.key_limit - c.live - k.kept ELSE 0 END
-  INTO seq, head, busy, lanes, room FROM baton.queue q
+  INTO seq, head, busy, lanes, class, room FROM baton.queue q
  CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE NOT c.offered) AS live,
   coalesce(sum(cardinality(c.seqs)), 0)::bigint AS batches FROM baton.claim c
   WHERE c.queue = of AND c.lane = key) c
@@ -330,6 +368,7 @@ BEGIN
    FROM baton.claim o WHERE o.queue = of AND o.lane = key AND o.offered
    AND b.seq = ANY(o.seqs))) ORDER BY b.lane, b.seq LIMIT 1) f ON true WHERE q.id = of;
  guest := false;
+ IF class <> '' AND room > 0 THEN room := room - baton.class_holds(of, class, key); END IF;
  IF lanes THEN
   room := room - (SELECT count(*) FROM baton.claim c WHERE c.queue = of AND c.guest = key
    AND NOT c.offered) - (SELECT count(*) FROM baton.batch b WHERE b.queue = of
@@ -370,7 +409,7 @@ BEGIN
   pool = CASE WHEN n.mode = 4 THEN b.shard + 1 ELSE 0 END
  FROM n WHERE b.seq = n.seq AND b.head <> n.head;
 END $$;
-CREATE OR REPLACE FUNCTION baton.settle_keys(of int, keys text[], entered bigint) RETURNS void
+CREATE OR REPLACE FUNCTION baton.settle_own(of int, keys text[], entered bigint) RETURNS void
  LANGUAGE plpgsql AS $$
 DECLARE hits text[] := baton.thaw(of, keys);
 BEGIN
@@ -396,6 +435,19 @@ BEGIN
  IF (SELECT q.guests FROM baton.queue q WHERE q.id = of) THEN
   PERFORM baton.settle_guests(of, keys);
  END IF;
+END $$;
+-- Who holds a key of a class counts in all of its queues.
+CREATE OR REPLACE FUNCTION baton.settle_keys(of int, keys text[], entered bigint) RETURNS void
+ LANGUAGE plpgsql AS $$
+DECLARE class text; other int;
+BEGIN
+ PERFORM baton.settle_own(of, keys, entered);
+ SELECT q.key_class INTO class FROM baton.queue q WHERE q.id = of;
+ IF class = '' THEN RETURN; END IF;
+ FOR other IN SELECT m.id FROM baton.queue m WHERE m.key_class = class AND m.key_class <> ''
+   AND m.id <> of ORDER BY m.id LOOP
+  PERFORM baton.settle_own(other, keys, 0);
+ END LOOP;
 END $$;
 -- How many rows that are gone this connection has come across in the lines of lanes.
 CREATE OR REPLACE FUNCTION baton.walked() RETURNS bigint LANGUAGE plpgsql STABLE AS $$
@@ -815,9 +867,10 @@ BEGIN
  IF own.key_starts > 0 THEN
   whole := baton.rate_see(own, since, now_ms) AND whole;
  END IF;
- WITH x AS MATERIALIZED ((SELECT head, fence FROM baton.claim WHERE queue = of
-   AND NOT offered AND expires_at >= since AND expires_at <= now_ms
-   ORDER BY expires_at LIMIT 1000)
+-- Those of keys of a class are ended by the library.
+ WITH x AS MATERIALIZED ((SELECT o.head, o.fence FROM baton.claim o WHERE o.queue = of
+   AND NOT o.offered AND o.expires_at >= since AND o.expires_at <= now_ms
+   AND (own.key_class = '' OR NOT baton.is_shared(o)) ORDER BY o.expires_at LIMIT 1000)
    UNION ALL (SELECT head, fence FROM baton.claim WHERE queue = of AND offered
    AND expires_at > now_ms LIMIT 1000)),
   u AS (UPDATE baton.claim c SET offered = NOT c.offered FROM x
@@ -837,6 +890,10 @@ BEGIN
  END IF;
  IF touched IS NOT NULL THEN
   PERFORM baton.settle(of, touched, 0);
+ END IF;
+ IF own.key_class <> '' THEN
+  whole := whole AND NOT EXISTS (SELECT 1 FROM baton.claim o WHERE o.queue = of
+   AND NOT o.offered AND o.expires_at >= since AND o.expires_at <= now_ms);
  END IF;
  RETURN whole AND moved < 1000;
 END $$;
@@ -1002,6 +1059,9 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
    FROM baton.batch b JOIN baton.queue q ON q.id = b.queue LEFT JOIN baton.pace p
    ON p.queue = b.queue AND p.lane = b.lane WHERE b.head AND b.place IS DISTINCT FROM
    CASE WHEN q.key_fair = 2 AND p.turn > b.seq THEN p.turn * 2 + 1 END
+  UNION ALL SELECT 'queues of a class have another policy of keys than others of it', count(*)
+   FROM baton.queue q JOIN baton.queue o ON o.key_class = q.key_class WHERE q.key_class <> ''
+   AND (q.key_limit, q.hold_on_retry, q.key_ttl) <> (o.key_limit, o.hold_on_retry, o.key_ttl)
   UNION ALL SELECT 'turns are kept for keys that nobody has', count(*) FROM baton.pace p
    WHERE baton.key_is_idle(p.queue, p.lane)
   UNION ALL SELECT 'keys have another number of starts than they may', count(*)
@@ -1106,7 +1166,7 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
   UNION ALL SELECT 'rows of several batches have keys, which those of their queue cannot',
    count(*) FROM baton.bulk b JOIN baton.queue q ON q.id = b.queue WHERE b.keys IS NOT NULL
    AND (q.on_conflict > 1 OR q.key_waiting_max > 0 OR q.key_fair > 1 OR q.key_starts > 0
-   OR q.key_ttl > 0 OR q.guests)
+   OR q.key_ttl > 0 OR q.guests OR q.key_class <> '')
   ) x(sentence, amount) WHERE amount > 0
 $$;
 -- For users' own transactions: what they ask for is staged, and done when they commit. What runs as
@@ -1169,6 +1229,7 @@ CREATE OR REPLACE FUNCTION baton.check_guests(q baton.queue, several bool) RETUR
  LANGUAGE plpgsql AS $$
 DECLARE so text := CASE WHEN q.mode = 3 THEN 'the mode is lane'
  WHEN q.on_conflict > 1 THEN 'on_conflict is not wait'
+ WHEN q.key_scope < 3 THEN 'key_scope is ' || (ARRAY['process', 'host'])[q.key_scope]
  WHEN q.key_fair > 1 THEN 'key_fair is on' END;
 BEGIN
  IF so IS NOT NULL THEN
@@ -1459,6 +1520,10 @@ BEGIN
     AND b.keys IS NOT NULL ORDER BY b.first));
   END IF;
  END LOOP;
+-- Where keys do not count in the cluster each has a line in each shard.
+ UPDATE baton.staged s SET lane = s.lane || chr(3) || s.id % q.shards FROM baton.queue q
+  WHERE s.xid = mine AND s.what = 'put' AND q.name = s.queue AND q.key_scope < 3
+  AND baton.is_key(s.lane);
 -- Who stages a key has looked before; but those who do not stage take no lock of it.
  IF EXISTS (SELECT 1 FROM baton.staged s JOIN baton.source o ON o.key = s.key
    WHERE s.xid = mine AND s.what = 'put' AND (o.until > now_at
@@ -1479,8 +1544,8 @@ BEGIN
   CASE WHEN x.ready THEN NULL ELSE coalesce(x.due, now_at) END, x.grp, 0, 0, false, false, false,
  x.payload, x.guest
   FROM (SELECT nextval('baton.seq') AS seq, y.* FROM (SELECT s.*, q.id AS qid, q.mode,
-   baton.shard(s.queue, CASE WHEN baton.is_key(s.lane) THEN substr(s.lane, 2)
-    ELSE s.lane END, s.id, q.shards) AS shard,
+   baton.shard(s.queue, CASE WHEN strpos(s.lane, chr(3)) > 0 THEN NULL
+    WHEN baton.is_key(s.lane) THEN substr(s.lane, 2) ELSE s.lane END, s.id, q.shards) AS shard,
    (s.due IS NULL OR s.due <= now_at)
    AND NOT (q.on_conflict > 1 AND coalesce(baton.is_key(s.lane), false)) AS ready
    FROM baton.staged s
@@ -1516,6 +1581,11 @@ BEGIN
  END IF;
  PERFORM pg_advisory_xact_lock(1650553967, x.stripe) FROM (SELECT DISTINCT
   baton.stripe(y.queue) AS stripe FROM baton.staged y WHERE y.xid = mine ORDER BY 1) x;
+-- Which class a queue is of changes only under its own lock.
+ PERFORM pg_advisory_xact_lock(1650553967, x.stripe) FROM (SELECT DISTINCT
+  baton.class_stripe(q.key_class) AS stripe FROM (SELECT DISTINCT y.queue FROM baton.staged y
+   WHERE y.xid = mine) y JOIN baton.queue q ON q.name = y.queue WHERE q.key_class <> ''
+  ORDER BY 1) x;
  FOR s IN SELECT * FROM baton.staged x WHERE x.xid = mine AND x.what <> 'put' LOOP
   IF s.what = 'complete' THEN PERFORM baton.staged_complete(s);
   ELSE PERFORM baton.staged_cancel(s); END IF;
@@ -1532,11 +1602,11 @@ CREATE OR REPLACE VIEW baton.jobs AS SELECT coalesce(b.born, b.seq) AS id, q.nam
  9 - b.rank AS priority, b.attempts, to_timestamp(b.put_at / 1000.0) AS put_at,
  CASE WHEN b.state IN (2, 3) THEN to_timestamp(b.due / 1000.0) END AS due,
  convert_from(b.error, 'UTF8') AS error, b.payload,
- split_part(substr(CASE WHEN baton.is_key(b.lane) THEN b.lane ELSE b.guest END, 2), chr(1), 1)
-  AS key,
+ split_part(substr(CASE WHEN baton.is_key(b.lane) THEN split_part(b.lane, chr(3), 1)
+  ELSE b.guest END, 2), chr(1), 1) AS key,
  CASE WHEN b.state = 6 THEN b.rival END AS skipped_for,
- string_to_array(substr(CASE WHEN baton.is_key(b.lane) THEN b.lane ELSE b.guest END, 2), chr(1))
-  AS keys
+ string_to_array(substr(CASE WHEN baton.is_key(b.lane) THEN split_part(b.lane, chr(3), 1)
+  ELSE b.guest END, 2), chr(1)) AS keys
  FROM (SELECT seq, born, queue, lane, state, rank, attempts, put_at, due, error, payload,
  rival, guest FROM baton.batch UNION ALL SELECT seq, born, queue, lane, state, rank, attempts,
  put_at, due, error, payload, rival, guest FROM baton.member) b

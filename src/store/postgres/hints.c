@@ -206,6 +206,21 @@ void hints_strict_found(struct hints *h, uint32_t stripe, bool strict)
 	pthread_mutex_unlock(&h->mu);
 }
 
+uint64_t hints_classes(struct hints *h, uint32_t stripe)
+{
+	pthread_mutex_lock(&h->mu);
+	uint64_t classes = h->classes[stripe];
+	pthread_mutex_unlock(&h->mu);
+	return classes;
+}
+
+void hints_class_found(struct hints *h, uint32_t stripe, uint64_t bit)
+{
+	pthread_mutex_lock(&h->mu);
+	h->classes[stripe] |= bit;
+	pthread_mutex_unlock(&h->mu);
+}
+
 bool hints_due(struct hints *h)
 {
 	pthread_mutex_lock(&h->mu);

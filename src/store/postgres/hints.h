@@ -41,8 +41,9 @@ struct hints {
 	struct hint_claim apart[HINTS_CLAIMS];  /* [mu] those with rows of their own */
 	uint8_t heads[HINTS_POOLS]; /* [mu] so often heads are looked for before it is asked
 	                               whether there are any */
-	bool strict[STRIPES + STRIPES_OF_RUNNERS]; /* [mu] keys are not as usual in a queue */
-	uint64_t last;                             /* [mu] the last number that was given */
+	bool strict[STRIPES + STRIPES_OF_RUNNERS];      /* [mu] keys are not as usual in a queue */
+	uint64_t classes[STRIPES + STRIPES_OF_RUNNERS]; /* [mu] of queues, by class_bit() */
+	uint64_t last;                                  /* [mu] the last number that was given */
 	uint32_t due; /* [mu] so often time is seen to before it is asked for */
 };
 
@@ -86,6 +87,10 @@ void hints_heads_found(struct hints *h, uint32_t stripe, uint32_t pool, bool any
 /* Whether keys are something unusual in queues of that stripe. */
 bool hints_strict(struct hints *h, uint32_t stripe);
 void hints_strict_found(struct hints *h, uint32_t stripe, bool strict);
+
+/* Of which classes queues of that stripe are, or were once. */
+uint64_t hints_classes(struct hints *h, uint32_t stripe);
+void hints_class_found(struct hints *h, uint32_t stripe, uint64_t bit);
 
 /* Whether something was due not long ago, and that something is. */
 bool hints_due(struct hints *h);

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "queue/batch.h"
 #include "queue/line.h"
+#include "queue/policy.h"
 #include "store/postgres/bulk.h"
 #include "store/postgres/keyed.h"
 #include "store/postgres/postgres.h"
@@ -14,9 +15,9 @@
 
 #define HEADS_MORE 16 /* than are asked for: some may turn out to be dead */
 #define NONE (-1)
-#define LOOK_START 42 /* where what there is one of begins in the row of a queue */
-#define DUE_AT 47
-#define DUE_COLUMN 48 /* what time has done to the queue: */
+#define LOOK_START 45 /* where what there is one of begins in the row of a queue */
+#define DUE_AT 50
+#define DUE_COLUMN 51 /* what time has done to the queue: */
 enum due {
 	DUE_NO = 0,
 	DUE_UNKNOWN = 1,
@@ -86,7 +87,22 @@ static void lock_stripes(struct conn *c, const struct wants *first, const struct
 	conn_send(c, SQL_LOCK_STRIPES, &a);
 }
 
-void load_lock(struct conn *c, const struct wants *first, const struct wants *second)
+/* The locks of classes, by the bits of their numbers: after those of queues. */
+static void lock_classes(struct conn *c, uint64_t classes)
+{
+	struct args a;
+	if (classes == 0)
+		return;
+	args_init(&a, c->alloc, 1);
+	arg_array(&a, 0, ARG_INT4);
+	for (uint32_t i = 0; i < CLASSES; i++) {
+		if (classes >> i & 1)
+			add_int(&a, 0, STRIPES_OF_RUNNERS + STRIPES + i);
+	}
+	conn_send(c, SQL_LOCK_STRIPES, &a);
+}
+
+static void lock_queues(struct conn *c, const struct wants *first, const struct wants *second)
 {
 	struct args a;
 	if (first->guessed.count > 0 ||
@@ -113,6 +129,93 @@ void load_lock(struct conn *c, const struct wants *first, const struct wants *se
 	}
 	conn_send(c, claims ? SQL_LOCK_CLAIMS : SQL_LOCK, &a);
 	lock_runner(c, first);
+}
+
+void load_lock(struct conn *c, const struct wants *first, const struct wants *second,
+               uint64_t classes)
+{
+	lock_queues(c, first, second);
+	lock_classes(c, classes);
+}
+
+static bool claims_any(const struct wants *w)
+{
+	return w->take_count > 0 || (w->lane_ask && w->lane_ask->max > 0);
+}
+
+/* Of the queues that something is claimed from. */
+static int send_over(struct pg_store *s, struct conn *c, enum sql sql, const struct wants *w)
+{
+	struct args a;
+	args_init(&a, c->alloc, 2);
+	arg_array(&a, 0, ARG_TEXT);
+	for (size_t i = 0; i < w->take_count; i++)
+		add_str(&a, 0, w->takes[i].queue);
+	if (w->lane_ask && w->lane_ask->max > 0)
+		add_str(&a, 0, w->lane_ask->queue);
+	if (s->own_clock)
+		arg_int(&a, 1, s->host->wall(s->host).ms);
+	return conn_send(c, sql, &a);
+}
+
+enum baton_err load_over(struct pg_store *s, struct conn *c, const struct wants *w,
+                         struct wants *ret)
+{
+	if (!claims_any(w))
+		return BATON_OK;
+	send_over(s, c, SQL_CLASS_TEND, w);
+	const int over = send_over(s, c, SQL_CLASS_OVER, w);
+	enum baton_err e = conn_round(c);
+	const PGresult *r = e == BATON_OK ? conn_answer(c, over) : NULL;
+	for (int i = 0; r && i < PQntuples(r); i++) {
+		const struct claim_name name = {(uint64_t)cell_int(r, i, 0),
+		                                (uint64_t)cell_int(r, i, 1)};
+		want_rest(ret, &name);
+	}
+	return e;
+}
+
+/* The keys of a class that were read: `$1` the classes, `$2` the lines. */
+static bool class_args(struct args *a, const struct conn *c, const struct desk *d)
+{
+	bool any = false;
+	args_init(a, c->alloc, 2);
+	arg_array(a, 0, ARG_TEXT);
+	arg_array(a, 1, ARG_TEXT);
+	for (struct row *row = d->m->lanes.oldest; row; row = row->newer) {
+		const struct lane *lane = (const struct lane *)row;
+		const struct baton_queue_policy *policy = &lane->queue->is.policy;
+		if (!policy_has_class(policy) || !line_is_keyed(lane->name))
+			continue;
+		add_str(a, 0, baton_str_z(policy->key_class));
+		add_str(a, 1, lane->name);
+		any = true;
+	}
+	return any;
+}
+
+enum baton_err load_class(struct conn *c, struct desk *d)
+{
+	struct args a;
+	if (!class_args(&a, c, d)) {
+		args_done(&a);
+		return BATON_OK;
+	}
+	struct args lines = a;
+	args_init(&a, c->alloc, 1);
+	arg_array(&a, 0, ARG_TEXT);
+	for (size_t i = 0; i < d->queue_count; i++)
+		add_str(&a, 0, baton_str_z(d->queues[i].row->is.policy.key_class));
+	const int queues = conn_send(c, SQL_CLASS_QUEUES, &a);
+	const int batches = conn_send(c, SQL_CLASS_BATCHES, &lines);
+	class_args(&a, c, d);
+	const int claims = conn_send(c, SQL_CLASS_CLAIMS, &a);
+	enum baton_err e = conn_round(c);
+	if (e == BATON_OK)
+		e = desk_queues(d, conn_answer(c, queues));
+	if (e == BATON_OK)
+		e = desk_batches(d, conn_answer(c, batches));
+	return e == BATON_OK ? desk_claims(d, conn_answer(c, claims)) : e;
 }
 
 /* The claims and batches that are named. Of the claims, those that are looked for in rows of their
@@ -186,11 +289,6 @@ static void send_queues(struct conn *c, const struct wants *w, struct loading *l
 	l->queues = conn_send(c, SQL_QUEUES, &a);
 }
 
-static bool claims_any(const struct wants *w)
-{
-	return w->take_count > 0 || (w->lane_ask && w->lane_ask->max > 0);
-}
-
 /* What there is one of, and the queues; for who claims, whether time has done something to them. */
 static void send_start(struct pg_store *s, struct conn *c, const struct wants *w, struct loading *l)
 {
@@ -208,6 +306,11 @@ static void send_start(struct pg_store *s, struct conn *c, const struct wants *w
 		if (s->own_clock)
 			arg_int(&a, 1, s->host->wall(s->host).ms);
 		l->look = l->due = conn_send(c, SQL_LOOK_DUE, &a);
+	} else if (w->classes.count > 0) {
+		args_init(&a, c->alloc, 2);
+		strs_arg(&a, 0, ARG_TEXT, &w->queues);
+		strs_arg(&a, 1, ARG_TEXT, &w->classes);
+		l->look = conn_send(c, SQL_LOOK_CLASS, &a);
 	} else {
 		l->look = send_strs(c, SQL_LOOK, ARG_TEXT, &w->queues);
 	}
@@ -262,11 +365,23 @@ static void send_chunks(struct conn *c, const struct wants *w, bool look, struct
 	args_init(&a, c->alloc, 1);
 	nums_arg(&a, 0, ARG_INT8, &w->ids);
 	l->member_claims = conn_send(c, SQL_MEMBER_CLAIMS, &a);
+	args_init(&a, c->alloc, 1);
+	nums_arg(&a, 0, ARG_INT8, &w->ids);
+	l->site_holders = conn_send(c, SQL_SITE_HOLDERS, &a);
+}
+
+int load_sites(struct conn *c, const struct wants *w)
+{
+	struct args a;
+	args_init(&a, c->alloc, 2);
+	arg_int(&a, 0, (int64_t)w->only);
+	strs_arg(&a, 1, ARG_TEXT, &w->queues);
+	return conn_send(c, SQL_SITE_USES, &a);
 }
 
 const struct loading load_nothing = {NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
                                      NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
-                                     NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE};
+                                     NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE};
 
 /* The greatest number among the ids that are asked for. */
 static uint64_t last_id(const struct baton_lane_ask *ask)
@@ -404,7 +519,7 @@ void load_rest_send(struct conn *c, const struct wants *w, const struct desk *d,
 static void heads_args(struct args *a, const struct conn *c, const struct wants *w,
                        const struct page_end *after)
 {
-	args_init(a, c->alloc, 7);
+	args_init(a, c->alloc, 8);
 	arg_array(a, 0, ARG_TEXT);
 	arg_array(a, 1, ARG_INT4);
 	arg_array(a, 2, ARG_INT4);
@@ -412,6 +527,7 @@ static void heads_args(struct args *a, const struct conn *c, const struct wants 
 	arg_array(a, 4, ARG_INT2);
 	arg_array(a, 5, ARG_INT8);
 	arg_array(a, 6, ARG_INT8);
+	strs_arg(a, 7, ARG_TEXT, &w->full);
 	for (size_t i = 0; i < w->take_count; i++) {
 		const struct want_heads *h = &w->takes[i];
 		add_str(a, 0, h->queue);
@@ -626,7 +742,7 @@ static enum baton_err take_steps(const struct conn *c, const struct loading *l, 
 		{l->leases, desk_leases},         {l->bound_leases, desk_leases},
 		{l->runners, desk_runners},       {l->schedules, desk_schedules},
 		{l->numbers, take_numbers},       {l->held_off, desk_held_off},
-		{l->waiting, desk_waiting},
+		{l->waiting, desk_waiting},       {l->site_holders, desk_site_holders},
 	};
 	enum baton_err e = BATON_OK;
 	for (size_t i = 0; i < sizeof steps / sizeof steps[0] && e == BATON_OK; i++) {

@@ -10,6 +10,8 @@
 #include "base/digest.h"
 #include "base/fail.h"
 #include "base/mem.h"
+#include "queue/policy.h"
+#include "store/memory/ops.h"
 #include "store/postgres/address.h"
 #include "store/postgres/bulk.h"
 #include "store/postgres/keyed.h"
@@ -30,6 +32,7 @@
 #define ADMITTED "BT004"
 #define STALE "BT005"
 #define TAKEN "BT006"
+#define CLASSED "BT007" /* never the server's: a queue is of a class whose lock is not held */
 
 static struct baton_store_time server_wall(const struct baton_clock *clock)
 {
@@ -54,7 +57,9 @@ struct deal {
 	bool apart;    /* what has a key gets a row of its own */
 	bool recalled; /* the queue is that of `recall` */
 	struct recall recall;
-	bool sleepers; /* elsewhere, when it was committed */
+	uint64_t classes; /* whose locks are held */
+	uint64_t lacking; /* those that turned out to be needed */
+	bool sleepers;    /* elsewhere, when it was committed */
 	int64_t xid;
 	struct baton_store_news *news;
 	size_t news_count;
@@ -226,7 +231,7 @@ static void recall(struct deal *t)
 	const bool puts = w->queues.count == 1 && w->heads.count == 0;
 	const bool ends = w->queues.count == 0 && w->guessed.count == 1 && !w->apart;
 	t->recalled = !t->certain && (puts || ends) && t->second.queues.count == 0 &&
-	              !t->second.runners && !w->runners && !w->timed &&
+	              !t->second.runners && !w->runners && !w->timed && w->classes.count == 0 &&
 	              w->lanes.count + w->keys.count + w->ids.count + w->melt.count +
 	                              w->subjects.count + w->schedules.count ==
 	                      0 &&
@@ -284,6 +289,14 @@ static void presume(struct deal *t)
 		want_key_lines(w);
 }
 
+static uint64_t classes_of(struct deal *t, const struct nums *stripes)
+{
+	uint64_t classes = 0;
+	for (size_t i = 0; i < stripes->count; i++)
+		classes |= hints_classes(&t->s->hints, (uint32_t)stripes->list[i]);
+	return classes;
+}
+
 static void begin(struct deal *t)
 {
 	presume(t);
@@ -291,7 +304,27 @@ static void begin(struct deal *t)
 	recall(t);
 	conn_begin(t->c, within_ms(t));
 	plan_anew(t);
-	load_lock(t->c, &t->first, &t->second);
+	t->classes = t->lacking | t->first.class_locks | classes_of(t, &t->first.stripes) |
+	             classes_of(t, &t->first.guessed_stripes) | classes_of(t, &t->second.stripes);
+	load_lock(t->c, &t->first, &t->second, t->classes);
+}
+
+/* Which class a queue is of is known when it was read. If the lock of one is not held, everything
+ * begins anew. */
+static enum baton_err check_classes(struct deal *t)
+{
+	for (size_t i = 0; i < t->desk.queue_count; i++) {
+		const struct queue *q = t->desk.queues[i].row;
+		if (!policy_has_class(&q->is.policy))
+			continue;
+		uint64_t bit = class_bit(baton_str_z(q->is.policy.key_class));
+		hints_class_found(&t->s->hints, stripe_of(q->name), bit);
+		t->lacking |= bit & ~t->classes;
+	}
+	if ((t->lacking & ~t->classes) == 0)
+		return BATON_OK;
+	snprintf(t->c->state, sizeof t->c->state, "%s", CLASSED);
+	return fail(BATON_BUSY, "a queue has become one of a class");
 }
 
 static bool has_stripe(const struct nums *stripes, uint32_t stripe)
@@ -432,6 +465,8 @@ static enum baton_err first_part(struct deal *t)
 		e = rest_of_first(t);
 	if (e == BATON_OK && !t->recalled)
 		e = lines_of_first(t);
+	if (e == BATON_OK)
+		e = check_classes(t);
 	if (e != BATON_OK)
 		return e;
 	run_all(t, false);
@@ -563,7 +598,8 @@ static bool recalls_claims(struct deal *t)
 	       w->taken.count == 0 && !expects_heads(t) &&
 	       hints_recall(&t->s->hints, w->queues.list[0], 0, t->s->host->now(t->s->host).ns,
 	                    &t->recall) &&
-	       t->recall.is.policy.key_fair == BATON_KEY_FAIR_OFF;
+	       t->recall.is.policy.key_fair == BATON_KEY_FAIR_OFF &&
+	       !policy_has_class(&t->recall.is.policy);
 }
 
 /* The queue is as it was: that is read under its lock, and so nothing has to be checked later.
@@ -585,6 +621,63 @@ static enum baton_err second_recall(struct deal *t, struct loading *l, bool *ret
 	return e == BATON_OK ? load_claim_look_take(t->c, l, &t->desk) : e;
 }
 
+/* Whether keys of a queue that is claimed from count for each host, or each process. */
+static bool has_sites(const struct deal *t)
+{
+	bool sites = false;
+	for (size_t i = 0; i < t->desk.queue_count; i++)
+		sites = sites || policy_has_sites(&t->desk.queues[i].row->is.policy);
+	return sites && t->second.only > 0;
+}
+
+/* What is held where the runner is; the keys that are full there are passed over. */
+static enum baton_err sites_load(struct deal *t)
+{
+	const struct key_uses *uses = &t->desk.m->known;
+	int answer = load_sites(t->c, &t->second);
+	enum baton_err e = conn_round(t->c);
+	if (e == BATON_OK)
+		e = desk_site_uses(&t->desk, conn_answer(t->c, answer));
+	for (size_t i = 0; e == BATON_OK && i < uses->count; i++) {
+		const struct queue *queue = uses->list[i].queue;
+		if (uses->list[i].count >= queue->is.policy.key_limit)
+			want_pass(&t->second, (int64_t)queue->row.kept, uses->list[i].line);
+	}
+	return e == BATON_OK && !t->second.memory ? fail_memory(1, "keys that are full") : e;
+}
+
+/* What time has done to queues of a class is seen to by whoever claims from any of them: it may
+ * free keys. Claims of such keys that are over are ended. */
+static enum baton_err class_part(struct deal *t)
+{
+	struct loading l;
+	struct wants over;
+	if (t->classes == 0)
+		return BATON_OK;
+	pg_wants_init(&over, t->s->base.alloc);
+	enum baton_err e = load_over(t->s, t->c, &t->second, &over);
+	if (e == BATON_OK && !over.memory)
+		e = fail_memory(1, "a transaction");
+	if (e == BATON_OK && over.rest_heads.count > 0) {
+		load_send(t->s, t->c, &over, false, &l);
+		e = conn_round(t->c);
+		t->open = e == BATON_OK;
+		if (e == BATON_OK)
+			e = load_take(t->s, t->c, &l, &t->desk);
+		if (e == BATON_OK)
+			e = check_classes(t);
+		if (e == BATON_OK)
+			e = memory_classes_see(t->desk.store);
+		if (e == BATON_OK)
+			e = keep_news(t);
+		if (e == BATON_OK)
+			e = desk_write(&t->desk, t->c, &t->written);
+	}
+	pg_wants_done(&over);
+	desk_end(t);
+	return e;
+}
+
 static enum baton_err second_part(struct deal *t)
 {
 	struct loading l;
@@ -592,17 +685,31 @@ static enum baton_err second_part(struct deal *t)
 	if (!has_second(t))
 		return BATON_OK;
 	desk_end(t);
-	t->written.told = -1;
 	bool is_as_it_was = false;
-	enum baton_err e = recalls_claims(t) ? second_recall(t, &l, &is_as_it_was) : BATON_OK;
+	enum baton_err e = class_part(t);
+	t->written.told = -1;
+	if (e == BATON_OK && recalls_claims(t))
+		e = second_recall(t, &l, &is_as_it_was);
 	if (e == BATON_OK && !is_as_it_was)
 		e = second_load(t, &l);
 	t->open = t->open || e == BATON_OK;
 	t->written.any = t->written.any || t->second.take_count > 0 || t->second.lane_ask;
 	if (e == BATON_OK && !is_as_it_was)
 		e = load_take(t->s, t->c, &l, &t->desk);
-	if (e == BATON_OK && t->second.take_count > 0)
+	if (e == BATON_OK)
+		e = check_classes(t);
+	t->second.full.count = 0;
+	if (e == BATON_OK && t->second.take_count > 0 && has_sites(t)) {
+		/* What heads were read may be those that are passed over. */
+		l.heads = -1;
+		e = load_heads_take(t->c, &l, &t->desk, &t->second, &page);
+		if (e == BATON_OK)
+			e = sites_load(t);
+		if (e == BATON_OK)
+			e = more_heads(t, NULL, &page);
+	} else if (e == BATON_OK && t->second.take_count > 0) {
 		e = heads_load(t, &l, &page);
+	}
 	for (int i = 0; i < PAGES && e == BATON_OK && are_all_claimed(t, &page); i++)
 		e = more_heads(t, &page, &page);
 	if (e != BATON_OK)
@@ -665,7 +772,7 @@ static enum baton_err resolve(struct deal *t, enum baton_err e)
 	if (conn_need(t->c) != BATON_OK || strcmp(place, t->c->place) != 0)
 		return fail(e, "%s", why);
 	conn_begin(t->c, within_ms(t));
-	load_lock(t->c, &t->first, &t->second); /* waits for the end of the other one */
+	load_lock(t->c, &t->first, &t->second, t->classes); /* waits for the end of the other one */
 	args_init(&a, t->c->alloc, 1);
 	arg_int(&a, 0, t->xid);
 	conn_send(t->c, SQL_XID_STATUS, &a);
@@ -683,9 +790,9 @@ static bool can_repeat(const struct conn *c, bool unknown)
 {
 	return !unknown && (c->state[0] == '\0' || strcmp(c->state, NUMBERS) == 0 ||
 	                    strcmp(c->state, ADMITTED) == 0 || strcmp(c->state, STALE) == 0 ||
-	                    strcmp(c->state, TAKEN) == 0 || strcmp(c->state, "40P01") == 0 ||
-	                    strcmp(c->state, "40001") == 0 || strcmp(c->state, "57P01") == 0 ||
-	                    strcmp(c->state, IDLE_ENDED) == 0);
+	                    strcmp(c->state, TAKEN) == 0 || strcmp(c->state, CLASSED) == 0 ||
+	                    strcmp(c->state, "40P01") == 0 || strcmp(c->state, "40001") == 0 ||
+	                    strcmp(c->state, "57P01") == 0 || strcmp(c->state, IDLE_ENDED) == 0);
 }
 
 /* What the queues are now, for the next who is about one of them. */
@@ -856,6 +963,8 @@ static enum baton_err look(struct pg_store *s, const struct wants *w,
 	e = conn_round(c);
 	if (e == BATON_OK) {
 		e = load_take(s, c, &l, &d);
+		if (e == BATON_OK)
+			e = load_class(c, &d);
 		if (e == BATON_OK)
 			e = run(d.store, args);
 		desk_close(&d);

@@ -61,7 +61,16 @@ enum baton_err pg_look(struct pg_store *s, void (*want)(struct wants *w, const v
                        enum baton_err (*run)(struct baton_store *desk, void *args), void *args);
 
 /* The locks of both parts of some calls. */
-void load_lock(struct conn *c, const struct wants *first, const struct wants *second);
+void load_lock(struct conn *c, const struct wants *first, const struct wants *second,
+               uint64_t classes);
+
+/* Sees to what time has done to the queues of the classes of those that are wanted; *ret wants the
+ * claims of keys there that are over. */
+enum baton_err load_over(struct pg_store *s, struct conn *c, const struct wants *w,
+                         struct wants *ret);
+
+/* Who holds the keys of classes that were read, in other queues. For who looks. */
+enum baton_err load_class(struct conn *c, struct desk *d);
 
 /* Which answers belong to what was sent. */
 struct loading {
@@ -69,6 +78,7 @@ struct loading {
 	int heads, heads_last, line, line_claims;
 	int bound_queues, bound_batches, bound_claims, bound_leases, held_off;
 	int chunks, members, member_claims, bulks, waiting, tend, look, due, heads_any, claim_look;
+	int site_holders;
 };
 
 extern const struct loading load_nothing;
@@ -110,6 +120,9 @@ struct page_end {
 };
 void load_heads(struct conn *c, const struct wants *w, const struct page_end *after,
                 struct loading *ret);
+
+/* Sends for what is held of keys where the runner is. Returns which answer has it. */
+int load_sites(struct conn *c, const struct wants *w);
 
 /* What can be claimed of rows of several batches, and whether there is anything else. */
 void load_bulks(struct conn *c, const struct wants *w, struct loading *ret);

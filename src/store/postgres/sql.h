@@ -7,17 +7,20 @@
 #define IDLE_MS "3000"
 #define IDLE_ENDED "25P03" /* the SQLSTATE of that */
 
-#define QUEUE_COLUMNS                                                                          \
-	"q.id, q.name, q.mode, q.shards, q.paused, q.payload_max, q.waiting_max, q.attempts, " \
-	"q.backoff, q.base, q.cap, q.lane_attempts, q.lane_backoff, q.lane_base, q.lane_cap, " \
-	"q.on_retry, q.on_dead, q.dedupe, q.keep, q.ready + coalesce(t.ready, 0), "            \
-	"q.delayed + coalesce(t.delayed, 0), q.retrying + coalesce(t.retrying, 0), "           \
-	"q.claimed + coalesce(t.claimed, 0), q.dead + coalesce(t.dead, 0), "                   \
-	"q.kept + coalesce(t.kept, 0), q.done + coalesce(t.done, 0), "                         \
-	"q.failed + coalesce(t.failed, 0), coalesce(t.tended, 0), coalesce(t.top, q.top), "    \
-	"coalesce(t.floor, q.floor), q.key_limit, q.hold_on_retry, q.on_conflict, "            \
-	"q.key_waiting_max, q.key_fair, q.key_starts, q.key_window, q.key_ttl, "               \
-	"coalesce(t.n, 0), q.xmin, q.guests, q.waiting + coalesce(t.waiting, 0)"
+#define QUEUE_COLUMNS                                                                           \
+	"q.id, q.name, q.mode, q.shards, q.paused, q.payload_max, q.waiting_max, q.attempts, "  \
+	"q.backoff, q.base, q.cap, q.lane_attempts, q.lane_backoff, q.lane_base, q.lane_cap, "  \
+	"q.on_retry, q.on_dead, q.dedupe, q.keep, q.ready + coalesce(t.ready, 0), "             \
+	"q.delayed + coalesce(t.delayed, 0), q.retrying + coalesce(t.retrying, 0), "            \
+	"q.claimed + coalesce(t.claimed, 0), q.dead + coalesce(t.dead, 0), "                    \
+	"q.kept + coalesce(t.kept, 0), q.done + coalesce(t.done, 0), "                          \
+	"q.failed + coalesce(t.failed, 0), coalesce(t.tended, 0), "                             \
+	"CASE WHEN q.key_class = '' THEN coalesce(t.top, q.top) "                               \
+	"ELSE baton.class_top(q.key_class) END, "                                               \
+	"coalesce(t.floor, q.floor), q.key_limit, q.hold_on_retry, q.on_conflict, "             \
+	"q.key_waiting_max, q.key_fair, q.key_starts, q.key_window, q.key_ttl, "                \
+	"coalesce(t.n, 0), q.xmin, q.guests, q.waiting + coalesce(t.waiting, 0), q.key_scope, " \
+	"q.key_class, CASE WHEN q.key_class <> '' THEN baton.class_peers(q.id, q.key_class) END"
 
 /* Queues, and what is counted of them. */
 #define PART_QUEUES                                                     \
@@ -193,6 +196,19 @@
 #define PART_LANES PART_LANES_OF("SELECT queue, lane FROM (" PART_NAMED_CLAIMS ") c ")
 #define PART_LANES_NAMED PART_LANES_OF("SELECT (c).queue, (c).lane FROM named ")
 
+/* The lines of keys $2 in all queues of the classes $1, and the claims that hold these. */
+#define PART_CLASS                                                                            \
+	"WITH k AS MATERIALIZED (SELECT m.id AS queue, x.line FROM baton.queue m CROSS JOIN " \
+	"unnest($2::text[]) x(line) WHERE m.key_class = ANY($1::text[]) "                     \
+	"AND m.key_class <> '') "
+#define PART_CLASS_ASKED "q.name = ANY($1::text[]) AND NOT q.paused"
+#define CLAIMS_OF_K                                                                       \
+	"(SELECT x.* FROM baton.claim x WHERE x.queue = k.queue AND x.lane = k.line "     \
+	"UNION ALL SELECT x.* FROM baton.claim x WHERE x.queue = k.queue "                \
+	"AND x.guest = k.line UNION ALL SELECT x.* FROM baton.hold h JOIN baton.claim x " \
+	"ON x.head = h.seq AND x.fence = h.fence WHERE h.queue = k.queue "                \
+	"AND h.line = k.line) c "
+
 /* The lane $2 of the queue $1. */
 #define PART_LANE                                                                        \
 	"WITH l AS MATERIALIZED (SELECT y.*, " PAST_OF_Y " FROM (SELECT q.id AS queue, " \
@@ -250,8 +266,18 @@
 	"baton.lines(guest) ELSE ARRAY[coalesce(guest, lane)] END) AS key FROM heads " \
 	"WHERE guest IS NOT NULL OR baton.is_key(lane)) k "
 
+/* What is claimed by the runner `m`, and, if keys count for each host, by others of its host: `r`,
+ * whose owner is written as baton_owner_print() does; of the queue `q`, whose keys count so. */
+#define PART_SITE                                                                            \
+	"baton.runner r JOIN baton.claim c ON c.owner = r.owner "                            \
+	"AND c.expires_at = 9223372036854775807 AND c.queue = q.id "                         \
+	"AND strpos(c.lane, chr(3)) > 0 WHERE (r.number = m.number OR (q.key_scope = 2 AND " \
+	"split_part(r.owner, ':', 2) <> '' AND split_part(r.owner, ':', 2) = "               \
+	"split_part(m.owner, ':', 2))) "
+
 /* What can be claimed of queues: $1 their names, $2 the pools, $3 how many, $4 how many batches in
- * one claim, $5 to $7 after which rank, place and number. They are looked for from the first rank
+ * one claim, $5 to $7 after which rank, place and number, $8 which keys are passed over: the number
+ * of the queue and the line. They are looked for from the first rank
  * on, and in each rank for which it is known from the place on up to which there are none. */
 #define PART_HEADS_AND(more)                                                                \
 	"heads AS MATERIALIZED (SELECT h.*, w.few, w.max" more " FROM "                     \
@@ -274,6 +300,8 @@
 	"(CASE WHEN r.later THEN r.rank ELSE w.rank END, "                                  \
 	"CASE WHEN r.later THEN r.place ELSE w.place END, "                                 \
 	"CASE WHEN r.later THEN 9223372036854775807 ELSE w.seq END) "                       \
+	"AND ($8::text[] = '{}' OR ((q.id || split_part(b.lane, chr(3), 1)) = "             \
+	"ANY($8::text[])) IS NOT TRUE) "                                                    \
 	"ORDER BY b.rank, coalesce(b.place, b.seq * 2), b.seq LIMIT w.few) x "              \
 	"ORDER BY x.rank, x.place, x.seq LIMIT w.few) h)"
 
@@ -473,6 +501,34 @@
 	  "SELECT " QUEUE_COLUMNS ", " START_COLUMNS " " PART_LOOK "ON q.name = ANY($1::text[])")  \
 	X(LOOK_NUMBERS,                                                                            \
 	  "SELECT " QUEUE_COLUMNS ", " START_COLUMNS " " PART_LOOK "ON q.id = ANY($1::int[])")     \
+	X(LOOK_CLASS, "SELECT " QUEUE_COLUMNS ", " START_COLUMNS " " PART_LOOK                     \
+	              "ON q.name = ANY($1::text[]) OR (q.key_class <> '' AND q.key_class IN ("     \
+	              "SELECT unnest($2::text[]) UNION SELECT x.key_class FROM baton.queue x "     \
+	              "WHERE x.name = ANY($1::text[])))")                                          \
+	X(CLASS_TEND, "SELECT baton.tend(x.id, x.now) FROM (SELECT DISTINCT m.id, n.now "          \
+	              "FROM baton.queue q CROSS JOIN " PART_NOW " n JOIN baton.queue m ON "        \
+	              "m.key_class = q.key_class AND m.key_class <> '' "                           \
+	              "WHERE " PART_CLASS_ASKED " ORDER BY m.id) x")                               \
+	X(CLASS_OVER, "SELECT DISTINCT c.head, c.fence FROM baton.queue q CROSS JOIN " PART_NOW    \
+	              " n JOIN baton.queue m ON m.key_class = q.key_class AND m.key_class <> '' "  \
+	              "CROSS JOIN LATERAL (SELECT x.head, x.fence FROM baton.claim x WHERE "       \
+	              "x.queue = m.id AND NOT x.offered AND x.expires_at >= baton.since(m.id) "    \
+	              "AND x.expires_at <= n.now AND baton.is_shared(x) "                          \
+	              "ORDER BY x.expires_at LIMIT 1000) c WHERE " PART_CLASS_ASKED)               \
+	X(CLASS_QUEUES, "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES                               \
+	                " WHERE q.key_class = ANY($1::text[]) AND q.key_class <> ''")              \
+	X(CLASS_BATCHES,                                                                           \
+	  PART_CLASS "SELECT " BATCH_COLUMNS ", NULL::bytea FROM (SELECT "                         \
+	             "unnest(c.seqs) AS seq FROM k CROSS JOIN LATERAL " CLAIMS_OF_K                \
+	             "UNION SELECT b.seq FROM k JOIN baton.batch b ON b.queue = k.queue "          \
+	             "AND b.lane = k.line AND b.holds "                                            \
+	             "UNION SELECT b.seq FROM k JOIN baton.batch b ON b.queue = k.queue "          \
+	             "AND b.guest = k.line AND b.keeps "                                           \
+	             "UNION SELECT h.seq FROM k JOIN baton.hold h ON h.queue = k.queue "           \
+	             "AND h.line = k.line AND h.fence = 0) s CROSS JOIN LATERAL (SELECT * "        \
+	             "FROM baton.batch z WHERE z.seq = s.seq OFFSET 0) b ORDER BY b.seq")          \
+	X(CLASS_CLAIMS, PART_CLASS "SELECT DISTINCT ON (c.head, c.fence) " CLAIM_COLUMNS           \
+	                           " FROM k CROSS JOIN LATERAL " CLAIMS_OF_K)                      \
 	X(LOOK_DUE, "SELECT " QUEUE_COLUMNS ", " START_COLUMNS ", m.now, " PART_DUE " " PART_LOOK  \
 	            "ON q.name = ANY($1::text[]) CROSS JOIN " PART_NOW " m")                       \
 	X(DRAW, "SELECT nextval('baton.seq') FROM generate_series(1, $1::bigint + ("               \
@@ -487,7 +543,8 @@
 	  "SELECT CASE WHEN min(x.n) <> $1::bigint OR max(x.n) <> $1::bigint + $2::bigint - 1 "    \
 	  "THEN baton.draw(0, 1) END FROM (SELECT nextval('baton.seq') AS n "                      \
 	  "FROM generate_series(1, $2::bigint)) x")                                                \
-	X(TEND, "SELECT q.id, m.now, CASE WHEN q.paused THEN false WHEN " PART_IS_DUE " "          \
+	X(TEND, "SELECT q.id, m.now, CASE WHEN q.paused THEN false "                               \
+	        "WHEN " PART_IS_DUE " "                                                            \
 	        "THEN baton.tend(q.id, m.now) ELSE true END FROM " PART_NOW " m, " PART_QUEUES " " \
 	        "WHERE q.name = ANY($1::text[])")                                                  \
 	X(QUEUES, "SELECT " QUEUE_COLUMNS " FROM " PART_QUEUES " WHERE q.id IN ("                  \
@@ -602,6 +659,22 @@
 	              "max(place), (array_agg(seq ORDER BY place DESC, seq DESC))[1], "            \
 	              "min(place) - min(low) > 512 FROM heads GROUP BY queue, pool, rank "         \
 	              "ORDER BY rank, 5, 6")                                                       \
+	X(SITE_USES, "SELECT u.queue, u.line, count(*) FROM baton.runner m JOIN baton.queue q "    \
+	             "ON q.name = ANY($2::text[]) AND q.key_scope < 3 CROSS JOIN LATERAL ("        \
+	             "SELECT c.queue, split_part(c.lane, chr(3), 1) AS line FROM " PART_SITE       \
+	             ") u WHERE m.number = $1::bigint GROUP BY 1, 2")                              \
+	X(SITE_HOLDERS, "SELECT b.queue, b.lane, (SELECT coalesce(y.born, y.seq) "                 \
+	                "FROM baton.batch y WHERE y.seq = h.seq) FROM ("                           \
+	                "SELECT x.queue, x.lane, x.shard FROM unnest($1::bigint[]) n(id) "         \
+	                "JOIN baton.batch x ON x.seq = n.id AND x.born IS NULL UNION ALL "         \
+	                "SELECT x.queue, x.lane, x.shard FROM unnest($1::bigint[]) n(id) "         \
+	                "JOIN baton.batch x ON x.born = n.id) b "                                  \
+	                "JOIN baton.queue q ON q.id = b.queue AND q.key_scope < 3 "                \
+	                "JOIN baton.lease l ON l.subject = chr(1) || q.name || chr(1) || b.shard " \
+	                "JOIN baton.runner m ON m.number = l.runner CROSS JOIN LATERAL ("          \
+	                "SELECT count(*) AS n, min((SELECT min(s) FROM unnest(c.seqs) s)) AS seq " \
+	                "FROM " PART_SITE "AND split_part(c.lane, chr(3), 1) = "                   \
+	                "split_part(b.lane, chr(3), 1)) h WHERE h.n >= q.key_limit")               \
 	X(RAISE, "SELECT baton.raise(f.queue, f.pool, f.rank) FROM unnest($1::int[], $2::int[], "  \
 	         "$3::int[]) f(queue, pool, rank)")                                                \
 	X(LINE,                                                                                    \
@@ -627,7 +700,7 @@
 	             "lane_base, lane_cap, on_retry, on_dead, dedupe, keep, ready, delayed, "      \
 	             "retrying, claimed, dead, kept, done, failed, key_limit, hold_on_retry, "     \
 	             "on_conflict, key_waiting_max, key_fair, key_starts, key_window, key_ttl, "   \
-	             "guests) "                                                                    \
+	             "guests, key_scope, key_class) "                                              \
 	             "VALUES($1::text, "                                                           \
 	             "$2::bigint::int, $3::bigint, $4::bigint, $5::bool, $6::bigint, "             \
 	             "$7::bigint, "                                                                \
@@ -636,7 +709,8 @@
 	             "$18::bigint, $19::bigint, $20::bigint, $21::bigint, $22::bigint, "           \
 	             "$23::bigint, $24::bigint, $25::bigint, $26::bigint, $27::bigint, "           \
 	             "$28::bigint, $29::bigint, $30::bigint, $31::bigint, $32::bigint, "           \
-	             "$33::bigint, $34::bigint, $35::bigint, $36::bool) "                          \
+	             "$33::bigint, $34::bigint, $35::bigint, $36::bool, $37::bigint, "             \
+	             "$38::text) "                                                                 \
 	             "RETURNING id")                                                               \
 	X(QUEUE_SET, "UPDATE baton.queue SET mixed = mixed OR (mode = 4) <> ($3::bigint = 4), "    \
 	             "stripe = $2::bigint::int, shards = $4::bigint, mode = $3::bigint, "          \
@@ -649,7 +723,7 @@
 	             "hold_on_retry = $21::bigint, on_conflict = $22::bigint, "                    \
 	             "key_waiting_max = $23::bigint, key_fair = $24::bigint, "                     \
 	             "key_starts = $25::bigint, key_window = $26::bigint, key_ttl = $27::bigint, " \
-	             "guests = $28::bool "                                                         \
+	             "guests = $28::bool, key_scope = $29::bigint, key_class = $30::text "         \
 	             "WHERE name = $1::text")                                                      \
 	X(QUEUE_COUNT,                                                                             \
 	  "WITH d AS (SELECT * FROM unnest($1::int[], $2::bigint[], $3::bigint[], "                \
@@ -854,8 +928,10 @@
 	X(LIST_END, "WITH " PART_LISTED " SELECT nullif(upto, 9223372036854775807) FROM listed")   \
 	X(NEXT_DUE,                                                                                \
 	  "SELECT least(d.due, e.expires_at, f.expires_at, g.until) "                              \
-	  "FROM baton.queue q " PART_SINCE " "                                                     \
-	  "CROSS JOIN LATERAL (SELECT greatest(s.since, $2::bigint) AS since) t "                  \
+	  "FROM baton.queue n CROSS JOIN LATERAL (SELECT n.id AS id, n.key_starts AS key_starts "  \
+	  "UNION ALL SELECT m.id, m.key_starts FROM baton.queue m WHERE n.key_class <> '' "        \
+	  "AND m.key_class = n.key_class AND m.key_class <> '' AND m.id <> n.id) q " PART_SINCE    \
+	  " CROSS JOIN LATERAL (SELECT greatest(s.since, $2::bigint) AS since) t "                 \
 	  "LEFT JOIN LATERAL (SELECT b.due FROM baton.batch b WHERE b.queue = q.id "               \
 	  "AND b.state IN (2, 3) AND b.due >= t.since ORDER BY b.due LIMIT 1) d ON true "          \
 	  "LEFT JOIN LATERAL (SELECT c.expires_at FROM baton.claim c "                             \
@@ -866,7 +942,7 @@
 	  "AND k.expires_at >= t.since ORDER BY k.expires_at LIMIT 1) f ON true "                  \
 	  "LEFT JOIN LATERAL (SELECT r.until FROM baton.rate r WHERE r.queue = q.id "              \
 	  "AND r.until >= t.since ORDER BY r.until LIMIT 1) g ON q.key_starts > 0 "                \
-	  "WHERE NOT q.paused AND ($1::text IS NULL OR q.name = $1::text) "                        \
+	  "WHERE NOT n.paused AND ($1::text IS NULL OR n.name = $1::text) "                        \
 	  "AND coalesce(d.due, e.expires_at, f.expires_at, g.until) IS NOT NULL "                  \
 	  "ORDER BY 1 LIMIT 1")                                                                    \
 	X(SCHEDULES, "SELECT " SCHEDULE_COLUMNS " FROM baton.schedule "                            \

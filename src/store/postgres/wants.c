@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/digest.h"
+#include "base/number.h"
 #include "queue/batch.h"
 #include "queue/line.h"
 
@@ -68,6 +69,20 @@ uint32_t stripe_of(struct baton_str name)
 	uint8_t digest[DIGEST_SIZE];
 	digest_bytes(name.ptr, name.len, digest);
 	return STRIPES_OF_RUNNERS + (((uint32_t)digest[0] << 8 | digest[1]) & (STRIPES - 1));
+}
+
+uint64_t class_bit(struct baton_str name)
+{
+	uint8_t digest[DIGEST_SIZE];
+	digest_bytes(name.ptr, name.len, digest);
+	return UINT64_C(1) << (digest[0] & (CLASSES - 1));
+}
+
+void want_class(struct wants *w, struct baton_str name)
+{
+	str_add(w, &w->classes, name);
+	if (name.len > 0)
+		w->class_locks |= class_bit(name);
 }
 
 /* Those who ask for many of one queue ask for it in a row. */
@@ -212,6 +227,14 @@ void want_batch(struct wants *w, const struct baton_batch_id *id)
 	num_add(w, &w->melt, number);
 }
 
+void want_pass(struct wants *w, int64_t queue, struct baton_str line)
+{
+	char text[NUMBER_DIGITS + LINE_NAME_MAX];
+	char *end = number_print((uint64_t)queue, text);
+	memcpy(end, line.ptr, line.len);
+	str_add(w, &w->full, kept(w, (struct baton_str){text, (size_t)(end - text) + line.len}));
+}
+
 static void guest_lines_add(struct wants *w, const struct baton_batch *b)
 {
 	struct baton_str rest = b->key, key;
@@ -224,11 +247,13 @@ static void guest_lines_add(struct wants *w, const struct baton_batch *b)
 
 void want_puts(struct wants *w, const struct baton_batch *batches, size_t count)
 {
+	/* In which line of its key one will be is not known before it has its number. */
+	const struct baton_queue_policy any = baton_queue_policy_default();
 	for (size_t i = 0; i < count; i++) {
 		const struct baton_batch b = batch_filled(&batches[i]);
 		uint8_t key[DIGEST_SIZE];
 		char text[LINE_NAME_MAX];
-		struct baton_str line = line_name(&b, 0, text);
+		struct baton_str line = line_name(&b, 0, &any, text);
 		/* Nobody else is in a lane of its own. */
 		if (b.lane.len == 0 && keys_are_several(b.key)) {
 			want_queue(w, b.queue);

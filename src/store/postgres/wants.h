@@ -30,6 +30,8 @@ struct wants {
 	struct arena arena;
 	bool memory; /* false: there was not enough */
 	struct strs queues;
+	struct strs classes; /* whose queues are needed, too, with those of the class of `queues` */
+	uint64_t class_locks;           /* the bits of these */
 	struct strs lane_queues, lanes; /* pairs */
 	/* As these, the lines of keys of what is put: nobody else is presumed to have them. */
 	struct strs key_queues, key_lines;
@@ -52,6 +54,7 @@ struct wants {
 	struct want_heads *takes;
 	size_t take_count, take_cap;
 	const struct baton_lane_ask *lane_ask;
+	struct strs full; /* keys that are passed over: the number of the queue, and the line */
 	uint64_t runner;  /* 0, or whose claims and shards are needed */
 	bool leaves;      /* it goes, and so all of its queues are locked */
 	bool runners;     /* all of them                              */
@@ -85,6 +88,9 @@ void want_guest_lines(struct wants *w);
 void want_schedule(struct wants *w, struct baton_str name);
 void want_heads(struct wants *w, const struct want_heads *take);
 
+/* Such a key: what is claimed is not to be of it. */
+void want_pass(struct wants *w, int64_t queue, struct baton_str line);
+
 /* The runner of that number may not come or go meanwhile; 0: none may come. */
 void want_runner(struct wants *w, uint64_t number);
 
@@ -94,6 +100,13 @@ void want_runner(struct wants *w, uint64_t number);
 /* Which of the locks a queue, or another subject, is under; the same in SQL. */
 #define STRIPES 1024
 #define STRIPES_OF_RUNNERS 64 /* come first */
+#define CLASSES 64            /* come last  */
+
+/* All that is done to queues of a class is done under its lock, as well as under their own. The bit
+ * that stands for it. */
+uint64_t class_bit(struct baton_str name);
+void want_class(struct wants *w, struct baton_str name);
+
 uint32_t stripe_of(struct baton_str name);
 
 #endif

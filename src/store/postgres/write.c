@@ -82,7 +82,7 @@ static void policy_args(struct args *a, struct baton_str name, const struct bato
 static enum baton_err queue_add(struct writer *w, const struct queue *q)
 {
 	struct args a;
-	args_new(w, &a, 36);
+	args_new(w, &a, 38);
 	policy_args(&a, q->name, &q->is.policy);
 	for (int state = BATON_BATCH_READY; state < BATON_BATCH_GONE; state++)
 		arg_int(&a, 18 + state, (int64_t)q->is.in[state]);
@@ -97,6 +97,8 @@ static enum baton_err queue_add(struct writer *w, const struct queue *q)
 	arg_int(&a, 33, q->is.policy.key_rate.window.ns);
 	arg_int(&a, 34, q->is.policy.key_ttl.ns);
 	arg_bool(&a, 35, q->is.guests);
+	arg_int(&a, 36, q->is.policy.key_scope);
+	arg_text(&a, 37, baton_str_z(q->is.policy.key_class));
 	send(w, SQL_QUEUE_ADD, &a);
 	return w->c->sent > SENT_ENOUGH ? conn_round(w->c) : BATON_OK;
 }
@@ -121,7 +123,7 @@ static enum baton_err policies_set(struct writer *w)
 		if (!q->row.noted ||
 		    (read->guests == q->is.guests && policy_equal(&read->policy, &q->is.policy)))
 			continue;
-		args_new(w, &a, 28);
+		args_new(w, &a, 30);
 		policy_args(&a, q->name, &q->is.policy);
 		arg_int(&a, 19, q->is.policy.key_limit);
 		arg_int(&a, 20, q->is.policy.hold_on_retry);
@@ -132,6 +134,8 @@ static enum baton_err policies_set(struct writer *w)
 		arg_int(&a, 25, q->is.policy.key_rate.window.ns);
 		arg_int(&a, 26, q->is.policy.key_ttl.ns);
 		arg_bool(&a, 27, q->is.guests);
+		arg_int(&a, 28, q->is.policy.key_scope);
+		arg_text(&a, 29, baton_str_z(q->is.policy.key_class));
 		send(w, SQL_QUEUE_SET, &a);
 		e = w->c->sent > SENT_ENOUGH ? conn_round(w->c) : BATON_OK;
 	}
@@ -230,7 +234,8 @@ static const struct batch *in_line(const struct batch *b)
  * have come in front of another is not said to be: settle() then sees to both. */
 static bool leads(const struct desk *d, const struct batch *b)
 {
-	if (b->key_count > 0)
+	/* Who else is in the line of a key in one shard was not read. */
+	if (b->key_count > 0 || line_is_sited(b->lane->name, NULL))
 		return false;
 	if (line_is_keyed(b->lane->name)) {
 		struct line line = memory_line_look(b->lane, d->now);

@@ -248,6 +248,7 @@ void queue_row_read(const struct query *q, struct queue_row *ret)
 				.key_fair = (enum baton_key_fair)column_int(q, 35),
 				.key_rate = {(uint64_t)column_int(q, 36), {column_int(q, 37)}},
 				.key_ttl = {column_int(q, 38)},
+				.key_scope = (enum baton_key_scope)column_int(q, 40),
 			},
 		.pulled = {(uint64_t)column_int(q, 19), (uint64_t)column_int(q, 20)},
 		.tally = {column_int(q, 21), column_int(q, 22), column_int(q, 23),
@@ -258,6 +259,9 @@ void queue_row_read(const struct query *q, struct queue_row *ret)
 		.guests = column_int(q, 39) != 0,
 	};
 	memcpy(ret->name, name.ptr, ret->len);
+	const struct baton_str class = column_str(q, 41);
+	memcpy(ret->policy.key_class, class.ptr,
+	       class.len < BATON_NAME_MAX ? class.len : BATON_NAME_MAX);
 }
 
 static void retry_bind(struct query *q, const struct baton_retry *r)
@@ -295,6 +299,8 @@ enum baton_err books_queue_write(struct db *db, const struct queue_row *row)
 	query_int(&q, p->key_rate.window.ns);
 	query_int(&q, p->key_ttl.ns);
 	query_int(&q, row->guests);
+	query_int(&q, p->key_scope);
+	query_text(&q, baton_str_z(p->key_class));
 	return query_run(&q);
 }
 

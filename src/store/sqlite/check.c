@@ -174,7 +174,11 @@ static const struct rule rules[] = {
          " AND claim.fence = held.fence WHERE held.key = lane.id AND offered = 0)",
          "keys have another number of holders than they count"},
 	{"WITH k AS MATERIALIZED (SELECT lane.id, head, guest,"
-         " holds < key_limit AND until = 0 AS open,"
+         " (key_scope < 3 OR"
+         " holds + iif(key_class = '', 0, (SELECT ifnull(sum(o.holds), 0) FROM queue AS p"
+         " CROSS JOIN lane AS o WHERE p.key_class = queue.key_class AND p.key_class <> ''"
+         " AND o.queue = p.id AND o.name = lane.name AND o.id <> lane.id)) < key_limit)"
+         " AND until = 0 AS open,"
          " ifnull((SELECT min(seq) FROM line WHERE line.lane = lane.id), 1 << 62) AS own,"
          " ifnull((SELECT min(seq) FROM guest WHERE guest.key = lane.id), 1 << 62) AS other"
          " FROM lane JOIN queue ON queue.id = lane.queue WHERE holds IS NOT NULL)"
@@ -183,6 +187,10 @@ static const struct rule rules[] = {
          " FROM guest JOIN k AS o ON o.id = guest.key WHERE NOT o.open"
          " OR min(o.own, o.other) <> guest.seq))",
          "keys can be claimed, or cannot, though it should be otherwise"},
+	{"SELECT count(*) FROM queue JOIN queue AS o ON o.key_class = queue.key_class"
+         " WHERE queue.key_class <> '' AND (o.key_limit <> queue.key_limit"
+         " OR o.hold_on_retry <> queue.hold_on_retry OR o.key_ttl <> queue.key_ttl)",
+         "queues of a class have another policy of keys than others of it"},
 	{"SELECT count(*) FROM lane LEFT JOIN rate ON rate.queue = lane.queue"
          " AND rate.name = lane.name WHERE lane.until <> ifnull(rate.until, 0)",
          "keys wait for another time than their starts say"},

@@ -2,11 +2,13 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "queue/policy.h"
 #include "store/refuse.h"
 #include "store/sqlite/fate.h"
 #include "store/sqlite/grant.h"
 #include "store/sqlite/guests.h"
 #include "store/sqlite/leases.h"
+#include "store/sqlite/sites.h"
 
 #define PAGE 32
 
@@ -126,6 +128,12 @@ static enum baton_err is_head(struct sqlite_store *s, const struct head *h, bool
 	return e;
 }
 
+/* Whether keys count where the asker is. */
+static bool counts_here(const struct grant *g)
+{
+	return g->uses && policy_has_sites(&g->q->policy);
+}
+
 static enum baton_err take_from_lane(struct sqlite_store *s, struct grant *g, const struct head *h,
                                      size_t max)
 {
@@ -145,6 +153,8 @@ static enum baton_err take_from_lane(struct sqlite_store *s, struct grant *g, co
 		e = grant_pick(s, lane, NULL, 0, &scan, &p);
 	if (e == BATON_OK && p.count > 0)
 		e = grant_give(s, g, &p, lane);
+	if (e == BATON_OK && p.count > 0 && counts_here(g))
+		e = sites_count(s, g->q, lane, g->uses);
 	if (e != BATON_OK)
 		return e;
 	return g->q->guests ? lane_settle_key(s, g->q, lane) : lane_settle(s, g->q, lane);
@@ -202,6 +212,54 @@ static enum baton_err heads_list(struct sqlite_store *s, int64_t pool, struct he
 		                      column_int(&q, 5)};
 	*ret_count = count;
 	return query_end(&q);
+}
+
+/* Leaves out those of keys of which no more may be held where the asker is. */
+static enum baton_err heads_pass(struct sqlite_store *s, const struct grant *g, struct head *heads,
+                                 size_t *count)
+{
+	size_t left = 0;
+	for (size_t i = 0; i < *count; i++) {
+		bool full = false;
+		enum baton_err e = heads[i].lane > 0
+		                           ? sites_are_full(s, g->q, heads[i].lane, g->uses, &full)
+		                           : BATON_OK;
+		if (e != BATON_OK)
+			return e;
+		if (!full)
+			heads[left++] = heads[i];
+	}
+	*count = left;
+	return BATON_OK;
+}
+
+/* The first heads that may be had, at most `want` of them: a key that is full has one at most. */
+static enum baton_err heads_find(struct sqlite_store *s, const struct grant *g, int64_t pool,
+                                 struct head heads[PAGE], size_t want, size_t *ret_count)
+{
+	size_t full = counts_here(g) ? uses_full_count(g->uses, g->q, &g->q->policy) : 0;
+	size_t most = want + full;
+	if (full == 0)
+		return heads_list(s, pool, heads, want, ret_count);
+	struct head *all = arena_take(&s->scratch, most, sizeof *all);
+	if (!all)
+		return fail_memory(most * sizeof *all, "heads");
+	enum baton_err e = heads_list(s, pool, all, most, &most);
+	if (e == BATON_OK)
+		e = heads_pass(s, g, all, &most);
+	*ret_count = most < want ? most : want;
+	memcpy(heads, all, *ret_count * sizeof *heads);
+	return e;
+}
+
+enum baton_err grant_has_heads(struct sqlite_store *s, const struct grant *g, int64_t pool,
+                               bool *ret)
+{
+	struct head heads[PAGE];
+	size_t count = 0;
+	enum baton_err e = heads_find(s, g, pool, heads, 1, &count);
+	*ret = count > 0;
+	return e;
 }
 
 static bool comes_before(const struct head *a, const struct head *b)
@@ -270,7 +328,7 @@ enum baton_err grant_heads(struct sqlite_store *s, struct grant *g, int64_t pool
 	enum baton_err e = bulk_gives(s, pool) ? bulk_take(s, g, limit) : bulk_put_back(s);
 	while (e == BATON_OK && g->count < limit) {
 		size_t count, want = limit - g->count < PAGE ? limit - g->count : PAGE;
-		e = heads_list(s, pool, heads, want, &count);
+		e = heads_find(s, g, pool, heads, want, &count);
 		if (e != BATON_OK || count == 0)
 			return e;
 		/* It was claimed, or is elsewhere now. */

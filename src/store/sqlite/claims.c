@@ -178,32 +178,46 @@ bool claim_row_has(const struct claim_row *c, int64_t seq)
 	return false;
 }
 
-static enum baton_err first_claimed(struct query q, struct arena *a, int64_t lane, bool live,
-                                    int64_t *ret_seq)
+static enum baton_err first_claimed(struct query q, struct arena *a, bool live, int64_t *ret_seq,
+                                    uint64_t *ret_count)
 {
 	enum baton_err bad = BATON_OK;
 	struct claim_row c;
-	query_int(&q, lane);
 	*ret_seq = 0;
+	*ret_count = 0;
 	while (bad == BATON_OK && query_row(&q)) {
 		bad = row_read(&q, a, &c);
-		if (bad == BATON_OK && !(live && c.offered) &&
-		    (*ret_seq == 0 || c.seqs[0] < *ret_seq))
+		if (bad != BATON_OK || (live && c.offered))
+			continue;
+		++*ret_count;
+		if (*ret_seq == 0 || c.seqs[0] < *ret_seq)
 			*ret_seq = c.seqs[0];
 	}
 	enum baton_err e = query_end(&q);
 	return e == BATON_OK ? bad : e;
 }
 
+enum baton_err claims_first_of(struct query q, struct arena *a, int64_t *ret_seq,
+                               uint64_t *ret_count)
+{
+	return first_claimed(q, a, true, ret_seq, ret_count);
+}
+
 enum baton_err claims_first(struct db *db, struct arena *a, int64_t lane, bool live,
                             int64_t *ret_seq)
 {
-	return first_claimed(query_begin(db, SQL_CLAIM_OF_LANE), a, lane, live, ret_seq);
+	uint64_t count;
+	struct query q = query_begin(db, SQL_CLAIM_OF_LANE);
+	query_int(&q, lane);
+	return first_claimed(q, a, live, ret_seq, &count);
 }
 
 enum baton_err claims_first_of_key(struct db *db, struct arena *a, int64_t key, int64_t *ret_seq)
 {
-	return first_claimed(query_begin(db, SQL_CLAIM_OF_KEY), a, key, true, ret_seq);
+	uint64_t count;
+	struct query q = query_begin(db, SQL_CLAIM_OF_KEY);
+	query_int(&q, key);
+	return first_claimed(q, a, true, ret_seq, &count);
 }
 
 enum baton_err claim_wants_cancel(struct db *db, const struct claim_row *c, bool *ret)
@@ -381,6 +395,7 @@ enum baton_err claim_add(struct sqlite_store *s, const struct claim_row *c)
 enum baton_err claim_drop(struct sqlite_store *s, const struct claim_row *c)
 {
 	enum baton_err e = RUN(&s->db, SQL_CLAIM_DROP, c->head, (int64_t)c->fence);
+	s->freed = true;
 	if (e == BATON_OK)
 		e = write_held(s, c, SQL_HELD_DROP);
 	if (e == BATON_OK && !c->offered)

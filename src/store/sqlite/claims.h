@@ -79,6 +79,10 @@ enum baton_err claims_first(struct db *db, struct arena *a, int64_t lane, bool l
 /* The first of those of guests that hold the key of that line. */
 enum baton_err claims_first_of_key(struct db *db, struct arena *a, int64_t key, int64_t *ret_seq);
 
+/* The same of what a query finds, which has been bound: those that are live, and how many. */
+enum baton_err claims_first_of(struct query q, struct arena *a, int64_t *ret_seq,
+                               uint64_t *ret_count);
+
 /* Those of the runner of which something is to be cancelled, at most `max`. */
 enum baton_err claims_to_cancel(struct db *db, uint64_t runner, struct baton_claim_id *ids,
                                 size_t max, size_t *ret_count);

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/fail.h"
 #include "queue/policy.h"
+#include "store/sqlite/class.h"
 #include "store/sqlite/guests.h"
 #include "store/sqlite/lone.h"
 #include "store/sqlite/rates.h"
@@ -319,13 +320,33 @@ static enum baton_err promote(struct sqlite_store *s, struct queue_row *q, bool 
 	return e;
 }
 
+/* Whether the claim holds keys of a class. Who claims those does not look at the claims of other
+ * queues, so that one that has expired is ended at once. */
+static enum baton_err is_of_class(struct sqlite_store *s, const struct queue_row *q,
+                                  const struct claim_row *c, bool *ret)
+{
+	struct lane_row row;
+	*ret = c->keys.count > 0;
+	if (!policy_has_class(&q->policy) || c->lane == 0 || *ret) {
+		*ret = *ret && policy_has_class(&q->policy);
+		return BATON_OK;
+	}
+	enum baton_err e = lane_read(&s->db, c->lane, &row);
+	*ret = e == BATON_OK && row.keyed;
+	return e;
+}
+
 static enum baton_err offer_one(struct sqlite_store *s, struct queue_row *q,
                                 const struct claim_name *name)
 {
 	struct claim_row c;
 	struct batch_row b;
-	bool found;
+	bool found, shared = false;
 	enum baton_err e = claim_load(s, name, &c, &found);
+	if (e == BATON_OK && found)
+		e = is_of_class(s, q, &c, &shared);
+	if (e == BATON_OK && shared)
+		return claim_return(s, q, &c, BATON_STR("the claim expired"));
 	if (e == BATON_OK && found)
 		e = lone_melt_claim(s, &c);
 	if (e == BATON_OK)
@@ -368,7 +389,7 @@ static enum baton_err offer(struct sqlite_store *s, struct queue_row *q, bool *r
 	return e;
 }
 
-enum baton_err queue_tend(struct sqlite_store *s, struct queue_row *q)
+static enum baton_err tend(struct sqlite_store *s, struct queue_row *q)
 {
 	bool all_due = false, all_expired = false, all_free = true;
 	if (q->tended_in == s->books.turn && q->tended_at.ms == s->now.ms && !q->mixed)
@@ -388,4 +409,17 @@ enum baton_err queue_tend(struct sqlite_store *s, struct queue_row *q)
 		q->tended_at = s->now;
 	}
 	return e;
+}
+
+enum baton_err queue_tend(struct sqlite_store *s, struct queue_row *q)
+{
+	struct class_queues others;
+	struct queue_row *other;
+	enum baton_err e = class_queues(&s->db, &q->policy, q->id, &others);
+	for (size_t i = 0; e == BATON_OK && i < others.count; i++) {
+		e = books_queue_by_id(&s->books, &s->db, others.list[i], &other);
+		if (e == BATON_OK)
+			e = tend(s, other);
+	}
+	return e == BATON_OK ? tend(s, q) : e;
 }

@@ -7,8 +7,10 @@
 #include "base/cleanup.h"
 #include "base/fail.h"
 #include "queue/batch.h"
+#include "queue/policy.h"
 #include "store/keys.h"
 #include "store/refuse.h"
+#include "store/sqlite/class.h"
 #include "store/sqlite/guests.h"
 #include "store/sqlite/lone.h"
 #include "store/sqlite/rates.h"
@@ -216,8 +218,11 @@ enum baton_err grant_give(struct sqlite_store *s, struct grant *g, const struct 
 		return e;
 	const struct batch_row *row = &common.row;
 	const struct baton_str key = batch_row_key(row);
-	if (g->q->guests && line_is_keyed(key))
-		common.fence = fence_of_key(&g->q->reach, common.fence);
+	bool shared = policy_has_class(&g->q->policy) && line_is_keyed(key);
+	if ((g->q->guests || shared) && line_is_keyed(key))
+		e = class_fence(s, g->q, &common.fence);
+	if (e != BATON_OK)
+		return e;
 	if (!fence_of_claim(&g->base, &g->q->reach, common.fence, &out->fence.v))
 		return refuse_fence(queue_row_name(g->q));
 	if (!arena_copy(a, queue_row_name(g->q), &out->queue) ||
@@ -236,6 +241,10 @@ enum baton_err grant_give(struct sqlite_store *s, struct grant *g, const struct 
 		e = claim_make(s, g, p, &at, out);
 	if (e == BATON_OK && lane > 0)
 		e = lane_start(s, g->q, p, row, lane);
+	if (row->key_len == 0)
+		at.keys = (struct key_lines){.list = {lane}, .count = 1};
+	if (e == BATON_OK && shared)
+		e = class_taken(s, g->q, &at.keys);
 	if (e == BATON_OK)
 		g->count++;
 	return e;
@@ -414,6 +423,10 @@ enum baton_err grant_queue(struct sqlite_store *s, struct baton_str name,
 	enum baton_queue_mode is = (*ret)->policy.mode;
 	if (is != BATON_QUEUE_OPEN && is != mode)
 		return refuse_mode(name, is, mode);
+	if (mode != BATON_QUEUE_RUNNER && policy_has_sites(&(*ret)->policy))
+		return refuse_scope(name, &(*ret)->policy);
+	if (mode == BATON_QUEUE_LANE && policy_has_class(&(*ret)->policy))
+		return refuse_class_mode(name, &(*ret)->policy);
 	return mode == BATON_QUEUE_LANE && (*ret)->guests
 	               ? refuse_for_guests(name, "the mode is lane")
 	               : BATON_OK;

@@ -4,6 +4,7 @@
 
 #include "store/parcel.h"
 #include "store/sqlite/claims.h"
+#include "store/uses.h"
 
 /* What one call gives. */
 struct grant {
@@ -16,6 +17,7 @@ struct grant {
 	int64_t owner;                   /* the asker's number, once something is given */
 	struct claims_parcel *parcel;    /* as long as that */
 	struct baton_work_claim *claims; /* the parcel's */
+	struct key_uses *uses; /* what is held where the asker is; NULL: that does not count */
 };
 
 /* Before the first claim is given: who gets nothing has cost nothing. */
@@ -57,6 +59,10 @@ enum baton_err grant_give(struct sqlite_store *s, struct grant *g, const struct 
 /* Gives what begins in the pool, until there are `limit` claims in all, of `max` batches each. */
 enum baton_err grant_heads(struct sqlite_store *s, struct grant *g, int64_t pool, size_t limit,
                            size_t max);
+
+/* Whether something begins in the pool that the asker may have, with what is held where he is. */
+enum baton_err grant_has_heads(struct sqlite_store *s, const struct grant *g, int64_t pool,
+                               bool *ret);
 
 /* The queue, if its work is handed out in that way, or in none so far. */
 enum baton_err grant_queue(struct sqlite_store *s, struct baton_str name,

@@ -33,7 +33,9 @@ static enum baton_err is_first_of(struct sqlite_store *s, const struct queue_row
 	int64_t first = 0;
 	bool tried;
 	enum baton_err e = lane_read(&s->db, key, &row);
-	bool open = e == BATON_OK && key_is_open(q, &row);
+	bool open = false;
+	if (e == BATON_OK)
+		e = key_is_open(s, q, key, &row, &open);
 	if (open)
 		e = guest_first(s, key, &guest);
 	if (e == BATON_OK && open)
@@ -72,12 +74,17 @@ bool guests_are_waiting(const struct sqlite_store *s, int64_t key, const struct 
 	return guest || row->guest > 0 || is_put_off(w, key);
 }
 
+bool guests_is_put_off(const struct sqlite_store *s, int64_t key)
+{
+	return s->waiting.on && is_put_off(&s->waiting, key);
+}
+
 bool guests_are_off(const struct sqlite_store *s, const struct queue_row *q)
 {
 	return s->waiting.on && q->guests;
 }
 
-enum baton_err guests_put_off(struct sqlite_store *s, const struct queue_row *q, int64_t key)
+enum baton_err guests_put_off(struct sqlite_store *s, int64_t queue, int64_t key)
 {
 	struct waiting_keys *w = &s->waiting;
 	if (is_put_off(w, key))
@@ -92,7 +99,7 @@ enum baton_err guests_put_off(struct sqlite_store *s, const struct queue_row *q,
 		w->list = list;
 		w->cap = cap;
 	}
-	w->list[w->count++] = (struct waiting_key){q->id, key};
+	w->list[w->count++] = (struct waiting_key){queue, key};
 	return BATON_OK;
 }
 

@@ -38,7 +38,10 @@ enum baton_err guests_go_on(struct sqlite_store *s, enum baton_err e);
  * NULL: no guest is. Then it has to be put off. */
 bool guests_are_waiting(const struct sqlite_store *s, int64_t key, const struct lane_row *row,
                         const struct guest *guest);
-enum baton_err guests_put_off(struct sqlite_store *s, const struct queue_row *q, int64_t key);
+enum baton_err guests_put_off(struct sqlite_store *s, int64_t queue, int64_t key);
+
+/* Whether it was. */
+bool guests_is_put_off(const struct sqlite_store *s, int64_t key);
 
 /* Whether a lane whose first batch has no key gets no new head until then either: what a call makes
  * free itself, by ending claims whose keys it needs, is for the next one. */

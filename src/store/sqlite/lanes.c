@@ -2,7 +2,9 @@
 #include "store/sqlite/lanes.h"
 
 #include "base/fail.h"
+#include "queue/policy.h"
 #include "queue/rate.h"
+#include "store/sqlite/class.h"
 #include "store/sqlite/guests.h"
 #include "store/sqlite/lone.h"
 #include "store/sqlite/rivals.h"
@@ -221,9 +223,16 @@ static enum baton_err is_open(struct sqlite_store *s, int64_t lane, const struct
 	return e;
 }
 
-bool key_is_open(const struct queue_row *q, const struct lane_row *row)
+enum baton_err key_is_open(struct sqlite_store *s, const struct queue_row *q, int64_t lane,
+                           const struct lane_row *row, bool *ret)
 {
-	return key_has_room(&q->policy, (uint64_t)row->holds) && row->until == 0;
+	int64_t others;
+	enum baton_err e = class_holds(&s->db, &q->policy, lane, &others);
+	*ret = e == BATON_OK && row->until == 0 &&
+	       key_has_room(&q->policy, (uint64_t)(row->holds + others));
+	if (policy_has_class(&q->policy) && guests_is_put_off(s, lane))
+		*ret = false;
+	return e;
 }
 
 enum baton_err head_move(struct sqlite_store *s, struct queue_row *q, int64_t lane,
@@ -253,8 +262,13 @@ static enum baton_err settle_key(struct sqlite_store *s, struct queue_row *q, in
 	struct batch_row b;
 	struct guest guest = {.seq = 0};
 	int64_t first = 0, late = 0;
-	bool tried = false, open = key_is_open(q, row);
-	enum baton_err e = lane_first(s, lane, &first, &tried);
+	bool tried = false, open = false;
+	enum baton_err e = key_is_open(s, q, lane, row, &open);
+	if (e == BATON_OK)
+		e = lane_first(s, lane, &first, &tried);
+	/* Others on the host of whoever had it may wait in other shards. */
+	if (s->freed && policy_has_sites(&q->policy))
+		sqlite_tell(s, q, (struct baton_str){NULL, 0}, row->shard);
 	if (e == BATON_OK && q->guests)
 		e = guest_first(s, lane, &guest);
 	bool turn = open && guest.seq > 0 && (first == 0 || guest.seq < first);
@@ -269,7 +283,7 @@ static enum baton_err settle_key(struct sqlite_store *s, struct queue_row *q, in
 		turn = turn && !wait;
 		open = open && !wait;
 		if (wait)
-			e = guests_put_off(s, q, lane);
+			e = guests_put_off(s, q->id, lane);
 		if (e == BATON_OK)
 			e = guest_move(s, q, lane, row, turn ? &guest : NULL);
 	}
@@ -284,7 +298,8 @@ static enum baton_err settle_key(struct sqlite_store *s, struct queue_row *q, in
 	return e == BATON_OK && late == 0 ? RUN(&s->db, SQL_LANE_DROP, lane) : e;
 }
 
-enum baton_err lane_settle(struct sqlite_store *s, struct queue_row *q, int64_t lane)
+/* In its own queue. */
+static enum baton_err settle(struct sqlite_store *s, struct queue_row *q, int64_t lane)
 {
 	struct lane_row row;
 	struct batch_row b = {.key_len = 0};
@@ -303,12 +318,27 @@ enum baton_err lane_settle(struct sqlite_store *s, struct queue_row *q, int64_t 
 		e = guest_ask(s, q, lane, &row, asks ? &b : NULL, tried);
 	if (e == BATON_OK && open && !asks && guests_are_off(s, q) && row.head != b.seq) {
 		open = false;
-		e = guests_put_off(s, q, lane);
+		e = guests_put_off(s, q->id, lane);
 	}
 	if (e == BATON_OK && !asks)
 		e = head_move(s, q, lane, &row, open ? &b : NULL, tried);
 	if (e == BATON_OK && first == 0 && row.held == 0)
 		e = RUN(&s->db, SQL_LANE_DROP, lane);
+	return e;
+}
+
+enum baton_err lane_settle(struct sqlite_store *s, struct queue_row *q, int64_t lane)
+{
+	struct class_lines others;
+	struct queue_row *other;
+	enum baton_err e = class_lines(s, q, lane, &others);
+	if (e == BATON_OK)
+		e = settle(s, q, lane);
+	for (size_t i = 0; e == BATON_OK && i < others.count; i++) {
+		e = books_queue_by_id(&s->books, &s->db, others.list[i].queue, &other);
+		if (e == BATON_OK)
+			e = settle(s, other, others.list[i].lane);
+	}
 	return e;
 }
 
@@ -376,7 +406,7 @@ static enum baton_err line_enter(struct sqlite_store *s, struct queue_row *q,
 		books_waiting(q, 1);
 	if (!made && !keyed && b->seq == s->books.seq)
 		return BATON_OK;
-	return lane_settle(s, q, lane);
+	return settle(s, q, lane);
 }
 
 enum baton_err lane_turn(struct sqlite_store *s, const struct queue_row *q, struct baton_str line,
@@ -499,8 +529,8 @@ enum baton_err lane_gives(struct sqlite_store *s, const struct queue_row *q, int
 	enum baton_err e = lane_read(&s->db, lane, &row);
 	if (e != BATON_OK)
 		return e;
-	*ret = row.keyed ? key_is_open(q, &row) : row.held == 0 && !busy;
-	return BATON_OK;
+	*ret = row.held == 0 && !busy;
+	return row.keyed ? key_is_open(s, q, lane, &row, ret) : BATON_OK;
 }
 
 enum baton_err lane_next(struct sqlite_store *s, int64_t lane, int64_t *ret_rank,

@@ -31,7 +31,7 @@ enum baton_err lane_enter(struct sqlite_store *s, struct queue_row *q, const str
 enum baton_err lane_leave(struct sqlite_store *s, struct queue_row *q, const struct batch_row *b);
 
 /* Finds out anew whether, and where, the lane can be claimed from, after something in it has
- * changed; a lane that has become empty is forgotten. */
+ * changed; a lane that has become empty is forgotten. Of a key of a class, in all its queues. */
 enum baton_err lane_settle(struct sqlite_store *s, struct queue_row *q, int64_t lane);
 
 /* The same for one that may be gone by now, as the line of a key after its lane was settled; 0:
@@ -63,7 +63,8 @@ enum baton_err head_move(struct sqlite_store *s, struct queue_row *q, int64_t la
                          const struct lane_row *row, const struct batch_row *b, bool tried);
 
 /* Whether a claim of the key may begin. */
-bool key_is_open(const struct queue_row *q, const struct lane_row *row);
+enum baton_err key_is_open(struct sqlite_store *s, const struct queue_row *q, int64_t lane,
+                           const struct lane_row *row, bool *ret);
 
 /* Finds out anew whether the lane stands still because of a dead batch, and of which one. */
 enum baton_err lane_hold(struct sqlite_store *s, int64_t lane);

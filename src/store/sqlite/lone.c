@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "queue/policy.h"
 #include "queue/rate.h"
 #include "store/sqlite/lanes.h"
 
@@ -108,8 +109,9 @@ enum baton_err lone_enter(struct sqlite_store *s, struct queue_row *q, const str
 {
 	struct batch_row other;
 	const struct baton_str line = batch_row_line(b);
-	const bool may =
-		!tried && !line_takes_turns(line, &q->policy) && !line_is_rated(line, &q->policy);
+	const bool may = !tried && !line_takes_turns(line, &q->policy) &&
+	                 !line_is_rated(line, &q->policy) && !line_is_sited(line, NULL) &&
+	                 !policy_has_class(&q->policy);
 	enum found found = FOUND_NONE;
 	*ret_taken = false;
 	enum baton_err e = bulk_key_leave(s, lone_hash(b->queue, line));

@@ -4,11 +4,15 @@
 #include "base/fail.h"
 #include "queue/batch.h"
 #include "queue/place.h"
+#include "queue/policy.h"
 #include "store/keys.h"
 #include "store/parcel.h"
 #include "store/refuse.h"
 #include "store/sqlite/claims.h"
+#include "store/sqlite/class.h"
 #include "store/sqlite/lanes.h"
+#include "store/sqlite/runners.h"
+#include "store/sqlite/sites.h"
 
 #define LOOKED_MAX 100000 /* batches for one page */
 #define ERROR_SHOWN 200   /* bytes of an error in a list */
@@ -188,15 +192,43 @@ static enum baton_err look_at_key(const struct view *v, const struct batch_row *
 		return query_end(&q);
 	int64_t own = column_int(&q, 2), guest = column_int(&q, 5), until = column_int(&q, 4);
 	int64_t first = guest > 0 && (own == 0 || guest < own) ? guest : own;
-	bool full = !key_has_room(&row->policy, (uint64_t)column_int(&q, 3));
+	int64_t lane = column_int(&q, 0), holds = column_int(&q, 3), others = 0;
+	enum baton_err e = query_end(&q);
+	if (e == BATON_OK)
+		e = class_holds(v->db, &row->policy, lane, &others);
+	bool full = !key_has_room(&row->policy, (uint64_t)(holds + others));
 	if (ret->full == 0 && (full || until > ret->until))
 		ret->key = at;
 	if (ret->full == 0 && full)
-		ret->full = column_int(&q, 0);
+		ret->full = lane;
 	ret->until = until > ret->until ? until : ret->until;
 	if (first > 0 && first != b->seq && (ret->ahead == 0 || first < ret->ahead))
 		ret->ahead = first;
-	return query_end(&q);
+	return e;
+}
+
+/* The first of all who hold the key of that line. */
+static enum baton_err holder_of(const struct view *v, const struct baton_queue_policy *policy,
+                                int64_t lane, int64_t *ret)
+{
+	int64_t others[BATON_QUEUE_CLASS_MAX];
+	size_t count = 0;
+	enum baton_err e = key_holder(v->db, v->a, lane, ret);
+	if (e != BATON_OK || !policy_has_class(policy))
+		return e;
+	struct query q = query_begin(v->db, SQL_CLASS_LINES);
+	query_int(&q, lane);
+	query_text(&q, baton_str_z(policy->key_class));
+	while (count < BATON_QUEUE_CLASS_MAX && query_row(&q))
+		others[count++] = column_int(&q, 1);
+	e = query_end(&q);
+	for (size_t i = 0; i < count && e == BATON_OK; i++) {
+		int64_t seq;
+		e = key_holder(v->db, v->a, others[i], &seq);
+		if (e == BATON_OK && seq > 0 && (*ret == 0 || seq < *ret))
+			*ret = seq;
+	}
+	return e;
 }
 
 static enum baton_err why_with_key(const struct view *v, const struct batch_row *b,
@@ -209,7 +241,7 @@ static enum baton_err why_with_key(const struct view *v, const struct batch_row 
 	for (size_t i = 0; e == BATON_OK && lines_next(&rest, &line); i++)
 		e = look_at_key(v, b, row, line, i, &before);
 	if (e == BATON_OK && before.full > 0)
-		e = key_holder(v->db, v->a, before.full, &before.ahead);
+		e = holder_of(v, &row->policy, before.full, &before.ahead);
 	if (e != BATON_OK)
 		return e;
 	if ((before.full > 0 || before.until > 0) && before.key < info->key_count)
@@ -255,6 +287,27 @@ static enum baton_err why_in_lane(const struct view *v, const struct batch_row *
 	return e;
 }
 
+/* Its key counts where its shard is. */
+static enum baton_err why_in_site(const struct view *v, const struct batch_row *b,
+                                  const struct queue_row *row, struct baton_work_info *info)
+{
+	struct shard_row shard;
+	struct batch_row other;
+	int64_t ahead = 0;
+	enum baton_err e = shard_load(v->db, b->queue, b->shard, &shard);
+	if (e == BATON_OK && shard.runner > 0)
+		e = sites_holder(v->db, v->a, row, batch_row_line(b), shard.runner, &ahead);
+	if (e != BATON_OK || ahead == 0)
+		return e;
+	info->why = BATON_WHY_KEY;
+	if (info->key_count > 0)
+		info->held = info->keys[0];
+	e = batch_need(v->db, ahead, &other);
+	if (e == BATON_OK)
+		batch_id_print((uint64_t)other.id, &info->ahead);
+	return e;
+}
+
 static enum baton_err why_fill(const struct view *v, const struct batch_row *b,
                                const struct queue_row *row, struct baton_work_info *info)
 {
@@ -268,11 +321,14 @@ static enum baton_err why_fill(const struct view *v, const struct batch_row *b,
 		[BATON_BATCH_SKIPPED] = BATON_WHY_SKIPPED,
 	};
 	info->why = whys[info->state];
+	info->scope = row->policy.key_scope;
 	if (info->why != BATON_WHY_READY)
 		return BATON_OK;
 	enum baton_err e = BATON_OK;
 	if (line_lane(batch_row_line(b)).len > 0)
 		e = why_in_lane(v, b, info);
+	if (line_is_sited(batch_row_line(b), NULL))
+		e = why_in_site(v, b, row, info);
 	if (e == BATON_OK && info->why == BATON_WHY_READY && line_is_keyed(batch_row_key(b)))
 		e = why_with_key(v, b, row, info);
 	if (e == BATON_OK && info->why == BATON_WHY_READY && row->policy.paused)
@@ -539,6 +595,17 @@ static enum baton_err due_of(struct sqlite_store *s, int64_t queue, struct next 
 	return e;
 }
 
+/* Of a queue, and of the others of its class: whoever claims from it sees to those, too. */
+static enum baton_err due_of_class(struct sqlite_store *s, const struct queue_row *row,
+                                   struct next *next)
+{
+	struct class_queues others;
+	enum baton_err e = class_queues(&s->read, &row->policy, row->id, &others);
+	for (size_t i = 0; e == BATON_OK && i < others.count; i++)
+		e = due_of(s, others.list[i], next);
+	return e == BATON_OK ? due_of(s, row->id, next) : e;
+}
+
 static enum baton_err due_of_all(struct sqlite_store *s, struct next *next)
 {
 	struct baton_str after = {NULL, 0};
@@ -555,7 +622,7 @@ static enum baton_err due_of_all(struct sqlite_store *s, struct next *next)
 		if (!found || e != BATON_OK)
 			break;
 		if (!row.policy.paused)
-			e = due_of(s, row.id, next);
+			e = due_of_class(s, &row, next);
 		after = queue_row_name(&row);
 	}
 	return e;
@@ -571,7 +638,7 @@ static enum baton_err due_of_named(struct sqlite_store *s, struct baton_str name
 	enum baton_err e = query_end(&q);
 	if (e != BATON_OK || row.id == 0 || row.policy.paused)
 		return e;
-	return due_of(s, row.id, next);
+	return due_of_class(s, &row, next);
 }
 
 enum baton_err sqlite_next_due(struct baton_store *store, struct baton_str queue,

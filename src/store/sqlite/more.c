@@ -55,8 +55,9 @@ static enum baton_err more_do(struct sqlite_store *s, struct grant *g, struct mo
 	if (g->q->policy.paused)
 		return BATON_OK;
 	enum baton_err e = queue_tend(s, g->q);
-	if (e == BATON_OK)
-		e = shard_load(&s->db, g->q->id, ask->shard, &row);
+	if (e != BATON_OK)
+		return e;
+	e = shard_load(&s->db, g->q->id, ask->shard, &row);
 	if (e != BATON_OK || row.runner != a->runner)
 		return e;
 	g->base = row.base;

@@ -147,7 +147,7 @@ static void row_make(const struct sqlite_store *s, const struct queue_row *q,
 	row->due.ms = baton_store_time_ready(available, s->now) ? 0 : available.ms;
 	row->has_retry = retry_is_given(&b->retry);
 	row->retry = b->retry;
-	struct baton_str line = line_name(b, (uint64_t)row->id, row->lane);
+	struct baton_str line = line_name(b, (uint64_t)row->id, &q->policy, row->lane);
 	row->lane_len = line.len;
 	row->key_len = line_has_guest(b) ? lines_of_keys(b->key, row->key).len : 0;
 	row->group_len = b->group.len;

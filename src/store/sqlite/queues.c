@@ -3,6 +3,7 @@
 
 #include "queue/policy.h"
 #include "store/refuse.h"
+#include "store/sqlite/class.h"
 #include "store/sqlite/lanes.h"
 #include "store/sqlite/rates.h"
 #include "store/sqlite/sqlite.h"
@@ -34,8 +35,14 @@ static enum baton_err leave_guests(struct queue_row *q, const struct baton_queue
 static enum baton_err change(struct sqlite_store *s, struct queue_row *q,
                              const struct baton_queue_policy *p)
 {
-	enum baton_err e =
-		refuse_change(queue_row_name(q), &q->policy, p, (uint64_t)q->tally.running);
+	const struct tally *t = &q->tally;
+	const struct queue_load load = {.running = (uint64_t)t->running,
+	                                .work = (uint64_t)(t->ready + t->delayed + t->running +
+	                                                   t->dead)};
+	enum baton_err e = refuse_change(queue_row_name(q), &q->policy, p, load);
+	if (e == BATON_OK)
+		e = refuse_class(queue_row_name(q), &q->policy, p,
+		                 (uint64_t)(t->ready + t->delayed + t->running));
 	if (e == BATON_OK)
 		e = leave_guests(q, p);
 	if (e != BATON_OK)
@@ -63,6 +70,8 @@ static enum baton_err change(struct sqlite_store *s, struct queue_row *q,
 		e = bulk_melt_keys(s, q);
 	if (e == BATON_OK && other_rate)
 		e = rates_change(s, q, &was);
+	if (e == BATON_OK)
+		e = class_share(s, q, other_keys);
 	return e == BATON_OK && other_keys ? keys_settle(s, q) : e;
 }
 
@@ -77,11 +86,15 @@ static enum baton_err set_run(void *store, void *args)
 	if (!q && a->existing)
 		return refuse_queue(a->name);
 	struct baton_queue_policy policy = q ? q->policy : baton_queue_policy_default();
-	e = policy_change(&policy, a->policy, a->fields);
+	e = class_join(s, a->policy, a->fields, &policy);
+	if (e == BATON_OK)
+		e = policy_change(&policy, a->policy, a->fields);
 	if (e != BATON_OK)
 		return e;
-	return q ? change(s, q, &policy)
-	         : books_queue_make(&s->books, &s->db, a->name, &policy, &q);
+	if (q)
+		return change(s, q, &policy);
+	e = books_queue_make(&s->books, &s->db, a->name, &policy, &q);
+	return e == BATON_OK ? class_share(s, q, true) : e;
 }
 
 enum baton_err sqlite_queue_set(struct baton_store *store, struct baton_str name,

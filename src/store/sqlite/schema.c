@@ -242,6 +242,14 @@ static const char *const steps[] = {
 	"CREATE TABLE wish("
 	" queue INTEGER NOT NULL, line TEXT NOT NULL, seq INTEGER NOT NULL,"
 	" PRIMARY KEY(queue, line, seq)) WITHOUT ROWID;",
+
+	/* Where keys are counted: unless that is the cluster (3), the line of a key in a shard is a
+	 * lane whose name is that of the key's line, a byte 3 and the number of the shard. */
+	"ALTER TABLE queue ADD COLUMN key_scope INTEGER NOT NULL DEFAULT 3;",
+
+	/* Queues that have their keys in common. */
+	"ALTER TABLE queue ADD COLUMN key_class TEXT NOT NULL DEFAULT '';"
+	"CREATE INDEX queue_class ON queue(key_class) WHERE key_class <> '';",
 };
 #define VERSION ((int64_t)(sizeof steps / sizeof steps[0]))
 

@@ -8,15 +8,30 @@
 	"lane_attempts, lane_backoff, lane_base, lane_cap, on_retry, on_dead, dedupe, keep, "      \
 	"granter, counter, ready, delayed, running, dead, done, failed, waiting, mixed, top, "     \
 	"floor, key_limit, hold_on_retry, on_conflict, key_waiting_max, key_fair, key_starts, "    \
-	"key_window, key_ttl, guests"
+	"key_window, key_ttl, guests, key_scope, key_class"
 #define SQL_BATCH_COLUMNS "seq, queue, flags, put_at, due, born, lane, grp, retry, payload"
 #define SQL_CLAIM_COLUMNS                                                                     \
 	"head, fence, token, owner, queue, claimed_at, expires_at, offered, tried, granter, " \
 	"lane, batches, lone, key, also"
 
+/* What is claimed by the runner ?1, and, if keys count for each host (?2 is 2), by others of its
+ * host: their owners are written as baton_owner_print() does; of the queue ?3. */
+#define SQL_SITE                                                                                \
+	"claim.owner IN (SELECT owner.id FROM runner JOIN owner ON owner.text = runner.owner "  \
+	"WHERE runner.number = ?1 OR (?2 = 2 AND substr(runner.owner, 34, 1) <> ':' "           \
+	"AND substr(runner.owner, 34, 32) = (SELECT substr(own.owner, 34, 32) FROM runner own " \
+	"WHERE own.number = ?1))) AND claim.expires_at = 9223372036854775807 "                  \
+	"AND claim.queue = ?3 "
+
 /* Claims of several keys, of which ?1 is not the first. */
 #define SQL_CLAIM_HELD \
 	"(head, fence) IN (SELECT held.head, held.fence FROM held WHERE held.key = ?1) "
+
+/* The lines of the key of line ?1 in other queues of class ?2. */
+#define SQL_CLASS_OTHERS                                                                 \
+	"FROM lane CROSS JOIN queue CROSS JOIN lane AS o WHERE lane.id = ?1 "            \
+	"AND lane.holds IS NOT NULL AND queue.key_class = ?2 AND queue.key_class <> '' " \
+	"AND o.queue = queue.id AND o.name = lane.name AND o.id <> ?1"
 
 /* length() of a column looks at none of its bytes. */
 #define SQL_BULK_COLUMNS "first, queue, flags, put_at, count, length(keys)"
@@ -69,7 +84,7 @@
 	              "ORDER BY name LIMIT ?")                                                     \
 	X(QUEUE_WRITE, "INSERT OR REPLACE INTO queue(" SQL_QUEUE_COLUMNS ") "                      \
 	               "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, " \
-	               "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                    \
+	               "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")              \
 	X(QUEUE_COUNT,                                                                             \
 	  "UPDATE queue SET granter = ?, counter = ?, ready = ?, delayed = ?, "                    \
 	  "running = ?, dead = ?, done = ?, failed = ?, waiting = ?, mixed = ?, top = ?, "         \
@@ -116,6 +131,10 @@
 	X(LANE_READ, "SELECT held, head, rank, shard, holds, turn, place, until, asks, asked, "    \
 	             "guest, also FROM lane WHERE id = ?")                                         \
 	X(LANE_HAS, "SELECT id FROM lane WHERE id = ?")                                            \
+	X(CLASS_LINES, "SELECT o.queue, o.id " SQL_CLASS_OTHERS)                                   \
+	X(CLASS_HOLDS, "SELECT ifnull(sum(o.holds), 0) " SQL_CLASS_OTHERS)                         \
+	X(CLASS_QUEUES, "SELECT id FROM queue WHERE key_class = ? AND key_class <> '' "            \
+	                "AND id <> ? ORDER BY id")                                                 \
 	X(LANE_ASK, "UPDATE lane SET asks = ?, asked = ?, also = ? WHERE id = ?")                  \
 	X(LANE_GUEST, "UPDATE lane SET guest = ? WHERE id = ?")                                    \
 	X(LANE_NO_GUEST, "UPDATE lane SET guest = 0 WHERE id = ? AND guest = ?")                   \
@@ -126,6 +145,7 @@
 	               "ORDER BY guest.seq LIMIT 1")                                               \
 	X(HELD_ADD, "INSERT INTO held(key, head, fence) VALUES(?, ?, ?)")                          \
 	X(HELD_DROP, "DELETE FROM held WHERE key = ? AND head = ? AND fence = ?")                  \
+	X(LANE_NAME, "SELECT name FROM lane WHERE id = ?")                                         \
 	X(LANE_LOOK, "SELECT id, held, (SELECT seq FROM line WHERE lane = id ORDER BY seq "        \
 	             "LIMIT 1), holds, until, (SELECT seq FROM guest WHERE key = id "              \
 	             "ORDER BY seq LIMIT 1) FROM lane WHERE queue = ? AND name = ?")               \
@@ -254,6 +274,11 @@
 	                 "JOIN owner ON owner.text = runner.owner JOIN claim "                     \
 	                 "ON claim.owner = owner.id AND expires_at = 9223372036854775807 "         \
 	                 "WHERE runner.number = ? AND claim.tried = 1")                            \
+	X(SITE_USES, "SELECT lane.name, count(*) FROM claim JOIN lane ON lane.id = claim.lane "    \
+	             "WHERE " SQL_SITE "GROUP BY lane.id")                                         \
+	X(SITE_CLAIMS, "SELECT " SQL_CLAIM_COLUMNS " FROM claim WHERE " SQL_SITE                   \
+	               "AND lane IN (SELECT id FROM lane WHERE queue = ?3 AND name > ?4 "          \
+	               "AND name < ?5)")                                                           \
 	X(CLAIM_FIRST, "SELECT min(expires_at) FROM claim WHERE offered = 0 AND queue = ? "        \
 	               "AND expires_at > ?")                                                       \
 	X(SOURCE_READ, "SELECT id, content, until FROM source WHERE hash = ?")                     \

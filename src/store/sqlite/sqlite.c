@@ -117,6 +117,7 @@ static void rollback(struct sqlite_store *s)
 	books_forget(&s->books);
 	bulk_reset(&s->bulks);
 	s->news_count = 0;
+	s->freed = false;
 }
 
 /* What is written to a file that is no longer where the others look for it is lost, and what is
@@ -151,6 +152,7 @@ static enum baton_err begin(struct sqlite_store *s, bool renews)
 {
 	s->db.paused_us = 0;
 	s->news_count = 0;
+	s->freed = false;
 	turn_wait(&s->turn, renews);
 	enum baton_err e = db_begin(&s->db, SQL_BEGIN);
 	turn_pass(&s->turn);
@@ -242,6 +244,7 @@ static void ring(struct sqlite_store *s)
 	size_t count = s->news_count;
 	memcpy(news, s->news, count * sizeof news[0]);
 	s->news_count = 0;
+	s->freed = false;
 	store_ring(&s->base, news, count);
 }
 

@@ -43,6 +43,7 @@ struct sqlite_store {
 	struct arena scratch; /* for the time of one request */
 	struct waiting_keys waiting;
 	uint64_t melted; /* how many jobs have left a row of several, or got a line, so far */
+	bool freed;      /* a claim has ended in this transaction */
 	uint64_t transactions;
 	size_t remembered; /* completions, since a little was forgotten last */
 

@@ -1,11 +1,13 @@
 /* The ticks of those who own shards in an SQLite file. */
 #include "base/fail.h"
+#include "queue/policy.h"
 #include "queue/turns.h"
 #include "store/sqlite/fate.h"
 #include "store/sqlite/grant.h"
 #include "store/sqlite/guests.h"
 #include "store/sqlite/puts.h"
 #include "store/sqlite/runners.h"
+#include "store/sqlite/sites.h"
 
 /* A shard that is asked for. */
 struct asked {
@@ -101,6 +103,33 @@ static enum baton_err find_ready(struct sqlite_store *s)
 	return e;
 }
 
+static bool is_first_of_queue(const struct tick_args *a, size_t i)
+{
+	for (size_t k = i; k > 0; k--) {
+		if (a->asked[k - 1].q == a->asked[i].q)
+			return false;
+	}
+	return true;
+}
+
+/* Where keys count for each host, or each process, a shard may have nothing for this one. */
+static enum baton_err find_sites(struct sqlite_store *s, struct grant *g, struct tick_args *a)
+{
+	enum baton_err e = BATON_OK;
+	for (size_t i = 0; i < a->tick->shard_count && e == BATON_OK; i++) {
+		struct asked *asked = &a->asked[i];
+		if (!policy_has_sites(&asked->q->policy))
+			continue;
+		if (is_first_of_queue(a, i))
+			e = sites_uses(s, asked->q, a->runner, g->uses);
+		g->q = asked->q;
+		if (e == BATON_OK && asked->held && asked->held->ready)
+			e = grant_has_heads(s, g, pool_of(asked->held->queue, asked->held->number),
+			                    &asked->held->ready);
+	}
+	return e;
+}
+
 /* The next claims of one shard; one that has fewer than it may give is done. */
 static enum baton_err give_from(struct sqlite_store *s, struct grant *g, struct asked *asked,
                                 const struct baton_shard *shard, size_t each)
@@ -168,7 +197,9 @@ static enum baton_err write_counts(struct sqlite_store *s)
 static enum baton_err tick_claims(struct sqlite_store *s, const struct baton_owner *owner,
                                   struct tick_args *a)
 {
+	struct key_uses uses = {.arena = &s->scratch};
 	struct grant g = {.asker = owner,
+	                  .uses = &uses,
 	                  .ttl = BATON_DURATION_FOREVER,
 	                  .max = store_tick_claims(a->tick)};
 	enum baton_err e = holdings_load(&s->books.holdings, s->books.alloc, &s->db, a->runner,
@@ -179,6 +210,8 @@ static enum baton_err tick_claims(struct sqlite_store *s, const struct baton_own
 		e = look_at(s, a, i);
 	if (e == BATON_OK)
 		e = find_ready(s);
+	if (e == BATON_OK)
+		e = find_sites(s, &g, a);
 	guests_wait(s);
 	if (e == BATON_OK)
 		e = give_all(s, &g, a);

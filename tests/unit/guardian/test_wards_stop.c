@@ -187,6 +187,7 @@ static bool cast(const struct world *w, const struct play *play, int ms, struct 
 	if (!channel_receive(c->channel, said, sizeof said)) {
 		close(part->hold[0]);
 		assert_int_equal(child_reap(c), RUNNER_LATE);
+		await_life(w);
 		return false;
 	}
 	assert_int_equal(sscanf(said, "%d %d %d", &pids[RUNNER], &pids[GUARDIAN], &pids[NANNY]),

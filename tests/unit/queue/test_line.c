@@ -9,6 +9,9 @@
 #define LANE ((struct baton_str){"x", 1})
 #define KEY ((struct baton_str){"\1x", 2})
 
+static const struct baton_queue_policy policy = {.shards = 16,
+                                                 .key_scope = BATON_KEY_SCOPE_CLUSTER};
+
 static void the_name_says_what_the_batch_has(void **state)
 {
 	(void)state;
@@ -23,7 +26,7 @@ static void the_name_says_what_the_batch_has(void **state)
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		char text[LINE_NAME_MAX];
 		const struct baton_batch b = {.lane = cases[i].lane, .key = cases[i].key};
-		struct baton_str name = line_name(&b, 17, text);
+		struct baton_str name = line_name(&b, 17, &policy, text);
 		assert_true(baton_str_equal(name, cases[i].name));
 		assert_true(baton_str_equal(line_lane(name), cases[i].lane));
 		assert_true(baton_str_equal(line_key(name), cases[i].key));
@@ -36,7 +39,7 @@ static void several_keys_without_a_lane_have_one_of_their_own(void **state)
 	(void)state;
 	char text[LINE_NAME_MAX];
 	struct baton_batch b = {.key = {"a\1b", 3}};
-	struct baton_str name = line_name(&b, 17, text);
+	struct baton_str name = line_name(&b, 17, &policy, text);
 	assert_true(baton_str_equal(name, (struct baton_str){"\2"
 	                                                     "17",
 	                                                     3}));
@@ -45,12 +48,54 @@ static void several_keys_without_a_lane_have_one_of_their_own(void **state)
 	assert_int_equal(line_key(name).len, 0);
 	assert_true(line_has_guest(&b));
 	b.lane = LANE;
-	assert_true(baton_str_equal(line_name(&b, 17, text), LANE));
+	assert_true(baton_str_equal(line_name(&b, 17, &policy, text), LANE));
 	assert_true(line_has_guest(&b));
 	b.key.len = 1;
 	assert_true(line_has_guest(&b));
 	b.lane.len = 0;
 	assert_false(line_has_guest(&b));
+}
+
+static void a_key_that_counts_on_each_host_has_a_line_in_each_shard(void **state)
+{
+	(void)state;
+	char text[LINE_NAME_MAX];
+	uint32_t shard = 0;
+	const struct baton_queue_policy host = {.shards = 4096, .key_scope = BATON_KEY_SCOPE_HOST};
+	const struct baton_batch b = {.key = {"x", 1}};
+	struct baton_str name = line_name(&b, 4096 * 3 + 4095, &host, text);
+	assert_true(baton_str_equal(name, (struct baton_str){"\1x\3"
+	                                                     "4095",
+	                                                     7}));
+	assert_true(line_is_keyed(name));
+	assert_true(line_is_sited(name, &shard));
+	assert_int_equal(shard, 4095);
+	assert_int_equal(place_of_line(BATON_STR("q"), name, 4096), 4095);
+	assert_true(baton_str_equal(line_key(name), b.key));
+	assert_true(baton_str_equal(line_counted(name), KEY));
+	assert_int_equal(line_lane(name).len, 0);
+	assert_true(key_has_room(&host, 1000000));
+	assert_false(key_is_usual(&host));
+	assert_false(line_is_sited(KEY, NULL));
+	assert_false(line_is_sited(LANE, NULL));
+	assert_true(baton_str_equal(line_counted(KEY), KEY));
+	assert_int_equal(line_on_retry(name,
+	                               &(struct baton_queue_policy){.hold_on_retry =
+	                                                                    BATON_HOLD_GIVE_UP}),
+	                 LINE_RETRY_BEHIND);
+}
+
+static void the_longest_key_has_room_for_that(void **state)
+{
+	(void)state;
+	char text[LINE_NAME_MAX], key[BATON_NAME_MAX];
+	const struct baton_queue_policy host = {.shards = 4096,
+	                                        .key_scope = BATON_KEY_SCOPE_PROCESS};
+	memset(key, 'k', sizeof key);
+	const struct baton_batch b = {.key = {key, sizeof key}};
+	struct baton_str name = line_name(&b, 4095, &host, text);
+	assert_int_equal(name.len, LINE_NAME_MAX);
+	assert_int_equal(line_key(name).len, BATON_NAME_MAX);
 }
 
 static void keys_are_put_in_order_each_once(void **state)
@@ -103,8 +148,8 @@ static void the_longest_key_has_a_name(void **state)
 	char key[BATON_NAME_MAX], text[LINE_NAME_MAX];
 	memset(key, 'k', sizeof key);
 	const struct baton_batch b = {.key = {key, sizeof key}};
-	struct baton_str name = line_name(&b, 17, text);
-	assert_int_equal(name.len, LINE_NAME_MAX);
+	struct baton_str name = line_name(&b, 17, &policy, text);
+	assert_int_equal(name.len, BATON_NAME_MAX + 1);
 	assert_true(baton_str_equal(line_key(name), b.key));
 }
 
@@ -255,6 +300,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_name_says_what_the_batch_has),
+		cmocka_unit_test(a_key_that_counts_on_each_host_has_a_line_in_each_shard),
+		cmocka_unit_test(the_longest_key_has_room_for_that),
 		cmocka_unit_test(several_keys_without_a_lane_have_one_of_their_own),
 		cmocka_unit_test(keys_are_put_in_order_each_once),
 		cmocka_unit_test(several_keys_are_read_one_after_the_other),

@@ -140,6 +140,8 @@ static void each_field_is_changed_alone(void **state)
 		.key_fair = BATON_KEY_FAIR_ON,
 		.key_rate = {14, baton_duration_ms(15)},
 		.key_ttl = baton_duration_ms(16),
+		.key_scope = BATON_KEY_SCOPE_CLUSTER, /* the only one that goes with all */
+		.key_class = "a class",
 		.paused = true,
 	};
 	struct baton_queue_policy p = baton_queue_policy_default(), one = p;
@@ -166,8 +168,12 @@ static void each_field_is_changed_alone(void **state)
 		assert_int_equal(one.key_rate.window.ns == other.key_rate.window.ns,
 		                 field == BATON_POLICY_KEY_RATE);
 		assert_int_equal(one.key_ttl.ns == other.key_ttl.ns, field == BATON_POLICY_KEY_TTL);
+		assert_int_equal(strcmp(one.key_class, other.key_class) == 0,
+		                 field == BATON_POLICY_KEY_CLASS);
 		assert_int_equal(one.paused == other.paused, field == BATON_POLICY_PAUSED);
-		assert_int_equal(policy_change(&p, &other, field), BATON_OK);
+		/* There is no class with the others. */
+		if (field != BATON_POLICY_KEY_CLASS)
+			assert_int_equal(policy_change(&p, &other, field), BATON_OK);
 	}
 	assert_int_equal(p.shards, 2);
 	assert_int_equal(p.waiting_max, 4);
@@ -175,6 +181,28 @@ static void each_field_is_changed_alone(void **state)
 	assert_int_equal(p.retry_lane.cap.ns, other.retry_lane.cap.ns);
 	assert_int_equal(p.on_dead, BATON_ON_DEAD_HOLD);
 	assert_true(p.paused);
+}
+
+static void a_scope_is_changed_where_it_goes_with_the_rest(void **state)
+{
+	(void)state;
+	const struct baton_queue_policy host = {.key_scope = BATON_KEY_SCOPE_HOST,
+	                                        .hold_on_retry = BATON_HOLD_GIVE_UP};
+	struct baton_queue_policy p = baton_queue_policy_default();
+	assert_int_equal(policy_change(&p, &host, BATON_POLICY_KEY_SCOPE), BATON_INVALID);
+	assert_string_equal(baton_err_detail(), "key_scope is host: that is possible where "
+	                                        "hold_on_retry is give-up");
+	assert_int_equal(p.key_scope, BATON_KEY_SCOPE_CLUSTER);
+	assert_int_equal(policy_change(&p, &host,
+	                               BATON_POLICY_KEY_SCOPE | BATON_POLICY_HOLD_ON_RETRY),
+	                 BATON_OK);
+	assert_int_equal(p.key_scope, BATON_KEY_SCOPE_HOST);
+	assert_true(policy_has_sites(&p));
+	assert_string_equal(policy_against_guests(&p), "key_scope is host");
+	p.mode = BATON_QUEUE_RUNNER;
+	assert_int_equal(baton_queue_policy_check(&p), BATON_OK);
+	p.mode = BATON_QUEUE_PULL;
+	assert_int_equal(baton_queue_policy_check(&p), BATON_INVALID);
 }
 
 int main(void)
@@ -185,6 +213,7 @@ int main(void)
 		cmocka_unit_test(spans_have_their_limits),
 		cmocka_unit_test(retries_have_their_limits),
 		cmocka_unit_test(each_field_is_changed_alone),
+		cmocka_unit_test(a_scope_is_changed_where_it_goes_with_the_rest),
 	};
 	return cmocka_run_group_tests_name("policy", tests, NULL, NULL);
 }

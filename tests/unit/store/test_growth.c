@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <baton/queue.h>
+#include <baton/shard.h>
 #include <baton/work.h>
 
 #include "served.h"
@@ -303,6 +304,95 @@ static void a_key_that_many_wait_for_costs_others_and_itself_nothing(void **stat
 	b->store = open_as(b->where);
 }
 
+#define SITED_SHARDS 4
+
+/* A runner with these shards of the queue. */
+static struct baton_runner *enlist(struct baton_store *store, const char *name, uint32_t first,
+                                   uint32_t end)
+{
+	const struct baton_runner_ask ask = {.name = baton_str_z(name),
+	                                     .weight = 1,
+	                                     .ttl = baton_duration_s(3600)};
+	struct baton_runner *r = NULL;
+	assert_int_equal(baton_runner_register(store, &ask, &r, NULL), BATON_OK);
+	for (uint32_t i = first; i < end; i++) {
+		const struct baton_shard s = {BATON_STR("q"), i, 1, 1};
+		struct baton_shard_answer a;
+		assert_int_equal(baton_shard_take(r, &s, 1, &a), BATON_OK);
+		assert_int_equal(a.err, BATON_OK);
+	}
+	return r;
+}
+
+/* What it gets of all shards that it has, while it ends those; NULL: nothing. */
+static struct baton_work_claims *tick(struct baton_runner *r, const struct baton_work_claims *done)
+{
+	struct baton_shard shards[SITED_SHARDS];
+	struct baton_shard_answer owned[SITED_SHARDS];
+	struct baton_work_ended ended[SITED_SHARDS];
+	struct baton_work_end ends[SITED_SHARDS];
+	struct baton_work_claims *claims = NULL;
+	for (size_t i = 0; done && i < done->count; i++)
+		ends[i] = (struct baton_work_end){.proof = done->claims[i].proof,
+		                                  .how = BATON_COMPLETE};
+	for (uint32_t i = 0; i < SITED_SHARDS; i++)
+		shards[i] = (struct baton_shard){BATON_STR("q"), i, 1, 1};
+	const struct baton_tick t = {.ends = ends,
+	                             .end_count = done ? done->count : 0,
+	                             .ended = ended,
+	                             .shards = shards,
+	                             .shard_count = SITED_SHARDS,
+	                             .owned = owned,
+	                             .claims = SITED_SHARDS};
+	assert_int_equal(baton_runner_tick(r, &t, &claims), BATON_OK);
+	return claims;
+}
+
+/* Jobs of other keys, one after the other, in shards in which the full one waits too. */
+static long long cost_beside(struct bench *b)
+{
+	static unsigned keys = 1000;
+	long long before = pages(b, 4);
+	struct baton_store *store = open_as(b->where);
+	struct baton_runner *r = enlist(store, "other", 1, SITED_SHARDS);
+	for (int i = 0; i < ROUNDS; i++, keys += SITED_SHARDS) {
+		put_some(store, KEYS, 0, keys, SITED_SHARDS);
+		struct baton_work_claims *claims = tick(r, NULL);
+		assert_non_null(claims);
+		assert_int_equal(claims->count, SITED_SHARDS - 1);
+		assert_null(tick(r, claims));
+		baton_work_claims_free(claims);
+	}
+	baton_runner_leave(r);
+	baton_store_close(store);
+	return pages(b, 4) - before;
+}
+
+/* In a long run 100,000 wait for it at last. */
+static void a_key_that_is_full_on_a_host_costs_others_nothing(void **state)
+{
+	struct bench *b = *state;
+	struct baton_queue_policy p = baton_queue_policy_default();
+	p.key_scope = BATON_KEY_SCOPE_HOST;
+	p.hold_on_retry = BATON_HOLD_GIVE_UP;
+	p.shards = SITED_SHARDS;
+	assert_int_equal(baton_queue_set(b->store, BATON_STR("q"), &p), BATON_OK);
+	begin(b);
+	struct baton_store *store = open_as(b->where);
+	struct baton_runner *r = enlist(store, "holder", 0, 1);
+	crowd(b, store, 1);
+	struct baton_work_claims *held = tick(r, NULL);
+	assert_int_equal(held->count, 1);
+	cost_beside(b);
+	long long first = cost_beside(b);
+	crowd(b, store, (unsigned)soak_scale(9, 199));
+	assert_flat(first, cost_beside(b));
+	baton_work_claims_free(held);
+	baton_runner_leave(r);
+	baton_store_close(store);
+	b->store = open_as(b->where);
+}
+
 /* Ends and claims, one after the other, where two keys get free in turn. */
 static long long cost_of_turns(struct bench *b)
 {
@@ -463,6 +553,65 @@ static void those_who_wait_for_several_keys_cost_those_who_have_them_nothing(voi
 		put_some(store, SEVERAL, BATON_PRIORITY_MAX, jobs, CALL);
 	cluster_run(b->where, "ANALYZE");
 	assert_flat(first, cost_of_several(b));
+	baton_store_close(store);
+	b->store = open_as(b->where);
+}
+
+static const char *const of_class[] = {"q", "r"};
+
+/* So many to each of two queues of a class, all with the same key. */
+static void put_in_class(struct baton_store *store)
+{
+	static struct baton_batch batches[CALL];
+	static struct baton_put puts[CALL];
+	const struct baton_str payload = BATON_STR("what is to be done");
+	for (int q = 0; q < 2; q++) {
+		for (unsigned i = 0; i < CALL; i++)
+			batches[i] = (struct baton_batch){.queue = baton_str_z(of_class[q]),
+			                                  .key = BATON_STR("hot"),
+			                                  .priority = BATON_PRIORITY_MAX,
+			                                  .payloads = &payload,
+			                                  .count = 1};
+		assert_int_equal(baton_work_put(store, batches, CALL, puts), BATON_OK);
+	}
+}
+
+static long long cost_of_class(struct bench *b)
+{
+	long long before = pages(b, 3);
+	struct baton_store *store = open_as(b->where);
+	for (int i = 0; i < 2 * ROUNDS; i++) {
+		const struct baton_work_ask ask = {.queue = baton_str_z(of_class[i % 2]),
+		                                   .claims = 1,
+		                                   .max = 1,
+		                                   .ttl = baton_duration_s(3600)};
+		struct baton_work_claims *claims = NULL;
+		assert_int_equal(baton_work_claim(store, &ask, &claims), BATON_OK);
+		assert_non_null(claims);
+		end_some(store, claims);
+	}
+	baton_store_close(store);
+	return pages(b, 3) - before;
+}
+
+static void those_who_wait_in_queues_of_a_class_cost_those_who_run_nothing(void **state)
+{
+	struct bench *b = *state;
+	const struct baton_queue_policy p = {.key_class = "class"};
+	begin(b);
+	struct baton_store *store = open_as(b->where);
+	for (int q = 0; q < 2; q++)
+		assert_int_equal(baton_queue_change(store, baton_str_z(of_class[q]), &p,
+		                                    BATON_POLICY_KEY_CLASS),
+		                 BATON_OK);
+	put_in_class(store);
+	cluster_run(b->where, "ANALYZE");
+	cost_of_class(b);
+	long long first = cost_of_class(b);
+	for (unsigned i = soak_scale(8, 100); i > 0; i--)
+		put_in_class(store);
+	cluster_run(b->where, "ANALYZE");
+	assert_flat(first, cost_of_class(b));
 	baton_store_close(store);
 	b->store = open_as(b->where);
 }
@@ -635,10 +784,12 @@ int main(void)
 		SERVED_TEST(a_lane_that_is_used_again_costs_the_same_while_an_old_snapshot_is_held),
 		SERVED_TEST(lives_cost_the_same_however_much_waits),
 		SERVED_TEST(a_key_that_many_wait_for_costs_others_and_itself_nothing),
+		SERVED_TEST(a_key_that_is_full_on_a_host_costs_others_nothing),
 		SERVED_TEST(lanes_that_wait_for_keys_cost_those_who_have_them_nothing),
 		SERVED_TEST(what_a_user_puts_together_costs_each_the_same),
 		SERVED_TEST(what_a_user_puts_costs_the_same_however_much_waits),
 		SERVED_TEST(those_who_wait_for_several_keys_cost_those_who_have_them_nothing),
+		SERVED_TEST(those_who_wait_in_queues_of_a_class_cost_those_who_run_nothing),
 		SERVED_TEST(keys_that_wait_for_their_window_cost_others_nothing),
 		SERVED_TEST(who_waits_for_the_window_of_a_key_costs_those_who_come_nothing),
 		SERVED_TEST(how_many_wait_for_keys_is_read_at_the_same_cost),

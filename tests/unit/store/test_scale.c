@@ -253,6 +253,96 @@ static void a_hot_key_costs_others_nothing(void **state)
 	}
 }
 
+#define SITED_SHARDS 4
+
+/* One claim of any shard of the runner; NULL: there is none. */
+static struct baton_work_claims *tick_one(struct baton_runner *r, const struct baton_work_end *end)
+{
+	struct baton_shard shards[SITED_SHARDS];
+	struct baton_shard_answer owned[SITED_SHARDS];
+	struct baton_work_ended ended = {.err = BATON_OK};
+	struct baton_work_claims *claims = NULL;
+	for (uint32_t i = 0; i < SITED_SHARDS; i++)
+		shards[i] = (struct baton_shard){BATON_STR("q"), i, 1, 1};
+	const struct baton_tick tick = {.ends = end,
+	                                .end_count = end ? 1 : 0,
+	                                .ended = &ended,
+	                                .shards = shards,
+	                                .shard_count = SITED_SHARDS,
+	                                .owned = owned,
+	                                .claims = 1};
+	assert_ok(baton_runner_tick(r, &tick, &claims));
+	assert_ok(ended.err);
+	return claims;
+}
+
+static struct baton_runner *enlist(struct world *w, enum baton_key_scope scope)
+{
+	const struct baton_runner_ask ask = {.name = BATON_STR("r"),
+	                                     .weight = 1,
+	                                     .ttl = baton_duration_s(60)};
+	struct baton_queue_policy p = baton_queue_policy_default();
+	struct baton_runner *r = NULL;
+	p.key_scope = scope;
+	p.hold_on_retry = BATON_HOLD_GIVE_UP;
+	p.shards = SITED_SHARDS;
+	assert_ok(baton_queue_set(w->store, BATON_STR("q"), &p));
+	assert_ok(baton_runner_register(w->store, &ask, &r, NULL));
+	for (uint32_t i = 0; i < SITED_SHARDS; i++) {
+		const struct baton_shard s = {BATON_STR("q"), i, 1, 1};
+		struct baton_shard_answer a;
+		assert_ok(baton_shard_take(r, &s, 1, &a));
+	}
+	return r;
+}
+
+/* The same for a key that counts in a place, and is full there. */
+static struct cost beside_sited(struct world *w, enum baton_key_scope scope, size_t waiting)
+{
+	static const struct baton_str payload = {"x", 1};
+	struct baton_batch hot = {.queue = BATON_STR("q"),
+	                          .key = BATON_STR("hot"),
+	                          .payloads = &payload,
+	                          .count = 1};
+	struct baton_batch other = hot;
+	struct baton_put put;
+	other.key = BATON_STR("other");
+	world_open(w);
+	struct baton_runner *r = enlist(w, scope);
+	for (size_t i = 0; i < waiting + 1; i++)
+		assert_ok(baton_work_put(w->store, &hot, 1, &put));
+	baton_work_claims_free(tick_one(r, NULL));
+	assert_null(tick_one(r, NULL));
+	spent(w->store);
+	assert_ok(baton_work_put(w->store, &hot, 1, &put));
+	assert_ok(baton_work_put(w->store, &other, 1, &put));
+	struct baton_work_claims *claims = tick_one(r, NULL);
+	assert_int_equal(claims->claims[0].key.len, 5);
+	const struct baton_work_end end = {.proof = claims->claims[0].proof, .how = BATON_COMPLETE};
+	assert_null(tick_one(r, &end));
+	baton_work_claims_free(claims);
+	struct cost c = spent(w->store);
+	baton_runner_leave(r);
+	world_close(w);
+	world_remove(w->path);
+	return c;
+}
+
+static void a_key_that_is_full_on_a_host_costs_others_nothing(void **state)
+{
+	struct world *w = *state;
+	w->sync = BATON_STORE_RELAXED;
+	for (int scope = BATON_KEY_SCOPE_PROCESS; scope <= BATON_KEY_SCOPE_HOST; scope++) {
+		struct cost few = beside_sited(w, (enum baton_key_scope)scope, 16);
+		struct cost many =
+			beside_sited(w, (enum baton_key_scope)scope, soak_scale(2000, 100000));
+		print_message("# scope %d: %d and %d steps, %d and %d pages\n", scope,
+		              (int)few.steps, (int)many.steps, (int)few.pages, (int)many.pages);
+		assert_true(many.steps * 10 <= few.steps * 11);
+		assert_true(many.pages <= few.pages * 2);
+	}
+}
+
 static void end_of(struct baton_store *store, struct baton_work_claims *claims)
 {
 	struct baton_work_ended ended;
@@ -357,6 +447,80 @@ static void those_who_wait_for_several_keys_cost_those_who_have_them_nothing(voi
 	              (int)few.pages, (int)many.pages);
 	assert_true(many.steps * 10 <= few.steps * 11);
 	assert_true(many.pages <= few.pages * 2);
+}
+
+static void join(struct baton_store *store, const char *queue, const char *class)
+{
+	struct baton_queue_policy p = baton_queue_policy_default();
+	snprintf(p.key_class, sizeof p.key_class, "%s", class);
+	assert_ok(baton_queue_change(store, baton_str_z(queue), &p, BATON_POLICY_KEY_CLASS));
+}
+
+/* What ends and claims cost in two queues in turn, in which so many wait for the same key. */
+static struct cost in_a_class(struct world *w, unsigned jobs)
+{
+	static const struct baton_str payload = {"x", 1};
+	struct baton_batch b = {.key = BATON_STR("k"), .payloads = &payload, .count = 1};
+	struct baton_put put;
+	world_open(w);
+	join(w->store, "q", "class");
+	join(w->store, "r", "class");
+	for (unsigned i = 0; i < 2 * jobs; i++) {
+		b.queue = i % 2 ? BATON_STR("q") : BATON_STR("r");
+		assert_ok(baton_work_put(w->store, &b, 1, &put));
+	}
+	spent(w->store);
+	for (int i = 0; i < 20; i++)
+		end_of(w->store, claim_many(w->store, i % 2 ? "q" : "r", 1));
+	struct cost c = spent(w->store);
+	world_close(w);
+	world_remove(w->path);
+	return c;
+}
+
+static void those_who_wait_in_queues_of_a_class_cost_those_who_run_nothing(void **state)
+{
+	struct world *w = *state;
+	w->sync = BATON_STORE_RELAXED;
+	struct cost few = in_a_class(w, 30);
+	struct cost many = in_a_class(w, (unsigned)soak_scale(1500, 50000));
+	print_message("# %d and %d steps, %d and %d pages\n", (int)few.steps, (int)many.steps,
+	              (int)few.pages, (int)many.pages);
+	assert_true(many.steps * 10 <= few.steps * 11);
+	assert_true(many.pages <= few.pages * 2);
+}
+
+/* A life with a key in a queue that has none, beside others that have a class, or have not. */
+static struct cost without_a_class(struct world *w, const char *class)
+{
+	static const struct baton_str payload = {"x", 1};
+	struct baton_batch b = {.key = BATON_STR("k"), .payloads = &payload, .count = 1};
+	struct baton_put put;
+	world_open(w);
+	for (int i = 0; i < 3; i++) {
+		const char *queue = i == 0 ? "q" : i == 1 ? "r" : "s";
+		b.queue = baton_str_z(queue);
+		join(w->store, queue, i < 2 ? class : "");
+		assert_ok(baton_work_put(w->store, &b, 1, &put));
+	}
+	end_of(w->store, claim_many(w->store, "s", 1));
+	spent(w->store);
+	assert_ok(baton_work_put(w->store, &b, 1, &put));
+	end_of(w->store, claim_many(w->store, "s", 1));
+	struct cost c = spent(w->store);
+	world_close(w);
+	world_remove(w->path);
+	return c;
+}
+
+static void a_queue_without_a_class_costs_what_it_did(void **state)
+{
+	struct world *w = *state;
+	struct cost alone = without_a_class(w, ""), beside_it = without_a_class(w, "class");
+	print_message("# %d and %d steps, %d and %d pages\n", (int)alone.steps,
+	              (int)beside_it.steps, (int)alone.pages, (int)beside_it.pages);
+	assert_int_equal(beside_it.steps, alone.steps);
+	assert_int_equal(beside_it.pages, alone.pages);
 }
 
 /* What it costs to put, claim and complete one of many jobs. */
@@ -625,8 +789,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(the_cost_of_a_life_does_not_grow),
 		WORLD_TEST(a_hot_key_costs_others_nothing),
+		WORLD_TEST(a_key_that_is_full_on_a_host_costs_others_nothing),
 		WORLD_TEST(lanes_that_wait_for_keys_cost_those_who_have_them_nothing),
 		WORLD_TEST(those_who_wait_for_several_keys_cost_those_who_have_them_nothing),
+		WORLD_TEST(those_who_wait_in_queues_of_a_class_cost_those_who_run_nothing),
+		WORLD_TEST(a_queue_without_a_class_costs_what_it_did),
 		WORLD_TEST(a_key_that_one_job_alone_has_costs_little),
 		WORLD_TEST(a_change_of_rate_costs_nothing_for_other_queues),
 		WORLD_TEST(a_shard_that_has_nothing_costs_a_tick_nothing),

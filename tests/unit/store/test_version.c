@@ -52,6 +52,10 @@ static const char *const back[] = {
 	("DROP TABLE held; ALTER TABLE lane DROP COLUMN also; ALTER TABLE claim DROP COLUMN also;"),
 	/* 13 to 12 */
 	("DROP TABLE wish; ALTER TABLE queue DROP COLUMN waiting;"),
+	/* 14 to 13 */
+	"ALTER TABLE queue DROP COLUMN key_scope;",
+	/* 15 to 14 */
+	"DROP INDEX queue_class; ALTER TABLE queue DROP COLUMN key_class;",
 };
 #define NEWEST ((int)(sizeof back / sizeof back[0]) + 1)
 
