@@ -1,5 +1,6 @@
 /* What the writer has to know in every transaction. */
 #include "store/sqlite/books.h"
+#include "queue/policy.h"
 
 #include <endian.h>
 #include <string.h>
@@ -259,9 +260,7 @@ void queue_row_read(const struct query *q, struct queue_row *ret)
 		.guests = column_int(q, 39) != 0,
 	};
 	memcpy(ret->name, name.ptr, ret->len);
-	const struct baton_str class = column_str(q, 41);
-	memcpy(ret->policy.key_class, class.ptr,
-	       class.len < BATON_NAME_MAX ? class.len : BATON_NAME_MAX);
+	policy_set_class(&ret->policy, column_str(q, 41));
 }
 
 static void retry_bind(struct query *q, const struct baton_retry *r)
