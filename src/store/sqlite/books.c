@@ -1,12 +1,12 @@
 /* What the writer has to know in every transaction. */
 #include "store/sqlite/books.h"
-#include "queue/policy.h"
 
 #include <endian.h>
 #include <string.h>
 
 #include "base/fail.h"
 #include "base/mem.h"
+#include "queue/policy.h"
 #include "store/sqlite/schema.h"
 
 #define KEPT_MAX 256
