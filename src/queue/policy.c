@@ -237,6 +237,14 @@ bool policy_has_class(const struct baton_queue_policy *policy)
 	return policy->key_class[0] != '\0';
 }
 
+void policy_set_class(struct baton_queue_policy *policy, struct baton_str name)
+{
+	size_t len = name.len < BATON_NAME_MAX ? name.len : BATON_NAME_MAX;
+	if (len > 0)
+		memcpy(policy->key_class, name.ptr, len);
+	policy->key_class[len] = '\0';
+}
+
 bool policy_same_class(const struct baton_queue_policy *a, const struct baton_queue_policy *b)
 {
 	return strcmp(a->key_class, b->key_class) == 0;

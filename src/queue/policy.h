@@ -21,6 +21,7 @@ bool policy_has_sites(const struct baton_queue_policy *policy);
 
 /* The class of its keys, which other queues may have in common with it. */
 bool policy_has_class(const struct baton_queue_policy *policy);
+void policy_set_class(struct baton_queue_policy *policy, struct baton_str name);
 bool policy_same_class(const struct baton_queue_policy *a, const struct baton_queue_policy *b);
 
 /* What of it cannot be where keys are those of a class, as part of a sentence; NULL: none. */

@@ -8,18 +8,18 @@
 #define TROUBLE_MS 50 /* the first pause after a request that failed */
 #define TROUBLE_MAX 5 /* how often that is doubled, and a stopped runner tries to leave */
 
-/* Somebody has the name. Whoever is dead, or silent for his ttl, is taken over, and so is what this
- * runner registered without an answer, or has lost to one who went no further than stopping its
- * beat; others may be asked to leave. */
+/* Somebody has the name. Whoever is lost is taken over, and so is what this runner registered without
+ * an answer, or has lost to one who went no further than stopping its beat; others may be asked to
+ * leave. */
 static void name_taken(struct core *c, const struct core_answer *a, struct baton_mono now)
 {
 	bool silent = survey_is_silent(c, &a->other, a->sent, now);
 	c->victim = a->other;
 	bool lost = a->fate == CORE_OWN && (c->unsure || a->other.number == c->lost);
-	if (a->fate == CORE_DEAD || silent || lost) {
+	if (survey_is_lost(a->fate, silent) || lost) {
 		c->take_over = true;
 	} else if (a->fate == CORE_DYING) {
-		c->probe_at = baton_mono_add(now, baton_duration_ms(DYING_MS));
+		c->probe_at = baton_mono_add(now, silent ? c->o.beat : baton_duration_ms(DYING_MS));
 	} else if (c->o.replace) {
 		c->wish = true;
 	} else {
@@ -229,7 +229,8 @@ static void left(struct core *c, const struct core_answer *a)
 static void surveyed(struct core *c, const struct core_answer *a, struct baton_mono now)
 {
 	struct baton_duration soon = baton_duration_ms(DYING_MS);
-	c->survey_at = baton_mono_add(now, a->survey->dying ? soon : c->o.beat);
+	bool dying = survey_expects_death(c, a->survey, a->sent, now);
+	c->survey_at = baton_mono_add(now, dying ? soon : c->o.beat);
 	survey_take_in(c, a->survey, a->sent, now);
 }
 

@@ -10,8 +10,8 @@ enum baton_err carrier_init(struct carrier *c, const struct carrier_options *opt
 {
 	*c = (struct carrier){.o = *options};
 	c->infos = mem_new(options->alloc, BATON_RUNNERS_MAX, sizeof *c->infos);
-	c->dead = mem_new(options->alloc, BATON_RUNNERS_MAX, sizeof *c->dead);
-	return c->infos && c->dead
+	c->fates = mem_new(options->alloc, BATON_RUNNERS_MAX, sizeof *c->fates);
+	return c->infos && c->fates
 	               ? BATON_OK
 	               : fail_memory(BATON_RUNNERS_MAX * sizeof *c->infos, "a list of runners");
 }
@@ -30,7 +30,7 @@ void carrier_done(struct carrier *c)
 {
 	retire(c);
 	mem_free(c->o.alloc, c->infos, BATON_RUNNERS_MAX, sizeof *c->infos);
-	mem_free(c->o.alloc, c->dead, BATON_RUNNERS_MAX, sizeof *c->dead);
+	mem_free(c->o.alloc, c->fates, BATON_RUNNERS_MAX, sizeof *c->fates);
 	for (size_t i = 0; i < c->o.serve_count; i++)
 		mem_free(c->o.alloc, c->owners[i], c->owner_count[i], sizeof *c->owners[i]);
 }
@@ -89,14 +89,11 @@ static enum baton_err look_at_queue(struct carrier *c, size_t i)
 
 static enum baton_err do_survey(struct carrier *c, struct core_answer *ret)
 {
-	c->survey = (struct core_survey){.runners = c->infos, .dead = c->dead, .queues = c->seen};
+	c->survey = (struct core_survey){.runners = c->infos, .fates = c->fates, .queues = c->seen};
 	enum baton_err e = baton_runner_list(c->o.store, 0, c->infos, BATON_RUNNERS_MAX,
 	                                     &c->survey.runner_count);
-	for (size_t i = 0; i < c->survey.runner_count && e == BATON_OK; i++) {
-		enum core_fate fate = c->o.fate(c->o.arg, &c->infos[i]);
-		c->dead[i] = fate == CORE_DEAD;
-		c->survey.dying = c->survey.dying || fate == CORE_DYING;
-	}
+	for (size_t i = 0; i < c->survey.runner_count && e == BATON_OK; i++)
+		c->fates[i] = c->o.fate(c->o.arg, &c->infos[i]);
 	for (size_t i = 0; i < c->o.serve_count && e == BATON_OK; i++)
 		e = look_at_queue(c, i);
 	c->survey.cancels = c->cancels;

@@ -28,7 +28,7 @@ struct carrier {
 	struct carrier_options o;
 	struct baton_runner *runner; /* the registration; NULL: none */
 	struct baton_runner_info *infos;
-	bool *dead;
+	enum core_fate *fates;
 	struct core_queue_seen seen[CORE_QUEUES_MAX];
 	struct baton_shard_answer *owners[CORE_QUEUES_MAX];
 	uint32_t owner_count[CORE_QUEUES_MAX];

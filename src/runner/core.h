@@ -85,9 +85,9 @@ struct core_request {
 
 /* How it stands with another runner. */
 enum core_fate {
-	CORE_LIVES = 1, /* or it cannot be known */
+	CORE_LIVES = 1, /* or it cannot be known: it is lost when it is silent for its ttl */
 	CORE_OWN,       /* it is of this process */
-	CORE_DYING,     /* it is dead, but something that it has started lives */
+	CORE_DYING,     /* it is dead, but something that it has started lives, and is waited for */
 	CORE_DEAD
 };
 
@@ -103,9 +103,8 @@ struct core_queue_seen {
 /* What a survey found. */
 struct core_survey {
 	const struct baton_runner_info *runners; /* in the order of their numbers */
-	const bool *dead; /* of each: that is certain, and so it is for its handlers */
+	const enum core_fate *fates;             /* of each */
 	size_t runner_count;
-	bool dying; /* somebody is dead whose handlers are not, or that is not known yet */
 	const struct core_queue_seen *queues; /* of each that is served, in that order */
 	const struct baton_claim_id *cancels; /* claims of this runner that are to be stopped */
 	size_t cancel_count;

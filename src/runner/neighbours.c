@@ -89,9 +89,11 @@ enum core_fate neighbours_fate(const struct baton_store *store,
 		return CORE_OWN;
 	if (!baton_owner_is_dead(&store->owner, &info->owner, store->reach))
 		return CORE_LIVES;
-	if (info->life[0] == '\0' || wards_lives(info->life) == BATON_OK)
+	enum baton_err e = info->life[0] != '\0' ? wards_lives(info->life) : BATON_OK;
+	if (e == BATON_OK)
 		return CORE_DEAD;
-	return CORE_DYING;
+	/* Who may not look cannot know. */
+	return e == BATON_YIELD ? CORE_DYING : CORE_LIVES;
 }
 
 bool neighbours_died(struct neighbours *n)

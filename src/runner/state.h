@@ -223,6 +223,14 @@ bool ask_next(struct core *c, struct baton_mono now);
 void survey_take_in(struct core *c, const struct core_survey *survey, struct baton_mono sent,
                     struct baton_mono now);
 
+/* Whether what a runner had goes to others. One that is dead while something lives that it has
+ * started has it for as long as that does, however long it was silent. */
+bool survey_is_lost(enum core_fate fate, bool silent);
+
+/* Whether somebody is about to be gone: what he has started lives, but not for long, it is hoped. */
+bool survey_expects_death(const struct core *c, const struct core_survey *survey,
+                          struct baton_mono sent, struct baton_mono now);
+
 /* Whether that runner, the only one that is looked at, was silent for its ttl. */
 bool survey_is_silent(struct core *c, const struct baton_runner_info *info, struct baton_mono sent,
                       struct baton_mono now);

@@ -18,6 +18,27 @@ static struct baton_mono seen_since(const struct core *c, const struct baton_run
 	return now;
 }
 
+static bool is_silent(const struct core *c, const struct baton_runner_info *info,
+                      struct baton_mono sent, struct baton_mono now)
+{
+	return baton_mono_sub(sent, seen_since(c, info, now)).ns >= info->ttl.ns;
+}
+
+bool survey_is_lost(enum core_fate fate, bool silent)
+{
+	return fate == CORE_DEAD || (silent && fate != CORE_DYING);
+}
+
+bool survey_expects_death(const struct core *c, const struct core_survey *survey,
+                          struct baton_mono sent, struct baton_mono now)
+{
+	size_t i = 0;
+	while (i < survey->runner_count &&
+	       (survey->fates[i] != CORE_DYING || is_silent(c, &survey->runners[i], sent, now)))
+		i++;
+	return i < survey->runner_count;
+}
+
 /* Whoever is dead, or was seen with the same beat for its ttl on this runner's own clock. */
 static void watch(struct core *c, const struct core_survey *survey, struct baton_mono sent,
                   struct baton_mono now)
@@ -25,12 +46,10 @@ static void watch(struct core *c, const struct core_survey *survey, struct baton
 	struct sight next[BATON_RUNNERS_MAX] = {{0}};
 	for (size_t i = 0; i < survey->runner_count; i++) {
 		const struct baton_runner_info *info = &survey->runners[i];
-		struct baton_mono since = seen_since(c, info, now);
-		bool silent = baton_mono_sub(sent, since).ns >= info->ttl.ns;
-		next[i] = (struct sight){info->number, info->beat, since};
+		next[i] = (struct sight){info->number, info->beat, seen_since(c, info, now)};
 		if (c->take_over || info->number == c->number)
 			continue;
-		if (survey->dead[i] || silent) {
+		if (survey_is_lost(survey->fates[i], is_silent(c, info, sent, now))) {
 			c->victim = *info;
 			c->take_over = true;
 		}
@@ -42,10 +61,10 @@ static void watch(struct core *c, const struct core_survey *survey, struct baton
 bool survey_is_silent(struct core *c, const struct baton_runner_info *info, struct baton_mono sent,
                       struct baton_mono now)
 {
-	struct baton_mono since = seen_since(c, info, now);
-	c->sights[0] = (struct sight){info->number, info->beat, since};
+	bool silent = is_silent(c, info, sent, now);
+	c->sights[0] = (struct sight){info->number, info->beat, seen_since(c, info, now)};
 	c->sight_count = 1;
-	return baton_mono_sub(sent, since).ns >= info->ttl.ns;
+	return silent;
 }
 
 /* Those who serve the queue, with what they should have of it. */
@@ -55,7 +74,7 @@ static size_t members_of(struct core *c, const struct core_survey *survey, struc
 	for (size_t i = 0; i < survey->runner_count; i++) {
 		const struct baton_runner_info *info = &survey->runners[i];
 		bool me = info->number == c->number;
-		if (survey->dead[i] || !baton_runner_serves(info, queue))
+		if (survey->fates[i] == CORE_DEAD || !baton_runner_serves(info, queue))
 			continue;
 		c->members[count++] = (struct balance_member){
 			.number = info->number,

@@ -483,7 +483,10 @@ static void do_next(struct same *s, const uint32_t *n)
 	if (!c)
 		return;
 	struct baton_work_end end = make_end(s, c, n, &emit);
-	end.emit_count = 0; /* a server that refuses the claim may have drawn a number in vain */
+	/* What gets a number: a server that refuses the claim may have drawn it in vain. */
+	end.emit_count = 0;
+	if (end.how == BATON_FAIL || end.how == BATON_SNOOZE)
+		end = (struct baton_work_end){.how = BATON_REJECT};
 	struct baton_work_ask ask = {
 		.queue = baton_str_z(queues[n[8] % SAME_QUEUES]),
 		.ttl = baton_duration_ms(1 + n[9] % 400),

@@ -21,7 +21,7 @@ PLAIN, STREAM, SINGLETON = 'plain', 'stream', 'singleton'
 BEGIN = '''
 exec 9>> {folder}/witness
 flock -n 9 || echo overlap > {folder}/pipe
-daemon=$(setsid sh -c 'echo $$; exec sleep 1000 > /dev/null' &)
+daemon=$(setsid sh -c 'echo $$; exec sleep {life} > /dev/null' &)
 echo begun $$ $PPID $daemon > {folder}/pipe
 '''
 SCRIPTS = {
@@ -44,8 +44,8 @@ def field_of(pid, number):
 class Stage:
     """Two runners, the first of which has the one shard, or the singleton, and works."""
 
-    def __init__(self, shop, kind, times):
-        self.shop, self.kind, self.times, self.runners = shop, kind, times, {}
+    def __init__(self, shop, kind, times, life=1000):
+        self.shop, self.kind, self.times, self.life, self.runners = shop, kind, times, life, {}
         self.pipe, self.gate = Pipe(shop.folder / 'pipe'), Pipe(shop.folder / 'gate')
         shop.ok('queue', 'set', 'q', 'shards=1', 'mode=runner', 'lane-backoff=none', 'keep=1h')
         self.start('a')
@@ -63,7 +63,7 @@ class Stage:
     def start(self, name):
         what = {PLAIN: ['q'], STREAM: ['q', '--stream', '-j', '1'],
                 SINGLETON: ['--singleton', 'leader']}[self.kind]
-        script = SCRIPTS[self.kind].format(folder=self.shop.folder)
+        script = SCRIPTS[self.kind].format(folder=self.shop.folder, life=self.life)
         self.runners[name] = self.shop.start('work', *what, '--name', name, *self.times, '--',
                                              'sh', '-c', script, stderr=None)
 
@@ -92,6 +92,10 @@ class Stage:
             while (job := self.shop.object('show', '1'))['state'] != 'done':
                 assert time.monotonic() < deadline, job
             assert job['attempt'] > 1
+
+    def is_attached(self, name):
+        return any(runner['runner'] == name and runner['state'] == 'attached'
+                   for runner in self.shop.objects('runner'))
 
     def leave(self, *names):
         for name in names:
@@ -145,6 +149,16 @@ def test_nor_of_a_killed_runner_whose_helpers_were_stopped(stage, steps):
     stage.leave('b')
 
 
+@pytest.mark.parametrize('kind', [PLAIN, STREAM])
+def test_nor_while_that_lives_which_nobody_is_left_to_end(shop, kind):
+    # Three times as long as others wait for a runner of which they know nothing.
+    stage = Stage(shop, kind, TIMES, life=3)
+    helpers = ('nanny', 'guardian', 'runner')
+    stage.act(*((STOP, who) for who in helpers), *((KILL, who) for who in helpers))
+    stage.is_taken_over()
+    stage.leave('b')
+
+
 def test_who_was_stopped_with_its_guardian_goes_on_and_works(stage):
     stage.act((STOP, 'runner'), (STOP, 'guardian'), (STOP, 'nanny'))
     stage.is_taken_over()
@@ -153,7 +167,10 @@ def test_who_was_stopped_with_its_guardian_goes_on_and_works(stage):
         stage.shop.ok('runner', 'drain', 'b')
         stage.begun()
     stage.ends('nanny')
-    status = stage.runners['a'].poll()
+    # Who is asked to end before that has a call under way that it does not wait for.
+    deadline = time.monotonic() + PATIENCE
+    while (status := stage.runners['a'].poll()) is None and not stage.is_attached('a'):
+        assert time.monotonic() < deadline
     assert status in (None, -KILL)
     stage.leave(*('ab' if status is None else 'b'))
 

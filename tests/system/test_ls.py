@@ -145,9 +145,10 @@ def test_why_says_what_keeps_a_job(shop):
     assert sentence(shop, '1') == (
         "job 1 is ready, but nobody works on its queue: 'baton work mail -- COMMAND' does")
     assert sentence(shop, '2') == 'job 2 is ready, but job 1 comes first in its lane'
-    assert shop.object('why', '2') == {'id': '2', 'why': 'behind', 'due': None, 'ahead': '1',
-                                       'concurrency_key': None, 'key': None, 'holder': None,
-                                       'stall': None, 'runner': None, 'shard': None}
+    assert shop.object('why', '2') == {
+        'id': '2', 'why': 'behind', 'due': None, 'ahead': '1', 'ahead_queue': 'mail',
+        'concurrency_key': None, 'key': None, 'holder': None, 'stall': None, 'runner': None,
+        'shard': None}
     shop.ok('queue', 'pause', 'mail')
     assert sentence(shop, '1') == (
         "job 1 is ready, but its queue is paused: 'baton queue resume mail' goes on")

@@ -81,9 +81,11 @@ static enum baton_err look_at(struct ticking *t, size_t i)
 	const struct baton_shard *shard = &t->tick->shards[i];
 	struct lease *row = memory_shard_find(t->tx->m, shard->queue, shard->number);
 	t->tick->owned[i] = memory_shard_answer(row, t->runner->put.number);
-	if (t->tick->owned[i].err != BATON_OK || asked->queue->is.policy.paused ||
-	    shard->claims == 0 || shard->max == 0)
+	if (asked->queue->is.policy.paused || shard->claims == 0 || shard->max == 0)
 		return BATON_OK;
+	/* What is due in the queue is seen to by whoever asks. */
+	if (t->tick->owned[i].err != BATON_OK)
+		return memory_due_see(t->tx, asked->queue);
 	enum baton_err e = BATON_OK;
 	/* Who has a shard of an open queue is the first who claims from it. */
 	if (asked->queue->is.policy.mode == BATON_QUEUE_OPEN)

@@ -276,9 +276,7 @@ static void queue_read(const PGresult *r, int row, struct queue *q)
 	q->is.reach.floor = (uint64_t)cell_int(r, row, 29);
 	q->is.guests = cell_bool(r, row, 40);
 	q->waiting = (uint64_t)cell_int(r, row, 41);
-	const struct baton_str class = cell_str(r, row, 43);
-	memcpy(q->is.policy.key_class, class.ptr,
-	       class.len < BATON_NAME_MAX ? class.len : BATON_NAME_MAX);
+	policy_set_class(&q->is.policy, cell_str(r, row, 43));
 }
 
 static struct read_queue *queue_note(struct desk *d, struct queue *q, int64_t since_ms)

@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/mem.h"
+#include "queue/policy.h"
 #include "store/sqlite/schema.h"
 
 #define KEPT_MAX 256
@@ -259,9 +260,7 @@ void queue_row_read(const struct query *q, struct queue_row *ret)
 		.guests = column_int(q, 39) != 0,
 	};
 	memcpy(ret->name, name.ptr, ret->len);
-	const struct baton_str class = column_str(q, 41);
-	memcpy(ret->policy.key_class, class.ptr,
-	       class.len < BATON_NAME_MAX ? class.len : BATON_NAME_MAX);
+	policy_set_class(&ret->policy, column_str(q, 41));
 }
 
 static void retry_bind(struct query *q, const struct baton_retry *r)

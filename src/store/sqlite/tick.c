@@ -45,6 +45,17 @@ static enum baton_err find_queues(struct sqlite_store *s, struct tick_args *a)
 	return e;
 }
 
+/* What is due in the queue is seen to by whoever asks, once. */
+static enum baton_err tend(struct sqlite_store *s, struct tick_args *a, size_t i)
+{
+	struct asked *asked = &a->asked[i];
+	if (asked->left == 0 || asked->q->policy.paused)
+		return BATON_OK;
+	asked->tended = true;
+	return i > 0 && asked[-1].q == asked->q && asked[-1].tended ? BATON_OK
+	                                                            : queue_tend(s, asked->q);
+}
+
 /* Whose the shard is, and whether work of it is wanted. */
 static enum baton_err look_at(struct sqlite_store *s, struct tick_args *a, size_t i)
 {
@@ -56,7 +67,7 @@ static enum baton_err look_at(struct sqlite_store *s, struct tick_args *a, size_
 		enum baton_err e = shard_load(&s->db, asked->q->id, shard->number, &row);
 		if (e == BATON_OK)
 			a->tick->owned[i] = shard_answer(&row, a->runner);
-		return e;
+		return e == BATON_OK ? tend(s, a, i) : e;
 	}
 	a->tick->owned[i] = (struct baton_shard_answer){.err = BATON_OK,
 	                                                .fence = {asked->held->fence},
@@ -70,9 +81,7 @@ static enum baton_err look_at(struct sqlite_store *s, struct tick_args *a, size_
 			return e;
 	}
 	asked->held->wanted = true;
-	asked->tended = true;
-	return i > 0 && asked[-1].q == asked->q && asked[-1].tended ? BATON_OK
-	                                                            : queue_tend(s, asked->q);
+	return tend(s, a, i);
 }
 
 /* The first pool from this one on that has something. */

@@ -323,8 +323,15 @@ static void a_dead_runner_is_taken_over_at_once_but_not_while_its_handlers_live(
 	core_look_around(b.core);
 	actor_settle(w, &b);
 	assert_int_equal(core_counts(b.core).takeovers, 0);
+	/* Not even when it was silent for its ttl. */
+	for (int s = 0; s <= 2 * TTL_S; s++) {
+		world_pass(w, 1000);
+		actor_beat(w, &b);
+		actor_settle(w, &b);
+	}
+	assert_int_equal(core_counts(b.core).takeovers, 0);
 	b.others = CORE_DEAD;
-	world_pass(w, 10);
+	world_pass(w, 1000);
 	actor_settle(w, &b);
 	assert_int_equal(core_counts(b.core).takeovers, 1);
 	assert_int_equal(core_counts(b.core).owned, SHARDS);
