@@ -8,9 +8,9 @@
 #define TROUBLE_MS 50 /* the first pause after a request that failed */
 #define TROUBLE_MAX 5 /* how often that is doubled, and a stopped runner tries to leave */
 
-/* Somebody has the name. Whoever is lost is taken over, and so is what this runner registered without
- * an answer, or has lost to one who went no further than stopping its beat; others may be asked to
- * leave. */
+/* Somebody has the name. Whoever is lost is taken over, and so is what this runner registered
+ * without an answer, or has lost to one who went no further than stopping its beat; others may be
+ * asked to leave. */
 static void name_taken(struct core *c, const struct core_answer *a, struct baton_mono now)
 {
 	bool silent = survey_is_silent(c, &a->other, a->sent, now);

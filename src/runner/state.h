@@ -227,7 +227,7 @@ void survey_take_in(struct core *c, const struct core_survey *survey, struct bat
  * started has it for as long as that does, however long it was silent. */
 bool survey_is_lost(enum core_fate fate, bool silent);
 
-/* Whether somebody is about to be gone: what he has started lives, but not for long, it is hoped. */
+/* Whether somebody is about to be gone: what he has started lives, but not for long. */
 bool survey_expects_death(const struct core *c, const struct core_survey *survey,
                           struct baton_mono sent, struct baton_mono now);
 

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -16,11 +17,15 @@ static bool pooled;            /* they are reached through its proxy */
 
 #define PROXY_SERVERS 3
 
+/* By any thread. */
 static void on_news(void *arg, const struct baton_store_news *news, size_t count)
 {
+	static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
 	struct world *w = arg;
+	pthread_mutex_lock(&mu);
 	w->rings += (unsigned)count;
 	w->news = news[count - 1];
+	pthread_mutex_unlock(&mu);
 }
 
 static enum baton_err open_store(struct world *w, struct baton_store **ret)

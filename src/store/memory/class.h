@@ -30,7 +30,7 @@ enum baton_err memory_class_join(const struct memory *m, const struct queue *que
                                  const struct baton_queue_policy *changes, uint32_t fields,
                                  struct baton_queue_policy *policy);
 
-/* The queue leaves its class for what `next` names: the fences of the others go on above its own. */
+/* The queue leaves its class for what `next` names: the others' fences go on above its own. */
 enum baton_err memory_class_leave(struct tx *tx, const struct queue *queue,
                                   const struct baton_queue_policy *next);
 
