@@ -255,6 +255,7 @@ void policy_share(struct baton_queue_policy *to, const struct baton_queue_policy
 	to->key_limit = from->key_limit;
 	to->hold_on_retry = from->hold_on_retry;
 	to->key_ttl = from->key_ttl;
+	to->key_rate = from->key_rate;
 }
 
 struct baton_duration policy_skipped_keep(const struct baton_queue_policy *policy)
@@ -290,8 +291,6 @@ const char *policy_against_class(const struct baton_queue_policy *policy)
 		return "key_waiting_max is not 0";
 	if (policy->key_fair == BATON_KEY_FAIR_ON)
 		return "key_fair is on";
-	if (policy->key_rate.starts > 0)
-		return "key_rate is not off";
 	return policy_has_sites(policy) ? "key_scope is not cluster" : NULL;
 }
 

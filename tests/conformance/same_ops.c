@@ -608,7 +608,6 @@ static void do_policy(struct same *s, const uint32_t *n)
 			p.on_conflict = BATON_CONFLICT_WAIT;
 			p.key_waiting_max = 0;
 			p.key_fair = BATON_KEY_FAIR_OFF;
-			p.key_rate = (struct baton_key_rate){.starts = 0};
 		}
 	}
 	for (int i = 0; i < SIDES; i++)

@@ -98,6 +98,7 @@
 	X(BOUND_GUEST, "refused so with a lane, or several keys")            \
 	X(SKIPPED, "skipped for another of its key")                         \
 	X(RATED, "started a key that has a rate")                            \
+	X(RATED_CLASSED, "started one whose rate is that of a class")        \
 	X(PASSED, "claimed while another key waited")                        \
 	X(JOINED, "several in one claim")                                    \
 	X(CHECKPOINT, "asked for more in the middle of a run")               \

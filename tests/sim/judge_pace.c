@@ -24,6 +24,9 @@ uint32_t sim_class(const struct world *w, uint32_t queue)
 
 uint32_t sim_limit(const struct world *w, uint32_t queue)
 {
+	/* So many that only what is counted beside who holds a key can be wrong. */
+	if (w->plan->variant == VARIANT_APART && sim_is_classed(w, queue))
+		return 1000;
 	return sim_key_limits[sim_class(w, queue)];
 }
 
@@ -87,15 +90,15 @@ struct baton_duration sim_key_ttl(const struct world *w, uint32_t queue)
 
 struct baton_key_rate sim_rate(const struct world *w, uint32_t queue)
 {
-	bool rated = (w->plan->seed / 3 + queue) % 3 == 0 && !sim_has_sites(w, queue) &&
-	             !sim_is_classed(w, queue);
+	bool rated = (w->plan->seed / 3 + sim_class(w, queue)) % 3 == 0 && !sim_has_sites(w, queue);
 	return (struct baton_key_rate){rated ? SIM_STARTS : 0, {rated ? 700 * SIM_MS : 0}};
 }
 
 bool judge_is_full(const struct world *w, uint32_t queue, uint32_t key, struct baton_store_time now)
 {
 	const struct baton_key_rate rate = sim_rate(w, queue);
-	const struct baton_store_time first = w->started[queue][key][SIM_STARTS - 1];
+	const uint32_t of = sim_class(w, queue);
+	const struct baton_store_time first = w->started[of][key][SIM_STARTS - 1];
 	return rate.starts > 0 && key > 0 && first.ms > 0 &&
 	       !baton_store_time_ready(baton_store_time_add(first, rate.window), now);
 }
@@ -103,7 +106,7 @@ bool judge_is_full(const struct world *w, uint32_t queue, uint32_t key, struct b
 void judge_rate_start(struct world *w, const struct grant *g, uint32_t key,
                       struct baton_store_time at)
 {
-	struct baton_store_time *started = w->started[g->queue][key];
+	struct baton_store_time *started = w->started[sim_class(w, g->queue)][key];
 	if (sim_rate(w, g->queue).starts == 0)
 		return;
 	if (judge_is_full(w, g->queue, key, at))
@@ -111,7 +114,7 @@ void judge_rate_start(struct world *w, const struct grant *g, uint32_t key,
 		      g->jobs[0], SIM_STARTS);
 	memmove(started + 1, started, (SIM_STARTS - 1) * sizeof *started);
 	started[0] = at;
-	count(w, COVER_RATED);
+	count(w, sim_is_classed(w, g->queue) ? COVER_RATED_CLASSED : COVER_RATED);
 }
 
 /* What has started at times that are yet to come is not known to have started. */

@@ -131,6 +131,12 @@ static void on_news(void *arg, const struct baton_store_news *news, size_t news_
 	}
 }
 
+/* Whether those of a class do not know of each other. */
+static bool are_apart(const struct world *w)
+{
+	return w->plan->variant == VARIANT_CLASSLESS || w->plan->variant == VARIANT_APART;
+}
+
 static void open_store(struct world *w)
 {
 	const struct baton_store_options options = {
@@ -167,7 +173,7 @@ static void open_store(struct world *w)
 		if (sites || sim_has_guests(w, (uint32_t)i) || classed)
 			policy.on_conflict = BATON_CONFLICT_WAIT;
 		snprintf(policy.key_class, sizeof policy.key_class, "%s",
-		         classed && w->plan->variant != VARIANT_CLASSLESS ? "shared" : "");
+		         classed && !are_apart(w) ? "shared" : "");
 		policy.on_retry = i == 0 ? BATON_ON_RETRY_PASS : BATON_ON_RETRY_BLOCK;
 		CHECK(baton_queue_set(w->store, baton_str_z(sim_queues[i]), &policy) == BATON_OK);
 	}

@@ -34,7 +34,8 @@ enum baton_err memory_class_join(const struct memory *m, const struct queue *que
 enum baton_err memory_class_leave(struct tx *tx, const struct queue *queue,
                                   const struct baton_queue_policy *next);
 
-/* Whether the others of its class have a lower limit than it has, which is going to be theirs. */
+/* Whether the others of its class have a lower limit than it has, or another rate, which are going
+ * to be theirs. */
 bool memory_class_is_raised(const struct queue *queue);
 
 /* Gives the others of its class what it has in common with them. */

@@ -286,13 +286,28 @@ BEGIN
    CROSS JOIN LATERAL (SELECT b.lane, b.state FROM baton.batch b WHERE b.seq = a.seq OFFSET 0) b
    JOIN baton.claim c ON c.queue = of AND c.lane = b.lane WHERE b.state = 4;
 END $$;
+-- The starts of a key whose queue counts them. Of a class there is one row for all of its queues, in
+-- one of them.
+CREATE OR REPLACE FUNCTION baton.rate_of(of int, key text) RETURNS SETOF baton.rate
+ LANGUAGE plpgsql STABLE AS $$
+DECLARE class text := (SELECT q.key_class FROM baton.queue q WHERE q.id = of
+ AND q.key_starts > 0);
+BEGIN
+ IF class = '' THEN
+  RETURN QUERY SELECT r.* FROM baton.rate r WHERE r.queue = of AND r.lane = key;
+ ELSIF class IS NOT NULL THEN
+  RETURN QUERY SELECT r.* FROM baton.queue m CROSS JOIN LATERAL (SELECT * FROM baton.rate x
+   WHERE x.queue = m.id AND x.lane = key OFFSET 0) r WHERE m.key_class = class
+   AND m.key_class <> '';
+ END IF;
+END $$;
 -- The last starts of each of several keys: how many they are, and their times; NULL: none has any.
 CREATE OR REPLACE FUNCTION baton.starts_of(of int, guest text) RETURNS bigint[]
  LANGUAGE plpgsql STABLE AS $$
 DECLARE name text; one bigint[]; list bigint[] := '{}'; any_has bool := false;
 BEGIN
  FOREACH name IN ARRAY baton.lines(guest) LOOP
-  one := coalesce((SELECT r.starts FROM baton.rate r WHERE r.queue = of AND r.lane = name), '{}');
+  one := coalesce((SELECT r.starts FROM baton.rate_of(of, name) r), '{}');
   any_has := any_has OR cardinality(one) > 0;
   list := list || cardinality(one)::bigint || one;
  END LOOP;
@@ -355,8 +370,10 @@ DECLARE lanes bool; room bigint; asker bigint; led bool; other bigint; other_led
 BEGIN
  SELECT f.seq, coalesce(f.head, false), c.batches, q.guests, q.key_class, CASE
   WHEN q.key_scope < 3 THEN 1 WHEN q.key_starts = 0
-  OR NOT EXISTS (SELECT 1 FROM baton.rate r WHERE r.queue = of AND r.lane = key
-   AND coalesce(r.until, 0) > 0) THEN q.key_limit - c.live - k.kept ELSE 0 END
+  OR NOT CASE WHEN q.key_class = '' THEN EXISTS (SELECT 1 FROM baton.rate r WHERE r.queue = of
+    AND r.lane = key AND coalesce(r.until, 0) > 0)
+   ELSE EXISTS (SELECT 1 FROM baton.rate_of(of, key) r WHERE r.until > 0) END
+  THEN q.key_limit - c.live - k.kept ELSE 0 END
   INTO seq, head, busy, lanes, class, room FROM baton.queue q
  CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE NOT c.offered) AS live,
   coalesce(sum(cardinality(c.seqs)), 0)::bigint AS batches FROM baton.claim c
@@ -553,7 +570,8 @@ CREATE OR REPLACE FUNCTION baton.settle_fair(of int) RETURNS void LANGUAGE sql A
   AND baton.is_key(b.lane);
  SELECT baton.settle_limit(of);
 $$;
--- The same after the rate of a queue has changed, which had that window: what counted still counts.
+-- After the rate of a queue has changed, which had that window: what counted still counts. Whoever
+-- calls it settles all keys then, since the row of a key may be with another queue of its class.
 CREATE OR REPLACE FUNCTION baton.settle_rate(of int, was_ms bigint, now_ms bigint) RETURNS void
  LANGUAGE plpgsql AS $$
 DECLARE own baton.queue; span bigint;
@@ -574,7 +592,21 @@ BEGIN
    WHERE r.queue = of AND r.lane = x.lane;
   PERFORM baton.untend(of, (SELECT min(r.until) FROM baton.rate r WHERE r.queue = of));
  END IF;
- PERFORM baton.settle_limit(of);
+END $$;
+-- A queue leaves its class, or joins one: its starts count for those whom it leaves, and not for
+-- those whom it joins.
+CREATE OR REPLACE FUNCTION baton.on_class() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE heir int := (SELECT min(m.id) FROM baton.queue m WHERE m.key_class = OLD.key_class
+ AND m.key_class <> '' AND m.id <> NEW.id);
+BEGIN
+ IF heir IS NOT NULL THEN
+  PERFORM baton.untend(heir, (SELECT min(r.until) FROM baton.rate r WHERE r.queue = NEW.id));
+  UPDATE baton.rate r SET queue = heir WHERE r.queue = NEW.id;
+ ELSIF EXISTS (SELECT 1 FROM baton.queue m WHERE m.key_class = NEW.key_class
+   AND m.key_class <> '' AND m.id <> NEW.id) THEN
+  DELETE FROM baton.rate r WHERE r.queue = NEW.id;
+ END IF;
+ RETURN NULL;
 END $$;
 -- Those who wait look whether a queue's last row of counts is another one.
 CREATE OR REPLACE FUNCTION baton.touch(of int) RETURNS void LANGUAGE plpgsql AS $$
@@ -590,6 +622,20 @@ BEGIN
  END IF;
  INSERT INTO baton.tally SELECT was.*;
 END $$;
+-- The same for all that have their keys in common with it, and are claimed from by runners: whoever
+-- has the shards of a key may be somebody else, and sleep.
+CREATE OR REPLACE FUNCTION baton.touch_all(own baton.queue) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE other int;
+BEGIN
+ IF own.mode = 4 THEN PERFORM baton.touch(own.id); END IF;
+ IF own.key_class <> '' THEN
+  FOR other IN SELECT m.id FROM baton.queue m WHERE m.key_class = own.key_class
+    AND m.key_class <> '' AND m.id <> own.id AND m.mode = 4 LOOP
+   PERFORM baton.touch(other);
+  END LOOP;
+ END IF;
+ IF own.mode = 4 OR own.key_class <> '' THEN PERFORM baton.ring(''); END IF;
+END $$;
 -- Keys that may start again, the first thousand; and those that would wait for longer than a
 -- window, since the clock was set back, do so no more. False: there may be more.
 CREATE OR REPLACE FUNCTION baton.rate_see(own baton.queue, since bigint, now_ms bigint)
@@ -603,11 +649,7 @@ BEGIN
  SELECT array_agg(u.lane) INTO touched FROM u;
  IF touched IS NOT NULL THEN
   PERFORM baton.settle(own.id, touched, 0);
--- Whoever has their shards may be somebody else, and sleep.
-  IF own.mode = 4 THEN
-   PERFORM baton.touch(own.id);
-   PERFORM baton.ring('');
-  END IF;
+  PERFORM baton.touch_all(own);
  END IF;
  UPDATE baton.rate r SET until = now_ms + span, over = now_ms + span,
   starts = ARRAY(SELECT least(s, now_ms) FROM unnest(r.starts) s ORDER BY s)
@@ -967,9 +1009,12 @@ BEGIN
    FROM baton.rate r WHERE r.queue = q.id AND r.until <= now_ms) LIMIT most LOOP
   CONTINUE WHEN NOT pg_try_advisory_xact_lock(1650553967, own.stripe);
   SELECT * INTO own FROM baton.queue q WHERE q.id = own.id;
+  CONTINUE WHEN own.key_class <> '' AND NOT pg_try_advisory_xact_lock(1650553967,
+   baton.class_stripe(own.key_class));
   PERFORM baton.rate_see(own, 0, now_ms);
 -- Nobody claims now who would see what is there.
-  PERFORM baton.touch(own.id);
+  PERFORM baton.touch(m.id) FROM baton.queue m WHERE m.id = own.id
+   OR (own.key_class <> '' AND m.key_class = own.key_class);
   PERFORM baton.ring('');
  END LOOP;
  DELETE FROM baton.rate r WHERE r.ctid = ANY(ARRAY(SELECT y.ctid FROM baton.rate y
@@ -1062,7 +1107,12 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
    CASE WHEN q.key_fair = 2 AND p.turn > b.seq THEN p.turn * 2 + 1 END
   UNION ALL SELECT 'queues of a class have another policy of keys than others of it', count(*)
    FROM baton.queue q JOIN baton.queue o ON o.key_class = q.key_class WHERE q.key_class <> ''
-   AND (q.key_limit, q.hold_on_retry, q.key_ttl) <> (o.key_limit, o.hold_on_retry, o.key_ttl)
+   AND (q.key_limit, q.hold_on_retry, q.key_ttl, q.key_starts, q.key_window)
+   <> (o.key_limit, o.hold_on_retry, o.key_ttl, o.key_starts, o.key_window)
+  UNION ALL SELECT 'starts of a key are in two queues of its class', count(*)
+   FROM baton.rate r JOIN baton.queue q ON q.id = r.queue AND q.key_class <> ''
+   JOIN baton.queue o ON o.key_class = q.key_class AND o.id > q.id
+   JOIN baton.rate x ON x.queue = o.id AND x.lane = r.lane
   UNION ALL SELECT 'turns are kept for keys that nobody has', count(*) FROM baton.pace p
    WHERE baton.key_is_idle(p.queue, p.lane)
   UNION ALL SELECT 'keys have another number of starts than they may', count(*)
@@ -1635,6 +1685,11 @@ DO $$ BEGIN
    AND (NEW.offered OR OLD.offered)) EXECUTE FUNCTION baton.on_offered();
   CREATE TRIGGER offered_gone AFTER DELETE ON baton.claim FOR EACH ROW
    WHEN (left(OLD.lane, 1) = chr(1) AND OLD.offered) EXECUTE FUNCTION baton.on_offered();
+ END IF;
+ IF NOT EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = 'baton.queue'::regclass
+   AND tgname = 'class') THEN
+  CREATE TRIGGER class AFTER UPDATE ON baton.queue FOR EACH ROW
+   WHEN (NEW.key_class <> OLD.key_class) EXECUTE FUNCTION baton.on_class();
  END IF;
  IF NOT EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = 'baton.batch'::regclass
    AND tgname = 'several') THEN

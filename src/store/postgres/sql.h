@@ -598,8 +598,11 @@
 	           "l.lane AND l.lane ORDER BY w.line, w.seq LIMIT q.key_waiting_max + l.n + 2) "  \
 	           "x) ELSE 0 END FROM lanes l JOIN baton.queue q ON q.id = l.queue "              \
 	           "AND (q.on_conflict > 1 OR q.key_waiting_max > 0 OR q.key_starts > 0) "         \
-	           "LEFT JOIN baton.rate r ON r.queue = l.queue AND r.lane = l.lane "              \
-	           "AND coalesce(r.until, 0) > 0 WHERE baton.is_key(l.lane)")                      \
+	           "LEFT JOIN LATERAL (SELECT x.until, x.starts FROM baton.rate x WHERE "          \
+	           "q.key_class = '' AND x.queue = l.queue AND x.lane = l.lane UNION ALL SELECT "  \
+	           "x.until, x.starts FROM baton.rate_of(l.queue, l.lane) x "                      \
+	           "WHERE q.key_class <> '') r ON coalesce(r.until, 0) > 0 "                       \
+	           "WHERE baton.is_key(l.lane)")                                                   \
 	X(ANSWERS, "SELECT a.head, a.fence, a.token, a.state, a.until "                            \
 	           "FROM unnest($1::bigint[], $2::bigint[]) n(head, fence) "                       \
 	           "CROSS JOIN LATERAL (SELECT * FROM baton.answer x WHERE x.head = n.head "       \
@@ -651,8 +654,10 @@
 	         "SELECT " BATCH_COLUMNS ", b.payload, CASE WHEN baton.is_several(b.guest) "       \
 	         "THEN CASE WHEN b.head THEN baton.starts_of(b.queue, b.guest) END "               \
 	         "WHEN baton.is_key(b.lane) "                                                      \
-	         "OR b.guest IS NOT NULL THEN (SELECT r.starts FROM baton.rate r "                 \
-	         "WHERE r.queue = b.queue AND r.lane = coalesce(b.guest, b.lane)) "                \
+	         "OR b.guest IS NOT NULL THEN CASE WHEN (SELECT q.key_class FROM baton.queue q "   \
+	         "WHERE q.id = b.queue) = '' THEN (SELECT r.starts FROM baton.rate r "             \
+	         "WHERE r.queue = b.queue AND r.lane = coalesce(b.guest, b.lane)) ELSE (SELECT "   \
+	         "r.starts FROM baton.rate_of(b.queue, coalesce(b.guest, b.lane)) r) END "         \
 	         "END, " HELD_COLUMNS " FROM s CROSS JOIN LATERAL (SELECT * FROM baton.batch z "   \
 	         "WHERE z.seq = s.seq OFFSET 0) b ORDER BY b.seq")                                 \
 	X(HEADS_LAST, "WITH " PART_HEADS " SELECT queue, pool, rank, count(*), "                   \
@@ -871,6 +876,10 @@
 	            "over, starts) JOIN baton.queue q ON q.name = u.name "                         \
 	            "ON CONFLICT (queue, lane) DO UPDATE SET until = excluded.until, "             \
 	            "over = excluded.over, starts = excluded.starts")                              \
+	X(RATE_GATHER, "DELETE FROM baton.rate r USING unnest($1::text[], $2::text[]) "            \
+	               "u(name, lane) JOIN baton.queue q ON q.name = u.name JOIN baton.queue m "   \
+	               "ON m.key_class = q.key_class AND m.key_class <> '' AND m.id <> q.id "      \
+	               "WHERE r.queue = m.id AND r.lane = u.lane")                                 \
 	X(SETTLE_RATE, "SELECT baton.settle_rate(q.id, u.was, $3::bigint) FROM "                   \
 	               "unnest($1::text[], $2::bigint[]) u(name, was) "                            \
 	               "JOIN baton.queue q ON q.name = u.name")                                    \

@@ -858,7 +858,7 @@ static void raise_lows(struct writer *w)
 
 static bool other_limit(const struct baton_queue_policy *a, const struct baton_queue_policy *b)
 {
-	return a->key_limit != b->key_limit;
+	return a->key_limit != b->key_limit || !rate_equal(&a->key_rate, &b->key_rate);
 }
 
 static bool other_turns(const struct baton_queue_policy *a, const struct baton_queue_policy *b)
@@ -921,6 +921,25 @@ static void rate_add(struct args *a, const struct rate *rate, struct buf *text)
 		add_str(a, 4, buf_str(text));
 	else
 		a->list[4].bytes.err = text->err;
+}
+
+/* Those of keys of a class are in one of its queues: that which has claimed last. */
+static void rates_gather(struct writer *w)
+{
+	struct args a;
+	args_new(w, &a, 2);
+	arg_array(&a, 0, ARG_TEXT);
+	arg_array(&a, 1, ARG_TEXT);
+	for (struct row *row = w->d->m->rates.oldest; row; row = row->newer) {
+		const struct rate *rate = (struct rate *)row;
+		if (!row->noted || !policy_has_class(&rate->queue->is.policy))
+			continue;
+		add_str(&a, 0, rate->queue->name);
+		add_str(&a, 1, rate->name);
+	}
+	if (a.list[0].count > 0)
+		send(w, SQL_RATE_GATHER, &a);
+	args_done(&a);
 }
 
 /* The starts that keys have had, and how long they wait. */
@@ -1052,6 +1071,7 @@ enum baton_err desk_write(struct desk *d, struct conn *c, struct written *ret)
 	counters_write(&w);
 	schedules_write(&w);
 	runners_write(&w);
+	rates_gather(&w);
 	e = rates_write(&w);
 	if (e != BATON_OK)
 		return e;
@@ -1061,9 +1081,9 @@ enum baton_err desk_write(struct desk *d, struct conn *c, struct written *ret)
 	w.any = keyed_melt(d, c) || w.any;
 	settle(&w);
 	paces_leave(&w);
+	rates_settle(&w);
 	settle_all(&w, SQL_SETTLE_LIMIT, other_limit);
 	settle_all(&w, SQL_SETTLE_FAIR, other_turns);
-	rates_settle(&w);
 	raise_lows(&w);
 	ret->any = ret->any || w.any;
 	ret->told = w.told;

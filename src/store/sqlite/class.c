@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "queue/policy.h"
+#include "queue/rate.h"
 #include "store/refuse.h"
 #include "store/sqlite/guests.h"
+#include "store/sqlite/rates.h"
 
 enum baton_err class_lines(struct sqlite_store *s, const struct queue_row *q, int64_t lane,
                            struct class_lines *ret)
@@ -102,11 +104,18 @@ enum baton_err class_join(struct sqlite_store *s, const struct baton_queue_polic
 enum baton_err class_leave(struct sqlite_store *s, const struct queue_row *q,
                            const struct baton_queue_policy *next)
 {
-	struct class_queues others = {.count = 0};
+	struct class_queues others, joined;
 	struct queue_row *other;
-	enum baton_err e = BATON_OK;
-	if (!policy_same_class(&q->policy, next))
-		e = class_queues(&s->db, &q->policy, q->id, &others);
+	if (policy_same_class(&q->policy, next))
+		return BATON_OK;
+	enum baton_err e = class_queues(&s->db, &q->policy, q->id, &others);
+	if (e == BATON_OK)
+		e = class_queues(&s->db, next, q->id, &joined);
+	/* Its starts count for those whom it leaves, and not for those whom it joins. */
+	if (e == BATON_OK && others.count > 0)
+		e = RUN(&s->db, SQL_RATE_MOVE, others.list[0], q->id);
+	else if (e == BATON_OK && joined.count > 0)
+		e = RUN(&s->db, SQL_RATE_DROP_ALL, q->id);
 	for (size_t i = 0; e == BATON_OK && i < others.count; i++) {
 		e = books_queue_by_id(&s->books, &s->db, others.list[i], &other);
 		if (e != BATON_OK)
@@ -129,8 +138,11 @@ enum baton_err class_share(struct sqlite_store *s, const struct queue_row *q)
 		/* Also when the limit of one that joins is its own still, and that of the class is
 		 * not. */
 		bool other_limit = other->policy.key_limit != q->policy.key_limit;
+		const struct baton_key_rate was = other->policy.key_rate;
 		policy_share(&other->policy, &q->policy);
 		e = books_queue_write(&s->db, other);
+		if (e == BATON_OK && !rate_equal(&was, &other->policy.key_rate))
+			e = rates_change(s, other, &was);
 		if (e == BATON_OK && other_limit)
 			e = keys_settle(s, other);
 	}

@@ -3,10 +3,10 @@
 
 #include "base/fail.h"
 #include "queue/policy.h"
-#include "queue/rate.h"
 #include "store/sqlite/class.h"
 #include "store/sqlite/guests.h"
 #include "store/sqlite/lone.h"
+#include "store/sqlite/rates.h"
 #include "store/sqlite/rivals.h"
 
 static enum baton_err head_place(struct sqlite_store *s, const struct queue_row *q,
@@ -430,9 +430,7 @@ static enum baton_err key_begin(struct sqlite_store *s, const struct queue_row *
                                 const struct batch_row *b, int64_t *ret_lane)
 {
 	enum baton_err e = lane_make(s, b, ret_lane);
-	if (e == BATON_OK && line_is_rated(batch_row_line(b), &q->policy))
-		e = RUN(&s->db, SQL_LANE_WAIT, *ret_lane);
-	return e;
+	return e == BATON_OK ? rates_begin(s, q, batch_row_line(b), *ret_lane) : e;
 }
 
 /* A batch is about to enter the line of its key, which `begins` with it. */

@@ -9,6 +9,10 @@
 enum baton_err rates_start(struct sqlite_store *s, const struct queue_row *q,
                            struct baton_str line);
 
+/* A line was made, which the caller settles: it waits as the starts of its key say. */
+enum baton_err rates_begin(struct sqlite_store *s, const struct queue_row *row,
+                           struct baton_str line, int64_t lane);
+
 /* What time does: keys may start again, and their lines are settled. *ret_all: all that may. */
 enum baton_err rates_see(struct sqlite_store *s, struct queue_row *q, bool *ret_all);
 
