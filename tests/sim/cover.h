@@ -96,7 +96,9 @@
 	X(SEVERAL, "claimed with several keys")                              \
 	X(BOUND, "refused for those who wait for its key")                   \
 	X(BOUND_GUEST, "refused so with a lane, or several keys")            \
+	X(BOUND_CLASSED, "refused, since too many of a class wait for a key")  \
 	X(SKIPPED, "skipped for another of its key")                         \
+	X(SKIPPED_ELSEWHERE, "skipped for one in another queue")             \
 	X(RATED, "started a key that has a rate")                            \
 	X(RATED_CLASSED, "started one whose rate is that of a class")        \
 	X(PASSED, "claimed while another key waited")                        \

@@ -22,6 +22,16 @@ uint32_t sim_class(const struct world *w, uint32_t queue)
 	return sim_is_classed(w, queue) ? 1 : queue;
 }
 
+/* Jobs with a lane and a key do not give way, and so no others of their class do. */
+bool sim_waits_always(const struct world *w, uint32_t queue)
+{
+	for (uint32_t i = 0; i < PLAN_QUEUES; i++) {
+		if (sim_class(w, i) == sim_class(w, queue) && sim_has_guests(w, i))
+			return true;
+	}
+	return false;
+}
+
 uint32_t sim_limit(const struct world *w, uint32_t queue)
 {
 	/* So many that only what is counted beside who holds a key can be wrong. */
@@ -33,7 +43,7 @@ uint32_t sim_limit(const struct world *w, uint32_t queue)
 bool sim_is_fair(const struct world *w, uint32_t queue)
 {
 	return (w->plan->seed / 5 + queue) % 2 == 0 && !sim_has_guests(w, queue) &&
-	       !sim_has_sites(w, queue) && !sim_is_classed(w, queue);
+	       !sim_has_sites(w, queue);
 }
 
 /* Whether the job can be claimed in that shard now. */

@@ -168,9 +168,10 @@ static void open_store(struct world *w)
 		policy.key_ttl = sim_key_ttl(w, (uint32_t)i);
 		policy.hold_on_retry = i == 0 || sites ? BATON_HOLD_GIVE_UP : BATON_HOLD_KEEP;
 		policy.key_scope = sim_scope(w, (uint32_t)i);
-		policy.on_conflict = (enum baton_on_conflict)(1 + (w->plan->seed + i) % 5);
+		policy.on_conflict = (enum baton_on_conflict)(
+			1 + (w->plan->seed + sim_class(w, (uint32_t)i)) % 5);
 		bool classed = sim_is_classed(w, (uint32_t)i);
-		if (sites || sim_has_guests(w, (uint32_t)i) || classed)
+		if (sites || sim_waits_always(w, (uint32_t)i))
 			policy.on_conflict = BATON_CONFLICT_WAIT;
 		snprintf(policy.key_class, sizeof policy.key_class, "%s",
 		         classed && !are_apart(w) ? "shared" : "");

@@ -30,6 +30,11 @@ enum baton_err memory_class_join(const struct memory *m, const struct queue *que
                                  const struct baton_queue_policy *changes, uint32_t fields,
                                  struct baton_queue_policy *policy);
 
+/* Whether the others of the class that `next` names may have what it has in common with them. The
+ * queue, which may be NULL, is none of these. */
+enum baton_err memory_class_refuse(const struct memory *m, const struct queue *queue,
+                                   const struct baton_queue_policy *next);
+
 /* The queue leaves its class for what `next` names: the others' fences go on above its own. */
 enum baton_err memory_class_leave(struct tx *tx, const struct queue *queue,
                                   const struct baton_queue_policy *next);

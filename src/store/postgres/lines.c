@@ -63,7 +63,8 @@ enum baton_err desk_waiting(struct desk *d, const PGresult *r)
 			here += b->is.state == BATON_BATCH_READY;
 		if (lane && !cell_is_null(r, i, 2))
 			lane->unseen = (uint64_t)cell_int(r, i, 2) - here;
-		e = crowd_load(d, &tx, &s, (uint64_t)cell_int(r, i, 5));
+		if (!cell_is_null(r, i, 5))
+			e = crowd_load(d, &tx, &s, (uint64_t)cell_int(r, i, 5));
 		if (e == BATON_OK)
 			e = desk_starts(d, &tx, r, i, 4, &s);
 	}

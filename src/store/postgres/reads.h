@@ -128,6 +128,27 @@
 	             "UNION SELECT h.seq FROM k JOIN baton.hold h ON h.queue = k.queue "           \
 	             "AND h.line = k.line AND h.fence = 0) s CROSS JOIN LATERAL (SELECT * "        \
 	             "FROM baton.batch z WHERE z.seq = s.seq OFFSET 0) b ORDER BY b.seq")          \
+	X(RIVAL_BATCHES,                                                                           \
+	  PART_CLASS "SELECT " BATCH_COLUMNS ", NULL::bytea FROM (SELECT unnest(c.seqs) AS seq "   \
+	             "FROM k JOIN baton.claim c ON c.queue = k.queue AND c.lane = k.line "         \
+	             "UNION SELECT b.seq FROM k JOIN baton.batch b ON b.queue = k.queue "          \
+	             "AND b.lane = k.line AND b.holds "                                            \
+	             "UNION SELECT x.seq FROM k CROSS JOIN LATERAL (SELECT b.seq "                 \
+	             "FROM baton.batch b WHERE " LINE_OF_K "ORDER BY b.lane, b.seq "               \
+	             "LIMIT $3::bigint) x "                                                        \
+	             "UNION SELECT x.seq FROM k CROSS JOIN LATERAL (SELECT b.seq "                 \
+	             "FROM baton.batch b WHERE " LINE_OF_K "ORDER BY b.lane DESC, b.seq DESC "     \
+	             "LIMIT $3::bigint) x) s CROSS JOIN LATERAL (SELECT * "                        \
+	             "FROM baton.batch z WHERE z.seq = s.seq OFFSET 0) b ORDER BY b.seq")          \
+	X(RIVAL_CLAIMS, PART_CLASS "SELECT " CLAIM_COLUMNS " FROM k JOIN baton.claim c "           \
+	                           "ON c.queue = k.queue AND c.lane = k.line "                     \
+	                           "WHERE $3::bigint > 0")                                         \
+	X(RIVAL_WAITING, PART_CLASS "SELECT k.queue, k.line, (SELECT count(*) FROM (SELECT 1 "     \
+	                            "FROM baton.batch b WHERE " LINE_OF_K                          \
+	                            "ORDER BY b.lane, b.seq LIMIT greatest(q.key_limit, "          \
+	                            "q.key_waiting_max) + $3::bigint + 2) x), NULL::bigint, "      \
+	                            "NULL::bigint[], NULL::bigint "                                \
+	                            "FROM k JOIN baton.queue q ON q.id = k.queue")                 \
 	X(CLASS_CLAIMS, PART_CLASS "SELECT DISTINCT ON (c.head, c.fence) " CLAIM_COLUMNS           \
 	                           " FROM k CROSS JOIN LATERAL " CLAIMS_OF_K)                      \
 	X(LOOK_DUE, "SELECT " QUEUE_COLUMNS ", " START_COLUMNS ", m.now, " PART_DUE " " PART_LOOK  \
@@ -193,7 +214,13 @@
 	           "r.starts, CASE WHEN q.key_waiting_max > 0 AND q.guests THEN (SELECT count(*) " \
 	           "FROM (SELECT 1 FROM baton.wish w WHERE w.queue = l.queue AND w.line BETWEEN "  \
 	           "l.lane AND l.lane ORDER BY w.line, w.seq LIMIT q.key_waiting_max + l.n + 2) "  \
-	           "x) ELSE 0 END FROM lanes l JOIN baton.queue q ON q.id = l.queue "              \
+	           "x) ELSE 0 END + CASE WHEN q.key_waiting_max > 0 AND q.key_class <> '' AND "    \
+	           "q.on_conflict = 1 AND "                                                        \
+	           "NOT EXISTS (SELECT 1 FROM lanes x JOIN baton.queue m ON m.id = x.queue WHERE " \
+	           "x.lane = l.lane AND x.queue < l.queue AND m.key_class = q.key_class) THEN "    \
+	           "baton.class_crowd(q.key_class, ARRAY(SELECT x.queue FROM lanes x WHERE "       \
+	           "x.lane = l.lane), l.lane, q.key_waiting_max + l.n + 2) ELSE 0 END "            \
+	           "FROM lanes l JOIN baton.queue q ON q.id = l.queue "                            \
 	           "AND (q.on_conflict > 1 OR q.key_waiting_max > 0 OR q.key_starts > 0) "         \
 	           "LEFT JOIN LATERAL (SELECT x.until, x.starts FROM baton.rate x WHERE "          \
 	           "q.key_class = '' AND x.queue = l.queue AND x.lane = l.lane UNION ALL SELECT "  \

@@ -190,7 +190,8 @@ static const struct rule rules[] = {
 	{"SELECT count(*) FROM queue JOIN queue AS o ON o.key_class = queue.key_class"
          " WHERE queue.key_class <> '' AND (o.key_limit <> queue.key_limit"
          " OR o.hold_on_retry <> queue.hold_on_retry OR o.key_ttl <> queue.key_ttl"
-         " OR o.key_starts <> queue.key_starts OR o.key_window <> queue.key_window)",
+         " OR o.key_starts <> queue.key_starts OR o.key_window <> queue.key_window"
+         " OR o.key_waiting_max <> queue.key_waiting_max OR o.on_conflict <> queue.on_conflict)",
          "queues of a class have another policy of keys than others of it"},
 	{"SELECT count(*) FROM lane JOIN queue ON queue.id = lane.queue"
          " WHERE lane.until <> ifnull(CASE WHEN queue.key_class = '' THEN (SELECT until FROM rate"

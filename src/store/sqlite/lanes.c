@@ -468,9 +468,14 @@ static enum baton_err key_enter(struct sqlite_store *s, struct queue_row *q,
 		e = key_begin(s, q, b, &lane);
 	if (e == BATON_OK)
 		e = key_turn(s, q, b, lane, made);
-	if (e == BATON_OK && !made && q->policy.on_conflict != BATON_CONFLICT_WAIT)
+	const bool shared = policy_has_class(&q->policy);
+	const bool conflicts = q->policy.on_conflict != BATON_CONFLICT_WAIT && (!made || shared);
+	if (e == BATON_OK && conflicts)
 		e = rival_enter(s, q, b, lane, ret_stays);
-	return e == BATON_OK && *ret_stays ? line_enter(s, q, b, lane, tried, made) : e;
+	if (e == BATON_OK && *ret_stays)
+		e = line_enter(s, q, b, lane, tried, made);
+	/* Whoever gave way, or was asked to, may be of another queue; and the line may be empty. */
+	return e == BATON_OK && conflicts && shared ? lane_settle_key(s, q, lane) : e;
 }
 
 enum baton_err lane_enter(struct sqlite_store *s, struct queue_row *q, const struct batch_row *b,
