@@ -70,6 +70,19 @@ static void judge_pass(struct world *w, const struct grant *g, uint32_t number)
 	*passed = number + 1;
 }
 
+/* Whether its key was claimed from in the same call, which takes one of a class once: whoever is
+ * next of it stands behind those who were given with it. */
+static bool is_given(const struct world *w, uint32_t first, const struct job *job)
+{
+	for (uint32_t i = first; i < w->grant_count; i++) {
+		const struct grant *g = &w->grants[i];
+		if (sim_is_classed(w, job->queue) && g->key == job->key &&
+		    sim_class(w, g->queue) == sim_class(w, job->queue))
+			return true;
+	}
+	return false;
+}
+
 void judge_turns(struct world *w, uint32_t first)
 {
 	for (uint32_t i = first; i < w->grant_count; i++) {
@@ -83,7 +96,7 @@ void judge_turns(struct world *w, uint32_t first)
 		for (uint32_t n = 0; n < w->job_count && looks && !w->failed; n++) {
 			const struct job *job = &w->jobs[n];
 			if (job->queue == g->queue && job->key > 0 && job->key != g->key &&
-			    is_claimable(w, job, g->shard))
+			    !is_given(w, first, job) && is_claimable(w, job, g->shard))
 				judge_pass(w, g, n);
 		}
 	}
