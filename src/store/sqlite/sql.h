@@ -165,8 +165,9 @@
 	               "AND name = ? AND until <> ?1 RETURNING queue, id")                         \
 	X(LANE_WAIT, "UPDATE lane SET until = ifnull((SELECT until FROM rate WHERE queue = ? "     \
 	             "AND name = ?), 0) WHERE id = ?")                                             \
-	X(CLASS_WAIT, "UPDATE lane SET until = ifnull((SELECT until FROM rate WHERE queue IN ("    \
-	              SQL_CLASS_IDS ") AND name = ?), 0) WHERE id = ?")                            \
+	X(CLASS_WAIT,                                                                              \
+	  "UPDATE lane SET until = ifnull((SELECT until FROM rate WHERE queue IN (" SQL_CLASS_IDS  \
+	  ") AND name = ?), 0) WHERE id = ?")                                                      \
 	X(RATE_READ, "SELECT id, until, starts FROM rate WHERE queue = ? AND name = ?")            \
 	X(CLASS_RATE, "SELECT id, until, starts FROM rate WHERE queue IN (" SQL_CLASS_IDS ") "     \
 	              "AND name = ?")                                                              \
