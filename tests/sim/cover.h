@@ -96,6 +96,7 @@
 	X(SEVERAL, "claimed with several keys")                              \
 	X(BOUND, "refused for those who wait for its key")                   \
 	X(BOUND_GUEST, "refused so with a lane, or several keys")            \
+	X(BOUND_SITE, "refused so where its key counts in places")           \
 	X(SKIPPED, "skipped for another of its key")                         \
 	X(RATED, "started a key that has a rate")                            \
 	X(PASSED, "claimed while another key waited")                        \

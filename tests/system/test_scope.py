@@ -91,6 +91,18 @@ def test_runners_of_a_host_pass_a_key_on_to_each_other(kind, pipe, request):
     assert sorted(pipe.line() for _ in jobs) == sorted(jobs)
 
 
+@pytest.mark.parametrize('kind', STORES)
+def test_who_waits_for_a_key_is_counted_in_all_shards(kind, request):
+    shop = request.getfixturevalue(kind)
+    scope(shop, 'host', 'key-waiting-max=3')
+    for _ in range(3):
+        put(shop)
+    refused = shop.run('put', 'mail', '--concurrency-key', 'gpu', 'x')
+    assert refused.returncode == 75
+    assert b'as its key_waiting_max allows, 3: put again when some are done' in refused.stderr
+    put(shop, 'disk')
+
+
 def test_such_work_is_for_runners(shop):
     scope(shop, 'host')
     put(shop)
@@ -102,7 +114,6 @@ def test_such_work_is_for_runners(shop):
 @pytest.mark.parametrize('change, words', [
     ('hold-on-retry=keep', 'hold_on_retry is give-up'),
     ('on-conflict=skip', 'on_conflict is wait'),
-    ('key-waiting-max=5', 'key_waiting_max is 0'),
     ('key-rate=1/1s', 'there is no key_rate'),
     ('key-fair=on', 'key_fair is off'),
     ('mode=pull', 'the mode is runner, or open until a runner comes'),

@@ -688,7 +688,7 @@ enum baton_err desk_around(struct desk *d, const PGresult *r)
 	return desk_held(d, r);
 }
 
-/* Of its guests only some are here. */
+/* Of its guests, or of those in its lines in all shards, only some are here. */
 static enum baton_err crowd_load(struct desk *d, struct tx *tx, const struct rate_starts *s,
                                  uint64_t ready)
 {
@@ -701,7 +701,8 @@ static enum baton_err crowd_load(struct desk *d, struct tx *tx, const struct rat
 	if (!lane)
 		return BATON_NO_MEMORY;
 	lane->crowd = 0;
-	uint64_t here = memory_guests_waiting(lane);
+	uint64_t here = policy_has_sites(&q->is.policy) ? memory_sites_waiting(tx, q, s->name)
+	                                                : memory_guests_waiting(lane);
 	lane->crowd = ready > here ? ready - here : 0;
 	return BATON_OK;
 }

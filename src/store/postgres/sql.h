@@ -588,15 +588,20 @@
 	  ", (SELECT baton.walked() - walk.n FROM walk) FROM s "                                   \
 	  "CROSS JOIN LATERAL (SELECT * FROM baton.batch z WHERE z.seq = s.seq "                   \
 	  "OFFSET 0) b ORDER BY b.seq")                                                            \
-	X(WAITING, "WITH " PART_LANES " SELECT l.queue, l.lane, CASE WHEN q.on_conflict > 1 "      \
-	           "OR q.key_waiting_max > 0 THEN (SELECT count(*) FROM (SELECT 1 "                \
+	X(WAITING, "WITH " PART_LANES " SELECT l.queue, l.lane, CASE WHEN q.key_scope = 3 "        \
+	           "AND (q.on_conflict > 1 "                                                       \
+	           "OR q.key_waiting_max > 0) THEN (SELECT count(*) FROM (SELECT 1 "               \
 	           "FROM baton.batch b WHERE b.queue = l.queue AND b.lane BETWEEN l.lane AND "     \
 	           "l.lane AND b.line AND b.state = 1 ORDER BY b.lane, b.seq LIMIT "               \
 	           "greatest(q.key_limit, q.key_waiting_max) + l.n + 2) x) END, r.until, "         \
 	           "r.starts, CASE WHEN q.key_waiting_max > 0 AND q.guests THEN (SELECT count(*) " \
 	           "FROM (SELECT 1 FROM baton.wish w WHERE w.queue = l.queue AND w.line BETWEEN "  \
 	           "l.lane AND l.lane ORDER BY w.line, w.seq LIMIT q.key_waiting_max + l.n + 2) "  \
-	           "x) ELSE 0 END FROM lanes l JOIN baton.queue q ON q.id = l.queue "              \
+	           "x) WHEN q.key_waiting_max > 0 AND q.key_scope < 3 "                            \
+	           "AND strpos(l.lane, chr(3)) = 0 THEN baton.crowd_of_sites(l.queue, l.lane, "    \
+	           "q.key_waiting_max + l.n + 2 + cardinality($1::bigint[]) "                      \
+	           "+ cardinality($3::bigint[])) "                                                 \
+	           "ELSE 0 END FROM lanes l JOIN baton.queue q ON q.id = l.queue "                 \
 	           "AND (q.on_conflict > 1 OR q.key_waiting_max > 0 OR q.key_starts > 0) "         \
 	           "LEFT JOIN baton.rate r ON r.queue = l.queue AND r.lane = l.lane "              \
 	           "AND coalesce(r.until, 0) > 0 WHERE baton.is_key(l.lane)")                      \

@@ -17,6 +17,10 @@ enum baton_err sites_are_full(struct sqlite_store *s, const struct queue_row *q,
 enum baton_err sites_count(struct sqlite_store *s, const struct queue_row *q, int64_t lane,
                            struct key_uses *uses);
 
+/* How many wait in the lines of that key in all shards, as far as `most`. */
+enum baton_err sites_wait(struct sqlite_store *s, const struct queue_row *q, struct baton_str line,
+                          int64_t most, int64_t *ret);
+
 /* Where that runner is: the first that holds the key of the line, if no more may; 0: there is room.
  */
 enum baton_err sites_holder(struct db *db, struct arena *a, const struct queue_row *q,

@@ -187,6 +187,9 @@
 	X(LINE_TRY, "INSERT OR REPLACE INTO line(lane, seq, tried) VALUES(?, ?, 1)")               \
 	X(LINE_DROP, "DELETE FROM line WHERE lane = ? AND seq = ?")                                \
 	X(LINE_COUNT, "SELECT count(*) FROM (SELECT 1 FROM line WHERE lane = ? LIMIT ?)")          \
+	X(LINES_COUNT, "SELECT count(*) FROM (SELECT 1 FROM lane CROSS JOIN line "                 \
+	               "ON line.lane = lane.id WHERE lane.queue = ? AND lane.name > ? "            \
+	               "AND lane.name < ? LIMIT ?)")                                               \
 	X(LINE_LAST, "SELECT max(seq) FROM line WHERE lane = ?")                                   \
 	X(LINE_FIRST, "SELECT seq, tried FROM line WHERE lane = ? ORDER BY seq LIMIT 1")           \
 	X(LINE_PAGE, "SELECT seq, tried FROM line WHERE lane = ? AND seq > ? "                     \
