@@ -142,7 +142,7 @@ static void changed(void *arg, struct row *row)
 	struct desk *d = arg;
 	if (row->table == &d->m->batches)
 		touch_batch(d, (struct batch *)row);
-	if (row->table == &d->m->rates)
+	if (row->table == &d->m->rates && line_is_keyed(((struct rate *)row)->name))
 		touch_line(d, ((struct rate *)row)->queue->name, ((struct rate *)row)->name,
 		           row->gone);
 	if (row->table == &d->m->claims) {
@@ -567,6 +567,7 @@ static enum baton_err head_load(struct desk *d, struct tx *tx, const PGresult *r
 	bool guest = !cell_is_null(r, row, BATCH_GUEST);
 	struct rate_starts s = {.queue = desk_queue_of(d, cell_int(r, row, 2)),
 	                        .name = cell_str(r, row, guest ? BATCH_GUEST : 3)};
+	char text[RATE_NAME_MAX];
 	struct batch *b = NULL;
 	enum baton_err e = batch_load(d, tx, r, row, &b);
 	if (e != BATON_OK)
@@ -576,6 +577,8 @@ static enum baton_err head_load(struct desk *d, struct tx *tx, const PGresult *r
 		return e;
 	if (b->key_count > 1)
 		return starts_of_several(d, tx, r, row, b);
+	if (d->asker)
+		s.name = rate_name(s.name, &s.queue->is.policy, d->asker, text);
 	return starts_load(d, tx, r, row, HEAD_STARTS, &s);
 }
 
@@ -735,8 +738,10 @@ enum baton_err desk_site_holders(struct desk *d, const PGresult *r)
 	for (int i = 0; i < PQntuples(r); i++) {
 		const struct queue *q = desk_queue_of(d, cell_int(r, i, 0));
 		struct lane *lane = q ? memory_lane_find(d->m, q->name, cell_str(r, i, 1)) : NULL;
-		if (lane)
-			lane->held_by = (uint64_t)cell_int(r, i, 2);
+		if (!lane)
+			continue;
+		lane->held_by = (uint64_t)cell_int(r, i, 2);
+		lane->held_until.ms = cell_int(r, i, 3);
 	}
 	return BATON_OK;
 }

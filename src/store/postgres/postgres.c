@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "queue/policy.h"
 #include "store/memory/ops.h"
+#include "store/memory/runner.h"
 #include "store/postgres/address.h"
 #include "store/postgres/bulk.h"
 #include "store/postgres/keyed.h"
@@ -634,6 +635,11 @@ static bool has_sites(const struct deal *t)
 static enum baton_err sites_load(struct deal *t)
 {
 	const struct key_uses *uses = &t->desk.m->known;
+	const struct runner *runner = memory_runner_find(t->desk.m, t->second.only);
+	if (!runner)
+		return BATON_OK;
+	t->desk.asker = &runner->put.owner;
+	want_pass_rated(&t->second, t->desk.asker);
 	int answer = load_sites(t->c, &t->second);
 	enum baton_err e = conn_round(t->c);
 	if (e == BATON_OK)
@@ -698,7 +704,7 @@ static enum baton_err second_part(struct deal *t)
 		e = load_take(t->s, t->c, &l, &t->desk);
 	if (e == BATON_OK)
 		e = check_classes(t);
-	t->second.full.count = 0;
+	t->second.full.count = t->second.sites.count = 0;
 	if (e == BATON_OK && t->second.take_count > 0 && has_sites(t)) {
 		/* What heads were read may be those that are passed over. */
 		l.heads = -1;

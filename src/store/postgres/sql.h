@@ -277,7 +277,8 @@
 
 /* What can be claimed of queues: $1 their names, $2 the pools, $3 how many, $4 how many batches in
  * one claim, $5 to $7 after which rank, place and number, $8 which keys are passed over: the number
- * of the queue and the line. They are looked for from the first rank
+ * of the queue and the line, $9 with what the names of starts begin where who claims is, by scope:
+ * keys that have started too often are passed over, too. They are looked for from the first rank
  * on, and in each rank for which it is known from the place on up to which there are none. */
 #define PART_HEADS_AND(more)                                                                \
 	"heads AS MATERIALIZED (SELECT h.*, w.few, w.max" more " FROM "                     \
@@ -302,6 +303,10 @@
 	"CASE WHEN r.later THEN 9223372036854775807 ELSE w.seq END) "                       \
 	"AND ($8::text[] = '{}' OR ((q.id || split_part(b.lane, chr(3), 1)) = "             \
 	"ANY($8::text[])) IS NOT TRUE) "                                                    \
+	"AND ($9::text[] = '{}' OR q.key_starts = 0 OR q.key_scope = 3 "                    \
+	"OR NOT EXISTS (SELECT 1 FROM baton.rate y WHERE y.queue = q.id "                   \
+	"AND y.lane = ($9::text[])[q.key_scope] || split_part(b.lane, chr(3), 1) "          \
+	"AND y.until > 0)) "                                                                \
 	"ORDER BY b.rank, coalesce(b.place, b.seq * 2), b.seq LIMIT w.few) x "              \
 	"ORDER BY x.rank, x.place, x.seq LIMIT w.few) h)"
 
@@ -655,6 +660,10 @@
 	         "UNION SELECT x.seq FROM " PART_KEYS_OF_HEADS PART_GUESTS PART_SEQS_END " "       \
 	         "SELECT " BATCH_COLUMNS ", b.payload, CASE WHEN baton.is_several(b.guest) "       \
 	         "THEN CASE WHEN b.head THEN baton.starts_of(b.queue, b.guest) END "               \
+	         "WHEN baton.is_key(b.lane) AND strpos(b.lane, chr(3)) > 0 THEN (SELECT r.starts " \
+	         "FROM baton.queue q JOIN baton.rate r ON r.queue = q.id AND r.lane = "            \
+	         "($9::text[])[q.key_scope] || split_part(b.lane, chr(3), 1) "                     \
+	         "WHERE q.id = b.queue AND q.key_starts > 0) "                                     \
 	         "WHEN baton.is_key(b.lane) "                                                      \
 	         "OR b.guest IS NOT NULL THEN (SELECT r.starts FROM baton.rate r "                 \
 	         "WHERE r.queue = b.queue AND r.lane = coalesce(b.guest, b.lane)) "                \
@@ -668,8 +677,11 @@
 	             "ON q.name = ANY($2::text[]) AND q.key_scope < 3 CROSS JOIN LATERAL ("        \
 	             "SELECT c.queue, split_part(c.lane, chr(3), 1) AS line FROM " PART_SITE       \
 	             ") u WHERE m.number = $1::bigint GROUP BY 1, 2")                              \
-	X(SITE_HOLDERS, "SELECT b.queue, b.lane, (SELECT coalesce(y.born, y.seq) "                 \
-	                "FROM baton.batch y WHERE y.seq = h.seq) FROM ("                           \
+	X(SITE_HOLDERS, "SELECT b.queue, b.lane, CASE WHEN h.n >= q.key_limit THEN (SELECT "       \
+	                "coalesce(y.born, y.seq) FROM baton.batch y WHERE y.seq = h.seq) END, "    \
+	                "(SELECT y.until FROM baton.rate y WHERE q.key_starts > 0 "                \
+	                "AND y.queue = b.queue AND y.lane = baton.site(m.owner, q.key_scope) "     \
+	                "|| split_part(b.lane, chr(3), 1)) FROM ("                                 \
 	                "SELECT x.queue, x.lane, x.shard FROM unnest($1::bigint[]) n(id) "         \
 	                "JOIN baton.batch x ON x.seq = n.id AND x.born IS NULL UNION ALL "         \
 	                "SELECT x.queue, x.lane, x.shard FROM unnest($1::bigint[]) n(id) "         \
@@ -679,7 +691,7 @@
 	                "JOIN baton.runner m ON m.number = l.runner CROSS JOIN LATERAL ("          \
 	                "SELECT count(*) AS n, min((SELECT min(s) FROM unnest(c.seqs) s)) AS seq " \
 	                "FROM " PART_SITE "AND split_part(c.lane, chr(3), 1) = "                   \
-	                "split_part(b.lane, chr(3), 1)) h WHERE h.n >= q.key_limit")               \
+	                "split_part(b.lane, chr(3), 1)) h")                                        \
 	X(RAISE, "SELECT baton.raise(f.queue, f.pool, f.rank) FROM unnest($1::int[], $2::int[], "  \
 	         "$3::int[]) f(queue, pool, rank)")                                                \
 	X(LINE,                                                                                    \
@@ -979,7 +991,8 @@
 	  "report = excluded.report) SELECT number FROM m")                                        \
 	X(RUNNER_REPORTED, "SELECT report, at FROM baton.report WHERE runner = $1::bigint")        \
 	X(RUNNER_LAST, "UPDATE baton.state SET runner = $1::bigint")                               \
-	X(RUNNER_DROP, "DELETE FROM baton.runner WHERE number = ANY($1::bigint[])")                \
+	X(RUNNER_DROP, "WITH d AS (DELETE FROM baton.runner WHERE number = ANY($1::bigint[]) "     \
+	               "RETURNING owner) SELECT baton.rate_forget(d.owner) FROM d")                \
 	X(RUNNER_BEAT,                                                                             \
 	  "UPDATE baton.runner SET beat = beat + 1 WHERE number = $1::bigint AND beat > 0 "        \
 	  "RETURNING beat")                                                                        \

@@ -6,6 +6,7 @@
 #include "queue/line.h"
 #include "queue/policy.h"
 #include "store/sqlite/claims.h"
+#include "store/sqlite/rates.h"
 
 enum baton_err sites_uses(struct sqlite_store *s, const struct queue_row *q, uint64_t runner,
                           struct key_uses *uses)
@@ -27,12 +28,22 @@ enum baton_err sites_uses(struct sqlite_store *s, const struct queue_row *q, uin
 }
 
 enum baton_err sites_are_full(struct sqlite_store *s, const struct queue_row *q, int64_t lane,
-                              const struct key_uses *uses, bool *ret)
+                              const struct baton_owner *owner, const struct key_uses *uses,
+                              bool *ret)
 {
 	struct query read = query_begin(&s->db, SQL_LANE_NAME);
+	enum baton_err bad = BATON_OK;
+	int64_t until = 0;
 	query_int(&read, lane);
-	*ret = query_row(&read) && uses_are_full(uses, q, &q->policy, column_str(&read, 0));
-	return query_end(&read);
+	*ret = false;
+	if (query_row(&read)) {
+		*ret = uses_are_full(uses, q, &q->policy, column_str(&read, 0));
+		if (!*ret)
+			bad = rates_until(&s->db, q, column_str(&read, 0), owner, &until);
+	}
+	*ret = *ret || until > 0;
+	enum baton_err e = query_end(&read);
+	return e == BATON_OK ? bad : e;
 }
 
 enum baton_err sites_count(struct sqlite_store *s, const struct queue_row *q, int64_t lane,
@@ -72,6 +83,18 @@ enum baton_err sites_wait(struct sqlite_store *s, const struct queue_row *q, str
 	query_span(&read, line, &span);
 	query_int(&read, most);
 	*ret = query_row(&read) ? column_int(&read, 0) : 0;
+	return query_end(&read);
+}
+
+enum baton_err sites_tell(struct sqlite_store *s, const struct queue_row *q, struct baton_str line)
+{
+	struct span span;
+	struct query read = query_begin(&s->db, SQL_LINES_SHARDS);
+	query_int(&read, q->id);
+	query_span(&read, line, &span);
+	query_int(&read, NEWS_MAX);
+	while (query_row(&read))
+		sqlite_tell(s, q, line_lane(line), (uint32_t)column_int(&read, 0));
 	return query_end(&read);
 }
 

@@ -9,9 +9,14 @@
 enum baton_err sites_uses(struct sqlite_store *s, const struct queue_row *q, uint64_t runner,
                           struct key_uses *uses);
 
-/* Whether that lane is the line of a key of which no more may be held there. */
+/* Whether that lane is the line of a key of which no more may be held, or started now, where that
+ * owner is, who holds so much there. */
 enum baton_err sites_are_full(struct sqlite_store *s, const struct queue_row *q, int64_t lane,
-                              const struct key_uses *uses, bool *ret);
+                              const struct baton_owner *owner, const struct key_uses *uses,
+                              bool *ret);
+
+/* Somewhere the key of the line may be started again: whoever waits for it is told. */
+enum baton_err sites_tell(struct sqlite_store *s, const struct queue_row *q, struct baton_str line);
 
 /* One more claim of that lane has begun there. */
 enum baton_err sites_count(struct sqlite_store *s, const struct queue_row *q, int64_t lane,
