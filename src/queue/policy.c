@@ -94,10 +94,6 @@ static const char *against_scope(const struct baton_queue_policy *p)
 		return "hold_on_retry is give-up";
 	if (p->on_conflict != BATON_CONFLICT_WAIT)
 		return "on_conflict is wait";
-	if (p->key_waiting_max > 0)
-		return "key_waiting_max is 0";
-	if (p->key_rate.starts > 0)
-		return "there is no key_rate";
 	return p->key_fair == BATON_KEY_FAIR_ON ? "key_fair is off" : NULL;
 }
 

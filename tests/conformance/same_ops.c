@@ -548,9 +548,7 @@ static void set_scope(struct same *s, const uint32_t *n, struct baton_queue_poli
 		return;
 	p->hold_on_retry = BATON_HOLD_GIVE_UP;
 	p->on_conflict = BATON_CONFLICT_WAIT;
-	p->key_waiting_max = 0;
 	p->key_fair = BATON_KEY_FAIR_OFF;
-	p->key_rate = (struct baton_key_rate){.starts = 0};
 }
 
 static void do_policy(struct same *s, const uint32_t *n)

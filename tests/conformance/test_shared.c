@@ -423,7 +423,8 @@ static void the_oldest_is_replaced_in_whichever_queue(void **state)
 	const struct baton_work_claim *c = assert_next(w, "b", &b1);
 	struct baton_batch_id a2 = put_key(w, "a", "k");
 	assert_int_equal(state_of(w, &b1), BATON_BATCH_CLAIMED);
-	assert_true(renew(w, c, 1000).cancel); /* it is asked to stop, and holds the key until then */
+	assert_true(
+		renew(w, c, 1000).cancel); /* it is asked to stop, and holds the key until then */
 	assert_none(w, "a");
 	end(w, c, BATON_ABANDON);
 	assert_skipped(w, &b1, &a2);

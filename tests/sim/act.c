@@ -130,7 +130,7 @@ static void put_bounded(struct world *w, const struct job *job)
 	struct baton_put put;
 	uint32_t bound = 1 + (w->job_count & 1), waiting = most_waiting(w, job);
 	bool full = waiting >= bound && job->batch.delay.ns == 0;
-	if (!full || job->keys == 0 || sim_has_sites(w, job->queue))
+	if (!full || job->keys == 0)
 		return;
 	if (w->plan->variant != VARIANT_UNBOUNDED)
 		set_bound(w, job, bound);
@@ -138,7 +138,9 @@ static void put_bounded(struct world *w, const struct job *job)
 	set_bound(w, job, 0);
 	if (e != BATON_FULL)
 		wrong(w, "job %s is put, though %" PRIu32 " wait for its key", job->text, waiting);
-	count(w, job->lane > 0 || job->batch.key_count > 1 ? COVER_BOUND_GUEST : COVER_BOUND);
+	count(w, job->lane > 0 || job->batch.key_count > 1 ? COVER_BOUND_GUEST
+	         : sim_has_sites(w, job->queue)            ? COVER_BOUND_SITE
+	                                                   : COVER_BOUND);
 	if (sim_is_classed(w, job->queue))
 		count(w, COVER_BOUND_CLASSED);
 }

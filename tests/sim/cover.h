@@ -96,10 +96,12 @@
 	X(SEVERAL, "claimed with several keys")                               \
 	X(BOUND, "refused for those who wait for its key")                    \
 	X(BOUND_GUEST, "refused so with a lane, or several keys")             \
+	X(BOUND_SITE, "refused so where its key counts in places")            \
 	X(BOUND_CLASSED, "refused, since too many of a class wait for a key") \
 	X(SKIPPED, "skipped for another of its key")                          \
 	X(SKIPPED_ELSEWHERE, "skipped for one in another queue")              \
 	X(RATED, "started a key that has a rate")                             \
+	X(RATED_SITE, "started a key that has one in each place")             \
 	X(RATED_CLASSED, "started one whose rate is that of a class")         \
 	X(PASSED, "claimed while another key waited")                         \
 	X(JOINED, "several in one claim")                                     \
@@ -117,6 +119,7 @@
 	X(WHY_SITE, "said to wait for its key where it counts")               \
 	X(WHY_GUEST, "said to wait for its key in a lane")                    \
 	X(WHY_RATE, "said to wait for the rate of its key")                   \
+	X(WHY_RATE_SITE, "said to wait for that of its key where it counts")  \
 	X(STALL_NOBODY, "said to wait for any runner")                        \
 	X(STALL_DETACHED, "said to wait for a detached runner")               \
 	X(STALL_TRANSIT, "said to wait for a shard on its way")               \

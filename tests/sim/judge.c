@@ -284,6 +284,7 @@ static void grant_add(struct proc *p, const struct baton_work_claim *claim, uint
 	struct grant *g = &w->grants[w->grant_count++];
 	*g = (struct grant){
 		.number = p->number,
+		.at = claim->claimed_at,
 		.queue = queue_of(claim->queue),
 		.shard = claim->shard,
 		.count = (uint32_t)claim->count,

@@ -113,15 +113,18 @@ struct baton_duration sim_key_ttl(const struct world *w, uint32_t queue)
 
 struct baton_key_rate sim_rate(const struct world *w, uint32_t queue)
 {
-	bool rated = (w->plan->seed / 3 + sim_class(w, queue)) % 3 == 0 && !sim_has_sites(w, queue);
+	bool rated = (w->plan->seed / 3 + sim_class(w, queue)) % 3 == 0;
 	return (struct baton_key_rate){rated ? SIM_STARTS : 0, {rated ? 700 * SIM_MS : 0}};
 }
 
-bool judge_is_full(const struct world *w, uint32_t queue, uint32_t key, struct baton_store_time now)
+bool judge_is_full(const struct world *w, const struct grant *g, uint32_t key,
+                   struct baton_store_time now)
 {
-	const struct baton_key_rate rate = sim_rate(w, queue);
-	const uint32_t of = sim_class(w, queue);
+	const struct baton_key_rate rate = sim_rate(w, g->queue);
+	const uint32_t of = sim_class(w, g->queue);
 	const struct baton_store_time first = w->started[of][key][SIM_STARTS - 1];
+	if (sim_has_sites(w, g->queue))
+		return rate.starts > 0 && sim_starts(w, g, key, now) >= rate.starts;
 	return rate.starts > 0 && key > 0 && first.ms > 0 &&
 	       !baton_store_time_ready(baton_store_time_add(first, rate.window), now);
 }
@@ -132,17 +135,20 @@ void judge_rate_start(struct world *w, const struct grant *g, uint32_t key,
 	struct baton_store_time *started = w->started[sim_class(w, g->queue)][key];
 	if (sim_rate(w, g->queue).starts == 0)
 		return;
-	if (judge_is_full(w, g->queue, key, at))
+	if (judge_is_full(w, g, key, at))
 		wrong(w, "job %" PRIu32 " starts, though its key has started %d times before",
 		      g->jobs[0], SIM_STARTS);
 	memmove(started + 1, started, (SIM_STARTS - 1) * sizeof *started);
 	started[0] = at;
-	count(w, sim_is_classed(w, g->queue) ? COVER_RATED_CLASSED : COVER_RATED);
+	count(w, sim_is_classed(w, g->queue)  ? COVER_RATED_CLASSED
+	         : sim_has_sites(w, g->queue) ? COVER_RATED_SITE
+	                                      : COVER_RATED);
 }
 
 /* What has started at times that are yet to come is not known to have started. */
 void judge_set_back(struct world *w)
 {
 	memset(w->started, 0, sizeof w->started);
+	w->counted = w->grant_count;
 	w->set_back = true;
 }

@@ -27,6 +27,7 @@ enum variant {
 	VARIANT_UNRATED,     /* nobody counts how often a key has started */
 	VARIANT_UNBOUNDED,   /* nobody counts how many wait for a key */
 	VARIANT_SITELESS,    /* nobody counts who holds a key where it counts */
+	VARIANT_SITE_UNRATED, /* nobody counts how often a key has started where it counts */
 	VARIANT_HOSTLESS     /* runners of one host are taken for those of several */
 };
 

@@ -218,6 +218,11 @@ static void a_store_that_does_not_count_who_holds_a_key_on_a_host_is_caught(void
 	assert_caught(*state, VARIANT_SITELESS);
 }
 
+static void a_store_that_does_not_count_how_often_a_key_starts_on_a_host_is_caught(void **state)
+{
+	assert_caught(*state, VARIANT_SITE_UNRATED);
+}
+
 static void a_store_that_takes_runners_of_one_host_for_those_of_several_is_caught(void **state)
 {
 	assert_caught(*state, VARIANT_HOSTLESS);
@@ -273,6 +278,7 @@ int main(void)
 		TEST(a_store_in_which_keys_do_not_take_turns_is_caught),
 		TEST(a_store_that_does_not_count_how_often_a_key_starts_is_caught),
 		TEST(a_store_that_does_not_count_who_holds_a_key_on_a_host_is_caught),
+		TEST(a_store_that_does_not_count_how_often_a_key_starts_on_a_host_is_caught),
 		TEST(a_store_that_takes_runners_of_one_host_for_those_of_several_is_caught),
 		TEST(a_run_that_goes_wrong_is_made_smaller),
 		TEST(whatever_happens_no_rule_is_broken),

@@ -4,7 +4,6 @@
 #include "queue/line.h"
 #include "queue/policy.h"
 #include "store/memory/batch.h"
-#include "store/memory/class.h"
 #include "store/memory/lane.h"
 #include "store/memory/ops.h"
 #include "store/memory/pace.h"
@@ -66,22 +65,6 @@ static enum baton_err check_room(const struct queue *queue)
 	return max == 0 || waiting < max ? BATON_OK : refuse_full(queue->name, waiting, max);
 }
 
-static uint64_t waiting_in(const struct tx *tx, const struct queue *queue, struct baton_str name)
-{
-	const struct lane *lane = memory_class_line(queue, name);
-	return lane ? memory_rivals(lane, NULL, tx->now).waiting + memory_guests_waiting(lane) : 0;
-}
-
-/* How many wait for the key of that line; of a class, in all of its queues. */
-static uint64_t waiting_of(const struct tx *tx, const struct queue *queue, struct baton_str name)
-{
-	uint64_t count = waiting_in(tx, queue, name);
-	const struct queue *other = memory_class_next(queue, NULL);
-	for (; other; other = memory_class_next(queue, other))
-		count += waiting_in(tx, other, name);
-	return count;
-}
-
 /* Of each of its keys. What is delayed does not wait for them yet. */
 static enum baton_err check_room_of_keys(const struct tx *tx, const struct queue *queue,
                                          const struct baton_batch *put)
@@ -90,7 +73,7 @@ static enum baton_err check_room_of_keys(const struct tx *tx, const struct queue
 	struct baton_str rest = put->key, key;
 	char text[LINE_NAME_MAX];
 	while (max > 0 && keys_next(&rest, &key)) {
-		if (waiting_of(tx, queue, line_of_key(key, text)) >= max)
+		if (memory_key_waiting(tx, queue, line_of_key(key, text)) >= max)
 			return refuse_key_full(queue->name, key, max);
 	}
 	return BATON_OK;

@@ -8,8 +8,15 @@
 /* When the line may be claimed from again, as far as the rate of its queue goes; 0: now. */
 struct baton_store_time memory_rate_until(const struct memory *m, const struct lane *lane);
 
-/* A claim is taken from the line of a key. */
-enum baton_err memory_rate_claim(struct tx *tx, struct lane *lane);
+/* The same where that owner is, of a line that counts there. */
+struct baton_store_time memory_rate_until_at(const struct memory *m, const struct lane *lane,
+                                             const struct baton_owner *owner);
+
+/* A claim is taken from the line of a key, for that owner. */
+enum baton_err memory_rate_claim(struct tx *tx, struct lane *lane, const struct baton_owner *owner);
+
+/* A runner is gone, and what it has started counts no more. */
+enum baton_err memory_rate_forget(struct tx *tx, const struct baton_owner *owner);
 
 /* What time does: keys may start again. */
 enum baton_err memory_rate_see(struct tx *tx, const struct queue *queue);

@@ -86,6 +86,36 @@ uint64_t memory_guests_waiting(const struct lane *lane)
 	return count;
 }
 
+uint64_t memory_sites_waiting(const struct tx *tx, const struct queue *queue, struct baton_str line)
+{
+	uint64_t count = 0;
+	char text[LINE_NAME_MAX];
+	for (uint32_t shard = 0; shard < queue->is.policy.shards; shard++) {
+		const struct lane *lane =
+			memory_lane_find(tx->m, queue->name, line_in_shard(line, shard, text));
+		count += lane ? memory_rivals(lane, NULL, tx->now).waiting : 0;
+	}
+	return count;
+}
+
+static uint64_t waiting_in(const struct tx *tx, const struct queue *queue, struct baton_str line)
+{
+	const struct lane *lane = memory_lane_find(tx->m, queue->name, line);
+	uint64_t count = lane ? memory_guests_waiting(lane) : 0;
+	if (policy_has_sites(&queue->is.policy))
+		return count + memory_sites_waiting(tx, queue, line);
+	return count + (lane ? memory_rivals(lane, NULL, tx->now).waiting : 0);
+}
+
+uint64_t memory_key_waiting(const struct tx *tx, const struct queue *queue, struct baton_str line)
+{
+	uint64_t count = waiting_in(tx, queue, line);
+	const struct queue *other = memory_class_next(queue, NULL);
+	for (; other; other = memory_class_next(queue, other))
+		count += waiting_in(tx, other, line);
+	return count;
+}
+
 static enum baton_err skip(struct tx *tx, struct batch *b, const struct batch *by)
 {
 	return memory_batch_skip(tx, b, by->id);

@@ -29,7 +29,7 @@ enum baton_err desk_starts(struct desk *d, struct tx *tx, const PGresult *r, int
 	return memory_rate_set(tx, s);
 }
 
-/* Of its guests only some are here. */
+/* Of its guests, or of those in its lines in all shards, only some are here. */
 static enum baton_err crowd_load(struct desk *d, struct tx *tx, const struct rate_starts *s,
                                  uint64_t ready)
 {
@@ -42,7 +42,8 @@ static enum baton_err crowd_load(struct desk *d, struct tx *tx, const struct rat
 	if (!lane)
 		return BATON_NO_MEMORY;
 	lane->crowd = 0;
-	uint64_t here = memory_guests_waiting(lane);
+	uint64_t here = policy_has_sites(&q->is.policy) ? memory_sites_waiting(tx, q, s->name)
+	                                                : memory_guests_waiting(lane);
 	lane->crowd = ready > here ? ready - here : 0;
 	return BATON_OK;
 }
@@ -76,8 +77,10 @@ enum baton_err desk_site_holders(struct desk *d, const PGresult *r)
 	for (int i = 0; i < PQntuples(r); i++) {
 		const struct queue *q = desk_queue_of(d, cell_int(r, i, 0));
 		struct lane *lane = q ? memory_lane_find(d->m, q->name, cell_str(r, i, 1)) : NULL;
-		if (lane)
-			lane->held_by = (uint64_t)cell_int(r, i, 2);
+		if (!lane)
+			continue;
+		lane->held_by = (uint64_t)cell_int(r, i, 2);
+		lane->held_until.ms = cell_int(r, i, 3);
 	}
 	return BATON_OK;
 }

@@ -587,7 +587,7 @@ void load_rest_send(struct conn *c, const struct wants *w, const struct desk *d,
 static void heads_args(struct args *a, const struct conn *c, const struct wants *w,
                        const struct page_end *after)
 {
-	args_init(a, c->alloc, 8);
+	args_init(a, c->alloc, 9);
 	arg_array(a, 0, ARG_TEXT);
 	arg_array(a, 1, ARG_INT4);
 	arg_array(a, 2, ARG_INT4);
@@ -596,6 +596,7 @@ static void heads_args(struct args *a, const struct conn *c, const struct wants 
 	arg_array(a, 5, ARG_INT8);
 	arg_array(a, 6, ARG_INT8);
 	strs_arg(a, 7, ARG_TEXT, &w->full);
+	strs_arg(a, 8, ARG_TEXT, &w->sites);
 	for (size_t i = 0; i < w->take_count; i++) {
 		const struct want_heads *h = &w->takes[i];
 		add_str(a, 0, h->queue);

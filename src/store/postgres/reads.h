@@ -206,15 +206,20 @@
 	  ", (SELECT baton.walked() - walk.n FROM walk) FROM s "                                   \
 	  "CROSS JOIN LATERAL (SELECT * FROM baton.batch z WHERE z.seq = s.seq "                   \
 	  "OFFSET 0) b ORDER BY b.seq")                                                            \
-	X(WAITING, "WITH " PART_LANES " SELECT l.queue, l.lane, CASE WHEN q.on_conflict > 1 "      \
-	           "OR q.key_waiting_max > 0 THEN (SELECT count(*) FROM (SELECT 1 "                \
+	X(WAITING, "WITH " PART_LANES " SELECT l.queue, l.lane, CASE WHEN q.key_scope = 3 "        \
+	           "AND (q.on_conflict > 1 "                                                       \
+	           "OR q.key_waiting_max > 0) THEN (SELECT count(*) FROM (SELECT 1 "               \
 	           "FROM baton.batch b WHERE b.queue = l.queue AND b.lane BETWEEN l.lane AND "     \
 	           "l.lane AND b.line AND b.state = 1 ORDER BY b.lane, b.seq LIMIT "               \
 	           "greatest(q.key_limit, q.key_waiting_max) + l.n + 2) x) END, r.until, "         \
 	           "r.starts, CASE WHEN q.key_waiting_max > 0 AND q.guests THEN (SELECT count(*) " \
 	           "FROM (SELECT 1 FROM baton.wish w WHERE w.queue = l.queue AND w.line BETWEEN "  \
 	           "l.lane AND l.lane ORDER BY w.line, w.seq LIMIT q.key_waiting_max + l.n + 2) "  \
-	           "x) ELSE 0 END + CASE WHEN q.key_waiting_max > 0 AND q.key_class <> '' AND "    \
+	           "x) WHEN q.key_waiting_max > 0 AND q.key_scope < 3 "                            \
+	           "AND strpos(l.lane, chr(3)) = 0 THEN baton.crowd_of_sites(l.queue, l.lane, "    \
+	           "q.key_waiting_max + l.n + 2 + cardinality($1::bigint[]) "                      \
+	           "+ cardinality($3::bigint[])) "                                                 \
+	           "ELSE 0 END + CASE WHEN q.key_waiting_max > 0 AND q.key_class <> '' AND "       \
 	           "q.on_conflict = 1 AND "                                                        \
 	           "NOT EXISTS (SELECT 1 FROM lanes x JOIN baton.queue m ON m.id = x.queue WHERE " \
 	           "x.lane = l.lane AND x.queue < l.queue AND m.key_class = q.key_class) THEN "    \
@@ -267,6 +272,10 @@
 	         "UNION SELECT x.seq FROM " PART_KEYS_OF_HEADS PART_GUESTS PART_SEQS_END " "       \
 	         "SELECT " BATCH_COLUMNS ", b.payload, CASE WHEN baton.is_several(b.guest) "       \
 	         "THEN CASE WHEN b.head THEN baton.starts_of(b.queue, b.guest) END "               \
+	         "WHEN baton.is_key(b.lane) AND strpos(b.lane, chr(3)) > 0 THEN (SELECT r.starts " \
+	         "FROM baton.queue q JOIN baton.rate r ON r.queue = q.id AND r.lane = "            \
+	         "($9::text[])[q.key_scope] || split_part(b.lane, chr(3), 1) "                     \
+	         "WHERE q.id = b.queue AND q.key_starts > 0) "                                     \
 	         "WHEN baton.is_key(b.lane) "                                                      \
 	         "OR b.guest IS NOT NULL THEN CASE WHEN (SELECT q.key_class FROM baton.queue q "   \
 	         "WHERE q.id = b.queue) = '' THEN (SELECT r.starts FROM baton.rate r "             \
@@ -282,8 +291,11 @@
 	             "ON q.name = ANY($2::text[]) AND q.key_scope < 3 CROSS JOIN LATERAL ("        \
 	             "SELECT c.queue, split_part(c.lane, chr(3), 1) AS line FROM " PART_SITE       \
 	             ") u WHERE m.number = $1::bigint GROUP BY 1, 2")                              \
-	X(SITE_HOLDERS, "SELECT b.queue, b.lane, (SELECT coalesce(y.born, y.seq) "                 \
-	                "FROM baton.batch y WHERE y.seq = h.seq) FROM ("                           \
+	X(SITE_HOLDERS, "SELECT b.queue, b.lane, CASE WHEN h.n >= q.key_limit THEN (SELECT "       \
+	                "coalesce(y.born, y.seq) FROM baton.batch y WHERE y.seq = h.seq) END, "    \
+	                "(SELECT y.until FROM baton.rate y WHERE q.key_starts > 0 "                \
+	                "AND y.queue = b.queue AND y.lane = baton.site(m.owner, q.key_scope) "     \
+	                "|| split_part(b.lane, chr(3), 1)) FROM ("                                 \
 	                "SELECT x.queue, x.lane, x.shard FROM unnest($1::bigint[]) n(id) "         \
 	                "JOIN baton.batch x ON x.seq = n.id AND x.born IS NULL UNION ALL "         \
 	                "SELECT x.queue, x.lane, x.shard FROM unnest($1::bigint[]) n(id) "         \
@@ -293,7 +305,7 @@
 	                "JOIN baton.runner m ON m.number = l.runner CROSS JOIN LATERAL ("          \
 	                "SELECT count(*) AS n, min((SELECT min(s) FROM unnest(c.seqs) s)) AS seq " \
 	                "FROM " PART_SITE "AND split_part(c.lane, chr(3), 1) = "                   \
-	                "split_part(b.lane, chr(3), 1)) h WHERE h.n >= q.key_limit")               \
+	                "split_part(b.lane, chr(3), 1)) h")                                        \
 	X(LINE,                                                                                    \
 	  PART_LANE "SELECT " BATCH_COLUMNS ", b.payload FROM (SELECT x.seq FROM l "               \
 	            "CROSS JOIN LATERAL (SELECT b.seq FROM baton.batch b WHERE " LINE_OF_L         \

@@ -286,7 +286,8 @@
 	              "$8::bigint, $9::bigint, $10::bigint, $11::text, $12::text, $13::text, "     \
 	              "$14::bigint, $15::bigint, $16::text)")                                      \
 	X(RUNNER_LAST, "UPDATE baton.state SET runner = $1::bigint")                               \
-	X(RUNNER_DROP, "DELETE FROM baton.runner WHERE number = ANY($1::bigint[])")                \
+	X(RUNNER_DROP, "WITH d AS (DELETE FROM baton.runner WHERE number = ANY($1::bigint[]) "     \
+	               "RETURNING owner) SELECT baton.rate_forget(d.owner) FROM d")                \
 	X(RING, "UPDATE baton.state SET rung = rung + 1")
 
 #endif

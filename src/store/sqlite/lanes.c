@@ -8,6 +8,7 @@
 #include "store/sqlite/lone.h"
 #include "store/sqlite/rates.h"
 #include "store/sqlite/rivals.h"
+#include "store/sqlite/sites.h"
 
 static enum baton_err head_place(struct sqlite_store *s, const struct queue_row *q,
                                  const struct batch_row *b, int64_t lane, bool tried, int64_t place)
@@ -384,6 +385,8 @@ enum baton_err key_waits(struct sqlite_store *s, const struct queue_row *q, stru
                          int64_t most, int64_t *ret)
 {
 	int64_t lane;
+	if (policy_has_sites(&q->policy))
+		return sites_wait(s, q, line, most, ret);
 	enum baton_err e = lane_find(s, q->id, line, &lane);
 	*ret = 0;
 	if (e != BATON_OK || lane > 0)

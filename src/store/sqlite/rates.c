@@ -11,6 +11,7 @@
 #include "store/sqlite/batches.h"
 #include "store/sqlite/class.h"
 #include "store/sqlite/lanes.h"
+#include "store/sqlite/sites.h"
 
 #define FREE_MAX 1000
 #define PAGE 100 /* of rows with all their starts */
@@ -118,20 +119,50 @@ static enum baton_err row_write(struct sqlite_store *s, const struct queue_row *
 	return query_run(&q);
 }
 
-enum baton_err rates_start(struct sqlite_store *s, const struct queue_row *q, struct baton_str line)
+enum baton_err rates_start(struct sqlite_store *s, const struct queue_row *q, struct baton_str line,
+                           const struct baton_owner *owner)
 {
 	const struct baton_key_rate *rate = &q->policy.key_rate;
 	struct rate_row r;
 	struct class_lines lines;
+	char text[RATE_NAME_MAX];
 	if (!line_is_rated(line, &q->policy))
 		return BATON_OK;
-	enum baton_err e = row_load(s, q, line, &r);
+	enum baton_err e = row_load(s, q, rate_name(line, &q->policy, owner, text), &r);
 	if (e != BATON_OK)
 		return e;
 	r.count = rate_start(rate, r.starts, r.count, s->now);
 	struct baton_store_time until = rate_until(rate, r.starts, r.count);
 	e = row_write(s, q, &r, until);
-	return e == BATON_OK ? line_waits(s, q, line, until, &lines) : e;
+	return e == BATON_OK ? line_waits(s, q, r.name, until, &lines) : e;
+}
+
+enum baton_err rates_until(struct db *db, const struct queue_row *q, struct baton_str line,
+                           const struct baton_owner *owner, int64_t *ret)
+{
+	char text[RATE_NAME_MAX];
+	*ret = 0;
+	if (!line_is_sited(line, NULL) || !line_is_rated(line, &q->policy))
+		return BATON_OK;
+	struct query read = query_begin(db, SQL_RATE_FULL);
+	query_int(&read, q->id);
+	query_text(&read, rate_name(line, &q->policy, owner, text));
+	*ret = query_row(&read) ? column_int(&read, 0) : 0;
+	return query_end(&read);
+}
+
+enum baton_err rates_forget(struct sqlite_store *s, const struct baton_owner *owner)
+{
+	char from[RATE_NAME_MAX], to[RATE_NAME_MAX];
+	struct baton_str site = rate_site(BATON_KEY_SCOPE_PROCESS, owner, from);
+	memcpy(to, from, site.len);
+	from[site.len] = LINE_KEYED;
+	to[site.len] = LINE_KEYED + 1;
+	struct query drop = query_begin(&s->db, SQL_RATE_FORGET);
+	query_text(&drop, (struct baton_str){from, site.len + 1});
+	query_text(&drop, (struct baton_str){to, site.len + 1});
+	query_int(&drop, RATES_FORGET_MAX);
+	return query_run(&drop);
 }
 
 static_assert(sizeof(struct baton_store_time) == sizeof(uint64_t), "a start has eight bytes");
@@ -186,11 +217,13 @@ static enum baton_err rows_after(struct sqlite_store *s, const struct queue_row 
 	return rows_read(&q, ret);
 }
 
-static enum baton_err line_settle(struct sqlite_store *s, const struct queue_row *q,
+static enum baton_err line_settle(struct sqlite_store *s, struct queue_row *q,
                                   struct baton_str line, struct baton_store_time until)
 {
 	struct class_lines lines;
 	struct queue_row *of;
+	if (!line_is_keyed(line))
+		return until.ms == 0 ? sites_tell(s, q, rate_line(line)) : BATON_OK;
 	enum baton_err e = line_waits(s, q, line, until, &lines);
 	for (size_t i = 0; i < lines.count && e == BATON_OK; i++) {
 		e = books_queue_by_id(&s->books, &s->db, lines.list[i].queue, &of);
@@ -249,7 +282,7 @@ enum baton_err rates_change(struct sqlite_store *s, struct queue_row *q,
 	struct arena arena;
 	struct rows rows = {.a = &arena, .max = PAGE, .whole = true};
 	enum baton_err e = BATON_OK;
-	char text[LINE_NAME_MAX];
+	char text[RATE_NAME_MAX];
 	struct baton_str after = {text, 0};
 	arena_init(&arena, s->base.alloc);
 	do {

@@ -173,6 +173,10 @@
 	              "AND name = ?")                                                              \
 	X(RATE_MOVE, "UPDATE rate SET queue = ? WHERE queue = ?")                                  \
 	X(RATE_DROP_ALL, "DELETE FROM rate WHERE queue = ?")                                       \
+	X(RATE_FULL, "SELECT until FROM rate WHERE queue = ? AND name = ? AND until > 0")          \
+	X(RATE_FORGET, "DELETE FROM rate WHERE id IN (SELECT rate.id FROM queue CROSS JOIN rate "  \
+	               "ON rate.queue = queue.id WHERE queue.key_scope = 1 AND rate.name > ? "     \
+	               "AND rate.name < ? LIMIT ?)")                                               \
 	X(RATE_ADD, "INSERT INTO rate(until, over, starts, queue, name) VALUES(?, ?, ?, ?, ?)")    \
 	X(RATE_WRITE, "UPDATE rate SET until = ?, over = ?, starts = ? WHERE id = ?")              \
 	X(RATE_FREE, "UPDATE rate SET until = 0 WHERE id = ?")                                     \
@@ -199,6 +203,11 @@
 	X(LINE_TRY, "INSERT OR REPLACE INTO line(lane, seq, tried) VALUES(?, ?, 1)")               \
 	X(LINE_DROP, "DELETE FROM line WHERE lane = ? AND seq = ?")                                \
 	X(LINE_COUNT, "SELECT count(*) FROM (SELECT 1 FROM line WHERE lane = ? LIMIT ?)")          \
+	X(LINES_COUNT, "SELECT count(*) FROM (SELECT 1 FROM lane CROSS JOIN line "                 \
+	               "ON line.lane = lane.id WHERE lane.queue = ? AND lane.name > ? "            \
+	               "AND lane.name < ? LIMIT ?)")                                               \
+	X(LINES_SHARDS, "SELECT shard FROM lane WHERE queue = ? AND name > ? AND name < ? "        \
+	                "LIMIT ?")                                                                 \
 	X(LINE_LAST, "SELECT max(seq) FROM line WHERE lane = ?")                                   \
 	X(LINE_FIRST, "SELECT seq, tried FROM line WHERE lane = ? ORDER BY seq LIMIT 1")           \
 	X(LINE_PAGE, "SELECT seq, tried FROM line WHERE lane = ? AND seq > ? "                     \
