@@ -36,7 +36,7 @@ static void the_bound_of_a_key_counts_who_waits_in_all_shards(void **state)
 	assert_int_equal(try_key(w, "gpu", 0), BATON_FULL);
 	assert_detail("key \"gpu\" of queue \"q\" has as many jobs waiting as its key_waiting_max "
 	              "allows, 6: put again when some are done");
-	/* Others are not in the way, nor is what does not wait yet; a name that begins so is other. */
+	/* Others are not in the way, nor is what does not wait yet; nor names that begin so. */
 	assert_int_equal(try_key(w, "gp", 0), BATON_OK);
 	assert_int_equal(try_key(w, "gpu2", 0), BATON_OK);
 	assert_int_equal(try_key(w, "gpu", 1000), BATON_OK);

@@ -159,8 +159,8 @@ static void open_store(struct world *w)
 		policy.key_fair = fair ? BATON_KEY_FAIR_ON : BATON_KEY_FAIR_OFF;
 		const bool unrated = w->plan->variant == VARIANT_UNRATED ||
 		                     (sites && w->plan->variant == VARIANT_SITE_UNRATED);
-		policy.key_rate = unrated ? (struct baton_key_rate){.starts = 0}
-		                          : sim_rate(w, (uint32_t)i);
+		policy.key_rate =
+			unrated ? (struct baton_key_rate){.starts = 0} : sim_rate(w, (uint32_t)i);
 		policy.key_ttl = sim_key_ttl(w, (uint32_t)i);
 		policy.hold_on_retry = i == 0 || sites ? BATON_HOLD_GIVE_UP : BATON_HOLD_KEEP;
 		policy.key_scope = sim_scope(w, (uint32_t)i);

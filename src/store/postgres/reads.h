@@ -273,7 +273,7 @@
 	                "JOIN baton.runner m ON m.number = l.runner CROSS JOIN LATERAL ("          \
 	                "SELECT count(*) AS n, min((SELECT min(s) FROM unnest(c.seqs) s)) AS seq " \
 	                "FROM " PART_SITE "AND split_part(c.lane, chr(3), 1) = "                   \
-	                "split_part(b.lane, chr(3), 1)) h")               \
+	                "split_part(b.lane, chr(3), 1)) h")                                        \
 	X(LINE,                                                                                    \
 	  PART_LANE "SELECT " BATCH_COLUMNS ", b.payload FROM (SELECT x.seq FROM l "               \
 	            "CROSS JOIN LATERAL (SELECT b.seq FROM baton.batch b WHERE " LINE_OF_L         \
