@@ -86,7 +86,8 @@ CREATE OR REPLACE FUNCTION baton.crowd(of int, key text, most bigint) RETURNS bi
  LANGUAGE plpgsql STABLE AS $$
 BEGIN
  RETURN baton.crowd_of_sites(of, key, most) + (SELECT count(*) FROM (SELECT 1
-   FROM baton.batch b WHERE b.queue = of AND b.lane BETWEEN key AND key AND b.line AND baton.waits(b) ORDER BY b.lane, b.seq
-   LIMIT most) x) + (SELECT count(*) FROM (SELECT 1 FROM baton.wish w WHERE w.queue = of
+   FROM baton.batch b WHERE b.queue = of AND b.lane BETWEEN key AND key AND b.line
+   AND baton.waits(b) ORDER BY b.lane, b.seq LIMIT most) x)
+  + (SELECT count(*) FROM (SELECT 1 FROM baton.wish w WHERE w.queue = of
    AND w.line BETWEEN key AND key ORDER BY w.line, w.seq LIMIT most) x);
 END $$;
