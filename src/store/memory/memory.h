@@ -87,8 +87,8 @@ struct lane {
 	uint64_t freed_in;          /* the last call in which a claim of it ended         */
 	uint64_t held_by;           /* of a desk that looks: see memory_site_holder()     */
 	struct baton_store_time held_until; /* and memory_site_until()                    */
-	uint64_t taken_in;          /* of a key: see memory_class_take()                  */
-	enum led led;               /* on a desk: whether its heads are written as they should be */
+	uint64_t taken_in;                  /* of a key: see memory_class_take()                  */
+	enum led led; /* on a desk: whether its heads are written as they should be */
 
 	struct {
 		uint64_t turn;                 /* see line_place()                        */
