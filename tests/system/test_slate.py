@@ -153,6 +153,7 @@ def test_a_word_is_free_when_its_connection_was_taken_back(place):
     raw = place.backend(capabilities=BOTH)
     client, first = offered(place, raw)
     assert frames.is_ended(client)
+    place.await_no_more('pending', 0)
     assert raw.slate.get(first[14]) == 0
     _, second = offered(place, raw)
     # It is that of the next, and says whose it is.
@@ -455,8 +456,8 @@ def test_a_deadline_goes_on_in_the_new_one(place):
     client, offer = offered(place, raw)
     upgrade(place, old, '--ack-timeout', '500ms')
     assert frames.is_ended(client)
-    assert raw.slate.get(offer[14]) == 0
     assert place.count('ack_timeout') == 1
+    assert raw.slate.get(offer[14]) == 0
 
 
 def test_words_that_are_used_are_not_given_twice_by_the_new_one(place):

@@ -84,7 +84,7 @@ static void there_are_so_many_words(void **state)
 
 static void another_broker_goes_on_with_it(void **state)
 {
-	struct slate s, next;
+	struct slate s, next, none = SLATE_NONE;
 	struct baton_mono when;
 	(void)state;
 	assert_int_equal(slate_new(&s), BATON_OK);
@@ -99,7 +99,7 @@ static void another_broker_goes_on_with_it(void **state)
 	assert_false(slate_adopt(&next, 3));
 	assert_false(slate_adopt(&next, 0));
 	assert_false(slate_adopt(&next, SLATE_WORDS));
-	assert_false(slate_adopt(&(struct slate)SLATE_NONE, 1));
+	assert_false(slate_adopt(&none, 1));
 	/* What was not taken over can be that of another connection. */
 	assert_int_equal(slate_offer(&next, 9), 1);
 	assert_int_equal(slate_offer(&next, 10), 4);
