@@ -481,8 +481,8 @@ static void event_take(struct baton_broker *b, const struct epoll_event *event)
 	}
 }
 
-/* Waits for the client that has just come, and for everything else. True: it has said something;
- * else epoll knows of it now. */
+/* Waits for the client that has just come, and for everything else. True: it has said something,
+ * and is answered before those who came after it; else epoll knows of it now. */
 static bool fresh_await(struct baton_broker *b)
 {
 	struct peer *peer = b->fresh;
@@ -490,7 +490,7 @@ static bool fresh_await(struct baton_broker *b)
 	                     {.fd = peer->source.fd, .events = POLLIN}};
 	int n = poll(p, 2, patience_ms(b));
 	b->fresh = NULL;
-	if (n > 0 && p[0].revents == 0)
+	if (n > 0 && p[1].revents != 0)
 		return true;
 	if (!source_watch(b, &peer->source, EPOLLIN))
 		peers_end(b, peer);

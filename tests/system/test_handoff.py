@@ -304,6 +304,25 @@ def test_who_waits_for_a_backend_counts_once(place):
     assert frames.read_reply(client)[0] == 'negotiated'
 
 
+def test_who_came_first_is_answered_first(place):
+    broker = place.serve('--rate', '1/1h')
+    keeper = place.keeper()
+    before, end = fds(broker), time.monotonic() + BOUND
+    first = place.client()
+    while fds(broker) == before:
+        assert time.monotonic() < end
+    # It is awaited, and has said something when the next one comes.
+    os.kill(broker.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, broker.pid, os.WSTOPPED)
+    first.sendall(frames.hello('echo') + b'hi\n')
+    second = place.client(frames.hello('echo'))
+    os.kill(broker.pid, signal.SIGCONT)
+    assert frames.read_reply(second)[1][4] == 4
+    assert frames.read_reply(first)[0] == 'negotiated'
+    expected = b'%d\nhi\n' % keeper.pid
+    assert frames.read_exactly(first, len(expected)) == expected
+
+
 @pytest.mark.parametrize('text, said', [
     ('5', "--rate is NUMBER/DURATION, such as 100/1s, not '5'"),
     ('0/1s', 'rate'), ('1000001/1s', 'rate'), ('1/2d', '--rate'), ('x/1s', 'rate'),

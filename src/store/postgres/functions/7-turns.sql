@@ -1,0 +1,67 @@
+-- Those who wait look whether a queue's last row of counts is another one.
+CREATE OR REPLACE FUNCTION baton.touch(of int) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE was baton.tally;
+BEGIN
+ SELECT * INTO was FROM baton.tally t WHERE t.queue = of ORDER BY t.n DESC LIMIT 1;
+ IF FOUND THEN
+  DELETE FROM baton.tally t WHERE t.queue = of AND t.n = was.n;
+  was.n := was.n + 1;
+ ELSE
+  SELECT of, 1, 0, 0, 0, 0, 0, 0, 0, 0, q.top, q.floor, 0, 0 INTO was FROM baton.queue q
+   WHERE q.id = of;
+ END IF;
+ INSERT INTO baton.tally SELECT was.*;
+END $$;
+-- Keys that may start again, the first thousand; and those that would wait for longer than a
+-- window, since the clock was set back, do so no more. False: there may be more.
+CREATE OR REPLACE FUNCTION baton.rate_see(own baton.queue, since bigint, now_ms bigint)
+ RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE touched text[]; span bigint := baton.window_ms(own); n bigint;
+BEGIN
+ WITH x AS MATERIALIZED (SELECT r.lane FROM baton.rate r WHERE r.queue = own.id
+   AND r.until >= since AND r.until <= now_ms ORDER BY r.until LIMIT 1000),
+  u AS (UPDATE baton.rate r SET until = NULL FROM x WHERE r.queue = own.id AND r.lane = x.lane
+   RETURNING r.lane)
+ SELECT array_agg(u.lane) INTO touched FROM u;
+ IF touched IS NOT NULL THEN
+  PERFORM baton.settle(own.id, touched, 0);
+-- Whoever has their shards may be somebody else, and sleep.
+  IF own.mode = 4 THEN
+   PERFORM baton.touch(own.id);
+   PERFORM baton.ring('');
+  END IF;
+ END IF;
+ UPDATE baton.rate r SET until = now_ms + span, over = now_ms + span,
+  starts = ARRAY(SELECT least(s, now_ms) FROM unnest(r.starts) s ORDER BY s)
+  WHERE r.queue = own.id AND r.lane IN (SELECT y.lane FROM baton.rate y WHERE y.queue = own.id
+   AND y.until > now_ms + span ORDER BY y.until LIMIT 1000);
+ GET DIAGNOSTICS n = ROW_COUNT;
+ IF n > 0 THEN
+  PERFORM baton.untend(own.id, now_ms + span);
+ END IF;
+ RETURN coalesce(cardinality(touched), 0) < 1000 AND n < 1000;
+END $$;
+-- Whether nobody is in the line of a key, or holds it.
+CREATE OR REPLACE FUNCTION baton.key_is_idle(of int, key text) RETURNS bool LANGUAGE sql STABLE
+ AS $$
+ SELECT NOT EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = of
+   AND b.lane BETWEEN key AND key AND b.line)
+  AND NOT EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = of AND b.lane = key AND b.holds)
+  AND NOT EXISTS (SELECT 1 FROM baton.claim c WHERE c.queue = of AND c.lane = key) $$;
+-- A batch that was put before others is about to enter the line of a key that takes turns: what
+-- line_turn() says.
+CREATE OR REPLACE FUNCTION baton.pace_enter(of int, key text, number bigint) RETURNS void
+ LANGUAGE plpgsql AS $$
+BEGIN
+ INSERT INTO baton.pace(queue, lane, turn) SELECT of, key, x.turn FROM (SELECT CASE
+   WHEN baton.key_is_idle(of, key) THEN (SELECT s.last_value FROM baton.seq s)
+   ELSE (SELECT k.seq FROM baton.key_state(of, key) k) END AS turn) x WHERE x.turn > number
+  ON CONFLICT (queue, lane) DO UPDATE SET turn = greatest(pace.turn, excluded.turn);
+END $$;
+-- Forgets the turns of keys that nobody has any more.
+CREATE OR REPLACE FUNCTION baton.pace_leave(of int, keys text[]) RETURNS void
+ LANGUAGE plpgsql AS $$
+BEGIN
+ DELETE FROM baton.pace p WHERE p.queue = of AND p.lane = ANY(keys)
+  AND baton.key_is_idle(of, p.lane);
+END $$;
