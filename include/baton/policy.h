@@ -136,10 +136,10 @@ struct baton_queue_policy {
 	                                   or everywhere. Changes only while the queue has no
 	                                   work. Unless it is BATON_KEY_SCOPE_CLUSTER the mode is
 	                                   runner, or open until a runner comes, hold_on_retry is
-	                                   BATON_HOLD_GIVE_UP, on_conflict is
-	                                   BATON_CONFLICT_WAIT, and key_fair is
-	                                   BATON_KEY_FAIR_OFF. key_rate is how often a key may be
-	                                   claimed from in each of these places                 */
+	                                   BATON_HOLD_GIVE_UP, and on_conflict is
+	                                   BATON_CONFLICT_WAIT. key_rate is how often a key may be
+	                                   claimed from in each of these places, and keys take
+	                                   turns in each shard                                 */
 	char key_class[BATON_NAME_MAX + 1]; /* "": none. Queues that name the same one have their
 	                                       keys in common: see below                       */
 };

@@ -92,9 +92,7 @@ static const char *against_scope(const struct baton_queue_policy *p)
 		return "the mode is runner, or open until a runner comes";
 	if (p->hold_on_retry != BATON_HOLD_GIVE_UP)
 		return "hold_on_retry is give-up";
-	if (p->on_conflict != BATON_CONFLICT_WAIT)
-		return "on_conflict is wait";
-	return p->key_fair == BATON_KEY_FAIR_ON ? "key_fair is off" : NULL;
+	return p->on_conflict != BATON_CONFLICT_WAIT ? "on_conflict is wait" : NULL;
 }
 
 static enum baton_err check_scope(const struct baton_queue_policy *p)

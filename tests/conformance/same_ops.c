@@ -548,7 +548,10 @@ static void set_scope(struct same *s, const uint32_t *n, struct baton_queue_poli
 		return;
 	p->hold_on_retry = BATON_HOLD_GIVE_UP;
 	p->on_conflict = BATON_CONFLICT_WAIT;
-	p->key_fair = BATON_KEY_FAIR_OFF;
+	if (n[3] / 19200 % 2)
+		p->key_fair = BATON_KEY_FAIR_ON;
+	if (n[3] / 38400 % 2)
+		p->key_rate = (struct baton_key_rate){1 + n[3] / 76800 % 3, baton_duration_ms(100)};
 }
 
 static void do_policy(struct same *s, const uint32_t *n)

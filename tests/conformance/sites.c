@@ -49,8 +49,8 @@ struct baton_batch_id put_key(struct world *w, const char *key)
 
 /* What a tick gives of all shards; NULL: nothing. */
 const struct baton_work_claims *tick(struct world *w, struct baton_runner *r,
-                                            const struct baton_work_claim *ended,
-                                            enum baton_work_how how, uint32_t claims)
+                                     const struct baton_work_claim *ended, enum baton_work_how how,
+                                     uint32_t claims)
 {
 	struct baton_shard shards[SHARDS];
 	struct baton_shard_answer a[SHARDS];

@@ -234,7 +234,6 @@ static void what_a_scope_does_not_go_with_is_refused(void **state)
 	         BATON_POLICY_HOLD_ON_RETRY,
 	         "key_scope is host: that is possible where hold_on_retry is give-up"},
 		{{.on_conflict = BATON_CONFLICT_SKIP}, BATON_POLICY_ON_CONFLICT, "on_conflict"},
-		{{.key_fair = BATON_KEY_FAIR_ON}, BATON_POLICY_KEY_FAIR, "key_fair"},
 		{{.mode = BATON_QUEUE_PULL}, BATON_POLICY_MODE, "mode"},
 		{{.mode = BATON_QUEUE_LANE}, BATON_POLICY_MODE, "mode"},
 		{{.key_scope = 4}, BATON_POLICY_KEY_SCOPE, "key_scope is 4: 1 to 3 are allowed"},

@@ -36,7 +36,7 @@ static void the_bound_of_a_key_counts_who_waits_in_all_shards(void **state)
 	assert_int_equal(try_key(w, "gpu", 0), BATON_FULL);
 	assert_detail("key \"gpu\" of queue \"q\" has as many jobs waiting as its key_waiting_max "
 	              "allows, 6: put again when some are done");
-	/* Others are not in the way, nor is what does not wait yet; a name that begins so is other. */
+	/* Others are not in the way, nor is what does not wait yet; nor names that begin so. */
 	assert_int_equal(try_key(w, "gp", 0), BATON_OK);
 	assert_int_equal(try_key(w, "gpu2", 0), BATON_OK);
 	assert_int_equal(try_key(w, "gpu", 1000), BATON_OK);
@@ -321,6 +321,96 @@ static void many_keys_that_have_started_too_often_are_passed_over(void **state)
 	baton_runner_leave(one);
 }
 
+static void turns_are(struct world *w, enum baton_key_fair fair)
+{
+	const struct baton_queue_policy p = {.key_fair = fair};
+	change(w, &p, BATON_POLICY_KEY_FAIR);
+}
+
+/* One of each of these keys, as often as that: the number of each decides its shard, so that all
+ * are in all of them. */
+static void put_rounds(struct world *w, const char *const *keys, int count, int rounds)
+{
+	for (int i = 0; i < rounds; i++) {
+		for (int k = 0; k < count; k++) {
+			for (int n = 0; n < SHARDS; n++)
+				put_key(w, keys[k]);
+		}
+	}
+}
+
+/* The next job of one shard, which is completed. */
+static void next_is(struct world *w, struct baton_runner *r, uint32_t number, const char *key)
+{
+	const struct baton_shard shard = {BATON_STR(QUEUE), number, 1, 1};
+	struct baton_shard_answer a;
+	struct baton_work_claims *claims = NULL;
+	const struct baton_tick t = {.shards = &shard, .shard_count = 1, .owned = &a, .claims = 1};
+	assert_int_equal(baton_runner_tick(r, &t, &claims), BATON_OK);
+	assert_non_null(claims);
+	assert_str(claims->claims[0].key, key);
+	keep_claims(w, claims);
+	tick(w, r, &claims->claims[0], BATON_COMPLETE, 0);
+}
+
+static void keys_take_turns_in_each_shard(void **state)
+{
+	struct world *w = *state;
+	static const char *const first[] = {"gpu"}, *const then[] = {"disk", "net"};
+	scope_is(w, BATON_KEY_SCOPE_HOST, 1);
+	turns_are(w, BATON_KEY_FAIR_ON);
+	struct baton_runner *one = enlist(w, "one", 0);
+	own(one, 0, SHARDS);
+	put_rounds(w, first, 1, 4);
+	put_rounds(w, then, 2, 2);
+	for (uint32_t i = 0; i < SHARDS; i++) {
+		next_is(w, one, i, "gpu");
+		next_is(w, one, i, "disk");
+		next_is(w, one, i, "net");
+		next_is(w, one, i, "gpu");
+		next_is(w, one, i, "disk");
+		next_is(w, one, i, "net");
+		next_is(w, one, i, "gpu");
+		next_is(w, one, i, "gpu");
+	}
+	assert_null(take(w, one));
+	assert_sound(w);
+	baton_runner_leave(one);
+}
+
+static void a_key_that_is_full_here_loses_no_turn(void **state)
+{
+	struct world *w = *state;
+	static const char *const keys[] = {"gpu", "disk"};
+	scope_is(w, BATON_KEY_SCOPE_PROCESS, 1);
+	turns_are(w, BATON_KEY_FAIR_ON);
+	struct baton_runner *one = enlist(w, "one", 0);
+	own(one, 0, SHARDS);
+	put_rounds(w, keys, 2, 4);
+	/* Of the first shard, so that those of the others have had no turn. */
+	const struct baton_shard shard = {BATON_STR(QUEUE), 0, 1, 1};
+	struct baton_shard_answer a;
+	struct baton_work_claims *held = NULL;
+	const struct baton_tick t = {.shards = &shard, .shard_count = 1, .owned = &a, .claims = 1};
+	assert_int_equal(baton_runner_tick(one, &t, &held), BATON_OK);
+	keep_claims(w, held);
+	assert_str(held->claims[0].key, "gpu");
+	next_is(w, one, 1, "disk");
+	next_is(w, one, 1, "disk");
+	tick(w, one, &held->claims[0], BATON_COMPLETE, 0);
+	next_is(w, one, 1, "gpu");
+	next_is(w, one, 1, "disk");
+	next_is(w, one, 1, "gpu");
+	assert_sound(w);
+	/* Without turns they come as they came. */
+	turns_are(w, BATON_KEY_FAIR_OFF);
+	next_is(w, one, 2, "gpu");
+	next_is(w, one, 2, "disk");
+	next_is(w, one, 2, "gpu");
+	assert_sound(w);
+	baton_runner_leave(one);
+}
+
 static const struct CMUnitTest tests[] = {
 	WORLD_TEST(the_bound_of_a_key_counts_who_waits_in_all_shards),
 	WORLD_TEST(what_is_put_together_counts_together_for_the_bound),
@@ -331,6 +421,8 @@ static const struct CMUnitTest tests[] = {
 	WORLD_TEST(who_waits_for_a_window_is_told_when_it_is_over),
 	WORLD_TEST(another_rate_counts_what_each_place_has_started),
 	WORLD_TEST(many_keys_that_have_started_too_often_are_passed_over),
+	WORLD_TEST(keys_take_turns_in_each_shard),
+	WORLD_TEST(a_key_that_is_full_here_loses_no_turn),
 };
 
 WORLD_MAIN("sites", tests)

@@ -42,8 +42,7 @@ uint32_t sim_limit(const struct world *w, uint32_t queue)
 
 bool sim_is_fair(const struct world *w, uint32_t queue)
 {
-	return (w->plan->seed / 5 + queue) % 2 == 0 && !sim_has_guests(w, queue) &&
-	       !sim_has_sites(w, queue);
+	return (w->plan->seed / 5 + queue) % 2 == 0 && !sim_has_guests(w, queue);
 }
 
 /* Whether the job can be claimed in that shard now. */

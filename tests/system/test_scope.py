@@ -1,5 +1,7 @@
 """Concurrency keys that count on each host, or in each process, with the real program and kills in
 the middle."""
+import subprocess
+
 import pytest
 
 from handlers import PATIENCE, Pipe
@@ -98,9 +100,24 @@ def test_who_waits_for_a_key_is_counted_in_all_shards(kind, request):
     for _ in range(3):
         put(shop)
     refused = shop.run('put', 'mail', '--concurrency-key', 'gpu', 'x')
-    assert refused.returncode == 75
+    assert refused.returncode == 69
     assert b'as its key_waiting_max allows, 3: put again when some are done' in refused.stderr
     put(shop, 'disk')
+
+
+def test_a_transaction_is_refused_beyond_the_bound_of_a_key(far_shop, database):
+    scope(far_shop, 'host', 'key-waiting-max=3')
+    where = far_shop.store.removeprefix('postgres:')
+    for _ in range(3):
+        put(far_shop)
+
+    def put_in_sql(key):
+        database.run('psql', '-q', '-v', 'ON_ERROR_STOP=1', '-d', where, '-c',
+                     f"""SELECT baton.put('mail', 'x'::text, NULL, '{{"key": "{key}"}}')""")
+    with pytest.raises(subprocess.CalledProcessError):
+        put_in_sql('gpu')
+    put_in_sql('gp')
+    assert counts(far_shop) == (0, 4)
 
 
 @pytest.mark.parametrize('kind', STORES)
@@ -116,6 +133,8 @@ def test_a_killed_runner_gives_no_start_of_its_host_back(kind, pipe, request):
     waiting = next(job for job in jobs if job not in ran)
     why = shop.object('why', waiting)
     assert (why['why'], why['concurrency_key']) == ('rate', 'gpu')
+    assert ' has started as often as it may on the same host, 2 in 1d, and waits ' in \
+        shop.ok('why', waiting)
     (shop.folder / 'go').touch()
     first.kill()
     first.wait(PATIENCE)
@@ -142,7 +161,6 @@ def test_such_work_is_for_runners(shop):
 @pytest.mark.parametrize('change, words', [
     ('hold-on-retry=keep', 'hold_on_retry is give-up'),
     ('on-conflict=skip', 'on_conflict is wait'),
-    ('key-fair=on', 'key_fair is off'),
     ('mode=pull', 'the mode is runner, or open until a runner comes'),
 ])
 def test_what_does_not_go_with_a_scope_is_refused(shop, change, words):

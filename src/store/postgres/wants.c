@@ -240,8 +240,7 @@ void want_pass_rated(struct wants *w, const struct baton_owner *owner)
 {
 	char text[RATE_NAME_MAX];
 	for (int scope = BATON_KEY_SCOPE_PROCESS; scope <= BATON_KEY_SCOPE_HOST; scope++)
-		str_add(w, &w->sites,
-		        kept(w, rate_site((enum baton_key_scope)scope, owner, text)));
+		str_add(w, &w->sites, kept(w, rate_site((enum baton_key_scope)scope, owner, text)));
 }
 
 static void guest_lines_add(struct wants *w, const struct baton_batch *b)

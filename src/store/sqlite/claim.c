@@ -221,10 +221,9 @@ static enum baton_err heads_pass(struct sqlite_store *s, const struct grant *g, 
 	size_t left = 0;
 	for (size_t i = 0; i < *count; i++) {
 		bool full = false;
-		enum baton_err e = heads[i].lane > 0
-		                           ? sites_are_full(s, g->q, heads[i].lane,
-		                                            g->asker, g->uses, &full)
-		                           : BATON_OK;
+		enum baton_err e = heads[i].lane > 0 ? sites_are_full(s, g->q, heads[i].lane,
+		                                                      g->asker, g->uses, &full)
+		                                     : BATON_OK;
 		if (e != BATON_OK)
 			return e;
 		if (!full)

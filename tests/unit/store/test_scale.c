@@ -345,6 +345,9 @@ static void a_key_that_is_full_on_a_host_costs_others_nothing(void **state)
 	         .key_limit = 1000,
 	         .key_rate = {1, {3600000000000}},
 	         .key_fair = BATON_KEY_FAIR_OFF},
+		{.key_scope = BATON_KEY_SCOPE_PROCESS,
+	         .key_limit = 1,
+	         .key_fair = BATON_KEY_FAIR_ON},
 	};
 	w->sync = BATON_STORE_RELAXED;
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

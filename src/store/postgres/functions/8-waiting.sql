@@ -85,9 +85,10 @@ END $$;
 CREATE OR REPLACE FUNCTION baton.crowd(of int, key text, most bigint) RETURNS bigint
  LANGUAGE plpgsql STABLE AS $$
 BEGIN
- RETURN baton.crowd_of_sites(of, key, most) + (SELECT count(*) FROM (SELECT 1 FROM baton.batch b WHERE b.queue = of
-   AND b.lane BETWEEN key AND key AND b.line AND baton.waits(b) ORDER BY b.lane, b.seq
-   LIMIT most) x) + (SELECT count(*) FROM (SELECT 1 FROM baton.wish w WHERE w.queue = of
+ RETURN baton.crowd_of_sites(of, key, most) + (SELECT count(*) FROM (SELECT 1
+   FROM baton.batch b WHERE b.queue = of AND b.lane BETWEEN key AND key AND b.line
+   AND baton.waits(b) ORDER BY b.lane, b.seq LIMIT most) x)
+  + (SELECT count(*) FROM (SELECT 1 FROM baton.wish w WHERE w.queue = of
    AND w.line BETWEEN key AND key ORDER BY w.line, w.seq LIMIT most) x);
 END $$;
 -- The same in other queues of a class than these.
