@@ -83,6 +83,37 @@ static void only_the_lines_of_keys_are_rated(void **state)
 	assert_false(line_is_rated(BATON_STR("\1k"), &p));
 }
 
+static void starts_in_a_place_have_a_name_of_their_own(void **state)
+{
+	(void)state;
+	char a[RATE_NAME_MAX], b[RATE_NAME_MAX], key[LINE_NAME_MAX], line[LINE_NAME_MAX];
+	struct baton_queue_policy p = {.key_scope = BATON_KEY_SCOPE_HOST};
+	struct baton_owner one = {.pid = 1, .incarnation.bytes = {1}, .boot.bytes = {9}};
+	struct baton_owner two = {.pid = 2, .incarnation.bytes = {2}, .boot.bytes = {9}};
+	memset(key, 'k', sizeof key);
+	key[0] = LINE_KEYED;
+	const struct baton_str longest = {key, 1 + BATON_NAME_MAX};
+	const struct baton_str first = line_in_shard(longest, 4095, line);
+	/* That of a key of the cluster is its own line. */
+	assert_true(baton_str_equal(rate_name(longest, &p, &one, a), longest));
+	struct baton_str name = rate_name(first, &p, &one, a);
+	assert_true(name.len <= RATE_NAME_MAX);
+	assert_false(line_is_keyed(name));
+	assert_true(baton_str_equal(rate_line(name), longest));
+	assert_true(baton_str_equal(rate_line(longest), longest));
+	assert_true(baton_str_equal(name, rate_name(first, &p, &two, b)));
+	/* Who is opaque is alone on his host. */
+	two.pid = 0;
+	assert_false(baton_str_equal(name, rate_name(first, &p, &two, b)));
+	two.pid = 2;
+	p.key_scope = BATON_KEY_SCOPE_PROCESS;
+	name = rate_name(first, &p, &one, a);
+	assert_false(baton_str_equal(name, rate_name(first, &p, &two, b)));
+	const struct baton_str site = rate_site(BATON_KEY_SCOPE_PROCESS, &one, b);
+	assert_memory_equal(name.ptr, site.ptr, site.len);
+	assert_int_equal(name.ptr[site.len], LINE_KEYED);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -90,6 +121,7 @@ int main(void)
 		cmocka_unit_test(a_start_is_added_behind_those_that_count),
 		cmocka_unit_test(a_full_window_ends_when_its_first_start_leaves),
 		cmocka_unit_test(only_the_lines_of_keys_are_rated),
+		cmocka_unit_test(starts_in_a_place_have_a_name_of_their_own),
 	};
 	return cmocka_run_group_tests_name("rate", tests, NULL, NULL);
 }
