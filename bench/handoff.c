@@ -168,7 +168,13 @@ static double block_us(enum link_way way)
 }
 
 /* The ways that are compared with a direct one. */
-enum { BEYOND_PIPELINED, BEYOND_REPEATABLE, BEYOND_WELCOMED, BEYOND_FLOOR, BEYOND };
+enum {
+	BEYOND_PIPELINED,
+	BEYOND_REPEATABLE,
+	BEYOND_WELCOMED,
+	BEYOND_FLOOR,
+	BEYOND
+};
 
 /* The same by each of these ways, in the middle of some blocks, in turns: where the kernel has put
  * the processes stays for a while, and is another matter in the next. */

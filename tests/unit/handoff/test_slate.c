@@ -187,20 +187,30 @@ static void nobody_makes_it_shorter(void **state)
  * broker takes it back at the deadline, at which it reads the clock; or it looks, hears, and lets
  * go; then the word is that of the next connection. An upgrade is a second broker that goes on with
  * the steps of the first. */
-enum actor { BACKEND, BROKER, CLOCK, ACTORS };
-enum { BACKEND_STEPS = 4, BROKER_STEPS = 3, CLOCK_STEPS = 1, ORDER_MAX = 8 };
+enum actor {
+	BACKEND,
+	BROKER,
+	CLOCK,
+	ACTORS
+};
+enum {
+	BACKEND_STEPS = 4,
+	BROKER_STEPS = 3,
+	CLOCK_STEPS = 1,
+	ORDER_MAX = 8
+};
 
 struct play {
 	struct slate slate;
 	uint32_t word;
-	bool late;       /* the deadline is reached                        */
-	bool saw_time;   /* the backend has found that it is not           */
-	bool took;       /* the backend, by the word                       */
-	bool served;     /* a byte was read from the connection            */
-	bool shut;       /* the broker has shut it down                    */
-	bool let_go;     /* the broker has closed its copy, and touches it no more */
+	bool late;     /* the deadline is reached                        */
+	bool saw_time; /* the backend has found that it is not           */
+	bool took;     /* the backend, by the word                       */
+	bool served;   /* a byte was read from the connection            */
+	bool shut;     /* the broker has shut it down                    */
+	bool let_go;   /* the broker has closed its copy, and touches it no more */
 	bool told;
-	bool stale;      /* the next connection was taken by the offer of this one */
+	bool stale; /* the next connection was taken by the offer of this one */
 };
 
 static void backend_step(struct play *p, int step)
