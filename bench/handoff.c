@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <err.h>
 #include <math.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "links/links.h"
 
 #define IDLE 1000u
+#define SETTLE_MS 100
 #define TAKES 4001u
 #define BLOCKS 5u
 
@@ -168,7 +170,13 @@ static double block_us(enum link_way way)
 }
 
 /* The ways that are compared with a direct one. */
-enum { BEYOND_PIPELINED, BEYOND_REPEATABLE, BEYOND_WELCOMED, BEYOND_FLOOR, BEYOND };
+enum {
+	BEYOND_PIPELINED,
+	BEYOND_REPEATABLE,
+	BEYOND_WELCOMED,
+	BEYOND_FLOOR,
+	BEYOND
+};
 
 /* The same by each of these ways, in the middle of some blocks, in turns: where the kernel has put
  * the processes stays for a while, and is another matter in the next. */
@@ -284,6 +292,8 @@ static size_t idle_facts(struct fact *ret)
 	double memory = broker_memory(), descriptors = broker_descriptors();
 	for (unsigned i = 0; i < IDLE; i++)
 		idle[i] = links_connect(LINK_PIPELINED);
+	/* Until the broker has let go of the last ones. */
+	poll(NULL, 0, SETTLE_MS);
 	ret[0] = (struct fact){"memory at the broker for an idle connection, of 1,000", "bytes",
 	                       fmax(broker_memory() - memory, 0) / IDLE, 16, 0};
 	ret[1] = (struct fact){"descriptors at the broker for these 1,000", "",

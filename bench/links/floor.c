@@ -21,7 +21,11 @@
 #define OFFER 220
 #define ACK 60
 
-enum { FREE, OFFERED, TAKEN };
+enum {
+	FREE,
+	OFFERED,
+	TAKEN
+};
 
 struct floor_side {
 	int listener, channel;
@@ -133,8 +137,8 @@ struct floor_peers floor_start(const char *folder)
 	    listen(listener, 4096) != 0 ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
 		err(1, "%s", address.sun_path);
-	_Atomic int *word = mmap(NULL, sizeof *word, PROT_READ | PROT_WRITE,
-	                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	_Atomic int *word =
+		mmap(NULL, sizeof *word, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (word == MAP_FAILED)
 		err(1, "mmap");
 	struct floor_side broker = {listener, ends[0], word}, server = {-1, ends[1], word};

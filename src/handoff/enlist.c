@@ -17,7 +17,8 @@ static enum baton_err introduce(struct baton_backend *b, int channel)
 	const struct baton_backend_options *o = &b->options;
 	struct packet packet = {.fd = -1};
 	struct pollfd p = {.fd = channel, .events = POLLIN};
-	struct baton_mono until = baton_mono_add(backend_now(b), baton_duration_ms(BACKEND_ANSWER_MS));
+	struct baton_mono until =
+		baton_mono_add(backend_now(b), baton_duration_ms(BACKEND_ANSWER_MS));
 	bool adopted = o->endpoint != NULL;
 	const struct wire_handoff m = {
 		.kind = WIRE_REGISTER,

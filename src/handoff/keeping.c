@@ -13,7 +13,8 @@
 static enum baton_err answer_await(struct baton_backend *b, uint64_t correlation,
                                    struct packet *ret)
 {
-	struct baton_mono until = baton_mono_add(backend_now(b), baton_duration_ms(BACKEND_ANSWER_MS));
+	struct baton_mono until =
+		baton_mono_add(backend_now(b), baton_duration_ms(BACKEND_ANSWER_MS));
 	while (b->channel >= 0) {
 		struct pollfd p = {.fd = b->channel, .events = POLLIN};
 		arena_reset(&b->arena);

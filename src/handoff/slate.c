@@ -20,7 +20,12 @@ static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "a word is changed by two processes")
 
 /* The lowest two bits of a word. In front of them: the connection, if it is offered or was taken
  * back; when it was taken, in nanoseconds, if it was. */
-enum state { STATE_FREE = 0, STATE_OFFERED, STATE_TAKEN, STATE_REVOKED };
+enum state {
+	STATE_FREE = 0,
+	STATE_OFFERED,
+	STATE_TAKEN,
+	STATE_REVOKED
+};
 
 static uint64_t word_of(uint64_t front, enum state state)
 {

@@ -18,9 +18,9 @@
 #define SLATE_WORDS (SLATE_BYTES / 8) /* the first is its head, so 0 is the number of none */
 
 struct slate {
-	int fd;                             /* -1: it is not needed any more            */
-	_Atomic uint64_t *words;            /* NULL: there is none                      */
-	uint64_t used[SLATE_WORDS / 64];    /* the broker's: those of offers, as bits */
+	int fd;                          /* -1: it is not needed any more            */
+	_Atomic uint64_t *words;         /* NULL: there is none                      */
+	uint64_t used[SLATE_WORDS / 64]; /* the broker's: those of offers, as bits */
 };
 
 #define SLATE_NONE ((struct slate){.fd = -1})

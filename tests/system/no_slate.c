@@ -1,6 +1,6 @@
-/* Preloaded: there is no memory to be shared with others, so a broker has no slates, and grants each
- * connection by a message. It looks nothing up and takes no memory, as sanitizers may not have
- * begun. */
+/* Preloaded: there is no memory to be shared with others, so a broker has no slates, and grants
+ * each connection by a message. It looks nothing up and takes no memory, as sanitizers may not
+ * have begun. */
 #include <errno.h>
 #include <sys/mman.h>
 

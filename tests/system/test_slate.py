@@ -481,7 +481,7 @@ def test_words_that_are_used_are_not_given_twice_by_the_new_one(place):
 # Clients that come before their Hello.
 
 def test_one_that_comes_before_its_hello_is_served_whatever_comes_between(place):
-    broker = place.serve()
+    broker = place.serve('--hello-timeout', '10min')
     keeper = place.keeper()
     before = fds(broker)
     for between in ('nothing', 'another', 'silence', 'half'):
@@ -513,7 +513,7 @@ def await_fds_exactly(process, number):
 
 
 def test_one_that_goes_before_its_hello_leaves_nothing(place):
-    broker = place.serve()
+    broker = place.serve('--hello-timeout', '10min')
     place.keeper()
     before = fds(broker)
     for between in ('nothing', 'another'):
