@@ -234,16 +234,10 @@ static enum baton_err queue_row_check(const struct query *q, const struct queue_
 	if (e == BATON_OK && class.len > BATON_NAME_MAX)
 		e = fail(BATON_INVALID, "the name of its class has %zu bytes: 0 to %d are allowed",
 		         class.len, BATON_NAME_MAX);
-	if (e == BATON_OK)
-		e = policy_limits(&row->policy);
-	return e == BATON_OK
-	               ? BATON_OK
-	               : fail(BATON_STORAGE,
-	                      "store %s is damaged: queue %lld cannot be: %s; baton check says more",
-	                      q->db->path, (long long)row->id, baton_err_detail());
+	return e == BATON_OK ? policy_limits(&row->policy) : e;
 }
 
-enum baton_err queue_row_read(const struct query *q, struct queue_row *ret)
+enum baton_err queue_row_try(const struct query *q, struct queue_row *ret)
 {
 	struct baton_str name = column_str(q, 1);
 	*ret = (struct queue_row){
@@ -283,6 +277,15 @@ enum baton_err queue_row_read(const struct query *q, struct queue_row *ret)
 		memcpy(ret->name, name.ptr, ret->len);
 	policy_set_class(&ret->policy, column_str(q, 41));
 	return queue_row_check(q, ret);
+}
+
+enum baton_err queue_row_read(const struct query *q, struct queue_row *ret)
+{
+	if (queue_row_try(q, ret) == BATON_OK)
+		return BATON_OK;
+	return fail(BATON_STORAGE,
+	            "store %s is damaged: queue %lld cannot be: %s; baton check says more",
+	            q->db->path, (long long)ret->id, baton_err_detail());
 }
 
 static void retry_bind(struct query *q, const struct baton_retry *r)
