@@ -91,7 +91,8 @@ void json_bytes(struct json *j, const char *key, struct baton_str bytes)
 {
 	begin(j, key);
 	put_string(j, bytes);
-	if (baton_str_is_utf8(bytes))
+	/* In a list there is no room for a name: only a damaged store has such bytes there. */
+	if (!key || baton_str_is_utf8(bytes))
 		return;
 	line_print(&j->line, ",\"%s_hex\":\"", key);
 	for (size_t i = 0; i < bytes.len; i++)

@@ -23,7 +23,7 @@ void json_open_list(struct json *j, const char *key);
 void json_close_list(struct json *j);
 
 /* The bytes as a string. Where they are no UTF-8, each byte that is not becomes U+FFFD, and the
- * field `key`_hex follows with all of the bytes in hexadecimal. */
+ * field `key`_hex follows with all of the bytes in hexadecimal, but for one of a list. */
 void json_bytes(struct json *j, const char *key, struct baton_str bytes);
 
 /* The bytes as a string of base64. */

@@ -121,7 +121,7 @@ static enum baton_err check_class(const struct baton_queue_policy *p)
 	               : e;
 }
 
-enum baton_err baton_queue_policy_check(const struct baton_queue_policy *p)
+enum baton_err policy_limits(const struct baton_queue_policy *p)
 {
 	const struct {
 		struct range range;
@@ -155,14 +155,18 @@ enum baton_err baton_queue_policy_check(const struct baton_queue_policy *p)
 		e = check_rate(&p->key_rate);
 	if (e == BATON_OK && p->key_ttl.ns != 0)
 		e = check_span(&key_ttl, p->key_ttl);
-	/* First: a queue that joins a class has what is to be refused for a scope from there. */
-	if (e == BATON_OK)
-		e = check_class(p);
-	if (e == BATON_OK)
-		e = check_scope(p);
 	if (e == BATON_OK)
 		e = baton_retry_check(&p->retry);
 	return e == BATON_OK ? baton_retry_check(&p->retry_lane) : e;
+}
+
+enum baton_err baton_queue_policy_check(const struct baton_queue_policy *p)
+{
+	enum baton_err e = policy_limits(p);
+	/* First: a queue that joins a class has what is to be refused for a scope from there. */
+	if (e == BATON_OK)
+		e = check_class(p);
+	return e == BATON_OK ? check_scope(p) : e;
 }
 
 static_assert(sizeof(struct baton_key_rate) == sizeof(uint64_t) + sizeof(struct baton_duration),

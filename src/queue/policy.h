@@ -10,6 +10,10 @@
 enum baton_err policy_change(struct baton_queue_policy *policy,
                              const struct baton_queue_policy *changes, uint32_t fields);
 
+/* Whether each field is within its limits, which is so in every store. Whether they go with one
+ * another is not asked: versions may differ in that. */
+enum baton_err policy_limits(const struct baton_queue_policy *policy);
+
 /* How long it can be seen that a job was skipped: as long as results are kept, or an hour. */
 struct baton_duration policy_skipped_keep(const struct baton_queue_policy *policy);
 

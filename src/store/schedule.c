@@ -30,7 +30,7 @@ struct baton_batch schedule_batch(const struct baton_schedule *s)
 	};
 }
 
-static enum baton_err check(const struct baton_schedule *s)
+enum baton_err schedule_check(const struct baton_schedule *s)
 {
 	struct baton_str name;
 	struct baton_batch batch = schedule_batch(s);
@@ -59,7 +59,7 @@ enum baton_err baton_schedule_set(struct baton_store *store, const struct baton_
 	struct baton_schedule s = *schedule;
 	enum baton_err e = store_enter(store);
 	if (e == BATON_OK)
-		e = check(schedule);
+		e = schedule_check(schedule);
 	if (e == BATON_OK)
 		e = timetable_open(store->alloc, schedule->cron, schedule->zone, &t);
 	if (e != BATON_OK)

@@ -83,7 +83,10 @@ static enum baton_err tick_one(struct baton_store *store, struct baton_schedule 
 	AUTO(timetable_done) struct timetable t = {.file = {.data = NULL}};
 	if (!baton_store_time_ready(s->next, round->now))
 		return BATON_OK;
-	enum baton_err e = timetable_open(store->alloc, s->cron, s->zone, &t);
+	enum baton_err e = schedule_check(s);
+	if (e != BATON_OK)
+		return fail(BATON_STORAGE, "it is damaged: %s", baton_err_detail());
+	e = timetable_open(store->alloc, s->cron, s->zone, &t);
 	for (int i = 0; i < STEPS && e == BATON_OK; i++) {
 		if (baton_store_time_ready(s->next, round->now))
 			e = tick_some(store, &t, s, round);

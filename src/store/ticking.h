@@ -21,6 +21,9 @@ struct schedule_gate {
 enum baton_err schedule_tick_while(struct baton_store *store, const struct schedule_gate *gate,
                                    size_t *ret_count, struct baton_store_time *ret_next);
 
+/* BATON_INVALID: no schedule can be like that; its cron and its zone are not looked at. */
+enum baton_err schedule_check(const struct baton_schedule *schedule);
+
 /* The batch of each tick, without its source key; and what becomes of those that are missed. */
 struct baton_batch schedule_batch(const struct baton_schedule *schedule);
 enum baton_missed schedule_missed(const struct baton_schedule *schedule);

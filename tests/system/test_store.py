@@ -1,4 +1,6 @@
 """Which store a command is about, what is wrong with it, and who holds what in it."""
+import contextlib
+import json
 import os
 import re
 import shutil
@@ -238,6 +240,31 @@ def test_a_damaged_store_is_reported(shop):
     result = shop.run('check')
     assert result.returncode in (NO, IO_ERROR)
     assert b'Page 4' in result.stdout
+
+
+def change(shop, sql):
+    with contextlib.closing(sqlite3.connect(shop.path)) as file, file:
+        file.execute(sql)
+
+
+@pytest.mark.parametrize('command', [('queue', 'list', '--json'), ('ls',), ('put', 'q', 'x'),
+                                     ('claim', 'q')])
+def test_a_queue_that_cannot_be_is_named(shop, command):
+    shop.ok('put', 'q', 'x')
+    change(shop, 'UPDATE queue SET mode = 9')
+    why = b'queue 1 cannot be: mode is 9: 1 to 4 are allowed'
+    result = shop.run(*command)
+    assert result.returncode == IO_ERROR
+    assert why + b'; baton check says more\n' in result.stderr
+    result = shop.run('check')
+    assert result.returncode == NO and why in result.stdout
+
+
+def test_keys_that_are_no_text_are_shown_as_json(shop):
+    shop.ok('put', 'q', '--concurrency-key', 'k', '--concurrency-key', 'l', 'x')
+    change(shop, "UPDATE batch SET lane = CAST(CAST(lane AS BLOB) || x'ff' AS BLOB)")
+    job = json.loads(shop.ok('ls', '--json'))
+    assert '\ufffd' in ''.join(job['concurrency_key'])
 
 
 @pytest.fixture

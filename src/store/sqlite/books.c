@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/mem.h"
+#include "queue/batch.h"
 #include "queue/policy.h"
 #include "store/sqlite/schema.h"
 
@@ -223,7 +224,20 @@ static struct baton_retry retry_read(const struct query *q, int at)
 	};
 }
 
-void queue_row_read(const struct query *q, struct queue_row *ret)
+/* Who goes from each name to the next would never come past one that is no text. */
+static enum baton_err queue_row_check(const struct query *q, const struct queue_row *row)
+{
+	const struct baton_str class = column_str(q, 41);
+	enum baton_err e = batch_check_queue(column_str(q, 1));
+	if (e == BATON_OK && (!column_is_text(q, 1) || !column_is_text(q, 41)))
+		e = fail(BATON_INVALID, "its names are no texts");
+	if (e == BATON_OK && class.len > BATON_NAME_MAX)
+		e = fail(BATON_INVALID, "the name of its class has %zu bytes: 0 to %d are allowed",
+		         class.len, BATON_NAME_MAX);
+	return e == BATON_OK ? policy_limits(&row->policy) : e;
+}
+
+enum baton_err queue_row_try(const struct query *q, struct queue_row *ret)
 {
 	struct baton_str name = column_str(q, 1);
 	*ret = (struct queue_row){
@@ -259,8 +273,19 @@ void queue_row_read(const struct query *q, struct queue_row *ret)
 		.reach = {(uint64_t)column_int(q, 29), (uint64_t)column_int(q, 30)},
 		.guests = column_int(q, 39) != 0,
 	};
-	memcpy(ret->name, name.ptr, ret->len);
+	if (ret->len > 0)
+		memcpy(ret->name, name.ptr, ret->len);
 	policy_set_class(&ret->policy, column_str(q, 41));
+	return queue_row_check(q, ret);
+}
+
+enum baton_err queue_row_read(const struct query *q, struct queue_row *ret)
+{
+	if (queue_row_try(q, ret) == BATON_OK)
+		return BATON_OK;
+	return fail(BATON_STORAGE,
+	            "store %s is damaged: queue %lld cannot be: %s; baton check says more",
+	            q->db->path, (long long)ret->id, baton_err_detail());
 }
 
 static void retry_bind(struct query *q, const struct baton_retry *r)
@@ -328,14 +353,17 @@ static enum baton_err row_take(struct books *b, struct query *q, struct queue_ro
 	if (!query_row(q))
 		return query_end(q);
 	struct queue_row *row = row_new(b);
-	if (row)
-		queue_row_read(q, row);
-	enum baton_err e = query_end(q);
+	enum baton_err damaged = row ? queue_row_read(q, row) : BATON_OK;
+	enum baton_err e = query_end_as(q, damaged);
 	if (!row)
 		return fail_memory(sizeof *row, "a queue");
+	if (e != BATON_OK) {
+		mem_free(b->alloc, row, 1, sizeof *row);
+		return e;
+	}
 	b->count++;
 	*ret = row;
-	return e;
+	return BATON_OK;
 }
 
 enum baton_err books_queue(struct books *b, struct db *db, struct baton_str name,

@@ -24,6 +24,16 @@ static const struct rule rules[] = {
          " WHERE o.pool = head.pool AND o.rank = head.rank AND o.place > head.place"
          " AND o.place <= head.last * 2 AND o.tried = 2)",
          "heads stand for jobs that others stand for"},
+	{"SELECT count(*) FROM head LEFT JOIN batch ON batch.seq = head.seq AND tried < 2"
+         " LEFT JOIN bulk ON tried = 2 AND bulk.first ="
+         " (SELECT max(first) FROM bulk WHERE first <= head.seq)"
+         " LEFT JOIN lane ON lane.id = head.lane"
+         " JOIN queue ON queue.id = ifnull(batch.queue, bulk.queue)"
+         " WHERE NOT ((mode <> 4 OR mixed) AND pool = queue.id << 13 OR (mode = 4 OR mixed)"
+         " AND pool = (queue.id << 13) + 1"
+         " + ifnull(lane.shard, ifnull(batch.flags, bulk.flags) >> 8))"
+         " OR head.rank <> 9 - (ifnull(batch.flags, bulk.flags) >> 4 & 15)",
+         "heads are where nobody looks for them"},
 	{"SELECT count(*) FROM bulk WHERE queue NOT IN (SELECT id FROM queue)",
          "rows of jobs have no queue"},
 	{"SELECT count(*) FROM bulk WHERE NOT EXISTS (SELECT 1 FROM chunk WHERE chunk.bulk ="
@@ -38,6 +48,9 @@ static const struct rule rules[] = {
          "rows of claims have no jobs"},
 	{"SELECT count(*) FROM chunk WHERE owner NOT IN (SELECT id FROM owner)",
          "rows of claims have no owner"},
+	{"SELECT count(*) FROM chunk JOIN bulk ON bulk.first = chunk.bulk"
+         " WHERE chunk.queue <> bulk.queue",
+         "rows of claims have another queue than their jobs"},
 	{"SELECT count(*) FROM bulk WHERE first + count - 1 > (SELECT seq FROM state)",
          "rows of jobs have a number that was not given out"},
 	{"SELECT count(*) FROM line WHERE seq NOT IN (SELECT seq FROM batch)",
@@ -124,6 +137,10 @@ static const struct rule rules[] = {
          "batches are ready and have keys of which that is not known"},
 	{"SELECT count(*) FROM later WHERE seq NOT IN (SELECT seq FROM batch)",
          "delays have no batch"},
+	{"SELECT count(*) FROM later JOIN batch ON batch.seq = later.seq"
+         " LEFT JOIN trouble ON trouble.seq = later.seq WHERE later.queue <> batch.queue"
+         " OR later.due IS NOT ifnull(trouble.due, batch.due)",
+         "delays have another time, or queue, than their batch"},
 	{"SELECT count(*) FROM dead WHERE seq NOT IN (SELECT seq FROM batch)",
          "dead ones have no batch"},
 	{"SELECT count(*) FROM done WHERE seq NOT IN (SELECT seq FROM batch)",
@@ -132,6 +149,11 @@ static const struct rule rules[] = {
          "troubles have no batch"},
 	{"SELECT count(*) FROM claim WHERE batches IS NULL AND head NOT IN (SELECT seq FROM batch)",
          "claims have no batch"},
+	{"SELECT count(*) FROM claim JOIN batch ON batch.seq = claim.head"
+         " WHERE claim.queue <> batch.queue",
+         "claims have another queue than their batch"},
+	{"SELECT count(*) FROM claim JOIN queue ON queue.id = claim.queue WHERE fence > top",
+         "claims have a fence that was not given out"},
 	{"SELECT count(*) FROM claim WHERE owner NOT IN (SELECT id FROM owner)",
          "claims have no owner"},
 	{"SELECT count(*) FROM claim WHERE lane IS NOT NULL AND lane NOT IN (SELECT id FROM lane)",
@@ -247,6 +269,8 @@ static const struct rule rules[] = {
          " GROUP BY queue) AS b ON b.queue = queue.id"
          " WHERE ready + delayed + running + dead <> ifnull(found, 0)",
          "queues have another number of batches than they count"},
+	{"SELECT count(*) FROM lane WHERE id > (SELECT lane FROM state)",
+         "lanes have a number that was not given out"},
 	{"SELECT count(*) FROM batch WHERE seq > (SELECT seq FROM state)",
          "batches have a number that was not given out"},
 	{"SELECT count(*) FROM owner LEFT JOIN (SELECT owner, sum(found) AS found FROM ("
@@ -305,6 +329,53 @@ static void tell_count(struct report *r, int64_t count, const char *what)
 	tell(r, sentence);
 }
 
+/* For each table the statement that counts its rows with something that is no number, no text or no
+ * bytes where it should be. Those of SQLite's own have no kinds. */
+#define KINDS                                                                                \
+	"SELECT m.name, 'SELECT count(*) FROM \"' || m.name || '\" WHERE ' || group_concat(" \
+	"'typeof(\"' || p.name || '\") <> ''' || lower(p.type) || ''''"                      \
+	" || iif(p.\"notnull\" OR p.pk, '', ' AND \"' || p.name || '\" IS NOT NULL'),"       \
+	" ' OR ') FROM sqlite_schema AS m JOIN pragma_table_info(m.name) AS p"               \
+	" WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%' GROUP BY m.name"
+
+static enum baton_err check_kinds(struct sqlite_store *s, struct report *r)
+{
+	sqlite3_stmt *stmt = NULL;
+	char what[96];
+	int code = sqlite3_prepare_v2(s->read.handle, KINDS, -1, &stmt, NULL);
+	enum baton_err e = BATON_OK;
+	if (code == SQLITE_OK)
+		code = sqlite3_step(stmt);
+	while (code == SQLITE_ROW && e == BATON_OK) {
+		int64_t count = 0;
+		snprintf(what, sizeof what, "rows of %.40s have a value of another kind",
+		         (const char *)sqlite3_column_text(stmt, 0));
+		e = db_number(&s->read, (const char *)sqlite3_column_text(stmt, 1), &count);
+		if (e == BATON_OK)
+			tell_count(r, count, what);
+		code = sqlite3_step(stmt);
+	}
+	sqlite3_finalize(stmt);
+	if (e != BATON_OK)
+		return e;
+	return code == SQLITE_DONE ? BATON_OK : db_fail(&s->read, code, "check");
+}
+
+static enum baton_err check_queues(struct sqlite_store *s, struct report *r)
+{
+	struct query q = query_begin(&s->read, SQL_QUEUE_ALL);
+	while (query_row(&q)) {
+		struct queue_row row;
+		char sentence[256];
+		if (queue_row_try(&q, &row) == BATON_OK)
+			continue;
+		snprintf(sentence, sizeof sentence, "queue %lld cannot be: %.200s",
+		         (long long)row.id, baton_err_detail());
+		tell(r, sentence);
+	}
+	return query_end(&q);
+}
+
 /* What no statement can tell: the keys of jobs that stand together. */
 static enum baton_err check_keys(struct sqlite_store *s, struct report *r)
 {
@@ -323,7 +394,9 @@ static enum baton_err check_keys(struct sqlite_store *s, struct report *r)
 
 static enum baton_err check_rules(struct sqlite_store *s, struct report *r)
 {
-	enum baton_err e = BATON_OK;
+	enum baton_err e = check_kinds(s, r);
+	if (e == BATON_OK)
+		e = check_queues(s, r);
 	for (size_t i = 0; i < sizeof rules / sizeof rules[0] && e == BATON_OK; i++) {
 		int64_t count;
 		e = db_number(&s->read, rules[i].sql, &count);

@@ -305,6 +305,11 @@ bool column_is_null(const struct query *q, int column)
 	return sqlite3_column_type(q->stmt, column) == SQLITE_NULL;
 }
 
+bool column_is_text(const struct query *q, int column)
+{
+	return sqlite3_column_type(q->stmt, column) == SQLITE_TEXT;
+}
+
 struct baton_str column_str(const struct query *q, int column)
 {
 	const void *bytes = sqlite3_column_blob(q->stmt, column);
@@ -326,6 +331,12 @@ enum baton_err query_end(struct query *q)
 	if (q->stmt)
 		sqlite3_reset(q->stmt);
 	return e;
+}
+
+enum baton_err query_end_as(struct query *q, enum baton_err row)
+{
+	enum baton_err e = query_end(q);
+	return e == BATON_OK ? row : e;
 }
 
 enum baton_err query_run(struct query *q)

@@ -85,10 +85,14 @@ bool query_row(struct query *q);
 int64_t column_int(const struct query *q, int column);
 struct baton_str column_str(const struct query *q, int column); /* text or blob */
 bool column_is_null(const struct query *q, int column);
+bool column_is_text(const struct query *q, int column);
 void column_id(const struct query *q, int column, struct baton_id *ret);
 
 /* Ends the run, after the last row or before. BATON_OK unless something failed. */
 enum baton_err query_end(struct query *q);
+
+/* As that; if nothing failed, what was found out about the row. */
+enum baton_err query_end_as(struct query *q, enum baton_err row);
 
 /* Runs a statement that returns no rows to its end. */
 enum baton_err query_run(struct query *q);

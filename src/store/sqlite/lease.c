@@ -43,8 +43,7 @@ enum baton_err lease_load(struct db *db, struct baton_str subject, struct stored
 	*ret_found = query_row(&q);
 	if (*ret_found)
 		damaged = row_read(&q, ret);
-	enum baton_err e = query_end(&q);
-	return e == BATON_OK ? damaged : e;
+	return query_end_as(&q, damaged);
 }
 
 static enum baton_err lease_save(struct db *db, struct baton_str subject,
@@ -392,10 +391,8 @@ enum baton_err sqlite_lease_list(struct baton_store *store, struct baton_str pre
 			break;
 		damaged = entry_read(&q, s, &entries[count++]);
 	}
-	e = query_end(&q);
+	e = query_end_as(&q, damaged);
 	sqlite_read_end(s);
-	if (e == BATON_OK)
-		e = damaged;
 	if (e == BATON_OK)
 		*ret_count = count;
 	return e;

@@ -55,9 +55,8 @@ static enum baton_err queue_fill(const struct view *v, int64_t id, struct queue_
 	struct query q = query_begin(v->db, SQL_QUEUE_READ_ID);
 	query_int(&q, id);
 	bool found = query_row(&q);
-	if (found)
-		queue_row_read(&q, row);
-	enum baton_err e = query_end(&q);
+	enum baton_err damaged = found ? queue_row_read(&q, row) : BATON_OK;
+	enum baton_err e = query_end_as(&q, damaged);
 	if (e == BATON_OK && !found)
 		e = fail(BATON_STORAGE, "store %s is damaged: queue %lld is gone", v->s->path,
 		         (long long)id);
@@ -628,9 +627,8 @@ static enum baton_err due_of_all(struct sqlite_store *s, struct next *next)
 		query_text(&q, after);
 		query_int(&q, 1);
 		bool found = query_row(&q);
-		if (found)
-			queue_row_read(&q, &row);
-		e = query_end(&q);
+		enum baton_err damaged = found ? queue_row_read(&q, &row) : BATON_OK;
+		e = query_end_as(&q, damaged);
 		if (!found || e != BATON_OK)
 			break;
 		if (!row.policy.paused)
@@ -645,9 +643,8 @@ static enum baton_err due_of_named(struct sqlite_store *s, struct baton_str name
 	struct query q = query_begin(&s->read, SQL_QUEUE_READ);
 	struct queue_row row = {.id = 0};
 	query_text(&q, name);
-	if (query_row(&q))
-		queue_row_read(&q, &row);
-	enum baton_err e = query_end(&q);
+	enum baton_err damaged = query_row(&q) ? queue_row_read(&q, &row) : BATON_OK;
+	enum baton_err e = query_end_as(&q, damaged);
 	if (e != BATON_OK || row.id == 0 || row.policy.paused)
 		return e;
 	return due_of_class(s, &row, next);

@@ -176,9 +176,8 @@ enum baton_err sqlite_queue_list(struct baton_store *store, struct baton_str aft
 		query_text(&q, after);
 		query_int(&q, 1);
 		bool found = query_row(&q);
-		if (found)
-			queue_row_read(&q, &row);
-		e = query_end(&q);
+		enum baton_err damaged = found ? queue_row_read(&q, &row) : BATON_OK;
+		e = query_end_as(&q, damaged);
 		if (!found || e != BATON_OK)
 			break;
 		info_make(&row, &infos[count]);
@@ -205,9 +204,8 @@ enum baton_err sqlite_queue_get(struct baton_store *store, struct baton_str name
 	struct query q = query_begin(&s->read, SQL_QUEUE_READ);
 	query_text(&q, name);
 	bool found = query_row(&q);
-	if (found)
-		queue_row_read(&q, &row);
-	e = query_end(&q);
+	enum baton_err damaged = found ? queue_row_read(&q, &row) : BATON_OK;
+	e = query_end_as(&q, damaged);
 	if (e == BATON_OK && found)
 		e = oldest(s, &row, &age);
 	sqlite_read_end(s);

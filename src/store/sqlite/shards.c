@@ -139,9 +139,8 @@ enum baton_err sqlite_shard_list(struct baton_store *store, struct baton_str que
 		return e;
 	struct query q = query_begin(&s->read, SQL_QUEUE_READ);
 	query_text(&q, queue);
-	if (query_row(&q))
-		queue_row_read(&q, &row);
-	e = query_end(&q);
+	enum baton_err damaged = query_row(&q) ? queue_row_read(&q, &row) : BATON_OK;
+	e = query_end_as(&q, damaged);
 	if (e == BATON_OK && row.id == 0)
 		e = fail(BATON_NOT_FOUND, "there is no queue %s", quote(queue, shown));
 	if (e == BATON_OK && count > 0)

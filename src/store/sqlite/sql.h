@@ -83,6 +83,7 @@
 	              "ORDER BY subject")                                                          \
 	X(QUEUE_READ, "SELECT " SQL_QUEUE_COLUMNS " FROM queue WHERE name = ?")                    \
 	X(QUEUE_READ_ID, "SELECT " SQL_QUEUE_COLUMNS " FROM queue WHERE id = ?")                   \
+	X(QUEUE_ALL, "SELECT " SQL_QUEUE_COLUMNS " FROM queue ORDER BY id")                        \
 	X(QUEUE_LIST, "SELECT " SQL_QUEUE_COLUMNS " FROM queue WHERE name > ? "                    \
 	              "ORDER BY name LIMIT ?")                                                     \
 	X(QUEUE_WRITE, "INSERT OR REPLACE INTO queue(" SQL_QUEUE_COLUMNS ") "                      \

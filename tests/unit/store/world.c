@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <sqlite3.h>
+
 #include "support/soak.h"
 
 static const char *const beside[] = {"", "-wal", "-shm", "-turn", "-journal"};
@@ -99,6 +101,36 @@ void world_copy(const char *from, const char *to)
 	assert_int_equal(n, 0);
 	close(in);
 	close(out);
+}
+
+void world_sql(const char *path, const char *sql)
+{
+	sqlite3 *db = NULL;
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+	sqlite3_close(db);
+}
+
+char *world_read(const char *path, size_t *ret_size)
+{
+	struct stat st = {.st_size = 0};
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0 && fstat(fd, &st) == 0);
+	char *bytes = malloc((size_t)st.st_size + 1);
+	assert_non_null(bytes);
+	assert_int_equal(read(fd, bytes, (size_t)st.st_size), st.st_size);
+	close(fd);
+	*ret_size = (size_t)st.st_size;
+	return bytes;
+}
+
+void world_write(const char *path, size_t offset, const void *bytes, size_t len)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, bytes, len, (off_t)offset), len);
+	close(fd);
 }
 
 void world_advance(struct world *w, int64_t ms)

@@ -44,6 +44,13 @@ void world_copy(const char *from, const char *to);
 /* Removes the store's file and those beside it. */
 void world_remove(const char *path);
 
+/* Does something to a file that no store would do. */
+void world_sql(const char *path, const char *sql);
+void world_write(const char *path, size_t offset, const void *bytes, size_t len);
+
+/* All of a file, to be freed. */
+char *world_read(const char *path, size_t *ret_size);
+
 void world_advance(struct world *w, int64_t ms);
 
 /* Puts `count` batches that can be claimed together, in one call. */
