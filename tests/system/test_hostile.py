@@ -249,6 +249,43 @@ def test_a_runner_without_its_store_says_why_and_goes_on_when_it_is_back(shop, p
     assert shop.object('queue', 'show', 'q')['done'] == 1
 
 
+def cut(path):
+    os.truncate(path, 0)
+
+
+def halve(path):
+    os.truncate(path, os.path.getsize(path) // 2)
+
+
+def overwrite(path):
+    with open(path, 'r+b') as file:
+        file.write(os.urandom(os.path.getsize(path)))
+
+
+@pytest.mark.parametrize('spoil', [cut, halve, overwrite])
+@pytest.mark.parametrize('busy', [False, True], ids=['idle', 'busy'])
+@pytest.mark.parametrize('emptied', [False, True], ids=['with-log', 'log-emptied'])
+def test_who_has_a_spoilt_file_detaches_and_ends_its_handlers(shop, pipe, spoil, busy, emptied):
+    shop.ok('queue', 'set', 'q', 'shards=1')
+    runner = shop.start('work', 'q', '--beat', '100ms', '--grace', '10ms',
+                        *sh(f'echo $$ > {pipe.path}; sleep 1000'))
+    if busy:
+        shop.put('q', 'x')
+        command = pipe.line()
+    deadline = time.monotonic() + PATIENCE
+    while not any(r['shards'] for r in shop.objects('runner')):
+        assert time.monotonic() < deadline
+    if emptied:     # all of it is in the file itself, which is not in memory any more
+        with contextlib.closing(sqlite3.connect(shop.path)) as file:
+            assert file.execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchone()[0] == 0
+    spoil(shop.path)
+    line = until_log(runner, 'msg=detached')
+    assert re.search('reason="storage error: [^"]*' + re.escape(shop.path), line), line
+    runner.send_signal(signal.SIGTERM)
+    assert runner.wait(PATIENCE) == IO_ERROR
+    assert not busy or is_gone(command)
+
+
 def test_a_store_that_stays_locked_does_not_keep_handlers_alive(shop, pipe):
     gate = Pipe(shop.folder / 'gate')
     for lane in 'ab':
