@@ -47,6 +47,10 @@ struct far {
 struct bulk_read;
 struct chunk_read;
 
+/* What claims of a desk are kept under; bulk.h has the rest. */
+#define CLAIM_KEPT 1
+#define CLAIM_OFFERED 2
+
 /* What a batch is, in a row. */
 enum {
 	FLAG_COMMAND = 1,
@@ -83,8 +87,9 @@ struct desk {
 	size_t chunk_count, chunk_cap;
 	struct far *fars;
 	size_t far_count, far_cap;
-	size_t shared; /* so many new batches can stand in such rows */
-	bool apart;    /* new batches with keys do not */
+	size_t shared;                   /* so many new batches can stand in such rows */
+	bool apart;                      /* new batches with keys do not */
+	const struct baton_owner *asker; /* who claims, if keys count where he is, or NULL */
 	bool around;   /* of each lane that can change, the first of its line was read, and one
 	                  more than can leave it */
 	int64_t dead;  /* so many rows that are gone were come across in lines then */
@@ -119,6 +124,7 @@ enum baton_err desk_schedules(struct desk *d, const PGresult *r);
 /* Rows are put on the desk between these, and that is nobody's news. */
 void desk_load_begin(struct desk *d, struct tx *tx);
 enum baton_err desk_load_end(struct desk *d, struct tx *tx, enum baton_err e);
+enum baton_err desk_load_done(struct desk *d, struct tx *tx, bool memory);
 
 enum baton_err desk_far(struct desk *d, const PGresult *r);
 
@@ -129,6 +135,11 @@ void desk_tended_at(const struct desk *d, int64_t queue, int64_t at_ms);
 
 /* Something of the queue will be due, or over, then. */
 void desk_until(const struct desk *d, const struct queue *q, struct baton_store_time at);
+
+/* The starts of a line, which are in that column. */
+struct rate_starts;
+enum baton_err desk_starts(struct desk *d, struct tx *tx, const PGresult *r, int row, int column,
+                           struct rate_starts *s);
 
 /* A queue as it was read before: see struct recall. */
 enum baton_err desk_recall(struct desk *d, struct baton_str name, uint32_t number,

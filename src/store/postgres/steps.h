@@ -1,5 +1,5 @@
 /* The steps from no tables to those of this version, and the functions, as SQL: made from the files
- * in steps/, functions.sql and stamp.sql. */
+ * in steps/ and functions/, and stamp.sql. */
 #ifndef POSTGRES_STEPS_H
 #define POSTGRES_STEPS_H
 
