@@ -22,9 +22,8 @@ struct hired {
 	int leash; /* the end to read of a pipe of which all others have the other one */
 };
 
-#define HIRED_NONE                                                                      \
-	((struct hired){                                                                \
-		.wake = -1, .timer = -1, .guardian = -1, .socket = -1, .leash = -1})
+#define HIRED_NONE \
+	((struct hired){.wake = -1, .timer = -1, .guardian = -1, .socket = -1, .leash = -1})
 
 /* Starts the guardian, which gets the open life file, and waits until it is there. *h begins as
  * HIRED_NONE, and is ended by hired_end() whatever this returns, which is what wards_open() does. */

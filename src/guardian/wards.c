@@ -52,7 +52,7 @@ struct wards {
 	int epoll;
 	bool lost; /* the guardian has died */
 	bool lost_told;
-	bool gone; /* nobody lives of all whom it had */
+	bool gone;                   /* nobody lives of all whom it had */
 	struct baton_duration pause; /* until the next round */
 	bool writes; /* the socket is waited for to be writable: something is queued */
 	uint64_t serials;
@@ -95,8 +95,8 @@ static enum baton_err events_open(struct wards *w)
 	w->rounds = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	w->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (w->epoll < 0 || w->bell < 0 || w->rounds < 0 || !watch(w, w->bell, SOURCE_BELL, 0) ||
-	    !watch(w, w->rounds, SOURCE_ROUNDS, 0) || !watch(w, w->h.socket, SOURCE_SOCKET, 0) || !watch(w, w->h.guardian, SOURCE_GUARDIAN, 0) ||
-	    !watch(w, w->h.leash, SOURCE_LEASH, 0))
+	    !watch(w, w->rounds, SOURCE_ROUNDS, 0) || !watch(w, w->h.socket, SOURCE_SOCKET, 0) ||
+	    !watch(w, w->h.guardian, SOURCE_GUARDIAN, 0) || !watch(w, w->h.leash, SOURCE_LEASH, 0))
 		return fail_errno(errno, "no descriptor to wait for commands");
 	return BATON_OK;
 }
@@ -365,8 +365,8 @@ static void make_round(struct wards *w)
 	hired_rouse(&w->h);
 	hired_kill_orphans(&w->h);
 	w->pause.ns = w->pause.ns < ROUNDS_MAX_NS / 2 ? w->pause.ns * 2 : ROUNDS_MAX_NS;
-	const struct itimerspec next = {.it_value = {.tv_sec = w->pause.ns / NS_PER_S,
-	                                             .tv_nsec = w->pause.ns % NS_PER_S}};
+	const struct itimerspec next = {
+		.it_value = {.tv_sec = w->pause.ns / NS_PER_S, .tv_nsec = w->pause.ns % NS_PER_S}};
 	(void)timerfd_settime(w->rounds, 0, &next, NULL);
 }
 

@@ -413,8 +413,8 @@ static struct baton_mono earlier(struct baton_mono a, struct baton_mono b)
 /* All commands have been killed some time before it leaves though they live. */
 static void stop(struct baton_engine *e, struct baton_duration grace, struct baton_mono now)
 {
-	struct baton_mono killed = baton_mono_add(baton_mono_add(now, grace),
-	                                          commands_grace(&options_of(e)->handler));
+	struct baton_mono killed =
+		baton_mono_add(baton_mono_add(now, grace), commands_grace(&options_of(e)->handler));
 	e->leave_by = earlier(e->leave_by, baton_mono_add(killed, baton_duration_ms(OVERDUE_MS)));
 	core_stop(e->core, grace, now);
 }
@@ -524,10 +524,11 @@ static void replace_guardian(struct baton_engine *e)
 	bool gone = handlers_are_gone(&e->handlers);
 	baton_detach_make(&e->detach, BATON_DETACH_GUARDIAN, NULL, now_of(e));
 	if (!e->mourned && !gone)
-		BATON_LOG(options_of(e)->log, BATON_LOG_WARN,
-		          "the guardian has died: what its handlers have left is killed, and nothing "
-		          "is started before that has ended",
-		          baton_field_uint("handlers", counts.running));
+		BATON_LOG(
+			options_of(e)->log, BATON_LOG_WARN,
+			"the guardian has died: what its handlers have left is killed, and nothing "
+			"is started before that has ended",
+			baton_field_uint("handlers", counts.running));
 	e->mourned = true;
 	if (!gone || counts.running > 0 || counts.visits > 0 || core_is_asking(e->core))
 		return;
@@ -613,8 +614,7 @@ static bool has_commands(struct baton_engine *e)
  * was asked to end does not wait for it. It keeps the life file, and with that others away. */
 static void leave_what_lives(struct baton_engine *e)
 {
-	if (e->failure != BATON_OK || !has_commands(e) ||
-	    baton_mono_live(e->leave_by, now_of(e)))
+	if (e->failure != BATON_OK || !has_commands(e) || baton_mono_live(e->leave_by, now_of(e)))
 		return;
 	e->failure = fail(BATON_BUSY,
 	                  "a process of a handler lives on though it was killed: what the runner "
