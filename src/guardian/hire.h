@@ -26,7 +26,7 @@ struct hired {
 	((struct hired){.wake = -1, .timer = -1, .guardian = -1, .socket = -1, .leash = -1})
 
 /* Starts the guardian, which gets the open life file, and waits until it is there. *h begins as
- * HIRED_NONE, and is ended by hired_end() whatever this returns, which is what wards_open() does. */
+ * HIRED_NONE, and is ended by hired_end() whatever this returns, which wards_open() says. */
 enum baton_err hire(struct hired *h, const struct wards_ask *ask, int life);
 
 /* A guardian that was stopped goes on: it has something to do. So do nannies without one. */

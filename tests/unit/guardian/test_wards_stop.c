@@ -270,8 +270,8 @@ PLAY(a_killed_guardian_over_a_stopped_nanny, false, {STOPPED, NANNY}, {KILLED, G
 PLAY(a_killed_runner_beside_a_stopped_guardian, false, {STOPPED, GUARDIAN}, {KILLED, RUNNER})
 PLAY(a_killed_runner_over_two_that_are_stopped, false, {STOPPED, GUARDIAN}, {STOPPED, NANNY},
      {KILLED, RUNNER})
-/* Held so that it cannot do anything between the death of its guardian and the stop, which takes back
- * what the kernel has sent for that death. */
+/* Held so that it cannot do anything between the death of its guardian and the stop, which takes
+ * back what the kernel has sent for that death. */
 PLAY(a_nanny_that_is_stopped_before_it_hears_of_two_deaths, false, {TRACED, NANNY},
      {KILLED, GUARDIAN}, {STOPPED, NANNY}, {KILLED, RUNNER}, {FREED, NANNY})
 
