@@ -57,9 +57,10 @@ struct same {
 	uint64_t key_fences[SIDES][SAME_KEYS]; /* and of each key of the last queue */
 	bool guests;                           /* there was one with a lane and a key */
 	bool classed;                          /* queues have their keys in common */
-	char said[SIDES][300];                 /* the detail of the last error of each side */
-	char did[400];                         /* the operation, for people */
-	char why[600];                         /* they differ; "": they do not */
+	bool guestless; /* no job has a lane and a key, or several: so they give way to others */
+	char said[SIDES][300]; /* the detail of the last error of each side */
+	char did[400];         /* the operation, for people */
+	char why[600];         /* they differ; "": they do not */
 };
 
 /* `classed`: all queues but the first have their keys in common. */

@@ -58,7 +58,7 @@ static struct baton_batch make_batch(struct same *s, const uint32_t *n)
 {
 	struct baton_batch b = batch_of(pick_queue(n), pick_lane(n[1]), &payloads[n[2] % 2]);
 	b.priority = n[3] % 3;
-	bool guests = n[0] % SAME_QUEUES >= SAME_GUESTS;
+	bool guests = n[0] % SAME_QUEUES >= SAME_GUESTS && !s->guestless;
 	if (n[11] % 3 == 0 || (guests && n[11] % 3 == 1)) {
 		b.key = baton_str_z(keys[n[11] % 9 / 3]);
 		b.lane.len = guests ? b.lane.len : 0;
@@ -586,7 +586,7 @@ static void do_policy(struct same *s, const uint32_t *n)
 		p.key_rate = (struct baton_key_rate){.starts = 0};
 	}
 	/* Where lanes have keys the rest would be refused nearly always. */
-	if (n[0] % SAME_QUEUES >= SAME_GUESTS && n[0] / SAME_QUEUES % 8 > 0) {
+	if (n[0] % SAME_QUEUES >= SAME_GUESTS && n[0] / SAME_QUEUES % 8 > 0 && !s->guestless) {
 		p.mode = (enum baton_queue_mode)(1 + n[9] % 2);
 		p.on_conflict = BATON_CONFLICT_WAIT;
 		p.key_fair = BATON_KEY_FAIR_OFF;

@@ -14,6 +14,8 @@ static const char *other = "sqlite:"; /* what is compared with a store in memory
 /* Where the keys of the queue of runners count at first: each of these in one of three rounds. */
 static enum baton_key_scope scope = BATON_KEY_SCOPE_CLUSTER;
 
+static bool guestless;
+
 /* The queue of runners, with one shard. */
 static void set_sharded(struct world *w)
 {
@@ -39,6 +41,7 @@ void same_open(struct same *s, bool classed)
 {
 	memset(s, 0, sizeof *s);
 	s->classed = classed;
+	s->guestless = guestless;
 	world_open(&s->w[0], "memory:");
 	world_open(&s->w[1], other);
 	for (int i = 0; i < SIDES; i++) {
@@ -158,6 +161,14 @@ static void the_same_operations_have_the_same_answers_in_every_store(void **stat
 static void so_have_those_on_queues_with_keys_in_common(void **state)
 {
 	(void)state;
+	guestless = false;
+	assert_all_same(true);
+}
+
+static void so_have_those_where_they_give_way_to_each_other(void **state)
+{
+	(void)state;
+	guestless = true;
 	assert_all_same(true);
 }
 
@@ -166,6 +177,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_same_operations_have_the_same_answers_in_every_store),
 		cmocka_unit_test(so_have_those_on_queues_with_keys_in_common),
+		cmocka_unit_test(so_have_those_where_they_give_way_to_each_other),
 	};
 	if (argc == 2)
 		other = argv[1];

@@ -534,7 +534,7 @@ def test_starts_of_a_class_are_counted_whoever_is_killed(kind, pipe, request):
     shop.ok('queue', 'set', 'mail', 'key-class=tenant', 'key-rate=2/1h', 'key-waiting-max=3')
     shop.ok('queue', 'set', 'report', 'key-class=tenant')
     jobs = [put_to(shop, queue) for queue in ('mail', 'report', 'report')]
-    full = shop.refused(TEMPORARY, 'put', 'mail', '--concurrency-key', 'k', 'x')
+    full = shop.refused(UNAVAILABLE, 'put', 'mail', '--concurrency-key', 'k', 'x')
     assert 'key_waiting_max allows, 3' in full
     script = f'exec 9> {shop.folder}/lock-$BATON_KEY; flock -n 9 || echo two of $BATON_KEY ' \
              f'> {pipe.path}; echo $BATON_JOB $BATON_ATTEMPT > {pipe.path}; ' \
@@ -573,5 +573,6 @@ def test_one_that_is_replaced_from_another_queue_gives_its_key_when_it_is_killed
     assert pipe.line() == f'{new} 1'
     second.terminate()
     second.wait(PATIENCE)
-    assert shop.object('why', old)['state'] == 'skipped'
+    shown = shop.object('show', old)
+    assert (shown['state'], shown['ahead']) == ('skipped', new)
     shop.ok('check')

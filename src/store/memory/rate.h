@@ -49,8 +49,8 @@ struct rate_starts {
  * there, it waits as they say. */
 enum baton_err memory_rate_set(struct tx *tx, const struct rate_starts *starts);
 
-/* Those that are kept, or NULL. Of a key of a class, in whichever queue they are: there is one row for
- * all of them. */
+/* Those that are kept, or NULL. Of a key of a class, in whichever queue they are: there is one row
+ * for all of them. */
 struct rate *memory_rate_find(const struct memory *m, const struct queue *queue,
                               struct baton_str name);
 

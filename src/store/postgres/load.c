@@ -264,6 +264,8 @@ static int send_rivals(struct conn *c, enum sql sql, const struct wants *w, cons
 enum baton_err load_rivals(struct conn *c, const struct wants *w, struct desk *d)
 {
 	struct args a;
+	if (w->lanes.count + w->ids.count == 0)
+		return BATON_OK; /* nothing gets ready */
 	const bool any = rival_args(&a, c, d, w);
 	args_done(&a);
 	if (!any)

@@ -117,20 +117,21 @@ static enum baton_err first_unclaimed(struct sqlite_store *s, int64_t lane,
 	return e;
 }
 
-/* That of one line, or *ret. *stopping: so many more claims that hold the key were asked to stop. */
+/* That of one line, or *ret. *stopping: so many more claims of the key were asked to stop. */
 static enum baton_err oldest_find(struct sqlite_store *s, const struct place *at,
                                   struct oldest *ret, uint64_t *stopping)
 {
 	struct claim_row *claims;
 	size_t count;
-	struct oldest kept = {.kept = true, .at = at}, ready = {.at = at};
+	struct oldest kept = {.kept = true, .at = at}, ready = {.at = at}, one = {.at = at};
 	enum baton_err e = claims_of_lane(s, at->lane, &claims, &count);
 	for (size_t i = 0; i < count && e == BATON_OK; i++) {
 		bool stops = false;
 		e = claim_wants_cancel(&s->db, &claims[i], &stops);
 		*stopping += stops && !claims[i].offered;
-		if (!stops)
-			older(ret, &(struct oldest){.seq = claims[i].seqs[0], .c = &claims[i], .at = at});
+		one.seq = stops ? 0 : claims[i].seqs[0];
+		one.c = &claims[i];
+		older(ret, &one);
 	}
 	if (e == BATON_OK)
 		e = FIND(&s->db, SQL_KEPT_FIRST, &kept.seq, at->lane);
@@ -201,12 +202,13 @@ struct rivals {
 static enum baton_err rivals_add(struct sqlite_store *s, const struct place *at,
                                  const struct baton_queue_policy *policy, struct rivals *r)
 {
+	const int64_t most = (int64_t)policy->key_limit + 1;
 	int64_t holds = 0, waiting = 0, last = 0;
 	enum baton_err e = lane_holds(&s->db, at->lane, &holds);
 	if (e == BATON_OK && policy->on_conflict == BATON_CONFLICT_REPLACE)
 		e = oldest_find(s, at, &r->oldest, &r->stopping);
 	if (e == BATON_OK)
-		e = FIND(&s->db, SQL_LINE_COUNT, &waiting, at->lane, (int64_t)policy->key_limit + 1);
+		e = FIND(&s->db, SQL_LINE_COUNT, &waiting, at->lane, most);
 	if (e == BATON_OK)
 		e = FIND(&s->db, SQL_LINE_LAST, &last, at->lane);
 	r->holds += holds;

@@ -627,6 +627,62 @@ static void those_who_wait_in_queues_of_a_class_cost_those_who_run_nothing(void 
 	b->store = open_as(b->where);
 }
 
+/* What it costs there to put what the last that waits gives way to, or what there is no room for,
+ * and to claim where starts are counted. */
+static long long cost_of_newcomers(struct bench *b)
+{
+	const struct baton_str payload = BATON_STR("what is to be done");
+	struct baton_batch batch = {.key = BATON_STR("hot"),
+	                            .priority = BATON_PRIORITY_MAX,
+	                            .payloads = &payload,
+	                            .count = 1};
+	struct baton_queue_policy p = {.on_conflict = BATON_CONFLICT_LATEST};
+	struct baton_put put;
+	long long before = pages(b, 3);
+	struct baton_store *store = open_as(b->where);
+	for (int i = 0; i < 2 * ROUNDS; i++) {
+		batch.queue = baton_str_z(of_class[i % 2]);
+		p.key_waiting_max = i % 3 == 0 ? 10 : 0;
+		assert_int_equal(baton_queue_change(store, batch.queue, &p,
+		                                    BATON_POLICY_ON_CONFLICT |
+		                                            BATON_POLICY_KEY_WAITING_MAX),
+		                 BATON_OK);
+		assert_int_equal(baton_work_put(store, &batch, 1, &put),
+		                 i % 3 == 0 ? BATON_FULL : BATON_OK);
+	}
+	p.on_conflict = BATON_CONFLICT_WAIT;
+	p.key_waiting_max = 0;
+	assert_int_equal(baton_queue_change(store, batch.queue, &p,
+	                                    BATON_POLICY_ON_CONFLICT |
+	                                            BATON_POLICY_KEY_WAITING_MAX),
+	                 BATON_OK);
+	baton_store_close(store);
+	return pages(b, 3) - before + cost_of_class(b);
+}
+
+static void those_who_wait_in_queues_of_a_class_cost_newcomers_nothing(void **state)
+{
+	struct bench *b = *state;
+	const struct baton_queue_policy p = {.key_class = "class",
+	                                     .key_rate = {1000, baton_duration_s(3600)}};
+	begin(b);
+	struct baton_store *store = open_as(b->where);
+	for (int q = 0; q < 2; q++)
+		assert_int_equal(baton_queue_change(store, baton_str_z(of_class[q]), &p,
+		                                    BATON_POLICY_KEY_CLASS | BATON_POLICY_KEY_RATE),
+		                 BATON_OK);
+	put_in_class(store);
+	cluster_run(b->where, "ANALYZE");
+	cost_of_newcomers(b);
+	long long first = cost_of_newcomers(b);
+	for (unsigned i = soak_scale(8, 100); i > 0; i--)
+		put_in_class(store);
+	cluster_run(b->where, "ANALYZE");
+	assert_flat(first, cost_of_newcomers(b));
+	baton_store_close(store);
+	b->store = open_as(b->where);
+}
+
 static void set_rate(struct bench *b, uint32_t key_limit)
 {
 	struct baton_queue_policy p = baton_queue_policy_default();
@@ -802,6 +858,7 @@ int main(void)
 		SERVED_TEST(what_a_user_puts_costs_the_same_however_much_waits),
 		SERVED_TEST(those_who_wait_for_several_keys_cost_those_who_have_them_nothing),
 		SERVED_TEST(those_who_wait_in_queues_of_a_class_cost_those_who_run_nothing),
+		SERVED_TEST(those_who_wait_in_queues_of_a_class_cost_newcomers_nothing),
 		SERVED_TEST(keys_that_wait_for_their_window_cost_others_nothing),
 		SERVED_TEST(who_waits_for_the_window_of_a_key_costs_those_who_come_nothing),
 		SERVED_TEST(how_many_wait_for_keys_is_read_at_the_same_cost),

@@ -507,6 +507,54 @@ static void those_who_wait_in_queues_of_a_class_cost_those_who_run_nothing(void 
 	assert_true(many.pages <= few.pages * 2);
 }
 
+/* What it costs there to put one that gives way, or that the last that waits gives way to, one for
+ * which there is no room, and to claim where starts are counted. */
+static struct cost put_in_a_class(struct world *w, unsigned jobs)
+{
+	static const struct baton_str payload = {"x", 1};
+	static const enum baton_on_conflict hows[] = {BATON_CONFLICT_LATEST, BATON_CONFLICT_SKIP,
+	                                              BATON_CONFLICT_FIRST, BATON_CONFLICT_REPLACE};
+	struct baton_batch b = {.key = BATON_STR("k"), .payloads = &payload, .count = 1};
+	struct baton_put put;
+	struct baton_queue_policy p = {.key_rate = {1000, baton_duration_s(3600)}};
+	world_open(w);
+	join(w->store, "q", "class");
+	join(w->store, "r", "class");
+	for (unsigned i = 0; i < 2 * jobs; i++) {
+		b.queue = i % 2 ? BATON_STR("q") : BATON_STR("r");
+		assert_ok(baton_work_put(w->store, &b, 1, &put));
+	}
+	assert_ok(baton_queue_change(w->store, BATON_STR("q"), &p, BATON_POLICY_KEY_RATE));
+	spent(w->store);
+	for (int i = 0; i < 20; i++) {
+		p.on_conflict = hows[i % 4];
+		p.key_waiting_max = i % 5 == 0 ? 10 : 0;
+		b.queue = i % 2 ? BATON_STR("q") : BATON_STR("r");
+		assert_ok(baton_queue_change(w->store, b.queue, &p,
+		                             BATON_POLICY_ON_CONFLICT |
+		                                     BATON_POLICY_KEY_WAITING_MAX));
+		assert_int_equal(baton_work_put(w->store, &b, 1, &put),
+		                 i % 5 == 0 ? BATON_FULL : BATON_OK);
+		end_of(w->store, claim_many(w->store, i / 2 % 2 ? "q" : "r", 1));
+	}
+	struct cost c = spent(w->store);
+	world_close(w);
+	world_remove(w->path);
+	return c;
+}
+
+static void those_who_wait_in_queues_of_a_class_cost_newcomers_nothing(void **state)
+{
+	struct world *w = *state;
+	w->sync = BATON_STORE_RELAXED;
+	struct cost few = put_in_a_class(w, 40);
+	struct cost many = put_in_a_class(w, (unsigned)soak_scale(1500, 50000));
+	print_message("# %d and %d steps, %d and %d pages\n", (int)few.steps, (int)many.steps,
+	              (int)few.pages, (int)many.pages);
+	assert_true(many.steps * 10 <= few.steps * 11);
+	assert_true(many.pages <= few.pages * 2);
+}
+
 /* Opens it with so many queues of a class, each with jobs of the same 50 keys. */
 static void open_with_class(struct world *w, unsigned queues)
 {
@@ -873,6 +921,7 @@ int main(void)
 		WORLD_TEST(lanes_that_wait_for_keys_cost_those_who_have_them_nothing),
 		WORLD_TEST(those_who_wait_for_several_keys_cost_those_who_have_them_nothing),
 		WORLD_TEST(those_who_wait_in_queues_of_a_class_cost_those_who_run_nothing),
+		WORLD_TEST(those_who_wait_in_queues_of_a_class_cost_newcomers_nothing),
 		WORLD_TEST(another_limit_of_a_class_settles_each_line_once),
 		WORLD_TEST(many_claims_of_a_class_settle_each_line_a_few_times),
 		WORLD_TEST(a_queue_without_a_class_costs_what_it_did),

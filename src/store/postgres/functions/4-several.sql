@@ -73,8 +73,8 @@ BEGIN
    CROSS JOIN LATERAL (SELECT b.lane, b.state FROM baton.batch b WHERE b.seq = a.seq OFFSET 0) b
    JOIN baton.claim c ON c.queue = of AND c.lane = b.lane WHERE b.state = 4;
 END $$;
--- The starts of a key whose queue counts them. Of a class there is one row for all of its queues, in
--- one of them.
+-- The starts of a key whose queue counts them. Of a class there is one row for all of its queues,
+-- in one of them.
 CREATE OR REPLACE FUNCTION baton.rate_of(of int, key text) RETURNS SETOF baton.rate
  LANGUAGE plpgsql STABLE AS $$
 DECLARE class text := (SELECT q.key_class FROM baton.queue q WHERE q.id = of
