@@ -237,7 +237,9 @@ BATON_API enum baton_err baton_engine_open(const struct baton_runner_options *op
  * place. BATON_INVALID, BATON_FULL: it cannot be registered. BATON_SYSTEM: there is no guardian any
  * more. BATON_STORAGE: it was stopped, but the store cannot be told: others get what it had when
  * its time is over, at the latest. BATON_TIMEOUT: so too, as a call to the store has not returned,
- * and baton_engine_close() waits for that. The detail says what. */
+ * and baton_engine_close() waits for that. BATON_BUSY: it was stopped, but a process of a handler
+ * lives on though it was killed; others of the host get what it had when that has ended. The detail
+ * says what. */
 BATON_API enum baton_err baton_engine_run(struct baton_engine *engine);
 
 /* Instead of baton_engine_run(), for who has a loop of his own: a descriptor that is readable when

@@ -109,7 +109,7 @@ static void print_text(struct out *out, const struct request *r, const struct sh
 	field_keys(&line, info);
 	field(&line, "state", baton_str_z(job_state_name(info->state)));
 	line_text(&line, "why       ");
-	job_why(&line, info, shown->ahead, shown->stalled, baton_store_now(r->store.handle));
+	job_why(&line, info, shown->ahead, shown->stalled, r->store.handle);
 	line_end(&line);
 	field_number(&line, "attempt", info->batch.attempt);
 	field_number(&line, "priority", info->batch.priority);

@@ -47,8 +47,7 @@ static void reason_done(struct reason *r)
 
 static void reason_tell(struct line *line, const struct request *r, const struct reason *why)
 {
-	job_why(line, why->info, why->ahead, why->stalls ? &why->stalled : NULL,
-	        baton_store_now(r->store.handle));
+	job_why(line, why->info, why->ahead, why->stalls ? &why->stalled : NULL, r->store.handle);
 }
 
 static void reason_json(struct json *json, const char *name, const struct reason *why)

@@ -281,6 +281,11 @@ static int finish(const struct request *r, enum baton_err e)
 		complain("%s", baton_err_detail());
 		_exit(EX_IOERR);
 	}
+	if (e == BATON_BUSY) {
+		/* What cannot be killed is not waited for: the guardian stays with it. */
+		complain("%s", baton_err_detail());
+		_exit(EX_TEMPFAIL);
+	}
 	return store_fail(&r->store, e);
 }
 

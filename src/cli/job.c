@@ -196,17 +196,31 @@ static void tell_error(struct line *line, const struct baton_work_info *info)
 	line_shown(line, info->error);
 }
 
-static void tell_claimed(struct line *line, const struct baton_work_info *info,
-                         struct baton_store_time now)
+/* Who has claimed a job; and that he is dead, if that can be known here. */
+static bool tell_holder(struct line *line, const struct baton_work_info *info,
+                        const struct baton_store *store)
 {
+	bool dead = baton_owner_is_dead(baton_store_owner(store), &info->owner, BATON_REACH_HOSTS);
+	line_shown(line, baton_str_z(info->owner.id));
+	line_text(line, dead ? ", which is dead," : "");
+	return dead;
+}
+
+static void tell_claimed(struct line *line, const struct baton_work_info *info,
+                         const struct baton_store *store, struct baton_store_time now)
+{
+	bool bound = info->expires_at.ms == BATON_STORE_TIME_NEVER.ms;
 	bool live = baton_store_time_live(info->expires_at, now);
 	line_print(line,
 	           live ? "is claimed, attempt %" PRIu32 ", by "
 	                : "was claimed, attempt %" PRIu32 ", by ",
 	           info->batch.attempt);
-	line_shown(line, baton_str_z(info->owner.id));
+	bool dead = tell_holder(line, info, store);
 	line_text(line, " ");
-	if (info->expires_at.ms == BATON_STORE_TIME_NEVER.ms)
+	if (bound && dead)
+		line_text(line, "until another runner takes its place, which it does when nothing "
+		                "lives that this one has started");
+	else if (bound)
 		line_text(line, "for as long as this runner has its shard: 'baton runner' says "
 		                "how it is");
 	else if (live)
@@ -221,12 +235,12 @@ static void tell_claimed(struct line *line, const struct baton_work_info *info,
 
 /* Who has the job that is in the way, and since when; or how long that one waits itself. */
 static void tell_ahead(struct line *line, const struct baton_work_info *ahead,
-                       struct baton_store_time now)
+                       const struct baton_store *store, struct baton_store_time now)
 {
 	char when[WALL_TEXT], ago[BATON_DURATION_TEXT];
 	if (ahead && ahead->state == BATON_BATCH_CLAIMED) {
 		line_text(line, ": claimed by ");
-		line_shown(line, baton_str_z(ahead->owner.id));
+		tell_holder(line, ahead, store);
 		line_print(line, " at %s, %s ago, under fence %" PRIu64,
 		           wall_print(ahead->claimed_at, when),
 		           wall_span(baton_store_time_sub(now, ahead->claimed_at), ago),
@@ -253,7 +267,8 @@ static const char *where(enum baton_key_scope scope)
 
 /* Which key it waits for, and who has it since when. */
 static void tell_key(struct line *line, const struct baton_work_info *info,
-                     const struct baton_work_info *ahead, struct baton_store_time now)
+                     const struct baton_work_info *ahead, const struct baton_store *store,
+                     struct baton_store_time now)
 {
 	char when[WALL_TEXT], ago[BATON_DURATION_TEXT];
 	line_text(line, "is ready, but waits for its key ");
@@ -266,7 +281,7 @@ static void tell_key(struct line *line, const struct baton_work_info *info,
 	line_print(line, " holds%s", where(info->scope));
 	if (ahead && ahead->state == BATON_BATCH_CLAIMED) {
 		line_text(line, ", claimed by ");
-		line_shown(line, baton_str_z(ahead->owner.id));
+		tell_holder(line, ahead, store);
 		line_print(line, " at %s, %s ago", wall_print(ahead->claimed_at, when),
 		           wall_span(baton_store_time_sub(now, ahead->claimed_at), ago));
 	} else if (ahead && ahead->state == BATON_BATCH_RETRY) {
@@ -316,13 +331,14 @@ static bool is_behind_in_lane(const struct baton_work_info *info,
 
 void job_why(struct line *line, const struct baton_work_info *info,
              const struct baton_work_info *ahead, const struct baton_stalled *stalled,
-             struct baton_store_time now)
+             const struct baton_store *store)
 {
+	struct baton_store_time now = baton_store_now(store);
 	char when[WALL_TEXT];
 	line_print(line, "job %s ", info->batch.id.text);
 	switch (info->why) {
 	case BATON_WHY_NOTHING:
-		tell_claimed(line, info, now);
+		tell_claimed(line, info, store, now);
 		break;
 	case BATON_WHY_READY:
 		if (stalled)
@@ -349,7 +365,7 @@ void job_why(struct line *line, const struct baton_work_info *info,
 		           is_behind_in_lane(info, ahead) ? "in its lane"
 		           : info->key_count > 1          ? "of one of its keys"
 		                                          : "of its key");
-		tell_ahead(line, ahead, now);
+		tell_ahead(line, ahead, store, now);
 		break;
 	case BATON_WHY_LANE_HELD:
 		line_print(line, "is ready, but job %s, which is dead, holds its lane: ",
@@ -357,7 +373,7 @@ void job_why(struct line *line, const struct baton_work_info *info,
 		line_text(line, "retry or cancel that one");
 		break;
 	case BATON_WHY_KEY:
-		tell_key(line, info, ahead, now);
+		tell_key(line, info, ahead, store, now);
 		break;
 	case BATON_WHY_RATE:
 		tell_rate(line, info, stalled, now);

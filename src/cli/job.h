@@ -39,7 +39,7 @@ void job_json(struct json *j, const struct baton_work_info *info);
  * NULL; `stalled` is what it waits for if it is ready, or NULL: that is not known. */
 void job_why(struct line *line, const struct baton_work_info *info,
              const struct baton_work_info *ahead, const struct baton_stalled *stalled,
-             struct baton_store_time now);
+             const struct baton_store *store);
 
 /* Adds "ahead", the job that keeps it, and "holder", who has claimed that one; or null. */
 void job_json_ahead(struct json *j, const struct baton_work_info *info,

@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/fail.h"
 #include "base/hash.h"
-#include "guardian/numbered.h"
+#include "guardian/keepers.h"
 
 /* How often somebody else may remove the file between two of our steps. */
 #define ATTEMPTS 100
@@ -156,34 +156,8 @@ void latch_drop(struct latch *l)
 		unlink(l->path);
 }
 
-/* Whether the process has the file open. */
-static bool has_open(const struct numbered *processes, int32_t pid, const struct stat *file)
-{
-	char path[64];
-	AUTO(numbered_close) struct numbered descriptors = {.dir = NULL};
-	snprintf(path, sizeof path, "%d/fd", (int)pid);
-	if (!numbered_open(&descriptors, numbered_fd(processes), path))
-		return false;
-	for (int32_t fd; numbered_next(&descriptors, &fd);) {
-		struct stat st;
-		snprintf(path, sizeof path, "%d", (int)fd);
-		if (fstatat(numbered_fd(&descriptors), path, &st, 0) == 0 &&
-		    st.st_dev == file->st_dev && st.st_ino == file->st_ino)
-			return true;
-	}
-	return false;
-}
-
 size_t latch_keepers(const struct latch *l, int32_t *pids, size_t max)
 {
 	struct stat file;
-	size_t count = 0;
-	AUTO(numbered_close) struct numbered processes = {.dir = NULL};
-	if (stat(l->path, &file) != 0 || !numbered_open(&processes, AT_FDCWD, "/proc"))
-		return 0;
-	for (int32_t pid; count < max && numbered_next(&processes, &pid);) {
-		if (pid != getpid() && has_open(&processes, pid, &file))
-			pids[count++] = pid;
-	}
-	return count;
+	return stat(l->path, &file) == 0 ? keepers_find(&file, pids, max) : 0;
 }

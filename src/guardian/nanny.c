@@ -21,6 +21,9 @@
 /* How often it kills what has been forked since: nobody tells. */
 #define RETRY_MS 20
 
+/* How long somebody can stop this process. */
+#define STOPPED_MAX_S 1
+
 #define NS_PER_S INT64_C(1000000000)
 
 enum stage {
@@ -212,6 +215,19 @@ static int begin(struct nanny *n)
 	return 0;
 }
 
+/* Whoever stops this process when its guardian has just died, and the runner too, has left nobody
+ * to wake it: so the kernel does, again and again. It costs nothing while it is not stopped, as the
+ * signal is blocked. Without a timer, of which there may be too many, all else is as it was. */
+static void set_alarm(void)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT};
+	const struct itimerspec always = {.it_value.tv_sec = STOPPED_MAX_S,
+	                                  .it_interval.tv_sec = STOPPED_MAX_S};
+	timer_t timer;
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer) == 0)
+		(void)timer_settime(timer, 0, &always, NULL);
+}
+
 void nanny_live(const struct nanny_birth *birth)
 {
 	struct nanny n = {
@@ -224,6 +240,7 @@ void nanny_live(const struct nanny_birth *birth)
 	if (prctl(PR_SET_PDEATHSIG, NANNY_ALONE, 0, 0, 0) != 0 || is_alone(&n))
 		_exit(1);
 	prctl(PR_SET_NAME, "baton-nanny", 0, 0, 0);
+	set_alarm();
 	if (birth->order->timeout_ns > 0)
 		n.until = baton_mono_add(now_awake(),
 		                         (struct baton_duration){birth->order->timeout_ns});

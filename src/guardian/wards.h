@@ -50,8 +50,8 @@ struct wards_ask {
 enum baton_err wards_open(const struct wards_ask *ask, struct wards **ret);
 
 /* Kills what lives, waits until the guardian has ended, and so everything with it, and removes the
- * life file. The guardian may have died before: then it waits for the nannies instead, and if those
- * were killed too, the file stays as long as a process of a command does. NULL is fine. */
+ * life file. What cannot be killed is waited for only some seconds: then the file stays as long as
+ * that does. NULL is fine. */
 void wards_close(struct wards *w);
 
 /* For AUTO(). */
@@ -62,6 +62,9 @@ int wards_fd(const struct wards *w);
 
 /* The pid of the guardian. */
 int32_t wards_pid(const struct wards *w);
+
+/* Whether nobody lives any more of all whom the guardian had, which has died, nor that itself. */
+bool wards_are_gone(const struct wards *w);
 
 /* Sets the moment at which the guardian kills everything, whatever the runner does; until it is
  * moved to a later one, whatever is started then ends with ECANCELED. At the beginning it is
@@ -101,9 +104,8 @@ enum ward_kind {
 	WARD_SAID,         /* `text` is a line of its standard error, or a piece of one; with
 	                    * output_said, or of its standard output */
 	WARD_ENDED,        /* and nothing lives that descends from it: `how` and so on */
-	WARD_GUARDIAN_LOST /* the guardian died, no `id`; the nannies end their commands, and then
-	                    * WARD_ENDED is told for each; one that was stopped goes on when
-	                    * wards_next() is called */
+	WARD_GUARDIAN_LOST /* the guardian died, no `id`; the nannies end their commands, and
+	                    * wards_next() those that have none; then WARD_ENDED is told for each */
 };
 
 enum ward_how {

@@ -317,7 +317,7 @@ static void judge(struct core *c, const struct core_answer *a, struct baton_mono
 	} else if (a->err == BATON_NOT_HELD) {
 		if (kind != CORE_TAKE_OVER)
 			core_lost(c, now);
-	} else if (a->err == BATON_NOT_FOUND || a->err == BATON_INVALID) {
+	} else if (!renewal && (a->err == BATON_NOT_FOUND || a->err == BATON_INVALID)) {
 		/* A queue is not what it was at the last look. */
 		core_look_around(c);
 	} else {

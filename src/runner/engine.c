@@ -23,6 +23,8 @@
 #define BEATS_PER_REPORT 5
 #define STREAK_FAR 6 /* failures that detach: a short restart of a database stops no handler */
 
+#define OVERDUE_MS 5000 /* how long a command may live on that was killed */
+
 /* What the log says about a queue. */
 enum queue_told {
 	QUEUE_SERVED = 1,
@@ -49,6 +51,7 @@ struct baton_engine {
 	struct waiter waiter;         /* [loop] */
 	bool stepping;                /* [loop] a step is under way */
 	bool working;                 /* [loop] there is more to do than to dismiss workers */
+	struct baton_mono leave_by;   /* [loop] commands that live then do not end at all */
 	struct baton_mono dismissed;  /* [loop] until when workers may end; 0: they were not told */
 	bool mourned;                 /* [loop] it is known that the guardian has died */
 	enum baton_err failure;       /* [loop] it cannot go on */
@@ -310,7 +313,7 @@ enum baton_err baton_engine_open(const struct baton_runner_options *options,
 	e->seats.waiter.fd = e->seats.waiter.timer = -1;
 	e->waiter.fd = e->waiter.timer = -1;
 	e->working = true;
-	e->hard_stop = BATON_MONO_NEVER;
+	e->hard_stop = e->leave_by = BATON_MONO_NEVER;
 	e->generation = 1;
 	pthread_mutex_init(&e->mu, NULL);
 	buf_init(&e->report, alloc, BATON_RUNNER_REPORT_MAX);
@@ -402,6 +405,20 @@ static void take_answer(struct baton_engine *e)
 	core_answered(e->core, now_of(e), &e->clerk.answer);
 }
 
+static struct baton_mono earlier(struct baton_mono a, struct baton_mono b)
+{
+	return a.ns < b.ns ? a : b;
+}
+
+/* All commands have been killed some time before it leaves though they live. */
+static void stop(struct baton_engine *e, struct baton_duration grace, struct baton_mono now)
+{
+	struct baton_mono killed =
+		baton_mono_add(baton_mono_add(now, grace), commands_grace(&options_of(e)->handler));
+	e->leave_by = earlier(e->leave_by, baton_mono_add(killed, baton_duration_ms(OVERDUE_MS)));
+	core_stop(e->core, grace, now);
+}
+
 static void read_inbox(struct baton_engine *e)
 {
 	struct inbox_mail mail;
@@ -432,7 +449,7 @@ static void read_inbox(struct baton_engine *e)
 	else if (mail.want == BATON_WISH_WORK)
 		core_attach(e->core, now);
 	if (mail.stop)
-		core_stop(e->core, mail.grace, now);
+		stop(e, mail.grace, now);
 }
 
 /* Moves the moment at which what runs is killed, whatever this process does. */
@@ -496,17 +513,24 @@ static void end_if_done(struct baton_engine *e)
 		core_stop(e->core, long_time, now_of(e));
 }
 
-/* A guardian that died has taken the handlers with it. There is a new one before the runner
+/* A guardian that died takes the handlers with it; what it has left is killed. As long as anything
+ * of it lives, whatever the store says is no sign of health. There is a new one before the runner
  * registers again, which it does after a detachment. */
 static void replace_guardian(struct baton_engine *e)
 {
+	struct core_counts counts = core_counts(e->core);
 	if (!handlers_are_lost(&e->handlers))
 		return;
-	if (!e->mourned)
-		baton_detach_make(&e->detach, BATON_DETACH_GUARDIAN, NULL, now_of(e));
+	bool gone = handlers_are_gone(&e->handlers);
+	baton_detach_make(&e->detach, BATON_DETACH_GUARDIAN, NULL, now_of(e));
+	if (!e->mourned && !gone)
+		BATON_LOG(
+			options_of(e)->log, BATON_LOG_WARN,
+			"the guardian has died: what its handlers have left is killed, and nothing "
+			"is started before that has ended",
+			baton_field_uint("handlers", counts.running));
 	e->mourned = true;
-	struct core_counts counts = core_counts(e->core);
-	if (counts.running > 0 || counts.visits > 0 || core_is_asking(e->core))
+	if (!gone || counts.running > 0 || counts.visits > 0 || core_is_asking(e->core))
 		return;
 	waiter_leave_out(&e->waiter, handlers_fd(&e->handlers));
 	e->failure = handlers_renew(&e->handlers);
@@ -556,11 +580,6 @@ static void act(struct baton_engine *e)
 	tell_detachment(e);
 }
 
-static struct baton_mono earlier(struct baton_mono a, struct baton_mono b)
-{
-	return a.ns < b.ns ? a : b;
-}
-
 static void hear(struct baton_engine *e)
 {
 	struct baton_connection *connection;
@@ -583,12 +602,33 @@ static bool is_done(struct baton_engine *e)
 	                                         baton_detach_state(&e->detach) == BATON_DETACHED);
 }
 
+/* Whether there are commands that it would have to wait for. */
+static bool has_commands(struct baton_engine *e)
+{
+	struct core_counts counts = core_counts(e->core);
+	return (e->handlers.commands.wards && (counts.running > 0 || counts.visits > 0)) ||
+	       seats_have_command(&e->seats);
+}
+
+/* A process that has other privileges, or that the kernel does not let go, cannot be killed: who
+ * was asked to end does not wait for it. It keeps the life file, and with that others away. */
+static void leave_what_lives(struct baton_engine *e)
+{
+	if (e->failure != BATON_OK || !has_commands(e) || baton_mono_live(e->leave_by, now_of(e)))
+		return;
+	e->failure = fail(BATON_BUSY,
+	                  "a process of a handler lives on though it was killed: what the runner "
+	                  "had is given to others when that has ended, or its time is over");
+}
+
 /* False: it has no more to do, for whatever reason. */
 static bool work(struct baton_engine *e)
 {
 	hear(e);
 	act(e);
-	waiter_set(&e->waiter, earlier(core_next(e->core), handlers_due(&e->handlers)));
+	leave_what_lives(e);
+	struct baton_mono next = earlier(core_next(e->core), handlers_due(&e->handlers));
+	waiter_set(&e->waiter, has_commands(e) ? earlier(next, e->leave_by) : next);
 	return e->failure == BATON_OK && !is_done(e);
 }
 

@@ -243,6 +243,11 @@ bool handlers_are_lost(const struct handlers *h)
 	return h->commands.lost || h->streams.lost;
 }
 
+bool handlers_are_gone(const struct handlers *h)
+{
+	return !h->commands.wards || wards_are_gone(h->commands.wards);
+}
+
 uint64_t handlers_starts(const struct handlers *h)
 {
 	return h->starts + h->streams.wards;

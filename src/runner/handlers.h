@@ -76,10 +76,11 @@ bool handlers_progressed(struct handlers *h);
 void handlers_progress(struct handlers *h, struct buf *report);
 
 /* The guardian, and the file that is locked while something of it lives; 0 and "": there is none.
- * And whether it has died, and what there was with it. */
+ * And whether it has died, and what there was with it; and whether nothing of that lives. */
 int32_t handlers_guardian(const struct handlers *h);
 struct baton_str handlers_life(const struct handlers *h);
 bool handlers_are_lost(const struct handlers *h);
+bool handlers_are_gone(const struct handlers *h);
 
 /* Persistent workers that were started, and in the place of others, so far. */
 uint64_t handlers_starts(const struct handlers *h);

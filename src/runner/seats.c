@@ -243,3 +243,11 @@ bool seats_are_over(const struct seats *s, bool hurry)
 	}
 	return true;
 }
+
+bool seats_have_command(const struct seats *s)
+{
+	size_t i = 0;
+	while (i < s->count && !(s->duties[i].wards && s->duties[i].seat.works))
+		i++;
+	return i < s->count;
+}

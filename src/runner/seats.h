@@ -50,4 +50,7 @@ void seats_look(struct seats *seats);
 /* Whether nothing runs and nothing is held; `hurry`: or cannot be given back. */
 bool seats_are_over(const struct seats *seats, bool hurry);
 
+/* Whether a command runs. */
+bool seats_have_command(const struct seats *seats);
+
 #endif

@@ -7,9 +7,11 @@ import os
 import re
 import resource
 import select
+import shutil
 import signal
 import sqlite3
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -17,7 +19,7 @@ import pytest
 import databases
 from handlers import PATIENCE, Pipe, is_gone, until_log
 
-OK, USAGE, SYSTEM, IO_ERROR = 0, 64, 71, 74
+OK, USAGE, SYSTEM, IO_ERROR, TEMPFAIL = 0, 64, 71, 74, 75
 CLONE_NEWNS = 0x20000
 LIBC = ctypes.CDLL(None)
 TIMES = ['--ttl', '1s', '--beat', '100ms', '--margin', '500ms']
@@ -157,6 +159,74 @@ def test_a_job_that_kills_the_guardian_each_time_ends_in_the_dead_letters(shop):
     assert (job['state'], job['attempt']) == ('dead', 3)
 
 
+# What a command leaves in a session of its own, and who looks after it.
+FAMILY = '''d=$(setsid {daemon} sh -c 'echo $$; exec sleep 1000 > /dev/null' &)
+echo $PPID $d > {pipe}; sleep 1000; :'''
+
+
+def kill_helpers(shop, pipe):
+    """Of the one runner, without a moment for one of them to clean up. Who is left behind."""
+    nanny, daemon = pipe.line().split()
+    guardian = shop.object('runner')['guardian']
+    os.kill(guardian, signal.SIGSTOP)
+    os.kill(int(nanny), signal.SIGKILL)
+    os.kill(guardian, signal.SIGKILL)
+    return daemon
+
+
+@pytest.mark.parametrize('stream', [[], ['--stream', '-j', '1']])
+def test_what_a_guardian_and_its_helper_leave_is_killed_before_work_goes_on(shop, pipe, stream):
+    shop.ok('queue', 'set', 'q', 'shards=1', 'attempts=9', 'backoff=none', 'lane-backoff=none')
+    shop.put('q', '--lane', 'l', 'x')
+    runner = shop.start('work', 'q', '--drain', '0', '--grace', '10ms', *stream,
+                        *sh(('read x <&3; ' if stream else '') +
+                            FAMILY.format(daemon='', pipe=pipe.path)))
+    for _ in range(2):
+        daemon = kill_helpers(shop, pipe)
+        until_log(runner, 'guardian lost')
+        until_log(runner, 'attached again')
+        assert is_gone(daemon)
+    pipe.line()
+    runner.send_signal(signal.SIGTERM)
+    assert runner.wait(PATIENCE) == OK
+
+
+def test_a_runner_ends_though_a_process_of_a_handler_cannot_be_killed(shop, as_other):
+    if not as_other:
+        pytest.skip('needs root to be somebody else')
+    with tempfile.TemporaryDirectory() as folder:
+        os.chown(folder, as_other['user'], as_other['group'])
+        raised = shutil.copy(shutil.which('setpriv'), folder)
+        os.chmod(raised, 0o4755)
+        pipe = Pipe(folder + '/pipe')
+        os.chmod(pipe.path, 0o666)
+        shop.env.update(BATON_STORE=f'sqlite:{folder}/store.db', BATON_FLEET=folder + '/fleet')
+        shop.ok('queue', 'set', 'q', 'shards=1', 'lane-backoff=none', **as_other)
+        shop.ok('put', 'q', '--lane', 'l', 'x', **as_other)
+        options = ['q', '--drain', '0', '--grace', '10ms', *TIMES]
+        runner = shop.start('work', *options, *sh(FAMILY.format(
+            daemon=f'{raised} --reuid 0', pipe=pipe.path)), **as_other)
+        daemon = pipe.line().split()[1]
+        try:
+            runner.send_signal(signal.SIGTERM)
+            until_log(runner, 'a process of a handler lives on though it was killed')
+            assert runner.wait(PATIENCE) == TEMPFAIL
+            # Nobody has the lane as long as it lives.
+            later = shop.start('work', *options, *sh(f'echo later > {pipe.path}'), **as_other)
+            deadline = time.monotonic() + PATIENCE
+            while (found := {r['state'] for r in shop.objects('runner', **as_other)}) != \
+                    {'dead', 'attached'}:
+                assert time.monotonic() < deadline, found
+            assert not is_gone(daemon) and pipe.rest == b''
+            os.kill(int(daemon), signal.SIGKILL)
+            assert pipe.line() == 'later'
+            later.send_signal(signal.SIGTERM)
+            assert later.wait(PATIENCE) == OK
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(daemon), signal.SIGKILL)
+
+
 def test_a_runner_without_its_store_says_why_and_goes_on_when_it_is_back(shop, pipe):
     shop.ok('queue', 'set', 'q', 'lane-backoff=none')
     shop.put('q', '--lane', 'a', 'x')
@@ -177,6 +247,43 @@ def test_a_runner_without_its_store_says_why_and_goes_on_when_it_is_back(shop, p
     runner.send_signal(signal.SIGTERM)
     assert runner.wait(PATIENCE) == OK
     assert shop.object('queue', 'show', 'q')['done'] == 1
+
+
+def cut(path):
+    os.truncate(path, 0)
+
+
+def halve(path):
+    os.truncate(path, os.path.getsize(path) // 2)
+
+
+def overwrite(path):
+    with open(path, 'r+b') as file:
+        file.write(os.urandom(os.path.getsize(path)))
+
+
+@pytest.mark.parametrize('spoil', [cut, halve, overwrite])
+@pytest.mark.parametrize('busy', [False, True], ids=['idle', 'busy'])
+@pytest.mark.parametrize('emptied', [False, True], ids=['with-log', 'log-emptied'])
+def test_who_has_a_spoilt_file_detaches_and_ends_its_handlers(shop, pipe, spoil, busy, emptied):
+    shop.ok('queue', 'set', 'q', 'shards=1')
+    runner = shop.start('work', 'q', '--beat', '100ms', '--grace', '10ms',
+                        *sh(f'echo $$ > {pipe.path}; sleep 1000'))
+    if busy:
+        shop.put('q', 'x')
+        command = pipe.line()
+    deadline = time.monotonic() + PATIENCE
+    while not any(r['shards'] for r in shop.objects('runner')):
+        assert time.monotonic() < deadline
+    if emptied:     # all of it is in the file itself, which is not in memory any more
+        with contextlib.closing(sqlite3.connect(shop.path)) as file:
+            assert file.execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchone()[0] == 0
+    spoil(shop.path)
+    line = until_log(runner, 'msg=detached')
+    assert re.search('reason="storage error: [^"]*' + re.escape(shop.path), line), line
+    runner.send_signal(signal.SIGTERM)
+    assert runner.wait(PATIENCE) == IO_ERROR
+    assert not busy or is_gone(command)
 
 
 def test_a_store_that_stays_locked_does_not_keep_handlers_alive(shop, pipe):

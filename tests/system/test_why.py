@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from handlers import Pipe
 from locks import wait_until
 
 NO, USAGE = 1, 64
@@ -161,3 +162,18 @@ def test_a_queue_that_is_not_there_is_no(shop):
     shop.put('mail', 'a')
     assert shop.refused(NO, 'why', '--queue', 'mial') == (
         "there is no queue 'mial'; 'baton queue list' has those there are")
+
+
+def test_a_holder_that_is_dead_is_called_so(shop):
+    pipe = Pipe(shop.folder / 'pipe')
+    shop.ok('queue', 'set', 'q', 'shards=1', 'mode=runner')
+    for _ in range(2):
+        shop.put('q', '--lane', 'l', 'x')
+    runner = shop.start('work', 'q', '--', 'sh', '-c', f'echo $$ > {pipe.path}; sleep 1000')
+    pipe.line()
+    assert 'dead' not in shop.ok('why', '1') + shop.ok('why', '2')
+    runner.kill()
+    runner.wait(PATIENCE)
+    assert ', which is dead, until another runner takes its place' in shop.ok('why', '1')
+    assert ', which is dead, at ' in shop.ok('why', '2')
+    assert ', which is dead, ' in shop.ok('show', '1')

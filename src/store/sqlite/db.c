@@ -107,6 +107,12 @@ enum baton_err db_fail(struct db *db, int code, const char *doing)
 	case SQLITE_LOCKED:
 		return fail_locked(db);
 	case SQLITE_NOTADB:
+		if (db->known)
+			return fail(
+				BATON_GONE,
+				"cannot %s store %s: it was overwritten while it was open; a copy "
+				"made by baton backup can take its place",
+				doing, db->path);
 		return fail(BATON_INVALID, "%s is no store: it is not an SQLite file", db->path);
 	case SQLITE_FULL:
 		return fail(BATON_STORAGE,

@@ -30,6 +30,7 @@ struct db {
 	sqlite3 *handle;
 	sqlite3_stmt *stmts[SQL_END]; /* NULL: not prepared yet */
 	const char *path;             /* borrowed */
+	bool known;                   /* it has been read before, and was a store */
 	struct db_patience patience;
 	struct baton_mono since; /* when the first of the pauses began */
 	int64_t paused_us;       /* in all, since the last begin */

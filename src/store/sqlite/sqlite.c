@@ -435,7 +435,10 @@ static enum baton_err open_both(struct sqlite_store *s, bool existing)
 		e = read_name(s);
 	if (e == BATON_OK)
 		e = open_beside(s);
-	return e == BATON_OK ? db_open(&s->read, s->path, true, &patience) : e;
+	if (e == BATON_OK)
+		e = db_open(&s->read, s->path, true, &patience);
+	s->db.known = s->read.known = true;
+	return e;
 }
 
 enum baton_err sqlite_open(const struct baton_store *store, const char *path, bool existing,

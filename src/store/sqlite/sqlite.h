@@ -51,6 +51,7 @@ struct sqlite_store {
 	struct db read;       /* [read_mu] */
 	uint64_t version;     /* [read_mu] */
 	int64_t version_seen; /* [read_mu] */
+	int64_t largest;      /* [read_mu] how long the file was when it was last found whole */
 };
 
 /* Does `run` in a transaction of the group. */

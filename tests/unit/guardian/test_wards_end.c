@@ -208,32 +208,113 @@ static void a_stopped_nanny_does_not_put_the_deadline_off(void **state)
 	close(hold[0]);
 }
 
-static void an_end_that_nobody_knows_of_is_told_when_all_have_gone(void **state)
+/* A command and a daemon that keep `hold`, of which this process has the other end. Their nanny and
+ * the daemon. */
+struct family {
+	int hold;
+	pid_t nanny;
+	pid_t daemon;
+};
+
+static struct family start_family(struct world *w)
+{
+	struct family f;
+	int hold[2], nanny, daemon;
+	char *argv[] = {(char *)"sh", (char *)"-c",
+	                (char *)"trap '' TERM; d=$(setsid sh -c 'echo $$; exec sleep 1000 > "
+	                        "/dev/null' &); echo $PPID $d >&2; sleep 1000; :",
+	                NULL};
+	assert_int_equal(pipe2(hold, O_CLOEXEC), 0);
+	struct ward_spec spec = spec_of(1, argv);
+	spec.channel = hold[1];
+	assert_int_equal(wards_start(w->wards, &spec), BATON_OK);
+	close(hold[1]);
+	await_kind(w, WARD_SAID);
+	assert_int_equal(sscanf(w->said, "%d %d", &nanny, &daemon), 2);
+	f = (struct family){.hold = hold[0], .nanny = nanny, .daemon = daemon};
+	return f;
+}
+
+/* Guardian and nanny are killed, without a moment for one of them to clean up. */
+static void kill_helpers(const struct world *w, const struct family *f)
+{
+	assert_int_equal(kill(wards_pid(w->wards), SIGSTOP), 0);
+	assert_int_equal(kill(f->nanny, SIGKILL), 0);
+	assert_int_equal(kill(wards_pid(w->wards), SIGKILL), 0);
+}
+
+static void await_no_family(const struct family *f)
+{
+	struct pollfd fd = {.fd = f->hold};
+	assert_int_equal(poll(&fd, 1, BOUND_MS), 1);
+	assert_int_equal(fd.revents, POLLHUP);
+	close(f->hold);
+}
+
+static void what_a_killed_guardian_and_its_nanny_leave_is_killed(void **state)
 {
 	struct world *w = *state;
-	assert_int_equal(mkfifo(w->gate, 0600), 0);
-	char *argv[] = {(char *)"sh", (char *)"-c",
-	                (char *)"(setsid sh -c 'echo up >&2; read x < \"$0\"' \"$0\" &); echo "
-	                        "$PPID >&2; exec sleep 1000",
-	                w->gate, NULL};
-	struct ward_spec spec = spec_of(1, argv);
-	assert_int_equal(wards_start(w->wards, &spec), BATON_OK);
-	await_kind(w, WARD_SAID);
-	await_kind(w, WARD_SAID);
-	const char *number = strncmp(w->said, "up\n", 3) == 0 ? w->said + 3 : w->said;
-	/* Guardian and nanny are killed, without a moment for one of them to clean up. */
-	assert_int_equal(kill(wards_pid(w->wards), SIGSTOP), 0);
-	assert_int_equal(kill(atoi(number), SIGKILL), 0);
-	assert_int_equal(kill(wards_pid(w->wards), SIGKILL), 0);
+	struct family f = start_family(w);
+	kill_helpers(w, &f);
 	await_kind(w, WARD_GUARDIAN_LOST);
-	/* The daemon waits for us. */
-	int gate = open(w->gate, O_WRONLY | O_CLOEXEC);
+	struct ward_news news = await_end(w);
+	killed_by(&news, SIGKILL);
+	assert_true(wards_are_gone(w->wards));
+	await_no_family(&f);
+}
+
+static void closing_kills_that_too(void **state)
+{
+	struct world *w = *state;
+	struct family f = start_family(w);
+	kill_helpers(w, &f);
+	wards_close(w->wards);
+	w->wards = NULL;
+	await_no_family(&f);
+}
+
+/* The end to write of the leash that a process has: it is above the descriptors of scripts, and the
+ * only pipe there. This process is then one that nobody kills. */
+static int take_leash(pid_t pid)
+{
+	char path[64], link[64];
+	for (int i = 100; i < 200; i++) {
+		snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, i);
+		ssize_t n = readlink(path, link, sizeof link);
+		if (n > 5 && memcmp(link, "pipe:", 5) == 0)
+			return open(path, O_WRONLY | O_CLOEXEC);
+	}
+	return -1;
+}
+
+static void an_end_is_told_only_when_all_have_gone_who_cannot_be_killed(void **state)
+{
+	struct world *w = *state;
+	struct family f = start_family(w);
+	int leash = take_leash(f.daemon);
 	struct ward_news news;
+	assert_true(leash >= 0);
+	kill_helpers(w, &f);
+	await_kind(w, WARD_GUARDIAN_LOST);
+	await_no_family(&f);
 	assert_false(wards_next(w->wards, &news));
-	assert_int_equal(write(gate, "b\n", 2), 2);
+	assert_false(wards_are_gone(w->wards));
+	close(leash);
 	news = await_end(w);
 	killed_by(&news, SIGKILL);
-	close(gate);
+}
+
+static void closing_does_not_wait_for_ever_for_who_cannot_be_killed(void **state)
+{
+	struct world *w = *state;
+	struct family f = start_family(w);
+	int leash = take_leash(f.daemon);
+	assert_true(leash >= 0);
+	kill_helpers(w, &f);
+	wards_close(w->wards);
+	w->wards = NULL;
+	await_no_family(&f);
+	close(leash);
 }
 
 static int hold_life(int channel, void *arg)
@@ -413,7 +494,10 @@ int main(void)
 		TEST(a_killed_guardian_is_told_and_takes_all_with_it),
 		TEST(a_command_that_kills_its_nanny_is_ended),
 		TEST(a_stopped_nanny_does_not_put_the_deadline_off),
-		TEST(an_end_that_nobody_knows_of_is_told_when_all_have_gone),
+		TEST(what_a_killed_guardian_and_its_nanny_leave_is_killed),
+		TEST(closing_kills_that_too),
+		TEST(an_end_is_told_only_when_all_have_gone_who_cannot_be_killed),
+		TEST(closing_does_not_wait_for_ever_for_who_cannot_be_killed),
 		TEST(the_life_of_a_dead_runner_ends_with_the_last_of_its_commands),
 		TEST(whoever_only_looks_is_not_in_the_way_for_long),
 		TEST(what_is_no_helper_is_refused),

@@ -17,6 +17,8 @@
 
 #include <baton/clock.h>
 
+#include "base/cleanup.h"
+#include "base/process.h"
 #include "support/child.h"
 #include "support/harness.h"
 #include "support/skips.h"
@@ -41,7 +43,8 @@ enum who {
 enum deed {
 	STOPPED = 1,
 	KILLED,
-	TRACED
+	TRACED,
+	FREED /* that was traced */
 };
 
 struct step {
@@ -49,8 +52,10 @@ struct step {
 	enum who who;
 };
 
+#define STEPS 6
+
 struct play {
-	struct step steps[THREE];
+	struct step steps[STEPS];
 	bool late; /* the deadline is what ends it; otherwise that is an hour away */
 };
 
@@ -112,6 +117,17 @@ static bool hold_by_trace(pid_t pid)
 	return true;
 }
 
+/* Waits for the death too: by then the kernel has told the children. */
+static void slay(pid_t pid)
+{
+	AUTO(fd_closep) int pidfd = -1;
+	if (!process_open(pid, &pidfd))
+		return;
+	struct pollfd fd = {.fd = pidfd, .events = POLLIN};
+	kill(pid, SIGKILL);
+	assert_int_equal(poll(&fd, 1, BOUND_MS), 1);
+}
+
 /* False: this process may not do it. */
 static bool perform(const struct step *step, const pid_t *pids)
 {
@@ -120,10 +136,12 @@ static bool perform(const struct step *step, const pid_t *pids)
 		kill(pids[step->who], SIGSTOP);
 		return true;
 	case KILLED:
-		kill(pids[step->who], SIGKILL);
+		slay(pids[step->who]);
 		return true;
 	case TRACED:
 		return hold_by_trace(pids[step->who]);
+	case FREED:
+		return ptrace(PTRACE_DETACH, pids[step->who], NULL, NULL) == 0;
 	}
 	return false;
 }
@@ -163,7 +181,7 @@ static void clear_away(const struct world *w, const struct play *play, struct ch
 {
 	kill(c->pid, SIGKILL);
 	child_reap(c);
-	for (size_t i = 0; i < THREE && play->steps[i].deed; i++) {
+	for (size_t i = 0; i < STEPS && play->steps[i].deed; i++) {
 		if (play->steps[i].deed == TRACED)
 			ptrace(PTRACE_DETACH, pids[play->steps[i].who], NULL, NULL);
 	}
@@ -204,7 +222,7 @@ static bool try_play(const struct world *w, const struct play *play, const char 
 	bool may = true;
 	if (!cast(w, play, ms, &part, &c, pids))
 		return false;
-	for (size_t i = 0; i < THREE && play->steps[i].deed && may; i++)
+	for (size_t i = 0; i < STEPS && play->steps[i].deed && may; i++)
 		may = perform(&play->steps[i], pids);
 	bool in_time = baton_mono_live(part.deadline, now_awake());
 	if (may)
@@ -252,6 +270,10 @@ PLAY(a_killed_guardian_over_a_stopped_nanny, false, {STOPPED, NANNY}, {KILLED, G
 PLAY(a_killed_runner_beside_a_stopped_guardian, false, {STOPPED, GUARDIAN}, {KILLED, RUNNER})
 PLAY(a_killed_runner_over_two_that_are_stopped, false, {STOPPED, GUARDIAN}, {STOPPED, NANNY},
      {KILLED, RUNNER})
+/* Held so that it cannot do anything between the death of its guardian and the stop, which takes
+ * back what the kernel has sent for that death. */
+PLAY(a_nanny_that_is_stopped_before_it_hears_of_two_deaths, false, {TRACED, NANNY},
+     {KILLED, GUARDIAN}, {STOPPED, NANNY}, {KILLED, RUNNER}, {FREED, NANNY})
 
 /* A guardian does not see to it that its deadline becomes an earlier one while it is stopped. */
 static void a_guardian_that_is_stopped_before_it_has_a_deadline(void **state)
@@ -308,6 +330,7 @@ int main(void)
 		ACT(a_killed_guardian_over_a_stopped_nanny),
 		ACT(a_killed_runner_beside_a_stopped_guardian),
 		ACT(a_killed_runner_over_two_that_are_stopped),
+		ACT(a_nanny_that_is_stopped_before_it_hears_of_two_deaths),
 		ACT(a_guardian_that_is_stopped_before_it_has_a_deadline),
 		ACT(nannies_that_are_stopped_when_they_have_heard_of_their_guardians_end),
 	};

@@ -449,6 +449,27 @@ static void while_it_is_suspect_nothing_starts_and_three_failures_detach(void **
 	actor_done(&a);
 }
 
+/* That a queue is not what it was cannot be the cause. */
+static void a_renewal_that_the_store_cannot_understand_detaches_at_once(void **state)
+{
+	struct world *w = *state;
+	struct actor a;
+	struct baton_detach_info info;
+	actor_init(w, &a, "a", 4);
+	actor_settle(w, &a);
+	world_put(w, "x", 1);
+	core_news(a.core);
+	actor_until(w, &a, CORE_TICK);
+	actor_answer(w, &a, BATON_STORAGE);
+	actor_until(w, &a, CORE_PROVE);
+	actor_answer(w, &a, BATON_INVALID);
+	assert_int_equal(baton_detach_state(&a.detach), BATON_DETACHED);
+	baton_detach_look(&a.detach, &info);
+	assert_int_equal(info.why, BATON_DETACH_STORAGE);
+	actor_settle(w, &a);
+	actor_done(&a);
+}
+
 static void what_fails_though_the_store_works_is_tried_less_and_less_often(void **state)
 {
 	struct world *w = *state;
@@ -649,6 +670,7 @@ int main(void)
 		TEST(what_was_claimed_under_a_lost_registration_is_never_started),
 		TEST(an_end_whose_answer_never_came_is_sent_again_and_counted_once),
 		TEST(while_it_is_suspect_nothing_starts_and_three_failures_detach),
+		TEST(a_renewal_that_the_store_cannot_understand_detaches_at_once),
 		TEST(what_fails_though_the_store_works_is_tried_less_and_less_often),
 		TEST(a_stopped_runner_gives_everything_back_and_is_done),
 		TEST(by_hand_it_stays_registered_without_shards_until_it_is_attached),
