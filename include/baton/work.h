@@ -268,7 +268,7 @@ struct baton_work_info {
 	struct baton_batch_id ahead;
 	struct baton_key_rate rate; /* BATON_WHY_RATE: how often its key may start       */
 	struct baton_str held;      /* BATON_WHY_KEY, BATON_WHY_RATE: which of its keys it is */
-	enum baton_key_scope scope; /* BATON_WHY_KEY: where its key is counted */
+	enum baton_key_scope scope; /* BATON_WHY_KEY, BATON_WHY_RATE: where its key is counted */
 };
 
 /* What a call found: one block, ended by baton_work_page_free(). */

@@ -300,8 +300,9 @@ static void tell_rate(struct line *line, const struct baton_work_info *info,
 	}
 	line_text(line, "is ready, but its key ");
 	line_shown(line, info->held);
-	line_print(line, " has started as often as it may, %" PRIu64 " in %s, and waits ",
-	           info->rate.starts, baton_duration_print(info->rate.window, window));
+	line_print(line, " has started as often as it may%s, %" PRIu64 " in %s, and waits ",
+	           where(info->scope), info->rate.starts,
+	           baton_duration_print(info->rate.window, window));
 	until(line, info->due, now);
 }
 

@@ -171,6 +171,7 @@ static void parts_init(struct baton_broker *b)
 	links_init(&b->stored);
 	b->stored_until = BATON_MONO_NEVER;
 	links_init(&b->again);
+	links_init(&b->by_word);
 	links_init(&b->dead);
 	b->lock = -1;
 	b->epoll = -1;
@@ -398,6 +399,7 @@ static int patience_ms(const struct baton_broker *b)
 	until = earlier(until, first_until(&b->writing));
 	until = earlier(until, first_until(&b->asking));
 	until = earlier(until, acks_next(&b->acks));
+	until = earlier(until, passings_next(b));
 	until = earlier(until, children_next(b));
 	until = earlier(until, b->stored_until);
 	until = earlier(until, b->alive_at);
@@ -434,6 +436,7 @@ static void kept_end(struct baton_broker *b, struct links *list, enum wire_code 
 static void timers_run(struct baton_broker *b)
 {
 	struct baton_mono now = broker_now(b);
+	passings_look(b, now);
 	passings_expire(b, now);
 	silent_end(b, &b->waiting, now);
 	silent_end(b, &b->writing, now);
@@ -478,8 +481,8 @@ static void event_take(struct baton_broker *b, const struct epoll_event *event)
 	}
 }
 
-/* Waits for the client that has just come, and for everything else. True: it has said something;
- * else epoll knows of it now. */
+/* Waits for the client that has just come, and for everything else. True: it has said something,
+ * and is answered before those who came after it; else epoll knows of it now. */
 static bool fresh_await(struct baton_broker *b)
 {
 	struct peer *peer = b->fresh;
@@ -487,7 +490,7 @@ static bool fresh_await(struct baton_broker *b)
 	                     {.fd = peer->source.fd, .events = POLLIN}};
 	int n = poll(p, 2, patience_ms(b));
 	b->fresh = NULL;
-	if (n > 0 && p[0].revents == 0)
+	if (n > 0 && p[1].revents != 0)
 		return true;
 	if (!source_watch(b, &peer->source, EPOLLIN))
 		peers_end(b, peer);

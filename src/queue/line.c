@@ -67,11 +67,11 @@ bool line_has_guest(const struct baton_batch *b)
 	return keys_are_several(b->key) || (b->key.len > 0 && b->lane.len > 0);
 }
 
-/* That line in one shard. */
-static struct baton_str sited(struct baton_str name, uint64_t shard, char *text)
+struct baton_str line_in_shard(struct baton_str line, uint64_t shard, char text[LINE_NAME_MAX])
 {
-	text[name.len] = LINE_SITED;
-	char *end = number_print(shard, text + name.len + 1);
+	memmove(text, line.ptr, line.len);
+	text[line.len] = LINE_SITED;
+	char *end = number_print(shard, text + line.len + 1);
 	return (struct baton_str){text, (size_t)(end - text)};
 }
 
@@ -82,7 +82,8 @@ struct baton_str line_name(const struct baton_batch *b, uint64_t id,
 		return b->lane;
 	if (!keys_are_several(b->key)) {
 		struct baton_str name = line_of_key(b->key, text);
-		return policy_has_sites(policy) ? sited(name, id % policy->shards, text) : name;
+		return policy_has_sites(policy) ? line_in_shard(name, id % policy->shards, text)
+		                                : name;
 	}
 	text[0] = LINE_OWN;
 	char *end = number_print(id, text + 1);

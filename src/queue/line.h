@@ -50,6 +50,9 @@ bool line_is_keyed(struct baton_str name);
 /* Whether it is that of a key in one shard; then *ret_shard (may be NULL) is its number. */
 bool line_is_sited(struct baton_str name, uint32_t *ret_shard);
 
+/* The line in that shard of the key that the line is of, in `text`. */
+struct baton_str line_in_shard(struct baton_str line, uint64_t shard, char text[LINE_NAME_MAX]);
+
 /* The name without that: what is counted together, of claims in one place. */
 struct baton_str line_counted(struct baton_str name);
 

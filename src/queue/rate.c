@@ -11,6 +11,32 @@ bool line_is_rated(struct baton_str name, const struct baton_queue_policy *polic
 	return policy->key_rate.starts > 0 && line_is_keyed(name);
 }
 
+struct baton_str rate_site(enum baton_key_scope scope, const struct baton_owner *owner,
+                           char text[RATE_NAME_MAX])
+{
+	text[0] = LINE_SITED;
+	return (struct baton_str){text, 1 + site_name(scope, owner, text + 1).len};
+}
+
+struct baton_str rate_name(struct baton_str line, const struct baton_queue_policy *policy,
+                           const struct baton_owner *owner, char text[RATE_NAME_MAX])
+{
+	if (!line_is_sited(line, NULL))
+		return line;
+	struct baton_str name = rate_site(policy->key_scope, owner, text), key = line_counted(line);
+	memcpy(text + name.len, key.ptr, key.len);
+	return (struct baton_str){text, name.len + key.len};
+}
+
+struct baton_str rate_line(struct baton_str name)
+{
+	const char *key = name.len > 0 && name.ptr[0] == LINE_SITED
+	                          ? memchr(name.ptr, LINE_KEYED, name.len)
+	                          : name.ptr;
+	CHECK(key);
+	return (struct baton_str){key, name.len - (size_t)(key - name.ptr)};
+}
+
 size_t rate_look(const struct baton_key_rate *rate, struct baton_store_time *starts, size_t count,
                  struct baton_store_time now)
 {

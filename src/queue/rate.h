@@ -9,8 +9,28 @@
 #include <baton/str.h>
 #include <baton/time.h>
 
+#include "queue/line.h"
+#include "queue/site.h"
+
 /* Whether the starts of that line are counted. */
 bool line_is_rated(struct baton_str name, const struct baton_queue_policy *policy);
+
+/* Under which name the starts of a line are kept, if they are those of that owner: its own, or,
+ * where keys count in each place, a byte 3, the place and the line of the key; in `text`. */
+#define RATE_NAME_MAX (1 + SITE_NAME_MAX + LINE_NAME_MAX)
+struct baton_str rate_name(struct baton_str line, const struct baton_queue_policy *policy,
+                           const struct baton_owner *owner, char text[RATE_NAME_MAX]);
+
+/* What such names begin with where that owner is; in `text`. */
+struct baton_str rate_site(enum baton_key_scope scope, const struct baton_owner *owner,
+                           char text[RATE_NAME_MAX]);
+
+/* The line of the key whose starts have that name. */
+struct baton_str rate_line(struct baton_str name);
+
+/* So many of those of a runner are forgotten when it goes, and the others when they have left the
+ * window. */
+#define RATES_FORGET_MAX 1000
 
 static inline bool rate_equal(const struct baton_key_rate *a, const struct baton_key_rate *b)
 {

@@ -16,3 +16,12 @@ bool site_is_same(enum baton_key_scope scope, const struct baton_owner *a,
 	}
 	return baton_id_equal(&a->incarnation, &b->incarnation);
 }
+
+struct baton_str site_name(enum baton_key_scope scope, const struct baton_owner *owner,
+                           char text[SITE_NAME_MAX])
+{
+	bool host = scope == BATON_KEY_SCOPE_HOST && owner->pid != 0;
+	text[0] = host ? 'h' : 'p';
+	baton_id_print(host ? &owner->boot : &owner->incarnation, text + 1);
+	return baton_str_z(text);
+}

@@ -12,13 +12,15 @@
 #include "base/fail.h"
 
 #define AWAKE_NS 1000000 /* how long somebody stays awake, and lets others have the processor */
-#define CROWDED_MIN 8u   /* for how many batches nobody does so after it was in vain          */
+#define VAIN_WITHIN 4u   /* in vain twice in so many batches: it is no chance                 */
+#define CROWDED_MIN 8u   /* for how many batches nobody does so then                          */
 #define CROWDED_MAX 1024u
 
 void group_init(struct group *g, void (*commit)(void *store, struct request *list), void *store)
 {
 	*g = (struct group){.tail = &g->head,
 	                    .number = 1,
+	                    .vain = UINT32_MAX / 2,
 	                    .crowded_until = 1,
 	                    .commit = commit,
 	                    .store = store};
@@ -59,18 +61,21 @@ static bool is_crowded(struct group *g, uint32_t number)
 	return (int32_t)(__atomic_load_n(&g->crowded_until, __ATOMIC_RELAXED) - number) > 0;
 }
 
-/* For longer each time, as long as it is in vain again after that. */
+/* Somebody was awake in vain. Once that is a disk that was slow for a moment, or a machine that had
+ * something else to do; if it is so again at once, all sleep for some batches, and for longer each
+ * time, as long as it is in vain again after that. */
 static void crowd(struct group *g, uint32_t number)
 {
+	uint32_t last = __atomic_exchange_n(&g->vain, number, __ATOMIC_RELAXED);
 	uint32_t until = __atomic_load_n(&g->crowded_until, __ATOMIC_RELAXED);
 	uint32_t spell = __atomic_load_n(&g->crowded_for, __ATOMIC_RELAXED) * 2;
-	if ((int32_t)(until - number) > 0)
+	/* Others of the same batch have just found the same. */
+	if (last == number || number - last > VAIN_WITHIN || (int32_t)(until - number) > 0)
 		return;
 	if (spell < CROWDED_MIN || number - until > CROWDED_MIN)
 		spell = CROWDED_MIN;
 	if (spell > CROWDED_MAX)
 		spell = CROWDED_MAX;
-	/* One says it for all who have just found the same. */
 	if (__atomic_compare_exchange_n(&g->crowded_until, &until, number + spell, false,
 	                                __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		__atomic_store_n(&g->crowded_for, spell, __ATOMIC_RELAXED);

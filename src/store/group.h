@@ -57,6 +57,8 @@ struct group {
 	bool leading;                        /* [mu] somebody is at work */
 	struct berths berths[GROUP_BATCHES]; /* of the batches with such a number */
 
+	uint32_t vain; /* [atomic] the last batch for which somebody waited awake in vain */
+
 	/* [atomic] It is in vain to wait awake: who waits sleeps at once, up to the batch with that
 	 * number; and for how many batches that was said last. */
 	uint32_t crowded_until, crowded_for;

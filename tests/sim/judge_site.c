@@ -41,6 +41,25 @@ uint32_t sim_holds(const struct world *w, uint32_t queue, uint32_t key, const st
 	return holds;
 }
 
+uint64_t sim_starts(const struct world *w, const struct grant *g, uint32_t key,
+                    struct baton_store_time now)
+{
+	const struct baton_duration window = sim_rate(w, g->queue).window;
+	const bool host = sim_scope(w, g->queue) == BATON_KEY_SCOPE_HOST;
+	uint64_t starts = 0;
+	for (uint32_t i = w->grant_count; i > w->counted; i--) {
+		const struct grant *o = &w->grants[i - 1];
+		if (baton_store_time_ready(baton_store_time_add(o->at, window), now))
+			break;
+		if (o == g || o->queue != g->queue || !(o->keys & KEY_BIT(key)))
+			continue;
+		starts += host ? sim_is_same_site(w, g->queue, proc_of(w, g->number),
+		                                  proc_of(w, o->number))
+		               : g->number == o->number;
+	}
+	return starts;
+}
+
 void sim_site_enter(struct proc *p, struct baton_owner *was)
 {
 	struct baton_owner *owner = &p->w->store->owner;

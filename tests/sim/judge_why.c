@@ -229,10 +229,12 @@ static void judge_rate(struct world *w, uint32_t number, const struct baton_work
 	const struct baton_store_time now = baton_store_now(w->store);
 	bool due = baton_store_time_ready(info->due, now);
 	const uint32_t held = sim_key(info->held);
-	count(w, COVER_WHY_RATE);
+	const struct grant where = {.queue = job->queue,
+	                            .number = w->shards[job->queue][info->shard].runner};
+	count(w, sim_has_sites(w, job->queue) ? COVER_WHY_RATE_SITE : COVER_WHY_RATE);
 	if (held == 0 || !(job->keys & KEY_BIT(held)) || info->rate.starts == 0 ||
 	    info->rate.starts != sim_rate(w, job->queue).starts ||
-	    (!due && !w->set_back && !judge_is_full(w, job->queue, held, now)))
+	    (!due && !w->set_back && !judge_is_full(w, &where, held, now)))
 		wrong(w, "job %" PRIu32 " is said to wait for its rate, and does not", number);
 	if (due)
 		judge_stall(w, number, info);

@@ -14,19 +14,21 @@
 /* Ways in which the product could be wrong; each is made in the simulator, around the real code. */
 enum variant {
 	VARIANT_NONE = 0,
-	VARIANT_UNFENCED,    /* the store accepts what comes under an old fence */
-	VARIANT_RECEIVED,    /* deadlines count from the receipt of the answer */
-	VARIANT_UNDETACHED,  /* a detachment that comes while it reattaches is lost */
-	VARIANT_UNRECOVERED, /* what a dead runner had claimed is not given back */
-	VARIANT_KEYLESS,     /* nobody counts who holds a key */
-	VARIANT_GUESTLESS,   /* what has a lane is not counted among those who hold a key */
-	VARIANT_PARTIAL,     /* what has several keys holds one of them */
-	VARIANT_CLASSLESS,   /* each queue of a class counts by itself who holds a key */
-	VARIANT_UNFAIR,      /* the key whose job came first goes on and on */
-	VARIANT_UNRATED,     /* nobody counts how often a key has started */
-	VARIANT_UNBOUNDED,   /* nobody counts how many wait for a key */
-	VARIANT_SITELESS,    /* nobody counts who holds a key where it counts */
-	VARIANT_HOSTLESS     /* runners of one host are taken for those of several */
+	VARIANT_UNFENCED,     /* the store accepts what comes under an old fence */
+	VARIANT_RECEIVED,     /* deadlines count from the receipt of the answer */
+	VARIANT_UNDETACHED,   /* a detachment that comes while it reattaches is lost */
+	VARIANT_UNRECOVERED,  /* what a dead runner had claimed is not given back */
+	VARIANT_KEYLESS,      /* nobody counts who holds a key */
+	VARIANT_GUESTLESS,    /* what has a lane is not counted among those who hold a key */
+	VARIANT_PARTIAL,      /* what has several keys holds one of them */
+	VARIANT_CLASSLESS,    /* each queue of a class counts by itself who holds a key */
+	VARIANT_APART,        /* each counts by itself how often a key has started */
+	VARIANT_UNFAIR,       /* the key whose job came first goes on and on */
+	VARIANT_UNRATED,      /* nobody counts how often a key has started */
+	VARIANT_UNBOUNDED,    /* nobody counts how many wait for a key */
+	VARIANT_SITELESS,     /* nobody counts who holds a key where it counts */
+	VARIANT_SITE_UNRATED, /* nobody counts how often a key has started where it counts */
+	VARIANT_HOSTLESS      /* runners of one host are taken for those of several */
 };
 
 enum action_kind {

@@ -179,6 +179,7 @@ struct job {
 struct grant {
 	char id[48];
 	uint64_t number;                        /* of the registration */
+	struct baton_store_time at;             /* when it was made    */
 	uint64_t fence;                         /* of its shard */
 	uint32_t queue, shard, lane, key, keys; /* as those of its jobs */
 	uint32_t jobs[SIM_JOIN_MAX];
@@ -222,6 +223,7 @@ struct world {
 	uint32_t passed[PLAN_QUEUES][SIM_KEYS + 1][SIM_KEYS + 1]; /* see judge_turns() */
 	struct baton_store_time started[PLAN_QUEUES][SIM_KEYS + 1][SIM_STARTS]; /* the last first */
 	bool set_back;                                                          /* the clock was */
+	uint32_t counted; /* from this grant on their times are known to count */
 	uint64_t orders;
 	uint64_t changes; /* of the store, as its hook tells */
 
@@ -341,6 +343,7 @@ void sim_site_leave(struct proc *p, const struct baton_owner *was);
  * how many may hold one of them. */
 bool sim_is_classed(const struct world *w, uint32_t queue);
 uint32_t sim_class(const struct world *w, uint32_t queue);
+bool sim_waits_always(const struct world *w, uint32_t queue);
 uint32_t sim_limit(const struct world *w, uint32_t queue);
 
 /* How often a key of the queue may start; never more than SIM_STARTS times in a window. */
@@ -348,8 +351,13 @@ struct baton_key_rate sim_rate(const struct world *w, uint32_t queue);
 void judge_rate_start(struct world *w, const struct grant *g, uint32_t key,
                       struct baton_store_time at);
 
-/* Whether a key of the queue has started so often by then that it may not now. */
-bool judge_is_full(const struct world *w, uint32_t queue, uint32_t key,
+/* How often the key was started where the registration of `g` is, or is thought to be, in the last
+ * window; `g` itself does not count. */
+uint64_t sim_starts(const struct world *w, const struct grant *g, uint32_t key,
+                    struct baton_store_time now);
+
+/* Whether a key of its queue has started so often by then, there or at all, that it may not now. */
+bool judge_is_full(const struct world *w, const struct grant *g, uint32_t key,
                    struct baton_store_time now);
 void judge_set_back(struct world *w);
 

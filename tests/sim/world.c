@@ -131,6 +131,12 @@ static void on_news(void *arg, const struct baton_store_news *news, size_t news_
 	}
 }
 
+/* Whether those of a class do not know of each other. */
+static bool are_apart(const struct world *w)
+{
+	return w->plan->variant == VARIANT_CLASSLESS || w->plan->variant == VARIANT_APART;
+}
+
 static void open_store(struct world *w)
 {
 	const struct baton_store_options options = {
@@ -157,17 +163,20 @@ static void open_store(struct world *w)
 		policy.key_limit = unkeyed ? 1000 : sim_limit(w, (uint32_t)i);
 		bool fair = sim_is_fair(w, (uint32_t)i) && w->plan->variant != VARIANT_UNFAIR;
 		policy.key_fair = fair ? BATON_KEY_FAIR_ON : BATON_KEY_FAIR_OFF;
-		if (w->plan->variant != VARIANT_UNRATED)
-			policy.key_rate = sim_rate(w, (uint32_t)i);
+		const bool unrated = w->plan->variant == VARIANT_UNRATED ||
+		                     (sites && w->plan->variant == VARIANT_SITE_UNRATED);
+		policy.key_rate =
+			unrated ? (struct baton_key_rate){.starts = 0} : sim_rate(w, (uint32_t)i);
 		policy.key_ttl = sim_key_ttl(w, (uint32_t)i);
 		policy.hold_on_retry = i == 0 || sites ? BATON_HOLD_GIVE_UP : BATON_HOLD_KEEP;
 		policy.key_scope = sim_scope(w, (uint32_t)i);
-		policy.on_conflict = (enum baton_on_conflict)(1 + (w->plan->seed + i) % 5);
+		policy.on_conflict = (enum baton_on_conflict)(
+			1 + (w->plan->seed + sim_class(w, (uint32_t)i)) % 5);
 		bool classed = sim_is_classed(w, (uint32_t)i);
-		if (sites || sim_has_guests(w, (uint32_t)i) || classed)
+		if (sites || sim_waits_always(w, (uint32_t)i))
 			policy.on_conflict = BATON_CONFLICT_WAIT;
 		snprintf(policy.key_class, sizeof policy.key_class, "%s",
-		         classed && w->plan->variant != VARIANT_CLASSLESS ? "shared" : "");
+		         classed && !are_apart(w) ? "shared" : "");
 		policy.on_retry = i == 0 ? BATON_ON_RETRY_PASS : BATON_ON_RETRY_BLOCK;
 		CHECK(baton_queue_set(w->store, baton_str_z(sim_queues[i]), &policy) == BATON_OK);
 	}

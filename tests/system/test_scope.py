@@ -1,5 +1,7 @@
 """Concurrency keys that count on each host, or in each process, with the real program and kills in
 the middle."""
+import subprocess
+
 import pytest
 
 from handlers import PATIENCE, Pipe
@@ -91,6 +93,63 @@ def test_runners_of_a_host_pass_a_key_on_to_each_other(kind, pipe, request):
     assert sorted(pipe.line() for _ in jobs) == sorted(jobs)
 
 
+@pytest.mark.parametrize('kind', STORES)
+def test_who_waits_for_a_key_is_counted_in_all_shards(kind, request):
+    shop = request.getfixturevalue(kind)
+    scope(shop, 'host', 'key-waiting-max=3')
+    for _ in range(3):
+        put(shop)
+    refused = shop.run('put', 'mail', '--concurrency-key', 'gpu', 'x')
+    assert refused.returncode == 69
+    assert b'as its key_waiting_max allows, 3: put again when some are done' in refused.stderr
+    put(shop, 'disk')
+
+
+def test_a_transaction_is_refused_beyond_the_bound_of_a_key(far_shop, database):
+    scope(far_shop, 'host', 'key-waiting-max=3')
+    where = far_shop.store.removeprefix('postgres:')
+    for _ in range(3):
+        put(far_shop)
+
+    def put_in_sql(key):
+        database.run('psql', '-q', '-v', 'ON_ERROR_STOP=1', '-d', where, '-c',
+                     f"""SELECT baton.put('mail', 'x'::text, NULL, '{{"key": "{key}"}}')""")
+    with pytest.raises(subprocess.CalledProcessError):
+        put_in_sql('gpu')
+    put_in_sql('gp')
+    assert counts(far_shop) == (0, 4)
+
+
+@pytest.mark.parametrize('kind', STORES)
+def test_a_killed_runner_gives_no_start_of_its_host_back(kind, pipe, request):
+    shop = request.getfixturevalue(kind)
+    scope(shop, 'host', 'key-limit=5', 'key-rate=2/1d')
+    jobs = [put(shop) for _ in range(6)]
+    script = f'echo $BATON_JOB $BATON_KEY > {pipe.path}; ' \
+             f'[ $BATON_KEY = disk ] || [ -e {shop.folder}/go ] || sleep 1000'
+    first = shop.start('work', 'mail', '--name', 'a', '-j', '4', '--', 'sh', '-c', script)
+    ran = {pipe.line().split()[0] for _ in range(2)}
+    assert ran <= set(jobs) and len(ran) == 2
+    waiting = next(job for job in jobs if job not in ran)
+    why = shop.object('why', waiting)
+    assert (why['why'], why['concurrency_key']) == ('rate', 'gpu')
+    assert ' has started as often as it may on the same host, 2 in 1d, and waits ' in \
+        shop.ok('why', waiting)
+    (shop.folder / 'go').touch()
+    first.kill()
+    first.wait(PATIENCE)
+    second = shop.start('work', 'mail', '--name', 'b', '-j', '4', '--', 'sh', '-c', script)
+    # Those of the killed one have started, though nobody holds the key any more.
+    put(shop, 'disk')
+    assert pipe.line().endswith(' disk')
+    assert counts(shop)[1] == 6
+    assert shop.object('why', waiting)['why'] == 'rate'
+    shop.ok('queue', 'set', 'mail', 'key-rate=off')
+    assert {pipe.line().split()[0] for _ in jobs} == set(jobs)
+    second.kill()
+    shop.ok('check')
+
+
 def test_such_work_is_for_runners(shop):
     scope(shop, 'host')
     put(shop)
@@ -102,9 +161,6 @@ def test_such_work_is_for_runners(shop):
 @pytest.mark.parametrize('change, words', [
     ('hold-on-retry=keep', 'hold_on_retry is give-up'),
     ('on-conflict=skip', 'on_conflict is wait'),
-    ('key-waiting-max=5', 'key_waiting_max is 0'),
-    ('key-rate=1/1s', 'there is no key_rate'),
-    ('key-fair=on', 'key_fair is off'),
     ('mode=pull', 'the mode is runner, or open until a runner comes'),
 ])
 def test_what_does_not_go_with_a_scope_is_refused(shop, change, words):

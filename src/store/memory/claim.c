@@ -13,6 +13,7 @@
 #include "store/memory/ops.h"
 #include "store/memory/pace.h"
 #include "store/memory/queue.h"
+#include "store/memory/site.h"
 #include "store/memory/take.h"
 #include "store/refuse.h"
 
@@ -138,10 +139,9 @@ static enum baton_err claim_lane(struct tx *tx, struct take *take, struct batch 
 }
 
 /* Whether it has a key of which no more may be held where the claims are for. */
-static bool is_full_here(const struct take *take, const struct batch *head)
+static bool is_full_here(const struct tx *tx, const struct take *take, const struct batch *head)
 {
-	const struct queue *queue = head->lane->queue;
-	return take->uses && uses_are_full(take->uses, queue, &queue->is.policy, head->lane->name);
+	return take->uses && memory_site_is_full(tx, head->lane, take->owner, take->uses);
 }
 
 /* Where lanes have keys, what is done to one may have taken the head of another. */
@@ -177,7 +177,7 @@ enum baton_err memory_take_lanes(struct tx *tx, struct queue *queue, uint32_t sh
 	for (size_t i = 0; i < firsts.count && e == BATON_OK;) {
 		if (take->parcel->pub.count - before >= limits->claims)
 			break;
-		if (!is_head(tx, firsts.list[i]) || is_full_here(take, firsts.list[i])) {
+		if (!is_head(tx, firsts.list[i]) || is_full_here(tx, take, firsts.list[i])) {
 			i++;
 			continue;
 		}

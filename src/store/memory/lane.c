@@ -11,8 +11,8 @@
 /* Names have no NUL, so that one can stand between them. */
 uint64_t memory_lane_hash(const struct memory *m, struct baton_str queue, struct baton_str name)
 {
-	char text[BATON_NAME_MAX + 1 + LINE_NAME_MAX];
-	CHECK(queue.len <= BATON_NAME_MAX && name.len <= LINE_NAME_MAX);
+	char text[BATON_NAME_MAX + 1 + RATE_NAME_MAX];
+	CHECK(queue.len <= BATON_NAME_MAX && name.len <= RATE_NAME_MAX);
 	memcpy(text, queue.ptr, queue.len);
 	text[queue.len] = '\0';
 	memcpy(text + queue.len + 1, name.ptr, name.len);

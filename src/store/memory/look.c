@@ -116,6 +116,7 @@ static struct baton_str held_key(const struct baton_work_info *info, const struc
 static void explain(const struct tx *tx, const struct batch *b, struct baton_work_info *ret)
 {
 	struct line line = {.free = false};
+	struct baton_store_time until;
 	uint64_t site;
 	ret->held = held_key(ret, NULL);
 	ret->scope = b->lane->queue->is.policy.key_scope;
@@ -124,9 +125,14 @@ static void explain(const struct tx *tx, const struct batch *b, struct baton_wor
 		line = memory_line_look(b->lane, tx->now);
 		ret->why = why_waiting(b, line, &ret->ahead);
 		site = memory_site_holder(tx, b->lane);
+		until = memory_site_until(tx, b->lane);
 		if (site > 0) {
 			ret->why = BATON_WHY_KEY;
 			batch_id_print(site, &ret->ahead);
+		} else if (until.ms > 0) {
+			ret->why = BATON_WHY_RATE;
+			ret->ahead.text[0] = '\0';
+			line.until = until;
 		}
 		if (ret->why == BATON_WHY_KEY || ret->why == BATON_WHY_RATE)
 			ret->held = held_key(ret, line.key);

@@ -79,14 +79,16 @@ struct lane {
 	struct baton_str name;      /* see queue/line.h         */
 	struct batch *first, *last; /* by number, in all states */
 	uint64_t unseen;            /* of a key, on a desk: so many more are ready than were read */
-	uint64_t crowd;             /* of a key, on a desk: so many more of its guests are ready */
+	uint64_t crowd;             /* of a key, on a desk: so many more are ready, guests or in
+	                               other queues of its class */
 	struct guest *guests;       /* of a key: those that stand in lanes, in all states */
 	struct lane *with;          /* that leaves its table after it, or NULL            */
 	uint64_t marked_in, marked; /* of a key: see memory_heads_mark()                  */
 	uint64_t freed_in;          /* the last call in which a claim of it ended         */
 	uint64_t held_by;           /* of a desk that looks: see memory_site_holder()     */
-	uint64_t taken_in;          /* of a key: see memory_class_take()                  */
-	enum led led;               /* on a desk: whether its heads are written as they should be */
+	struct baton_store_time held_until; /* and memory_site_until()                    */
+	uint64_t taken_in;                  /* of a key: see memory_class_take()                  */
+	enum led led; /* on a desk: whether its heads are written as they should be */
 
 	struct {
 		uint64_t turn;                 /* see line_place()                        */

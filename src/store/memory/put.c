@@ -73,10 +73,7 @@ static enum baton_err check_room_of_keys(const struct tx *tx, const struct queue
 	struct baton_str rest = put->key, key;
 	char text[LINE_NAME_MAX];
 	while (max > 0 && keys_next(&rest, &key)) {
-		const struct lane *lane =
-			memory_lane_find(tx->m, queue->name, line_of_key(key, text));
-		if (lane &&
-		    memory_rivals(lane, NULL, tx->now).waiting + memory_guests_waiting(lane) >= max)
+		if (memory_key_waiting(tx, queue, line_of_key(key, text)) >= max)
 			return refuse_key_full(queue->name, key, max);
 	}
 	return BATON_OK;

@@ -1,10 +1,11 @@
 /* How often the keys of a store in memory have started lately. */
 #include "store/memory/rate.h"
 
+#include "store/memory/class.h"
 #include "store/memory/lane.h"
 
-struct rate *memory_rate_find(const struct memory *m, const struct queue *queue,
-                              struct baton_str name)
+static struct rate *find_in(const struct memory *m, const struct queue *queue,
+                            struct baton_str name)
 {
 	struct row *row = memory_row_first(&m->rates, memory_lane_hash(m, queue->name, name));
 	for (; row; row = memory_row_next(row)) {
@@ -15,12 +16,50 @@ struct rate *memory_rate_find(const struct memory *m, const struct queue *queue,
 	return NULL;
 }
 
+struct rate *memory_rate_find(const struct memory *m, const struct queue *queue,
+                              struct baton_str name)
+{
+	struct rate *rate = find_in(m, queue, name);
+	const struct queue *other = memory_class_next(queue, NULL);
+	for (; other && !rate; other = memory_class_next(queue, other))
+		rate = find_in(m, other, name);
+	return rate;
+}
+
 struct baton_store_time memory_rate_until(const struct memory *m, const struct lane *lane)
 {
 	const struct rate *rate = NULL;
 	if (line_is_rated(lane->name, &lane->queue->is.policy))
 		rate = memory_rate_find(m, lane->queue, lane->name);
 	return rate ? rate->is.until : (struct baton_store_time){0};
+}
+
+struct baton_store_time memory_rate_until_at(const struct memory *m, const struct lane *lane,
+                                             const struct baton_owner *owner)
+{
+	const struct baton_queue_policy *policy = &lane->queue->is.policy;
+	const struct rate *rate = NULL;
+	char text[RATE_NAME_MAX];
+	if (line_is_sited(lane->name, NULL) && line_is_rated(lane->name, policy))
+		rate = memory_rate_find(m, lane->queue, rate_name(lane->name, policy, owner, text));
+	return rate ? rate->is.until : (struct baton_store_time){0};
+}
+
+/* If it counts in each place, it may start again in one: those are told who wait for the key,
+ * wherever they are. */
+static enum baton_err sites_wake(struct tx *tx, const struct queue *queue, struct baton_str name)
+{
+	enum baton_err e = BATON_OK;
+	char text[LINE_NAME_MAX];
+	const struct baton_str line = rate_line(name);
+	if (line_is_keyed(name))
+		return BATON_OK;
+	for (uint32_t i = 0; i < queue->is.policy.shards && e == BATON_OK; i++) {
+		struct lane *lane =
+			memory_lane_find(tx->m, queue->name, line_in_shard(line, i, text));
+		e = lane ? memory_tx_save(tx, &lane->row) : BATON_OK;
+	}
+	return e;
 }
 
 static enum baton_err lane_waits(struct tx *tx, const struct queue *queue, struct baton_str name,
@@ -32,6 +71,17 @@ static enum baton_err lane_waits(struct tx *tx, const struct queue *queue, struc
 	enum baton_err e = memory_tx_save(tx, &lane->row);
 	if (e == BATON_OK)
 		lane->is.until = until;
+	return e;
+}
+
+/* In all queues of a class. */
+static enum baton_err lanes_wait(struct tx *tx, const struct queue *queue, struct baton_str name,
+                                 struct baton_store_time until)
+{
+	enum baton_err e = lane_waits(tx, queue, name, until);
+	const struct queue *other = memory_class_next(queue, NULL);
+	for (; other && e == BATON_OK; other = memory_class_next(queue, other))
+		e = lane_waits(tx, other, name, until);
 	return e;
 }
 
@@ -62,7 +112,7 @@ enum baton_err memory_rate_set(struct tx *tx, const struct rate_starts *s)
 	uint64_t kept = old ? old->row.kept : 0;
 	enum baton_err e = s->count > 0 ? rate_add(tx, s, kept) : BATON_OK;
 	if (e == BATON_OK)
-		e = lane_waits(tx, s->queue, s->name, s->until);
+		e = lanes_wait(tx, s->queue, s->name, s->until);
 	return e == BATON_OK && old ? memory_tx_delete(tx, &old->row) : e;
 }
 
@@ -80,13 +130,15 @@ static enum baton_err starts_of(struct tx *tx, const struct rate *rate, size_t m
 	return BATON_OK;
 }
 
-enum baton_err memory_rate_claim(struct tx *tx, struct lane *lane)
+enum baton_err memory_rate_claim(struct tx *tx, struct lane *lane, const struct baton_owner *owner)
 {
 	const struct baton_queue_policy *policy = &lane->queue->is.policy;
-	struct rate_starts s = {.queue = lane->queue, .name = lane->name};
+	struct rate_starts s = {.queue = lane->queue};
+	char text[RATE_NAME_MAX];
 	if (!line_is_rated(lane->name, policy))
 		return BATON_OK;
-	enum baton_err e = starts_of(tx, memory_rate_find(tx->m, lane->queue, lane->name), 1, &s);
+	s.name = rate_name(lane->name, policy, owner, text);
+	enum baton_err e = starts_of(tx, memory_rate_find(tx->m, lane->queue, s.name), 1, &s);
 	if (e != BATON_OK)
 		return e;
 	s.count = rate_start(&policy->key_rate, s.list, s.count, tx->now);
@@ -106,7 +158,8 @@ static enum baton_err look_again(struct tx *tx, const struct rate *rate,
 	s.count = rate_look(was, s.list, s.count, tx->now);
 	s.count = rate_look(is, s.list, s.count, tx->now);
 	s.until = rate_until(is, s.list, s.count);
-	return memory_rate_set(tx, &s);
+	e = memory_rate_set(tx, &s);
+	return e == BATON_OK && s.until.ms == 0 ? sites_wake(tx, s.queue, s.name) : e;
 }
 
 static enum baton_err may_start(struct tx *tx, struct rate *rate)
@@ -115,7 +168,8 @@ static enum baton_err may_start(struct tx *tx, struct rate *rate)
 	if (e != BATON_OK)
 		return e;
 	rate->is.until.ms = 0;
-	return lane_waits(tx, rate->queue, rate->name, rate->is.until);
+	e = lanes_wait(tx, rate->queue, rate->name, rate->is.until);
+	return e == BATON_OK ? sites_wake(tx, rate->queue, rate->name) : e;
 }
 
 enum baton_err memory_rate_see(struct tx *tx, const struct queue *queue)
@@ -174,6 +228,42 @@ enum baton_err memory_rate_change(struct tx *tx, struct queue *queue,
 			e = look_again(tx, rate, was);
 		if (row == last)
 			break;
+	}
+	return e;
+}
+
+enum baton_err memory_rate_leave(struct tx *tx, const struct queue *queue, struct queue *heir)
+{
+	enum baton_err e = BATON_OK;
+	const struct row *last = tx->m->rates.newest;
+	for (struct row *row = tx->m->rates.oldest; row && e == BATON_OK; row = row->newer) {
+		struct rate *rate = (struct rate *)row;
+		const struct rate_starts s = {heir, rate->name, rate->starts, rate->count,
+		                              rate->is.until};
+		bool leaves = rate->queue == queue && !row->gone;
+		if (leaves && heir)
+			e = rate_add(tx, &s, 0);
+		if (leaves && e == BATON_OK)
+			e = memory_tx_delete(tx, row);
+		if (row == last)
+			break;
+	}
+	return e;
+}
+
+enum baton_err memory_rate_forget(struct tx *tx, const struct baton_owner *owner)
+{
+	enum baton_err e = BATON_OK;
+	char text[RATE_NAME_MAX];
+	const struct baton_str site = rate_site(BATON_KEY_SCOPE_PROCESS, owner, text);
+	size_t left = RATES_FORGET_MAX;
+	for (struct row *row = tx->m->rates.oldest; row && left > 0 && e == BATON_OK;
+	     row = row->newer) {
+		const struct baton_str name = ((struct rate *)row)->name;
+		if (row->gone || name.len < site.len || memcmp(name.ptr, site.ptr, site.len) != 0)
+			continue;
+		e = memory_tx_delete(tx, row);
+		left--;
 	}
 	return e;
 }

@@ -12,6 +12,7 @@
 #include "store/memory/ops.h"
 #include "store/memory/put.h"
 #include "store/memory/queue.h"
+#include "store/memory/rate.h"
 #include "store/memory/rival.h"
 #include "store/memory/runner.h"
 
@@ -231,6 +232,8 @@ enum baton_err memory_runner_remove(struct baton_store *store, uint64_t number, 
 		e = shards_free(&tx, number);
 	if (e == BATON_OK)
 		e = report_drop(&tx, number);
+	if (e == BATON_OK)
+		e = memory_rate_forget(&tx, &r->put.owner);
 	if (e == BATON_OK)
 		e = memory_tx_delete(&tx, &r->row);
 	return memory_tx_end_ring(&tx, e);

@@ -5,6 +5,7 @@
 #include "queue/policy.h"
 #include "queue/site.h"
 #include "store/memory/lane.h"
+#include "store/memory/rate.h"
 #include "store/memory/runner.h"
 
 /* Whether the claim holds a key of the queue that counts where that owner is. */
@@ -46,6 +47,14 @@ enum baton_err memory_site_uses(struct tx *tx, const struct queue *queue,
 	return e;
 }
 
+bool memory_site_is_full(const struct tx *tx, const struct lane *lane,
+                         const struct baton_owner *owner, const struct key_uses *uses)
+{
+	const struct queue *queue = lane->queue;
+	return uses_are_full(uses, queue, &queue->is.policy, lane->name) ||
+	       memory_rate_until_at(tx->m, lane, owner).ms > 0;
+}
+
 static const struct batch *first_of_claim(const struct claim *claim)
 {
 	const struct batch *b = claim->lane->first;
@@ -72,6 +81,23 @@ static const struct batch *holder(const struct tx *tx, const struct lane *lane,
 	return first;
 }
 
+/* Who has the shard of the line, or NULL. */
+static const struct runner *runner_of(const struct tx *tx, const struct lane *lane)
+{
+	const struct lease *shard =
+		memory_shard_find(tx->m, lane->queue->name, memory_lane_shard(lane));
+	return shard ? memory_runner_find(tx->m, shard->is.runner) : NULL;
+}
+
+struct baton_store_time memory_site_until(const struct tx *tx, const struct lane *lane)
+{
+	if (tx->m->keeper.changed || !line_is_sited(lane->name, NULL))
+		return lane->held_until;
+	const struct runner *runner = runner_of(tx, lane);
+	return runner ? memory_rate_until_at(tx->m, lane, &runner->put.owner)
+	              : (struct baton_store_time){0};
+}
+
 uint64_t memory_site_holder(const struct tx *tx, const struct lane *lane)
 {
 	const struct queue *queue = lane->queue;
@@ -80,8 +106,7 @@ uint64_t memory_site_holder(const struct tx *tx, const struct lane *lane)
 		return 0;
 	if (tx->m->keeper.changed)
 		return lane->held_by;
-	const struct lease *shard = memory_shard_find(tx->m, queue->name, memory_lane_shard(lane));
-	const struct runner *runner = shard ? memory_runner_find(tx->m, shard->is.runner) : NULL;
+	const struct runner *runner = runner_of(tx, lane);
 	const struct batch *first = runner ? holder(tx, lane, &runner->put.owner, &count) : NULL;
 	return first && count >= queue->is.policy.key_limit ? first->id : 0;
 }

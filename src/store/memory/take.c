@@ -197,10 +197,10 @@ static enum baton_err count_start(struct tx *tx, struct claim *claim)
 	enum baton_err e = BATON_OK;
 	if (claim->key_count == 0) {
 		e = memory_pace_claim(tx, claim->lane);
-		return e == BATON_OK ? memory_rate_claim(tx, claim->lane) : e;
+		return e == BATON_OK ? memory_rate_claim(tx, claim->lane, &claim->owner) : e;
 	}
 	for (size_t i = 0; i < claim->key_count && e == BATON_OK; i++)
-		e = memory_rate_claim(tx, claim->keys[i]);
+		e = memory_rate_claim(tx, claim->keys[i], &claim->owner);
 	return e;
 }
 

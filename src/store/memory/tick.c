@@ -47,7 +47,7 @@ static void find_ready(const struct ticking *t, const struct queue *queue, bool 
 		const struct lane *lane = (struct lane *)row;
 		const struct batch *head = lane->queue == queue ? memory_head(lane, tx->now) : NULL;
 		if (head && memory_head_is_marked(tx, head) &&
-		    !uses_are_full(&t->uses, queue, &queue->is.policy, lane->name))
+		    !memory_site_is_full(tx, lane, &t->runner->put.owner, &t->uses))
 			ready[memory_lane_shard(head->lane)] = true;
 	}
 }

@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/mem.h"
 #include "queue/line.h"
+#include "queue/rate.h"
 #include "store/memory/batch.h"
 #include "store/memory/lane.h"
 #include "store/memory/queue.h"
@@ -143,6 +144,7 @@ static enum baton_err head_load(struct desk *d, struct tx *tx, const PGresult *r
 	bool guest = !cell_is_null(r, row, BATCH_GUEST);
 	struct rate_starts s = {.queue = desk_queue_of(d, cell_int(r, row, 2)),
 	                        .name = cell_str(r, row, guest ? BATCH_GUEST : 3)};
+	char text[RATE_NAME_MAX];
 	struct batch *b = NULL;
 	enum baton_err e = batch_load(d, tx, r, row, &b);
 	if (e != BATON_OK)
@@ -152,6 +154,8 @@ static enum baton_err head_load(struct desk *d, struct tx *tx, const PGresult *r
 		return e;
 	if (b->key_count > 1)
 		return starts_of_several(d, tx, r, row, b);
+	if (d->asker)
+		s.name = rate_name(s.name, &s.queue->is.policy, d->asker, text);
 	return desk_starts(d, tx, r, row, HEAD_STARTS, &s);
 }
 

@@ -139,7 +139,7 @@ static void changed(void *arg, struct row *row)
 	struct desk *d = arg;
 	if (row->table == &d->m->batches)
 		touch_batch(d, (struct batch *)row);
-	if (row->table == &d->m->rates)
+	if (row->table == &d->m->rates && line_is_keyed(((struct rate *)row)->name))
 		touch_line(d, ((struct rate *)row)->queue->name, ((struct rate *)row)->name,
 		           row->gone);
 	if (row->table == &d->m->claims) {

@@ -87,8 +87,9 @@ struct desk {
 	size_t chunk_count, chunk_cap;
 	struct far *fars;
 	size_t far_count, far_cap;
-	size_t shared; /* so many new batches can stand in such rows */
-	bool apart;    /* new batches with keys do not */
+	size_t shared;                   /* so many new batches can stand in such rows */
+	bool apart;                      /* new batches with keys do not */
+	const struct baton_owner *asker; /* who claims, if keys count where he is, or NULL */
 	bool around;   /* of each lane that can change, the first of its line was read, and one
 	                  more than can leave it */
 	int64_t dead;  /* so many rows that are gone were come across in lines then */

@@ -196,6 +196,8 @@
 	"WITH k AS MATERIALIZED (SELECT m.id AS queue, x.line FROM baton.queue m CROSS JOIN " \
 	"unnest($2::text[]) x(line) WHERE m.key_class = ANY($1::text[]) "                     \
 	"AND m.key_class <> '') "
+#define LINE_OF_K                                                                      \
+	"b.queue = k.queue AND b.lane BETWEEN k.line AND k.line AND b.line AND b.state = 1 "
 #define PART_CLASS_ASKED "q.name = ANY($1::text[]) AND NOT q.paused"
 #define CLAIMS_OF_K                                                                       \
 	"(SELECT x.* FROM baton.claim x WHERE x.queue = k.queue AND x.lane = k.line "     \
@@ -272,7 +274,8 @@
 
 /* What can be claimed of queues: $1 their names, $2 the pools, $3 how many, $4 how many batches in
  * one claim, $5 to $7 after which rank, place and number, $8 which keys are passed over: the number
- * of the queue and the line. They are looked for from the first rank
+ * of the queue and the line, $9 with what the names of starts begin where who claims is, by scope:
+ * keys that have started too often are passed over, too. They are looked for from the first rank
  * on, and in each rank for which it is known from the place on up to which there are none. */
 #define PART_HEADS_AND(more)                                                                \
 	"heads AS MATERIALIZED (SELECT h.*, w.few, w.max" more " FROM "                     \
@@ -297,6 +300,10 @@
 	"CASE WHEN r.later THEN 9223372036854775807 ELSE w.seq END) "                       \
 	"AND ($8::text[] = '{}' OR ((q.id || split_part(b.lane, chr(3), 1)) = "             \
 	"ANY($8::text[])) IS NOT TRUE) "                                                    \
+	"AND ($9::text[] = '{}' OR q.key_starts = 0 OR q.key_scope = 3 "                    \
+	"OR NOT EXISTS (SELECT 1 FROM baton.rate y WHERE y.queue = q.id "                   \
+	"AND y.lane = ($9::text[])[q.key_scope] || split_part(b.lane, chr(3), 1) "          \
+	"AND y.until > 0)) "                                                                \
 	"ORDER BY b.rank, coalesce(b.place, b.seq * 2), b.seq LIMIT w.few) x "              \
 	"ORDER BY x.rank, x.place, x.seq LIMIT w.few) h)"
 

@@ -1,4 +1,5 @@
 /* The second part of a transaction: what claims. */
+#include "store/memory/runner.h"
 #include "store/postgres/deal.h"
 
 #include "base/fail.h"
@@ -96,6 +97,11 @@ static bool has_sites(const struct deal *t)
 static enum baton_err sites_load(struct deal *t)
 {
 	const struct key_uses *uses = &t->desk.m->known;
+	const struct runner *runner = memory_runner_find(t->desk.m, t->second.only);
+	if (!runner)
+		return BATON_OK;
+	t->desk.asker = &runner->put.owner;
+	want_pass_rated(&t->second, t->desk.asker);
 	int answer = load_sites(t->c, &t->second);
 	enum baton_err e = conn_round(t->c);
 	if (e == BATON_OK)
@@ -160,7 +166,7 @@ enum baton_err deal_second(struct deal *t)
 		e = load_take(t->s, t->c, &l, &t->desk);
 	if (e == BATON_OK)
 		e = deal_check_classes(t);
-	t->second.full.count = 0;
+	t->second.full.count = t->second.sites.count = 0;
 	if (e == BATON_OK && t->second.take_count > 0 && has_sites(t)) {
 		/* What heads were read may be those that are passed over. */
 		l.heads = -1;

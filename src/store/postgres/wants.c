@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "queue/batch.h"
 #include "queue/line.h"
+#include "queue/rate.h"
 
 void pg_wants_init(struct wants *w, const struct baton_alloc *alloc)
 {
@@ -233,6 +234,13 @@ void want_pass(struct wants *w, int64_t queue, struct baton_str line)
 	char *end = number_print((uint64_t)queue, text);
 	memcpy(end, line.ptr, line.len);
 	str_add(w, &w->full, kept(w, (struct baton_str){text, (size_t)(end - text) + line.len}));
+}
+
+void want_pass_rated(struct wants *w, const struct baton_owner *owner)
+{
+	char text[RATE_NAME_MAX];
+	for (int scope = BATON_KEY_SCOPE_PROCESS; scope <= BATON_KEY_SCOPE_HOST; scope++)
+		str_add(w, &w->sites, kept(w, rate_site((enum baton_key_scope)scope, owner, text)));
 }
 
 static void guest_lines_add(struct wants *w, const struct baton_batch *b)

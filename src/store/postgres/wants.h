@@ -55,6 +55,9 @@ struct wants {
 	size_t take_count, take_cap;
 	const struct baton_lane_ask *lane_ask;
 	struct strs full; /* keys that are passed over: the number of the queue, and the line */
+	/* And those that have started too often where the names of starts begin so: in the process
+	 * of who claims, and on its host. */
+	struct strs sites;
 	uint64_t runner;  /* 0, or whose claims and shards are needed */
 	bool leaves;      /* it goes, and so all of its queues are locked */
 	bool runners;     /* all of them                              */
@@ -90,6 +93,9 @@ void want_heads(struct wants *w, const struct want_heads *take);
 
 /* Such a key: what is claimed is not to be of it. */
 void want_pass(struct wants *w, int64_t queue, struct baton_str line);
+
+/* And what has started too often where that owner is. */
+void want_pass_rated(struct wants *w, const struct baton_owner *owner);
 
 /* The runner of that number may not come or go meanwhile; 0: none may come. */
 void want_runner(struct wants *w, uint64_t number);

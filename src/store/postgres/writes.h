@@ -263,6 +263,10 @@
 	            "over, starts) JOIN baton.queue q ON q.name = u.name "                         \
 	            "ON CONFLICT (queue, lane) DO UPDATE SET until = excluded.until, "             \
 	            "over = excluded.over, starts = excluded.starts")                              \
+	X(RATE_GATHER, "DELETE FROM baton.rate r USING unnest($1::text[], $2::text[]) "            \
+	               "u(name, lane) JOIN baton.queue q ON q.name = u.name JOIN baton.queue m "   \
+	               "ON m.key_class = q.key_class AND m.key_class <> '' AND m.id <> q.id "      \
+	               "WHERE r.queue = m.id AND r.lane = u.lane")                                 \
 	X(SETTLE_RATE, "SELECT baton.settle_rate(q.id, u.was, $3::bigint) FROM "                   \
 	               "unnest($1::text[], $2::bigint[]) u(name, was) "                            \
 	               "JOIN baton.queue q ON q.name = u.name")                                    \
@@ -284,7 +288,8 @@
 	              "$8::bigint, $9::bigint, $10::bigint, $11::text, $12::text, $13::text, "     \
 	              "$14::bigint, $15::bigint, $16::text)")                                      \
 	X(RUNNER_LAST, "UPDATE baton.state SET runner = $1::bigint")                               \
-	X(RUNNER_DROP, "DELETE FROM baton.runner WHERE number = ANY($1::bigint[])")                \
+	X(RUNNER_DROP, "WITH d AS (DELETE FROM baton.runner WHERE number = ANY($1::bigint[]) "     \
+	               "RETURNING owner) SELECT baton.rate_forget(d.owner) FROM d")                \
 	X(RING, "UPDATE baton.state SET rung = rung + 1")
 
 #endif

@@ -221,9 +221,9 @@ static enum baton_err heads_pass(struct sqlite_store *s, const struct grant *g, 
 	size_t left = 0;
 	for (size_t i = 0; i < *count; i++) {
 		bool full = false;
-		enum baton_err e = heads[i].lane > 0
-		                           ? sites_are_full(s, g->q, heads[i].lane, g->uses, &full)
-		                           : BATON_OK;
+		enum baton_err e = heads[i].lane > 0 ? sites_are_full(s, g->q, heads[i].lane,
+		                                                      g->asker, g->uses, &full)
+		                                     : BATON_OK;
 		if (e != BATON_OK)
 			return e;
 		if (!full)
@@ -233,23 +233,31 @@ static enum baton_err heads_pass(struct sqlite_store *s, const struct grant *g, 
 	return BATON_OK;
 }
 
-/* The first heads that may be had, at most `want` of them: a key that is full has one at most. */
+/* The first heads that may be had, at most `want` of them: a key that is full has one at most. How
+ * many have started too often is not known, so that more of them are read until there are enough.
+ */
 static enum baton_err heads_find(struct sqlite_store *s, const struct grant *g, int64_t pool,
                                  struct head heads[PAGE], size_t want, size_t *ret_count)
 {
 	size_t full = counts_here(g) ? uses_full_count(g->uses, g->q, &g->q->policy) : 0;
-	size_t most = want + full;
-	if (full == 0)
+	const bool rated = counts_here(g) && g->q->policy.key_rate.starts > 0;
+	if (full == 0 && !rated)
 		return heads_list(s, pool, heads, want, ret_count);
-	struct head *all = arena_take(&s->scratch, most, sizeof *all);
-	if (!all)
-		return fail_memory(most * sizeof *all, "heads");
-	enum baton_err e = heads_list(s, pool, all, most, &most);
-	if (e == BATON_OK)
-		e = heads_pass(s, g, all, &most);
-	*ret_count = most < want ? most : want;
-	memcpy(heads, all, *ret_count * sizeof *heads);
-	return e;
+	for (size_t most = want + full;; most *= 2) {
+		size_t found = 0;
+		struct head *all = arena_take(&s->scratch, most, sizeof *all);
+		if (!all)
+			return fail_memory(most * sizeof *all, "heads");
+		enum baton_err e = heads_list(s, pool, all, most, &found);
+		const bool are_all = found < most;
+		if (e == BATON_OK)
+			e = heads_pass(s, g, all, &found);
+		if (e == BATON_OK && found < want && rated && !are_all)
+			continue;
+		*ret_count = found < want ? found : want;
+		memcpy(heads, all, *ret_count * sizeof *heads);
+		return e;
+	}
 }
 
 enum baton_err grant_has_heads(struct sqlite_store *s, const struct grant *g, int64_t pool,

@@ -184,9 +184,10 @@ static enum baton_err wishes_drop(struct sqlite_store *s, const struct queue_row
 }
 
 /* What a claim changes in its lane, and counts in the lines of its keys. */
-static enum baton_err lane_start(struct sqlite_store *s, struct queue_row *q, const struct pick *p,
-                                 const struct batch_row *row, int64_t lane)
+static enum baton_err lane_start(struct sqlite_store *s, const struct grant *g,
+                                 const struct pick *p, const struct batch_row *row, int64_t lane)
 {
+	struct queue_row *q = g->q;
 	enum baton_err e = BATON_OK;
 	bool keyed = line_is_keyed(batch_row_line(row));
 	for (size_t i = 0; i < p->count && e == BATON_OK && keyed; i++)
@@ -199,7 +200,7 @@ static enum baton_err lane_start(struct sqlite_store *s, struct queue_row *q, co
 		e = lane_turn(s, q, batch_row_line(row), lane);
 	for (struct baton_str rest = batch_row_key(row), line;
 	     e == BATON_OK && lines_next(&rest, &line);)
-		e = rates_start(s, q, line);
+		e = rates_start(s, q, line, g->asker);
 	return e;
 }
 
@@ -240,7 +241,7 @@ enum baton_err grant_give(struct sqlite_store *s, struct grant *g, const struct 
 	if (e == BATON_OK)
 		e = claim_make(s, g, p, &at, out);
 	if (e == BATON_OK && lane > 0)
-		e = lane_start(s, g->q, p, row, lane);
+		e = lane_start(s, g, p, row, lane);
 	if (row->key_len == 0)
 		at.keys = (struct key_lines){.list = {lane}, .count = 1};
 	if (e == BATON_OK && shared)

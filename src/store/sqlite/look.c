@@ -11,6 +11,7 @@
 #include "store/sqlite/claims.h"
 #include "store/sqlite/class.h"
 #include "store/sqlite/lanes.h"
+#include "store/sqlite/rates.h"
 #include "store/sqlite/runners.h"
 #include "store/sqlite/sites.h"
 
@@ -293,15 +294,26 @@ static enum baton_err why_in_site(const struct view *v, const struct batch_row *
 {
 	struct shard_row shard;
 	struct batch_row other;
-	int64_t ahead = 0;
+	struct baton_owner owner;
+	int64_t ahead = 0, until = 0;
+	bool found = false;
 	enum baton_err e = shard_load(v->db, b->queue, b->shard, &shard);
 	if (e == BATON_OK && shard.runner > 0)
 		e = sites_holder(v->db, v->a, row, batch_row_line(b), shard.runner, &ahead);
-	if (e != BATON_OK || ahead == 0)
+	if (e == BATON_OK && ahead == 0 && shard.runner > 0)
+		e = runner_owner(v->db, shard.runner, &owner, &found);
+	if (e == BATON_OK && found)
+		e = rates_until(v->db, row, batch_row_line(b), &owner, &until);
+	if (e != BATON_OK || (ahead == 0 && until == 0))
 		return e;
-	info->why = BATON_WHY_KEY;
+	info->why = ahead > 0 ? BATON_WHY_KEY : BATON_WHY_RATE;
 	if (info->key_count > 0)
 		info->held = info->keys[0];
+	if (ahead == 0) {
+		info->due.ms = until;
+		info->rate = row->policy.key_rate;
+		return BATON_OK;
+	}
 	e = batch_need(v->db, ahead, &other);
 	if (e == BATON_OK)
 		batch_id_print((uint64_t)other.id, &info->ahead);

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "store/sqlite/fate.h"
+#include "store/sqlite/rates.h"
 
 static size_t text_copy(const struct query *q, int column, char *to, size_t max)
 {
@@ -255,6 +256,8 @@ static enum baton_err remove_run(void *store, void *args)
 	if (e == BATON_OK)
 		e = RUN(&s->db, SQL_SHARD_FREE, (int64_t)a->number);
 	books_shard(&s->books);
+	if (e == BATON_OK)
+		e = rates_forget(s, &row.owner);
 	return e == BATON_OK ? RUN(&s->db, SQL_RUNNER_DROP, (int64_t)a->number) : e;
 }
 

@@ -71,6 +71,10 @@ static void a_key_that_counts_on_each_host_has_a_line_in_each_shard(void **state
 	assert_true(line_is_sited(name, &shard));
 	assert_int_equal(shard, 4095);
 	assert_int_equal(place_of_line(BATON_STR("q"), name, 4096), 4095);
+	assert_true(baton_str_equal(line_in_shard(KEY, 7, text), (struct baton_str){"\1x\3"
+	                                                                            "7",
+	                                                                            4}));
+	name = line_name(&b, 4096 * 3 + 4095, &host, text);
 	assert_true(baton_str_equal(line_key(name), b.key));
 	assert_true(baton_str_equal(line_counted(name), KEY));
 	assert_int_equal(line_lane(name).len, 0);

@@ -17,7 +17,7 @@ struct counter {
 	uint32_t inside;   /* [atomic] threads in a commit: one at most */
 	uint64_t done;     /* requests, by whoever leads */
 	uint32_t wait_for; /* the first commit lasts until so many have gathered behind it */
-	uint32_t crowded;  /* and until this is not what the group has there; 0: it may be */
+	uint32_t vain;     /* and until this batch was waited for in vain; 0: it need not be */
 	uint32_t commits;  /* by whoever leads */
 	uint32_t sizes[4]; /* of the first commits */
 	bool firsts[LATE]; /* of the requests of the second commit, in its order */
@@ -38,7 +38,7 @@ static void count(void *store, struct request *list)
 	assert_int_equal(__atomic_fetch_add(&c->inside, 1, __ATOMIC_ACQ_REL), 0);
 	while (c->commits == 0 &&
 	       (gathered(&c->group) < c->wait_for ||
-	        __atomic_load_n(&c->group.crowded_until, __ATOMIC_RELAXED) == c->crowded))
+	        (c->vain > 0 && __atomic_load_n(&c->group.vain, __ATOMIC_RELAXED) != c->vain)))
 		sched_yield();
 	for (struct request *r = list; r; r = r->next, size++) {
 		if (c->commits == 1 && size < LATE)
@@ -168,26 +168,32 @@ static void what_comes_together_is_in_one_commit_in_its_order(void **state)
 	group_done(&c.group);
 }
 
-static void who_waits_awake_in_vain_sleeps_and_so_do_those_of_the_next_batches(void **state)
+static void who_waits_awake_in_vain_twice_sleeps_and_so_do_those_of_the_next_batches(void **state)
 {
 	static const struct {
-		uint32_t last, until, spell;
+		uint32_t vain, last, until, spell;
 	} cases[] = {
-		{0, 1, 8},       /* the first time                  */
-		{8, 1, 16},      /* again, when that was just over  */
-		{512, 1, 1024},  /* and again                       */
-		{1024, 1, 1024}, /* no longer than that             */
-		{1024, -20U, 8}, /* the last time is long ago       */
+		{1, 0, 1, 8},         /* the first time                          */
+		{1, 8, 1, 16},        /* again, when that was just over          */
+		{1, 512, 1, 1024},    /* and again                               */
+		{1, 1024, 1, 1024},   /* no longer than that                     */
+		{1, 1024, -20U, 8},   /* the last time is long ago               */
+		{-2U, 0, 1, 8},       /* the batch in vain before was the fourth */
+		{-3U, 1024, 1, 0},    /* the fifth: that was chance              */
+		{-1000U, 1024, 1, 0}, /* long ago                                */
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-		struct counter c = {.wait_for = LATE, .crowded = cases[i].until};
+		bool sleeps = cases[i].spell > 0;
+		struct counter c = {.wait_for = LATE, .vain = 2};
 		group_init(&c.group, count, &c);
+		c.group.vain = cases[i].vain;
 		c.group.crowded_for = cases[i].last;
 		c.group.crowded_until = cases[i].until;
 		one_and_the_late(&c);
-		assert_int_equal(c.group.crowded_for, cases[i].spell);
-		assert_int_equal(c.group.crowded_until, 2 + cases[i].spell);
+		assert_int_equal(c.group.crowded_for, sleeps ? cases[i].spell : cases[i].last);
+		assert_int_equal(c.group.crowded_until,
+		                 sleeps ? 2 + cases[i].spell : cases[i].until);
 		assert_int_equal(c.sizes[1], LATE);
 		group_done(&c.group);
 	}
@@ -201,7 +207,7 @@ int main(void)
 			those_who_come_meanwhile_get_into_one_commit_and_renewals_go_first),
 		cmocka_unit_test(what_comes_together_is_in_one_commit_in_its_order),
 		cmocka_unit_test(
-			who_waits_awake_in_vain_sleeps_and_so_do_those_of_the_next_batches),
+			who_waits_awake_in_vain_twice_sleeps_and_so_do_those_of_the_next_batches),
 	};
 	return cmocka_run_group_tests_name("group", tests, NULL, NULL);
 }

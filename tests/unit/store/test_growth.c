@@ -369,12 +369,13 @@ static long long cost_beside(struct bench *b)
 }
 
 /* In a long run 100,000 wait for it at last. */
-static void a_key_that_is_full_on_a_host_costs_others_nothing(void **state)
+static void full_on_a_host(struct bench *b, uint32_t limit, struct baton_key_rate rate)
 {
-	struct bench *b = *state;
 	struct baton_queue_policy p = baton_queue_policy_default();
 	p.key_scope = BATON_KEY_SCOPE_HOST;
 	p.hold_on_retry = BATON_HOLD_GIVE_UP;
+	p.key_limit = limit;
+	p.key_rate = rate;
 	p.shards = SITED_SHARDS;
 	assert_int_equal(baton_queue_set(b->store, BATON_STR("q"), &p), BATON_OK);
 	begin(b);
@@ -391,6 +392,16 @@ static void a_key_that_is_full_on_a_host_costs_others_nothing(void **state)
 	baton_runner_leave(r);
 	baton_store_close(store);
 	b->store = open_as(b->where);
+}
+
+static void a_key_that_is_full_on_a_host_costs_others_nothing(void **state)
+{
+	full_on_a_host(*state, 1, (struct baton_key_rate){.starts = 0});
+}
+
+static void nor_does_one_that_has_started_too_often_there(void **state)
+{
+	full_on_a_host(*state, 1000, (struct baton_key_rate){1, baton_duration_s(3600)});
 }
 
 /* Ends and claims, one after the other, where two keys get free in turn. */
@@ -785,6 +796,7 @@ int main(void)
 		SERVED_TEST(lives_cost_the_same_however_much_waits),
 		SERVED_TEST(a_key_that_many_wait_for_costs_others_and_itself_nothing),
 		SERVED_TEST(a_key_that_is_full_on_a_host_costs_others_nothing),
+		SERVED_TEST(nor_does_one_that_has_started_too_often_there),
 		SERVED_TEST(lanes_that_wait_for_keys_cost_those_who_have_them_nothing),
 		SERVED_TEST(what_a_user_puts_together_costs_each_the_same),
 		SERVED_TEST(what_a_user_puts_costs_the_same_however_much_waits),

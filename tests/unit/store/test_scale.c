@@ -276,14 +276,18 @@ static struct baton_work_claims *tick_one(struct baton_runner *r, const struct b
 	return claims;
 }
 
-static struct baton_runner *enlist(struct world *w, enum baton_key_scope scope)
+/* A queue whose keys count in places, as it is said, and a runner that has all of it. */
+static struct baton_runner *enlist(struct world *w, const struct baton_queue_policy *as)
 {
 	const struct baton_runner_ask ask = {.name = BATON_STR("r"),
 	                                     .weight = 1,
 	                                     .ttl = baton_duration_s(60)};
 	struct baton_queue_policy p = baton_queue_policy_default();
 	struct baton_runner *r = NULL;
-	p.key_scope = scope;
+	p.key_scope = as->key_scope;
+	p.key_limit = as->key_limit;
+	p.key_rate = as->key_rate;
+	p.key_fair = as->key_fair;
 	p.hold_on_retry = BATON_HOLD_GIVE_UP;
 	p.shards = SITED_SHARDS;
 	assert_ok(baton_queue_set(w->store, BATON_STR("q"), &p));
@@ -296,8 +300,9 @@ static struct baton_runner *enlist(struct world *w, enum baton_key_scope scope)
 	return r;
 }
 
-/* The same for a key that counts in a place, and is full there. */
-static struct cost beside_sited(struct world *w, enum baton_key_scope scope, size_t waiting)
+/* The same for a key that counts in a place, and is full there, or has started too often. */
+static struct cost beside_sited(struct world *w, const struct baton_queue_policy *as,
+                                size_t waiting)
 {
 	static const struct baton_str payload = {"x", 1};
 	struct baton_batch hot = {.queue = BATON_STR("q"),
@@ -308,7 +313,7 @@ static struct cost beside_sited(struct world *w, enum baton_key_scope scope, siz
 	struct baton_put put;
 	other.key = BATON_STR("other");
 	world_open(w);
-	struct baton_runner *r = enlist(w, scope);
+	struct baton_runner *r = enlist(w, as);
 	for (size_t i = 0; i < waiting + 1; i++)
 		assert_ok(baton_work_put(w->store, &hot, 1, &put));
 	baton_work_claims_free(tick_one(r, NULL));
@@ -331,13 +336,25 @@ static struct cost beside_sited(struct world *w, enum baton_key_scope scope, siz
 static void a_key_that_is_full_on_a_host_costs_others_nothing(void **state)
 {
 	struct world *w = *state;
+	static const struct baton_queue_policy cases[] = {
+		{.key_scope = BATON_KEY_SCOPE_PROCESS,
+	         .key_limit = 1,
+	         .key_fair = BATON_KEY_FAIR_OFF},
+		{.key_scope = BATON_KEY_SCOPE_HOST, .key_limit = 1, .key_fair = BATON_KEY_FAIR_OFF},
+		{.key_scope = BATON_KEY_SCOPE_HOST,
+	         .key_limit = 1000,
+	         .key_rate = {1, {3600000000000}},
+	         .key_fair = BATON_KEY_FAIR_OFF},
+		{.key_scope = BATON_KEY_SCOPE_PROCESS,
+	         .key_limit = 1,
+	         .key_fair = BATON_KEY_FAIR_ON},
+	};
 	w->sync = BATON_STORE_RELAXED;
-	for (int scope = BATON_KEY_SCOPE_PROCESS; scope <= BATON_KEY_SCOPE_HOST; scope++) {
-		struct cost few = beside_sited(w, (enum baton_key_scope)scope, 16);
-		struct cost many =
-			beside_sited(w, (enum baton_key_scope)scope, soak_scale(2000, 100000));
-		print_message("# scope %d: %d and %d steps, %d and %d pages\n", scope,
-		              (int)few.steps, (int)many.steps, (int)few.pages, (int)many.pages);
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct cost few = beside_sited(w, &cases[i], 16);
+		struct cost many = beside_sited(w, &cases[i], soak_scale(2000, 100000));
+		print_message("# case %zu: %d and %d steps, %d and %d pages\n", i, (int)few.steps,
+		              (int)many.steps, (int)few.pages, (int)many.pages);
 		assert_true(many.steps * 10 <= few.steps * 11);
 		assert_true(many.pages <= few.pages * 2);
 	}

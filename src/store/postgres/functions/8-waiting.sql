@@ -73,12 +73,28 @@ BEGIN
  END IF;
  RETURN NULL;
 END $$;
+-- How many wait in the lines of a key in all shards, as far as `most`.
+CREATE OR REPLACE FUNCTION baton.crowd_of_sites(of int, key text, most bigint) RETURNS bigint
+ LANGUAGE plpgsql STABLE AS $$
+BEGIN
+ RETURN (SELECT count(*) FROM (SELECT 1 FROM baton.batch b WHERE b.queue = of
+   AND b.lane > key || chr(3) AND b.lane < key || chr(4) AND b.line AND b.state = 1
+   ORDER BY b.lane, b.seq LIMIT most) x);
+END $$;
 -- How many of a key wait, in its line and elsewhere, as far as `most`.
 CREATE OR REPLACE FUNCTION baton.crowd(of int, key text, most bigint) RETURNS bigint
  LANGUAGE plpgsql STABLE AS $$
 BEGIN
- RETURN (SELECT count(*) FROM (SELECT 1 FROM baton.batch b WHERE b.queue = of
-   AND b.lane BETWEEN key AND key AND b.line AND baton.waits(b) ORDER BY b.lane, b.seq
-   LIMIT most) x) + (SELECT count(*) FROM (SELECT 1 FROM baton.wish w WHERE w.queue = of
+ RETURN baton.crowd_of_sites(of, key, most) + (SELECT count(*) FROM (SELECT 1
+   FROM baton.batch b WHERE b.queue = of AND b.lane BETWEEN key AND key AND b.line
+   AND baton.waits(b) ORDER BY b.lane, b.seq LIMIT most) x)
+  + (SELECT count(*) FROM (SELECT 1 FROM baton.wish w WHERE w.queue = of
    AND w.line BETWEEN key AND key ORDER BY w.line, w.seq LIMIT most) x);
+END $$;
+-- The same in other queues of a class than these.
+CREATE OR REPLACE FUNCTION baton.class_crowd(class text, but int[], key text, most bigint)
+ RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+ RETURN (SELECT coalesce(sum(baton.crowd(m.id, key, most)), 0) FROM baton.queue m
+  WHERE m.key_class = class AND m.key_class <> '' AND m.id <> ALL(but));
 END $$;
