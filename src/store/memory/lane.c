@@ -389,3 +389,9 @@ uint32_t memory_lane_shard(const struct lane *lane)
 		return place_of_line(lane->queue->name, lane->name, shards);
 	return lane->first ? (uint32_t)(lane->first->id % shards) : 0;
 }
+
+uint32_t memory_claim_shard(const struct lane *lane)
+{
+	bool sharded = lane->queue->is.policy.mode == BATON_QUEUE_RUNNER;
+	return sharded || !line_is_keyed(lane->name) ? memory_lane_shard(lane) : 0;
+}

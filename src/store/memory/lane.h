@@ -20,6 +20,10 @@ uint64_t memory_lane_hash(const struct memory *m, struct baton_str queue, struct
 /* Its shard: that of its lane's name or its key; without one, they take turns. */
 uint32_t memory_lane_shard(const struct lane *lane);
 
+/* The same for those who claim, and who wait: where nobody claims from shards, that of a key is
+ * not looked for, which takes longer than all else that is done to a job in memory. */
+uint32_t memory_claim_shard(const struct lane *lane);
+
 /* Puts a batch at the place of its number. */
 void memory_lane_place(struct batch *b);
 

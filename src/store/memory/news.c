@@ -15,7 +15,7 @@ struct baton_store_news memory_news_of_lane(const struct memory *m, const struct
 	return (struct baton_store_news){
 		.queue = baton_queue_hash(&m->store, lane->queue->name),
 		.lane = store_lane_hash(line_lane(lane->name)),
-		.shard = memory_lane_shard(lane),
+		.shard = memory_claim_shard(lane),
 	};
 }
 

@@ -168,7 +168,7 @@ static enum baton_err show_claim(struct arena *a, const struct claim *claim,
 	*ret = (struct baton_work_claim){
 		.proof.token = claim->token,
 		.fence = {claim->name.fence},
-		.shard = memory_lane_shard(claim->lane),
+		.shard = memory_claim_shard(claim->lane),
 		.claimed_at = claim->claimed_at,
 		.expires_at = claim->is.expires,
 		.hold = line_hold(key->name, &key->queue->is.policy),

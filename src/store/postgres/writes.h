@@ -67,7 +67,9 @@
 	              "AND b.last <= (SELECT m.seq FROM baton.mark m WHERE m.queue = b.queue "     \
 	              "AND m.pool = b.pool AND m.rank = b.rank ORDER BY m.seq DESC LIMIT 1) "      \
 	              "RETURNING b.queue, b.first, b.keys) SELECT baton.leave(b.queue, b.first, "  \
-	              "b.keys) FROM b WHERE b.keys IS NOT NULL")                                   \
+	              "b.keys) FROM b WHERE b.keys IS NOT NULL AND (SELECT y.lone FROM "           \
+	              "baton.young y WHERE y.queue = b.queue ORDER BY y.seq DESC, y.n DESC "       \
+	              "LIMIT 1) > 0")                                                              \
 	X(REPLY_ADD,                                                                               \
 	  "INSERT INTO baton.reply(base, until, state, heads, fences, tokens) SELECT u.base, "     \
 	  "u.until, "                                                                              \

@@ -185,6 +185,10 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
   UNION ALL SELECT 'keys are remembered of rows that are gone', count(*) FROM baton.lone l
    WHERE NOT EXISTS (SELECT 1 FROM baton.bulk b WHERE b.first = l.first AND b.queue = l.queue
    AND l.line = ANY(b.keys))
+  UNION ALL SELECT 'queues have another number of such keys than is counted', count(*)
+   FROM (SELECT x.queue FROM (SELECT l.queue, count(*) AS n FROM baton.lone l GROUP BY l.queue
+    UNION ALL SELECT y.queue, -y.lone FROM baton.young y) x GROUP BY x.queue
+    HAVING sum(x.n) <> 0) x
   UNION ALL SELECT 'rows of several batches have keys, which those of their queue cannot',
    count(*) FROM baton.bulk b JOIN baton.queue q ON q.id = b.queue WHERE b.keys IS NOT NULL
    AND (q.on_conflict > 1 OR q.key_waiting_max > 0 OR q.key_fair > 1 OR q.key_starts > 0

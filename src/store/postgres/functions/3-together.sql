@@ -36,17 +36,25 @@ BEGIN
 END $$;
 -- Which of these keys one in such a row has, and in which rows they stand. Those that are done do
 -- not count.
+--
+-- The young rows are read in the order of their index, and not by a bitmap: as soon as nothing was
+-- alive when the statistics were made, the planner would take one of all that is dead in the queue.
 CREATE OR REPLACE FUNCTION baton.together(of int, lines text[], OUT hits text[],
- OUT firsts bigint[]) LANGUAGE plpgsql STABLE AS $$
-DECLARE since bigint := baton.young_from(of);
+ OUT firsts bigint[]) LANGUAGE plpgsql STABLE SET enable_bitmapscan = off AS $$
+DECLARE y baton.young; young bigint[];
 BEGIN
- hits := ARRAY(SELECT k FROM baton.bulk b CROSS JOIN LATERAL unnest(b.keys) k WHERE b.queue = of
-  AND b.keys IS NOT NULL AND b.first > since INTERSECT SELECT unnest(lines));
- IF cardinality(hits) > 0 THEN
-  firsts := ARRAY(SELECT b.first FROM baton.bulk b WHERE b.queue = of AND b.keys IS NOT NULL
-   AND b.first > since AND b.keys && hits);
+ SELECT * INTO y FROM baton.young x WHERE x.queue = of ORDER BY x.seq DESC, x.n DESC LIMIT 1;
+ young := ARRAY(SELECT b.first FROM baton.bulk b WHERE b.queue = of AND b.keys IS NOT NULL
+  AND b.first > coalesce(y.seq, 0) ORDER BY b.first);
+ IF cardinality(young) > 0 THEN
+  hits := ARRAY(SELECT k FROM baton.bulk b CROSS JOIN LATERAL unnest(b.keys) k
+   WHERE b.first = ANY(young) INTERSECT SELECT unnest(lines));
  END IF;
- IF since > 0 THEN
+ IF cardinality(hits) > 0 THEN
+  firsts := ARRAY(SELECT b.first FROM baton.bulk b WHERE b.first = ANY(young)
+   AND b.keys && hits);
+ END IF;
+ IF y.lone > 0 THEN
   SELECT hits || array_agg(l.line::text), firsts || array_agg(l.first) INTO hits, firsts
    FROM baton.lone l WHERE l.queue = of AND l.line = ANY(lines);
  END IF;
@@ -61,36 +69,45 @@ END $$;
 -- Jobs with these keys are about to be put into such rows, which have numbers from that one on.
 -- When there are many, or some far behind, the keys of the older ones are written down.
 CREATE OR REPLACE FUNCTION baton.alone(of int, lines text[], number bigint) RETURNS void
- LANGUAGE plpgsql AS $$
-DECLARE since bigint := baton.young_from(of); firsts bigint[]; upto bigint; old int;
+ LANGUAGE plpgsql SET enable_bitmapscan = off AS $$
+DECLARE y baton.young; since bigint; firsts bigint[]; upto bigint; old int; more bigint := 0;
 BEGIN
+ SELECT * INTO y FROM baton.young x WHERE x.queue = of ORDER BY x.seq DESC, x.n DESC LIMIT 1;
+ since := coalesce(y.seq, 0);
+ firsts := ARRAY(SELECT b.first FROM baton.bulk b WHERE b.queue = of AND b.keys IS NOT NULL
+  AND b.first > since ORDER BY b.first);
  IF EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = of AND b.lane = ANY(lines) AND b.line)
   OR EXISTS (SELECT 1 FROM baton.batch b WHERE b.queue = of AND b.lane = ANY(lines) AND b.holds)
-  OR EXISTS (SELECT 1 FROM baton.together(of, lines) t WHERE t.firsts IS NOT NULL)
+  OR ((cardinality(firsts) > 0 OR y.lone > 0)
+   AND EXISTS (SELECT 1 FROM baton.together(of, lines) t WHERE t.firsts IS NOT NULL))
   OR EXISTS (SELECT 1 FROM baton.queue q WHERE q.id = of AND (q.guests OR q.key_class <> ''))
   THEN
   RAISE EXCEPTION 'somebody has one of the keys' USING ERRCODE = 'BT006';
  END IF;
- firsts := ARRAY(SELECT b.first FROM baton.bulk b WHERE b.queue = of AND b.keys IS NOT NULL
-  AND b.first > since ORDER BY b.first);
  old := CASE WHEN cardinality(firsts) > 32 THEN cardinality(firsts) - 16
   WHEN firsts[1] < number - 2048 THEN cardinality(firsts) ELSE 0 END;
  IF old > 0 THEN
   INSERT INTO baton.lone(queue, line, first) SELECT of, k, b.first FROM baton.bulk b
    CROSS JOIN LATERAL unnest(b.keys) k WHERE b.first = ANY(firsts[:old]) AND k IS NOT NULL
    ORDER BY k, b.first;
+  GET DIAGNOSTICS more = ROW_COUNT;
  END IF;
  upto := coalesce(firsts[old + 1], number) - 1;
  IF old = 0 AND upto - since < 256 THEN RETURN; END IF;
- DELETE FROM baton.young y WHERE y.queue = of AND y.seq = since;
- INSERT INTO baton.young(queue, seq) VALUES (of, upto);
+ DELETE FROM baton.young x WHERE x.queue = of AND x.seq = y.seq AND x.n = y.n;
+ INSERT INTO baton.young(queue, seq, n, lone) VALUES (of, upto, 0, coalesce(y.lone, 0) + more);
 END $$;
 -- A row with these keys goes.
 CREATE OR REPLACE FUNCTION baton.leave(of int, number bigint, lines text[]) RETURNS void
  LANGUAGE plpgsql AS $$
+DECLARE y baton.young; gone bigint;
 BEGIN
- IF number <= baton.young_from(of) THEN
+ SELECT * INTO y FROM baton.young x WHERE x.queue = of ORDER BY x.seq DESC, x.n DESC LIMIT 1;
+ IF y.lone > 0 AND number <= y.seq THEN
   DELETE FROM baton.lone l WHERE l.queue = of AND l.line = ANY(lines) AND l.first = number;
+  GET DIAGNOSTICS gone = ROW_COUNT;
+  DELETE FROM baton.young x WHERE x.queue = of AND x.seq = y.seq AND x.n = y.n;
+  INSERT INTO baton.young(queue, seq, n, lone) VALUES (of, y.seq, y.n + 1, y.lone - gone);
  END IF;
 END $$;
 -- Makes ordinary rows of those in which one of these keys is. Which of the keys that were.
