@@ -449,6 +449,8 @@ static const struct {
          "rows of several batches have keys that are not found"},
 	{"DELETE FROM baton.bulk", "keys are remembered of rows that are gone"},
 	{"UPDATE baton.lone SET line = line || 'x'", "keys are remembered of rows that are gone"},
+	{"UPDATE baton.young SET lone = lone + 1",
+         "queues have another number of such keys than is counted"},
 	{"UPDATE baton.queue SET key_ttl = 5",
          "rows of several batches have keys, which those of their queue cannot"},
 	{"UPDATE baton.queue SET guests = true",

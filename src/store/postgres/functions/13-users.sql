@@ -70,8 +70,9 @@ BEGIN
 END $$;
 CREATE OR REPLACE FUNCTION baton.put(queue text, payload bytea, lane text DEFAULT NULL,
  options jsonb DEFAULT '{}') RETURNS bigint
- LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
- SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+ SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off
+ SET enable_mergejoin = off SET jit = off AS $$
 DECLARE one text; q baton.queue; number bigint; flags int := 0; wait interval; word text; due_ms
  bigint; source_key text := options->>'source'; key_hash bytea; content_hash bytea;
  key text := options->>'key'; keys text[] := ARRAY[key]; guest text; line text;
@@ -209,8 +210,9 @@ CREATE OR REPLACE FUNCTION baton.put_many(queue text, payloads jsonb[], lane tex
  SELECT baton.put(queue, p, lane, options) FROM unnest(payloads) p $$;
 -- True: there is such a job; it is removed, or its holder told, when the user commits.
 CREATE OR REPLACE FUNCTION baton.cancel(id bigint) RETURNS bool
- LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
- SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+ SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off
+ SET enable_mergejoin = off SET jit = off AS $$
 DECLARE b baton.batch := baton.find(id);
 BEGIN
  INSERT INTO baton.staged(id, xid, what, queue) SELECT cancel.id, pg_current_xact_id(),
@@ -228,8 +230,9 @@ BEGIN
 END $$;
 -- Ends a claim when the user commits. If it is lost by then, the commit fails.
 CREATE OR REPLACE FUNCTION baton.complete(claim text, token text) RETURNS void
- LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
- SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+ SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off
+ SET enable_mergejoin = off SET jit = off AS $$
 DECLARE c record;
 BEGIN
  IF claim !~ '^[0-9]{1,18}-[0-9]{1,18}$' OR token !~ '^[0-9a-f]{32}$' THEN
@@ -252,8 +255,9 @@ END $$;
 -- A renewal leaves the key of a lease's row alone, and so does not wait for who is admitted;
 -- whoever gives it another fence locks all of it first.
 CREATE OR REPLACE FUNCTION baton.admit(subject text, fence bigint) RETURNS void
- LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
- SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+ SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off
+ SET enable_mergejoin = off SET jit = off AS $$
 BEGIN
  PERFORM 1 FROM baton.lease l WHERE l.subject = admit.subject AND l.fence = admit.fence
   AND l.held FOR KEY SHARE;

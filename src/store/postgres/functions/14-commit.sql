@@ -133,8 +133,9 @@ END $$;
 -- All that a transaction has staged is done by the first of its triggers. The others look for their
 -- own row, and not for any: they would walk over all that the first has removed.
 CREATE OR REPLACE FUNCTION baton.on_commit() RETURNS trigger
- LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
- SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
+ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+ SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off
+ SET enable_mergejoin = off SET jit = off AS $$
 DECLARE mine xid8 := pg_current_xact_id(); s baton.staged;
 BEGIN
  IF NOT EXISTS (SELECT 1 FROM baton.staged x WHERE x.xid = mine AND x.id = NEW.id) THEN

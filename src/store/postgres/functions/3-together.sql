@@ -41,18 +41,17 @@ END $$;
 -- alive when the statistics were made, the planner would take one of all that is dead in the queue.
 CREATE OR REPLACE FUNCTION baton.together(of int, lines text[], OUT hits text[],
  OUT firsts bigint[]) LANGUAGE plpgsql STABLE SET enable_bitmapscan = off AS $$
-DECLARE y baton.young; young bigint[];
+DECLARE y baton.young; since bigint;
 BEGIN
  SELECT * INTO y FROM baton.young x WHERE x.queue = of ORDER BY x.seq DESC, x.n DESC LIMIT 1;
- young := ARRAY(SELECT b.first FROM baton.bulk b WHERE b.queue = of AND b.keys IS NOT NULL
-  AND b.first > coalesce(y.seq, 0) ORDER BY b.first);
- IF cardinality(young) > 0 THEN
-  hits := ARRAY(SELECT k FROM baton.bulk b CROSS JOIN LATERAL unnest(b.keys) k
-   WHERE b.first = ANY(young) INTERSECT SELECT unnest(lines));
- END IF;
+ since := coalesce(y.seq, 0);
+ hits := ARRAY(SELECT k FROM (SELECT b.keys FROM baton.bulk b WHERE b.queue = of
+   AND b.keys IS NOT NULL AND b.first > since ORDER BY b.first OFFSET 0) b
+  CROSS JOIN LATERAL unnest(b.keys) k INTERSECT SELECT unnest(lines));
  IF cardinality(hits) > 0 THEN
-  firsts := ARRAY(SELECT b.first FROM baton.bulk b WHERE b.first = ANY(young)
-   AND b.keys && hits);
+  firsts := ARRAY(SELECT b.first FROM (SELECT b.first, b.keys FROM baton.bulk b
+   WHERE b.queue = of AND b.keys IS NOT NULL AND b.first > since ORDER BY b.first OFFSET 0) b
+   WHERE b.keys && hits);
  END IF;
  IF y.lone > 0 THEN
   SELECT hits || array_agg(l.line::text), firsts || array_agg(l.first) INTO hits, firsts
