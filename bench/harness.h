@@ -71,6 +71,7 @@ struct fact {
 	const char *unit;
 	double value;
 	double at_most; /* NAN: no goal */
+	double floor;   /* the least that it can be here, if that is known; else 0 */
 };
 
 struct bench {
@@ -93,7 +94,8 @@ enum verdict {
 	VERDICT_MET,
 	VERDICT_MISSED,
 	VERDICT_UNDECIDED, /* the goal lies inside the spread */
-	VERDICT_LIMITED    /* it was missed, and the rival's p99 did not meet it either */
+	VERDICT_LIMITED    /* it was missed, and the rival's p99, or the floor of a fact, does
+	                      not meet it either */
 };
 
 /* The subject's time : the time of the fastest contestant of a role. */

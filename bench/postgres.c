@@ -235,7 +235,7 @@ static size_t facts(struct fact *ret, size_t max)
 {
 	if (max == 0 || !pg_server())
 		return 0;
-	ret[0] = (struct fact){"log", "bytes", log_bytes(), 500};
+	ret[0] = (struct fact){"log", "bytes", log_bytes(), 500, 0};
 	return 1;
 }
 

@@ -28,7 +28,9 @@ enum verdict report_fact_verdict(const struct fact *f)
 {
 	if (isnan(f->at_most))
 		return VERDICT_NONE;
-	return f->value <= f->at_most ? VERDICT_MET : VERDICT_MISSED;
+	if (f->value <= f->at_most)
+		return VERDICT_MET;
+	return f->floor > f->at_most ? VERDICT_LIMITED : VERDICT_MISSED;
 }
 
 /* How many outcomes from the first one on belong to its group. */

@@ -131,8 +131,8 @@ static double plan_us(void)
 static size_t facts(struct fact *ret, size_t max)
 {
 	(void)max;
-	ret[0] = (struct fact){"the check before each dispatch", "ns", check_ns(), 50};
-	ret[1] = (struct fact){"one plan, 1,000 shards and 100 runners", "us", plan_us(), NAN};
+	ret[0] = (struct fact){"the check before each dispatch", "ns", check_ns(), 50, 0};
+	ret[1] = (struct fact){"one plan, 1,000 shards and 100 runners", "us", plan_us(), NAN, 0};
 	return 2;
 }
 

@@ -214,7 +214,7 @@ static size_t facts(struct fact *ret, size_t max)
 	size_t count = 0;
 	for (; count < 3 && count < max; count++)
 		ret[count] =
-			(struct fact){names[count], "bytes", jobs_log_bytes(counts[count]), NAN};
+			(struct fact){names[count], "bytes", jobs_log_bytes(counts[count]), NAN, 0};
 	return count;
 }
 

@@ -1,11 +1,14 @@
 /* A bare broker: the least that two processes have to do so that a connection changes hands as it
- * does with Baton: a Hello is read, its answer and an Offer with the descriptor are sent, and an
- * Ack and a Grant follow. Messages of a fixed size, nothing is looked up or checked, every call
- * waits, and one connection is handed over at a time. */
+ * does with Baton: a Hello is read, its answer and an Offer with the descriptor are sent, the
+ * server takes the connection by a word that both share, and an Ack follows when it has answered.
+ * Messages of a fixed size, nothing is looked up or checked, every call waits, and one connection
+ * is handed over at a time. */
 #include <err.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -17,27 +20,27 @@
 #define NEGOTIATED 120
 #define OFFER 220
 #define ACK 60
-#define GRANT 50
-#define WELCOME 20
+
+enum { FREE, OFFERED, TAKEN };
 
 struct floor_side {
 	int listener, channel;
+	_Atomic int *word;
 };
 
-static void put(int fd, size_t len, char what)
+static void put(int fd, size_t len)
 {
 	char room[OFFER];
-	memset(room, what, len);
+	memset(room, 'x', len);
 	if (send(fd, room, len, MSG_NOSIGNAL) != (ssize_t)len)
 		err(1, "send");
 }
 
-static char get(int fd, size_t len)
+static void get(int fd, size_t len)
 {
 	char room[OFFER];
 	if (recv(fd, room, len, MSG_WAITALL) != (ssize_t)len)
 		err(1, "recv");
-	return room[0];
 }
 
 union beside {
@@ -45,7 +48,7 @@ union beside {
 	char room[CMSG_SPACE(sizeof(int))];
 };
 
-static void offer(int channel, int fd, char what)
+static void offer(int channel, int fd)
 {
 	char room[OFFER];
 	union beside beside = {.room = {0}};
@@ -54,7 +57,7 @@ static void offer(int channel, int fd, char what)
 	                   .msg_iovlen = 1,
 	                   .msg_control = beside.room,
 	                   .msg_controllen = sizeof beside.room};
-	memset(room, what, sizeof room);
+	memset(room, 'x', sizeof room);
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
@@ -64,7 +67,7 @@ static void offer(int channel, int fd, char what)
 		err(1, "sendmsg");
 }
 
-static int offered(int channel, char *ret_what)
+static int offered(int channel)
 {
 	char room[OFFER];
 	union beside beside;
@@ -77,7 +80,6 @@ static int offered(int channel, char *ret_what)
 	if (recvmsg(channel, &m, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof room)
 		err(1, "recvmsg");
 	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof fd);
-	*ret_what = room[0];
 	return fd;
 }
 
@@ -90,12 +92,12 @@ static void broker_run(void *arg)
 		int fd = accept4(f->listener, (struct sockaddr *)&address, &len, SOCK_CLOEXEC);
 		if (fd < 0)
 			err(1, "accept");
-		char what = get(fd, HELLO);
-		put(fd, NEGOTIATED, what);
-		offer(f->channel, fd, what);
+		get(fd, HELLO);
+		put(fd, NEGOTIATED);
+		atomic_store(f->word, OFFERED);
+		offer(f->channel, fd);
 		get(f->channel, ACK);
-		if (what == FLOOR_GRANTED)
-			put(f->channel, GRANT, what);
+		atomic_store(f->word, FREE);
 		close(fd);
 	}
 }
@@ -106,20 +108,18 @@ static void server_serve(int fd)
 	if (recv(fd, room, sizeof room, MSG_WAITALL) != (ssize_t)sizeof room ||
 	    send(fd, room, sizeof room, MSG_NOSIGNAL) != (ssize_t)sizeof room)
 		err(1, "a request");
-	close(fd);
 }
 
 static void server_run_floor(void *arg)
 {
 	const struct floor_side *f = arg;
 	for (;;) {
-		char what;
-		int fd = offered(f->channel, &what);
-		put(f->channel, ACK, what);
-		if (what == FLOOR_GRANTED)
-			get(f->channel, GRANT);
-		put(fd, WELCOME, what);
+		int fd = offered(f->channel), was = OFFERED;
+		if (!atomic_compare_exchange_strong(f->word, &was, TAKEN))
+			errx(1, "an offer that is none");
 		server_serve(fd);
+		put(f->channel, ACK);
+		close(fd);
 	}
 }
 
@@ -133,7 +133,11 @@ struct floor_peers floor_start(const char *folder)
 	    listen(listener, 4096) != 0 ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
 		err(1, "%s", address.sun_path);
-	struct floor_side broker = {listener, ends[0]}, server = {-1, ends[1]};
+	_Atomic int *word = mmap(NULL, sizeof *word, PROT_READ | PROT_WRITE,
+	                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (word == MAP_FAILED)
+		err(1, "mmap");
+	struct floor_side broker = {listener, ends[0], word}, server = {-1, ends[1], word};
 	struct floor_peers peers = {peer_start(broker_run, &broker),
 	                            peer_start(server_run_floor, &server)};
 	close(listener);
@@ -142,13 +146,12 @@ struct floor_peers floor_start(const char *folder)
 	return peers;
 }
 
-void floor_ask(int fd, char what, struct baton_str request)
+void floor_ask(int fd, struct baton_str request)
 {
 	char room[HELLO + LINKS_REQUEST];
-	memset(room, what, HELLO);
+	memset(room, 'x', HELLO);
 	memcpy(room + HELLO, request.ptr, request.len);
 	if (send(fd, room, HELLO + request.len, MSG_NOSIGNAL) != (ssize_t)(HELLO + request.len))
 		err(1, "send");
 	get(fd, NEGOTIATED);
-	get(fd, WELCOME);
 }

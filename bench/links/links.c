@@ -179,15 +179,14 @@ static int broker_connect(enum link_way way)
 	return fd;
 }
 
-static int floor_connect(enum link_way way)
+static int floor_connect(void)
 {
 	char path[PATH_MAX];
 	path_to("floor", path);
 	int fd = links_open(path);
 	if (fd < 0)
 		err(1, "%s", path);
-	floor_ask(fd, way == LINK_FLOOR ? FLOOR_GRANTED : FLOOR_REPEATABLE,
-	          (struct baton_str){request, sizeof request});
+	floor_ask(fd, (struct baton_str){request, sizeof request});
 	answer_await(fd);
 	return fd;
 }
@@ -197,8 +196,7 @@ int links_connect(enum link_way way)
 	char path[PATH_MAX];
 	switch (way) {
 	case LINK_FLOOR:
-	case LINK_FLOOR_REPEATABLE:
-		return floor_connect(way);
+		return floor_connect();
 	case LINK_DIRECT:
 		path_to("direct", path);
 		break;

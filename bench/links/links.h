@@ -18,12 +18,11 @@ enum link_way {
 	LINK_HANDOFF,    /* the request comes after the connection                  */
 	LINK_PIPELINED,  /* it comes with the Hello, and its answer is waited for   */
 	LINK_WELCOMED,   /* it comes with the Hello, and a Welcome is waited for    */
-	LINK_REPEATABLE, /* so it does, and the backend does not wait for the Grant */
+	LINK_REPEATABLE, /* so it does, to a service whose first request may be repeated */
 	LINK_RECONNECT,  /* the broker says where to connect                        */
 	LINK_HAPROXY,
 	LINK_NGINX,
-	LINK_FLOOR,           /* pipelined, by a bare broker */
-	LINK_FLOOR_REPEATABLE /* the same, without a Grant   */
+	LINK_FLOOR /* pipelined, by a bare broker */
 };
 
 /* Starts the broker, the server, and the proxy that the way leads through, unless they run already.
@@ -60,13 +59,11 @@ bool proxy_start(const char *folder, enum link_way way);
 
 /* floor.c: starts a bare broker at the path "floor" in the folder, and the server behind it; and
  * asks it for the server, with the request, whose answer comes next. */
-#define FLOOR_GRANTED 'g'
-#define FLOOR_REPEATABLE 'r'
 struct floor_peers {
 	struct peer broker, server;
 };
 struct floor_peers floor_start(const char *folder);
-void floor_ask(int fd, char what, struct baton_str request);
+void floor_ask(int fd, struct baton_str request);
 
 /* Waits until somebody listens there; false: nobody does for 10 seconds. */
 bool links_await(const char *path);

@@ -43,7 +43,8 @@ struct baton_backend_options {
 	uint64_t generation;      /* of several backends of a service the one with the highest gets
 	                             its connections; 0: the time since boot, so the youngest */
 	struct baton_str owner;   /* the runner that it speaks for; may be empty */
-	bool repeatable;          /* the first request may be repeated: no Grant is waited for */
+	bool repeatable;          /* the first request may be repeated: no Grant is waited for,
+	                             where one is needed */
 	bool patient;             /* no broker need be there yet, nor its folder: this one registers
 	                             when there is one */
 	bool welcomes_later;      /* baton_backend_accept() gives connections whose clients were not
@@ -73,9 +74,10 @@ struct baton_backend_options {
 BATON_API enum baton_err baton_backend_open(const struct baton_backend_options *options,
                                             struct baton_backend **ret);
 
-/* The next connection: one that the broker has handed over and granted, or a client that has
- * reconnected. If the broker goes, what was not granted is shut down unread, and the backend
- * registers again when there is a broker.
+/* The next connection: one that the broker has handed over, or a client that has reconnected. If
+ * the broker goes, what would need its Grant is shut down unread, and the backend registers again
+ * when there is a broker. The broker is told what was taken by the call after the one that
+ * returned it, and finds out by itself soon after.
  *
  * BATON_OK:      *ret is the caller's, ended by baton_connection_free().
  * BATON_TIMEOUT: there was none for `wait`; of 0 it looks and does not wait.

@@ -145,12 +145,14 @@ struct baton_queue_policy {
 };
 
 /* Queues of one class count who holds a key together, wherever he is claimed: at most key_limit of
- * all of them hold it. key_limit, hold_on_retry and key_ttl are those of the class: a queue that
- * joins gets them from those that are there, and a change of one queue's is one of all. Each queue
- * hands out its own work in its own order; between queues, whoever asks first gets a key, so that
- * one that is paused, or that nobody asks, is in nobody's way. At most BATON_QUEUE_CLASS_MAX
- * queues; none in lane mode, and none with another on_conflict than wait, key_waiting_max, keys
- * that take turns, or a key_rate. A queue joins or leaves while it has no jobs but dead ones. */
+ * all of them hold it. key_limit, hold_on_retry, key_ttl, key_rate, key_waiting_max and on_conflict
+ * are those of the class: a queue that joins gets them from those that are there, and a change of
+ * one queue's is one of all. The starts of a key, who waits for it, and who has it or will, are
+ * counted over all of them; who gives way may be in another queue. Each queue hands out its own
+ * work in its own order, in which its keys may take turns (key_fair); between queues, whoever asks
+ * first gets a key, so that one that is paused, or that nobody asks, is in nobody's way. At most
+ * BATON_QUEUE_CLASS_MAX queues, and none in lane mode. A queue joins or leaves while it has no jobs
+ * but dead ones; what its keys have started counts for those whom it leaves. */
 
 /* Its fields, to be named together: BATON_POLICY_KEEP | BATON_POLICY_DEDUPE. */
 enum baton_policy_field {

@@ -171,6 +171,7 @@ static void parts_init(struct baton_broker *b)
 	links_init(&b->stored);
 	b->stored_until = BATON_MONO_NEVER;
 	links_init(&b->again);
+	links_init(&b->by_word);
 	links_init(&b->dead);
 	b->lock = -1;
 	b->epoll = -1;
@@ -398,6 +399,7 @@ static int patience_ms(const struct baton_broker *b)
 	until = earlier(until, first_until(&b->writing));
 	until = earlier(until, first_until(&b->asking));
 	until = earlier(until, acks_next(&b->acks));
+	until = earlier(until, passings_next(b));
 	until = earlier(until, children_next(b));
 	until = earlier(until, b->stored_until);
 	until = earlier(until, b->alive_at);
@@ -434,6 +436,7 @@ static void kept_end(struct baton_broker *b, struct links *list, enum wire_code 
 static void timers_run(struct baton_broker *b)
 {
 	struct baton_mono now = broker_now(b);
+	passings_look(b, now);
 	passings_expire(b, now);
 	silent_end(b, &b->waiting, now);
 	silent_end(b, &b->writing, now);

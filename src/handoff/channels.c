@@ -75,6 +75,7 @@ void channels_end(struct baton_broker *b, struct channel *channel, enum fallback
 		          baton_field_int("pid", channel->who.pid));
 	}
 	links_remove(&channel->of_service);
+	slate_done(&channel->slate);
 	b->channels_count--;
 	source_end(b, &channel->source);
 	if (channel->service)
@@ -134,7 +135,8 @@ static void answer(struct baton_broker *b, struct channel *c, bool accepted, con
 		.kind = WIRE_REGISTERED,
 		.is.registered = {accepted, baton_str_z(detail), c->id, baton_str_z(BATON_VERSION)},
 	};
-	if (packet_send(c->source.fd, &m, -1) != PACKET_DONE || !accepted)
+	int slate = c->slate.words ? c->slate.fd : -1;
+	if (packet_send(c->source.fd, &m, slate) != PACKET_DONE || !accepted)
 		channels_end(b, c, FALLBACK_ACK_TIMEOUT);
 }
 
@@ -178,6 +180,10 @@ static void registration(struct baton_broker *b, struct channel *c, const struct
 	          baton_field_uint("generation", r->generation),
 	          baton_field_str("endpoint", r->endpoint), baton_field_int("pid", c->who.pid));
 	children_registered(b, c);
+	/* Without one each connection is granted by a message. */
+	if ((r->capabilities & WIRE_TAKES_BY_SLATE) && slate_new(&c->slate) != BATON_OK)
+		BATON_LOG(b->log, BATON_LOG_WARN, "no slate",
+		          baton_field_str("why", baton_str_z(baton_err_detail())));
 	answer(b, c, true, "");
 	if (c->source.fd >= 0)
 		peers_unpark(b, service);

@@ -51,7 +51,9 @@ static void refuse_one(struct baton_broker *b, int listener)
 
 static uint64_t fds_used(const struct baton_broker *b)
 {
-	return (uint64_t)b->peers_count + b->channels_count + b->passings_count + b->stored_count;
+	/* A backend has a channel and a slate. */
+	return (uint64_t)b->peers_count + 2 * (uint64_t)b->channels_count + b->passings_count +
+	       b->stored_count;
 }
 
 void doors_event(struct baton_broker *b, struct source *source)

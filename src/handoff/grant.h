@@ -33,7 +33,8 @@ enum held_state {
 
 enum held_event {
 	HELD_ACCEPT = 1,  /* it wants it */
-	HELD_ACCEPT_LAST, /* it wants it, and no Grant comes: the first request may be repeated */
+	HELD_ACCEPT_LAST, /* it wants it, and no Grant comes: it has taken it by its word, or the
+	                     first request may be repeated */
 	HELD_REFUSE,
 	HELD_GRANT,    /* with the right token */
 	HELD_DEADLINE, /* reached */

@@ -250,6 +250,14 @@ static enum baton_err stored_take(struct baton_broker *b, struct thing *t)
 	return BATON_OK;
 }
 
+static enum baton_err slate_take_over(struct baton_broker *b, struct thing *t)
+{
+	struct channel *channel = channel_find(b, t->item.id);
+	if (!channel || channel->slate.words)
+		return fail(BATON_INVALID, "the broker sent a page that is shared with nobody");
+	return slate_map(&t->fd, &channel->slate);
+}
+
 static enum baton_err leftover_take(struct baton_broker *b, const struct wire_item *item)
 {
 	if (item->name.len > SITE_PATH_MAX || b->leftovers_count == LEFTOVERS_MAX)
@@ -300,6 +308,7 @@ static enum baton_err ground_take(struct baton_broker *b, struct thing *t)
 	case WIRE_ITEM_PEER:
 	case WIRE_ITEM_LEFTOVER:
 	case WIRE_ITEM_WILL:
+	case WIRE_ITEM_SLATE:
 		break;
 	}
 	return BATON_OK;
@@ -329,6 +338,8 @@ static enum baton_err rest_take(struct baton_broker *b, struct thing *t)
 		return leftover_take(b, &t->item);
 	case WIRE_ITEM_WILL:
 		return will_take(b, &t->item);
+	case WIRE_ITEM_SLATE:
+		return slate_take_over(b, t);
 	case WIRE_ITEM_LOCK:
 	case WIRE_ITEM_CLIENTS:
 	case WIRE_ITEM_BACKENDS:

@@ -10,6 +10,10 @@
 #include "handoff/packet.h"
 #include "handoff/state.h"
 
+/* A backend that has taken a connection says so when it calls the library next. Until then its end
+ * would not be seen, as the broker has a copy; so it looks by itself, after so long. */
+#define LOOK_MS 20
+
 enum baton_err passings_init(struct baton_broker *b, uint32_t max, int64_t ack_ms)
 {
 	const struct tokens_policy policy = {TOKENS_TTL_MS, max, TOKENS_TRIES};
@@ -58,6 +62,10 @@ static void passing_end(struct baton_broker *b, struct passing *p)
 {
 	uint32_t place = (uint32_t)(p - b->passings);
 	chains_remove(&b->by_connection, p->connection, place);
+	if (p->word > 0) {
+		slate_clear(&p->channel->slate, p->word);
+		links_remove(&p->links);
+	}
 	if (p->fd >= 0)
 		close(p->fd);
 	p->channel->pending--;
@@ -67,13 +75,47 @@ static void passing_end(struct baton_broker *b, struct passing *p)
 	b->passings_free = place;
 }
 
-/* Takes it back: whoever has a copy of the descriptor finds the connection shut down. */
-static void passing_revoke(struct baton_broker *b, struct passing *p, enum passing_event event,
+static void latency_keep(struct baton_broker *b, struct baton_duration took)
+{
+	b->latencies[b->latencies_count % LATENCIES] = took.ns;
+	b->latencies_count++;
+}
+
+/* The backend has it: the copy of the descriptor goes. */
+static void passing_let_go(struct baton_broker *b, struct passing *p, struct baton_duration took)
+{
+	struct channel *channel = p->channel;
+	CHECK(passing_next(&p->state, PASSING_ACCEPTED));
+	b->counts[COUNT_GRANTED]++;
+	channel->granted++;
+	channel->unanswered = 0;
+	fallback_succeeded(&channel->attempts);
+	latency_keep(b, took);
+	passing_end(b, p);
+}
+
+/* The backend has taken it by its word, whether it has said so yet or not. */
+static void passing_taken(struct baton_broker *b, struct passing *p, struct baton_mono when)
+{
+	int64_t longest = baton_mono_sub(broker_now(b), p->since).ns;
+	int64_t took = baton_mono_sub(when, p->since).ns;
+	took = took < longest ? took : longest;
+	acks_abandon(&b->acks, &p->token, NULL);
+	passing_let_go(b, p, (struct baton_duration){took > 0 ? took : 0});
+}
+
+/* Takes it back: whoever has a copy of the descriptor finds the connection shut down. False: the
+ * backend has taken it before. */
+static bool passing_revoke(struct baton_broker *b, struct passing *p, enum passing_event event,
                            enum fallback_reason reason)
 {
 	struct channel *channel = p->channel;
-	if (!passing_next(&p->state, event))
-		return;
+	struct baton_mono when;
+	if (p->word > 0 && !slate_revoke(&channel->slate, p->word, p->connection, &when)) {
+		passing_taken(b, p, when);
+		return false;
+	}
+	CHECK(passing_next(&p->state, event));
 	acks_abandon(&b->acks, &p->token, NULL);
 	if (p->fd >= 0)
 		shutdown(p->fd, SHUT_RDWR);
@@ -85,18 +127,19 @@ static void passing_revoke(struct baton_broker *b, struct passing *p, enum passi
 	          baton_field_str("service", baton_str_z(channel->service->name)),
 	          baton_field_str("why", baton_str_z(fallback_name(reason))));
 	passing_end(b, p);
+	return true;
 }
 
-static void latency_keep(struct baton_broker *b, struct baton_duration took)
-{
-	b->latencies[b->latencies_count % LATENCIES] = took.ns;
-	b->latencies_count++;
-}
-
-/* The backend has it: the Grant is sent, and then the copy of the descriptor goes. */
+/* The backend wants it: the Grant is sent, unless it has it already. */
 static void passing_grant(struct baton_broker *b, struct passing *p, struct baton_duration took)
 {
 	struct channel *channel = p->channel;
+	struct baton_mono when;
+	/* One that does not take it by its word cannot do so from now on. */
+	if (p->word > 0 && !slate_revoke(&channel->slate, p->word, p->connection, &when)) {
+		passing_taken(b, p, when);
+		return;
+	}
 	const struct wire_handoff grant = {
 		.kind = WIRE_GRANT,
 		.is.grant = {token_str(&p->token), p->connection},
@@ -106,12 +149,7 @@ static void passing_grant(struct baton_broker *b, struct passing *p, struct bato
 		passing_revoke(b, p, PASSING_BROKEN, FALLBACK_ACK_TIMEOUT);
 		return;
 	}
-	CHECK(passing_next(&p->state, PASSING_ACCEPTED));
-	b->counts[COUNT_GRANTED]++;
-	channel->granted++;
-	fallback_succeeded(&channel->attempts);
-	latency_keep(b, took);
-	passing_end(b, p);
+	passing_let_go(b, p, took);
 }
 
 /* A place for one that is offered. */
@@ -136,11 +174,23 @@ static struct passing *passing_place(struct baton_broker *b, struct channel *cha
 	return p;
 }
 
+/* It can be taken by that word, if it is one. */
+static void word_have(struct baton_broker *b, struct passing *p, uint32_t word)
+{
+	p->word = word;
+	if (word == 0)
+		return;
+	if (links_empty(&b->by_word))
+		b->look_at = baton_mono_add(p->since, baton_duration_ms(LOOK_MS));
+	links_append(&b->by_word, &p->links);
+}
+
 static struct passing *passing_add(struct baton_broker *b, struct peer *peer,
                                    struct channel *channel, const struct token *token)
 {
 	struct passing *p = passing_place(b, channel, peer->connection, token);
 	p->fd = peer->source.fd;
+	word_have(b, p, slate_offer(&channel->slate, p->connection));
 	return p;
 }
 
@@ -149,7 +199,9 @@ enum baton_err passings_adopt(struct baton_broker *b, const struct wire_item *it
 {
 	struct token token;
 	struct baton_mono since = {(int64_t)item->since};
-	if (!channel || token_parse(item->token, &token) != TOKEN_GOOD || since.ns < 0)
+	uint32_t word = item->capabilities < SLATE_WORDS ? (uint32_t)item->capabilities : 0;
+	if (!channel || token_parse(item->token, &token) != TOKEN_GOOD || since.ns < 0 ||
+	    word != item->capabilities || (word > 0 && !slate_adopt(&channel->slate, word)))
 		return fail(BATON_INVALID, "the broker sent a connection that is on no way");
 	if (b->passings_count == b->passings_max)
 		return fail(BATON_FULL, "more than %u connections are on their way",
@@ -165,6 +217,7 @@ enum baton_err passings_adopt(struct baton_broker *b, const struct wire_item *it
 		struct passing *p = passing_place(b, channel, item->id, &token);
 		p->fd = fd_take(fd);
 		p->since = since;
+		word_have(b, p, word);
 	}
 	token_wipe(&token);
 	return e;
@@ -205,6 +258,7 @@ bool passings_offer(struct baton_broker *b, struct peer *peer, struct channel *c
 				.hello = *hello,
 				.credentials = {(uint32_t)who.pid, who.uid, who.gid},
 				.deadline = (uint64_t)deadline.ns,
+				.word = p->word,
 				.trace = peer->trace,
 			},
 	};
@@ -292,8 +346,7 @@ static void passing_expire(struct baton_broker *b, struct passing *p, struct bat
 {
 	struct channel *channel = p->channel;
 	bool next = p->since.ns >= channel->silent_at.ns;
-	passing_revoke(b, p, PASSING_TIMEOUT, FALLBACK_ACK_TIMEOUT);
-	if (!next)
+	if (!passing_revoke(b, p, PASSING_TIMEOUT, FALLBACK_ACK_TIMEOUT) || !next)
 		return;
 	channel->silent_at = now;
 	if (++channel->unanswered >= CHANNEL_UNANSWERED_MAX)
@@ -309,6 +362,26 @@ void passings_expire(struct baton_broker *b, struct baton_mono now)
 			passing_expire(b, p, now);
 		token_wipe(&expired.token);
 	}
+}
+
+struct baton_mono passings_next(const struct baton_broker *b)
+{
+	return links_empty(&b->by_word) ? BATON_MONO_NEVER : b->look_at;
+}
+
+void passings_look(struct baton_broker *b, struct baton_mono now)
+{
+	struct baton_mono when;
+	if (baton_mono_live(passings_next(b), now))
+		return;
+	for (struct links *l = b->by_word.next, *next; l != &b->by_word; l = next) {
+		struct passing *p = LINKS_OF(l, struct passing, links);
+		next = l->next;
+		if (slate_is_taken(&p->channel->slate, p->word, &when))
+			passing_taken(b, p, when);
+	}
+	/* However many there are, it takes a small part of the time. */
+	b->look_at = baton_mono_add(now, baton_duration_ms(LOOK_MS + b->passings_count / 100));
 }
 
 void passings_delay(struct baton_broker *b, struct baton_duration stood)

@@ -22,6 +22,7 @@
 #include "handoff/pressure.h"
 #include "handoff/quota.h"
 #include "handoff/site.h"
+#include "handoff/slate.h"
 #include "handoff/starts.h"
 #include "handoff/tokens.h"
 #include "wire/frame.h"
@@ -148,6 +149,7 @@ struct channel {
 	char endpoint[WIRE_ENDPOINT_MAX + 1];
 	char owner[BATON_NAME_MAX + 1];
 	uint64_t capabilities;
+	struct slate slate;
 	unsigned wrong; /* tokens */
 	struct fallback_attempts attempts;
 	uint64_t pending;
@@ -168,6 +170,8 @@ struct passing {
 	struct channel *channel;
 	struct token token;
 	struct baton_mono since;
+	uint32_t word;      /* of the channel's slate, by which it is taken; 0: by a Grant */
+	struct links links; /* with others that have a word                                */
 	uint32_t next_free;
 };
 
@@ -277,6 +281,8 @@ struct baton_broker {
 	uint32_t passings_max;
 	uint32_t passings_free;
 	uint32_t passings_count;
+	struct links by_word;      /* those of them that have a word */
+	struct baton_mono look_at; /* when these are looked at       */
 	struct chains by_connection;
 	uint64_t connections; /* the last id of a connection */
 	uint64_t backend_ids;
@@ -421,6 +427,9 @@ void passings_done(struct baton_broker *b);
 bool passings_offer(struct baton_broker *b, struct peer *peer, struct channel *channel,
                     const struct wire_hello *hello, const struct token *token);
 void passings_ack(struct baton_broker *b, struct channel *channel, const struct wire_ack *ack);
+/* Lets those go that were taken by their words, and of which nobody has told; and when. */
+void passings_look(struct baton_broker *b, struct baton_mono now);
+struct baton_mono passings_next(const struct baton_broker *b);
 /* Takes back those that were not acknowledged in time. */
 void passings_expire(struct baton_broker *b, struct baton_mono now);
 /* The broker has stood still for that long: acknowledgements that lie there are not late. */

@@ -229,7 +229,11 @@ static enum baton_err channel_move(struct mover *m, const struct channel *c)
 		.numbers = numbers,
 		.numbers_count = 4,
 	};
-	return c == m->channel ? BATON_OK : item_add(m, &item, c->source.fd);
+	const struct wire_item slate = {.kind = WIRE_ITEM_SLATE, .id = c->id};
+	if (c == m->channel)
+		return BATON_OK;
+	enum baton_err e = item_add(m, &item, c->source.fd);
+	return e == BATON_OK && c->slate.words ? item_add(m, &slate, c->slate.fd) : e;
 }
 
 /* What was read of its first frame, as it came. */
@@ -307,6 +311,7 @@ static enum baton_err passings_move(struct mover *m)
 			.token = token_str(&p->token),
 			.id = p->connection,
 			.generation = p->channel->id,
+			.capabilities = p->word,
 			.since = moment(p->since),
 		};
 		e = item_add(m, &item, p->fd);

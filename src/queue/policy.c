@@ -249,6 +249,9 @@ void policy_share(struct baton_queue_policy *to, const struct baton_queue_policy
 	to->key_limit = from->key_limit;
 	to->hold_on_retry = from->hold_on_retry;
 	to->key_ttl = from->key_ttl;
+	to->on_conflict = from->on_conflict;
+	to->key_rate = from->key_rate;
+	to->key_waiting_max = from->key_waiting_max;
 }
 
 struct baton_duration policy_skipped_keep(const struct baton_queue_policy *policy)
@@ -278,14 +281,6 @@ const char *policy_against_class(const struct baton_queue_policy *policy)
 {
 	if (policy->mode == BATON_QUEUE_LANE)
 		return "the mode is lane";
-	if (policy->on_conflict != BATON_CONFLICT_WAIT)
-		return "on_conflict is not wait";
-	if (policy->key_waiting_max > 0)
-		return "key_waiting_max is not 0";
-	if (policy->key_fair == BATON_KEY_FAIR_ON)
-		return "key_fair is on";
-	if (policy->key_rate.starts > 0)
-		return "key_rate is not off";
 	return policy_has_sites(policy) ? "key_scope is not cluster" : NULL;
 }
 

@@ -20,6 +20,7 @@ static enum baton_err offer_encode(const struct wire_offer *o, struct buf *out)
 	offer.hello = &hello;
 	offer.credentials = &who;
 	offer.deadline = o->deadline;
+	offer.word = o->word;
 	pb.is_case = BATON__WIRE__HANDOFF__IS_OFFER;
 	pb.offer = &offer;
 	return pack(&pb.base, out);
@@ -155,6 +156,7 @@ static enum baton_err offer_in(const Baton__Wire__Offer *pb, struct wire_offer *
 		return fail(BATON_INVALID, "an offer that does not say who the client is");
 	ret->correlation = pb->correlation;
 	ret->deadline = pb->deadline;
+	ret->word = pb->word;
 	ret->credentials = (struct wire_credentials){pb->credentials->pid, pb->credentials->uid,
 	                                             pb->credentials->gid};
 	enum baton_err e = pack_bytes("a token", pb->token, WIRE_SECRET_MAX, &ret->token);

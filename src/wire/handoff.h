@@ -34,6 +34,7 @@ struct wire_offer {
 	struct wire_hello hello;
 	struct wire_credentials credentials;
 	uint64_t deadline;       /* nanoseconds on the clock since boot */
+	uint32_t word;           /* of the slate; 0: none */
 	struct wire_trace trace; /* of the client; in the envelope of the offer */
 };
 
@@ -57,7 +58,8 @@ enum {
 	WIRE_IS_PLAIN = 1 << 3,          /* its endpoint knows nothing of this protocol */
 	WIRE_IS_COMMAND = 1 << 4,        /* no backend: a command for each connection */
 	WIRE_IS_FD3 = 1 << 5,            /* the same, as descriptor 3 */
-	WIRE_ANSWERS_PROBES = 1 << 6     /* on its channel */
+	WIRE_ANSWERS_PROBES = 1 << 6,    /* on its channel */
+	WIRE_TAKES_BY_SLATE = 1 << 7     /* and waits for no Grant */
 };
 
 struct wire_register {

@@ -17,6 +17,7 @@ bool wire_item_has_fd(enum wire_item_kind kind)
 	case WIRE_ITEM_PASSING:
 	case WIRE_ITEM_CHILD:
 	case WIRE_ITEM_PEER:
+	case WIRE_ITEM_SLATE:
 		return true;
 	case WIRE_ITEM_SERVICE:
 	case WIRE_ITEM_COUNTER:
@@ -90,7 +91,7 @@ static enum baton_err texts_in(const Baton__Wire__Item *pb, struct wire_item *re
 
 static enum baton_err item_in(const Baton__Wire__Item *pb, struct wire_item *ret)
 {
-	if (pb->kind < WIRE_ITEM_LOCK || pb->kind > WIRE_ITEM_WILL)
+	if (pb->kind < WIRE_ITEM_LOCK || pb->kind > WIRE_ITEM_SLATE)
 		return fail(BATON_INVALID, "an item of the unknown kind %u", (unsigned)pb->kind);
 	if (pb->n_numbers > WIRE_MOVE_NUMBERS_MAX)
 		return fail(BATON_INVALID, "an item with %zu numbers; %d are allowed",

@@ -24,12 +24,14 @@ enum wire_item_kind {
 	WIRE_ITEM_IDS,      /* no descriptor; `numbers`: the last of connections and backends */
 	WIRE_ITEM_CHANNEL,  /* of a backend; `name` is its endpoint, `other` its owner       */
 	WIRE_ITEM_STORED,   /* what is kept                                                  */
-	WIRE_ITEM_PASSING,  /* a connection on its way to the backend `generation`           */
+	WIRE_ITEM_PASSING,  /* a connection on its way to the backend `generation`;
+	                       `capabilities` is its word of the slate, or 0 */
 	WIRE_ITEM_CHILD,    /* a process; `id` is its pid, `capabilities` its state          */
 	WIRE_ITEM_PEER,     /* a client; `bytes` is what was read, `name` its listener       */
 	WIRE_ITEM_LEFTOVER, /* no descriptor; `name` is a path                               */
-	WIRE_ITEM_WILL      /* no descriptor; `bytes` for the program, `numbers`: how often it
+	WIRE_ITEM_WILL,     /* no descriptor; `bytes` for the program, `numbers`: how often it
 	                       is told that the broker lives */
+	WIRE_ITEM_SLATE     /* what is shared with the backend `id` */
 };
 
 struct wire_item {

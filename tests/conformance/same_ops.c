@@ -606,10 +606,6 @@ static void do_policy(struct same *s, const uint32_t *n)
 		snprintf(p.key_class, sizeof p.key_class, "shared");
 		if (n[0] / SAME_QUEUES % 8 > 0) {
 			p.mode = p.mode == BATON_QUEUE_LANE ? BATON_QUEUE_PULL : p.mode;
-			p.on_conflict = BATON_CONFLICT_WAIT;
-			p.key_waiting_max = 0;
-			p.key_fair = BATON_KEY_FAIR_OFF;
-			p.key_rate = (struct baton_key_rate){.starts = 0};
 		}
 	}
 	for (int i = 0; i < SIDES; i++)

@@ -466,20 +466,12 @@ static void what_cannot_be_in_a_class_is_refused(void **state)
 {
 	struct world *w = *state;
 	struct baton_queue_policy p = policy(w, "a");
-	p.key_rate = (struct baton_key_rate){1, baton_duration_ms(10)};
-	p.on_conflict = BATON_CONFLICT_SKIP;
-	p.key_waiting_max = 1;
-	p.key_fair = BATON_KEY_FAIR_ON;
 	p.mode = BATON_QUEUE_LANE;
 	p.key_scope = BATON_KEY_SCOPE_HOST;
 	const struct {
 		uint32_t field;
 		const char *words;
 	} cases[] = {
-		{BATON_POLICY_KEY_RATE, "key_rate is not off"},
-		{BATON_POLICY_ON_CONFLICT, "on_conflict is not wait"},
-		{BATON_POLICY_KEY_WAITING_MAX, "key_waiting_max is not 0"},
-		{BATON_POLICY_KEY_FAIR, "key_fair is on"},
 		{BATON_POLICY_MODE, "the mode is lane"},
 		{BATON_POLICY_KEY_SCOPE, "key_scope is not cluster"},
 	};

@@ -110,8 +110,8 @@ static uint32_t most_waiting(const struct world *w, const struct job *job)
 	for (uint32_t k = 1; k <= SIM_KEYS; k++) {
 		uint32_t ready = 0;
 		for (uint32_t i = 0; i < w->job_count && (job->keys & KEY_BIT(k)); i++)
-			ready += w->jobs[i].queue == job->queue && (w->jobs[i].keys & KEY_BIT(k)) &&
-			         is_ready(w, &w->jobs[i]);
+			ready += sim_class(w, w->jobs[i].queue) == sim_class(w, job->queue) &&
+			         (w->jobs[i].keys & KEY_BIT(k)) && is_ready(w, &w->jobs[i]);
 		most = ready > most ? ready : most;
 	}
 	return most;
@@ -130,7 +130,7 @@ static void put_bounded(struct world *w, const struct job *job)
 	struct baton_put put;
 	uint32_t bound = 1 + (w->job_count & 1), waiting = most_waiting(w, job);
 	bool full = waiting >= bound && job->batch.delay.ns == 0;
-	if (!full || job->keys == 0 || sim_is_classed(w, job->queue))
+	if (!full || job->keys == 0)
 		return;
 	if (w->plan->variant != VARIANT_UNBOUNDED)
 		set_bound(w, job, bound);
@@ -141,6 +141,8 @@ static void put_bounded(struct world *w, const struct job *job)
 	count(w, job->lane > 0 || job->batch.key_count > 1 ? COVER_BOUND_GUEST
 	         : sim_has_sites(w, job->queue)            ? COVER_BOUND_SITE
 	                                                   : COVER_BOUND);
+	if (sim_is_classed(w, job->queue))
+		count(w, COVER_BOUND_CLASSED);
 }
 
 static void put(struct world *w, struct rng *rng)

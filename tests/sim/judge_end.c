@@ -104,6 +104,19 @@ static void judge_job(struct world *w, uint32_t i)
 	baton_work_page_free(page);
 }
 
+static uint32_t class_of(const struct world *w, struct baton_str queue)
+{
+	uint32_t i = 0;
+	while (i + 1 < PLAN_QUEUES && !baton_str_equal(queue, baton_str_z(sim_queues[i])))
+		i++;
+	return sim_class(w, i);
+}
+
+static bool is_same_class(const struct world *w, struct baton_str a, struct baton_str b)
+{
+	return class_of(w, a) == class_of(w, b);
+}
+
 /* One that was skipped, for another of its key. */
 static void judge_skipped(struct world *w, const struct baton_batch_id *id)
 {
@@ -118,10 +131,12 @@ static void judge_skipped(struct world *w, const struct baton_batch_id *id)
 		wrong(w, "job %lu is skipped for nobody", number);
 	else if (baton_work_get(w->store, &info->ahead, &other) == BATON_OK &&
 	         !(baton_str_equal(other->infos[0].key, info->key) &&
-	           baton_str_equal(other->infos[0].queue, info->queue)))
+	           is_same_class(w, other->infos[0].queue, info->queue)))
 		wrong(w, "job %lu is skipped for one that has another key", number);
 	job->skipped = true;
 	count(w, COVER_SKIPPED);
+	if (other && !baton_str_equal(other->infos[0].queue, info->queue))
+		count(w, COVER_SKIPPED_ELSEWHERE);
 	baton_work_page_free(other);
 	baton_work_page_free(page);
 }

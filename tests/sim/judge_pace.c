@@ -22,15 +22,27 @@ uint32_t sim_class(const struct world *w, uint32_t queue)
 	return sim_is_classed(w, queue) ? 1 : queue;
 }
 
+/* Jobs with a lane and a key do not give way, and so no others of their class do. */
+bool sim_waits_always(const struct world *w, uint32_t queue)
+{
+	for (uint32_t i = 0; i < PLAN_QUEUES; i++) {
+		if (sim_class(w, i) == sim_class(w, queue) && sim_has_guests(w, i))
+			return true;
+	}
+	return false;
+}
+
 uint32_t sim_limit(const struct world *w, uint32_t queue)
 {
+	/* So many that only what is counted beside who holds a key can be wrong. */
+	if (w->plan->variant == VARIANT_APART && sim_is_classed(w, queue))
+		return 1000;
 	return sim_key_limits[sim_class(w, queue)];
 }
 
 bool sim_is_fair(const struct world *w, uint32_t queue)
 {
-	return (w->plan->seed / 5 + queue) % 2 == 0 && !sim_has_guests(w, queue) &&
-	       !sim_is_classed(w, queue);
+	return (w->plan->seed / 5 + queue) % 2 == 0 && !sim_has_guests(w, queue);
 }
 
 /* Whether the job can be claimed in that shard now. */
@@ -57,6 +69,19 @@ static void judge_pass(struct world *w, const struct grant *g, uint32_t number)
 	*passed = number + 1;
 }
 
+/* Whether its key was claimed from in the same call, which takes one of a class once: whoever is
+ * next of it stands behind those who were given with it. */
+static bool is_given(const struct world *w, uint32_t first, const struct job *job)
+{
+	for (uint32_t i = first; i < w->grant_count; i++) {
+		const struct grant *g = &w->grants[i];
+		if (sim_is_classed(w, job->queue) && g->key == job->key &&
+		    sim_class(w, g->queue) == sim_class(w, job->queue))
+			return true;
+	}
+	return false;
+}
+
 void judge_turns(struct world *w, uint32_t first)
 {
 	for (uint32_t i = first; i < w->grant_count; i++) {
@@ -70,7 +95,7 @@ void judge_turns(struct world *w, uint32_t first)
 		for (uint32_t n = 0; n < w->job_count && looks && !w->failed; n++) {
 			const struct job *job = &w->jobs[n];
 			if (job->queue == g->queue && job->key > 0 && job->key != g->key &&
-			    is_claimable(w, job, g->shard))
+			    !is_given(w, first, job) && is_claimable(w, job, g->shard))
 				judge_pass(w, g, n);
 		}
 	}
@@ -87,7 +112,7 @@ struct baton_duration sim_key_ttl(const struct world *w, uint32_t queue)
 
 struct baton_key_rate sim_rate(const struct world *w, uint32_t queue)
 {
-	bool rated = (w->plan->seed / 3 + queue) % 3 == 0 && !sim_is_classed(w, queue);
+	bool rated = (w->plan->seed / 3 + sim_class(w, queue)) % 3 == 0;
 	return (struct baton_key_rate){rated ? SIM_STARTS : 0, {rated ? 700 * SIM_MS : 0}};
 }
 
@@ -95,7 +120,8 @@ bool judge_is_full(const struct world *w, const struct grant *g, uint32_t key,
                    struct baton_store_time now)
 {
 	const struct baton_key_rate rate = sim_rate(w, g->queue);
-	const struct baton_store_time first = w->started[g->queue][key][SIM_STARTS - 1];
+	const uint32_t of = sim_class(w, g->queue);
+	const struct baton_store_time first = w->started[of][key][SIM_STARTS - 1];
 	if (sim_has_sites(w, g->queue))
 		return rate.starts > 0 && sim_starts(w, g, key, now) >= rate.starts;
 	return rate.starts > 0 && key > 0 && first.ms > 0 &&
@@ -105,7 +131,7 @@ bool judge_is_full(const struct world *w, const struct grant *g, uint32_t key,
 void judge_rate_start(struct world *w, const struct grant *g, uint32_t key,
                       struct baton_store_time at)
 {
-	struct baton_store_time *started = w->started[g->queue][key];
+	struct baton_store_time *started = w->started[sim_class(w, g->queue)][key];
 	if (sim_rate(w, g->queue).starts == 0)
 		return;
 	if (judge_is_full(w, g, key, at))
@@ -113,7 +139,9 @@ void judge_rate_start(struct world *w, const struct grant *g, uint32_t key,
 		      g->jobs[0], SIM_STARTS);
 	memmove(started + 1, started, (SIM_STARTS - 1) * sizeof *started);
 	started[0] = at;
-	count(w, sim_has_sites(w, g->queue) ? COVER_RATED_SITE : COVER_RATED);
+	count(w, sim_is_classed(w, g->queue)  ? COVER_RATED_CLASSED
+	         : sim_has_sites(w, g->queue) ? COVER_RATED_SITE
+	                                      : COVER_RATED);
 }
 
 /* What has started at times that are yet to come is not known to have started. */

@@ -22,6 +22,7 @@ enum variant {
 	VARIANT_GUESTLESS,    /* what has a lane is not counted among those who hold a key */
 	VARIANT_PARTIAL,      /* what has several keys holds one of them */
 	VARIANT_CLASSLESS,    /* each queue of a class counts by itself who holds a key */
+	VARIANT_APART,        /* each counts by itself how often a key has started */
 	VARIANT_UNFAIR,       /* the key whose job came first goes on and on */
 	VARIANT_UNRATED,      /* nobody counts how often a key has started */
 	VARIANT_UNBOUNDED,    /* nobody counts how many wait for a key */

@@ -343,6 +343,7 @@ void sim_site_leave(struct proc *p, const struct baton_owner *was);
  * how many may hold one of them. */
 bool sim_is_classed(const struct world *w, uint32_t queue);
 uint32_t sim_class(const struct world *w, uint32_t queue);
+bool sim_waits_always(const struct world *w, uint32_t queue);
 uint32_t sim_limit(const struct world *w, uint32_t queue);
 
 /* How often a key of the queue may start; never more than SIM_STARTS times in a window. */

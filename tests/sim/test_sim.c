@@ -198,6 +198,11 @@ static void a_store_in_which_queues_of_a_class_count_by_themselves_is_caught(voi
 	assert_caught(*state, VARIANT_CLASSLESS);
 }
 
+static void a_store_in_which_queues_of_a_class_count_starts_by_themselves_is_caught(void **state)
+{
+	assert_caught(*state, VARIANT_APART);
+}
+
 static void a_store_in_which_keys_do_not_take_turns_is_caught(void **state)
 {
 	assert_caught(*state, VARIANT_UNFAIR);
@@ -268,6 +273,7 @@ int main(void)
 		TEST(a_store_that_does_not_count_lanes_that_hold_a_key_is_caught),
 		TEST(a_store_that_gives_one_of_several_keys_is_caught),
 		TEST(a_store_in_which_queues_of_a_class_count_by_themselves_is_caught),
+		TEST(a_store_in_which_queues_of_a_class_count_starts_by_themselves_is_caught),
 		TEST(a_store_that_does_not_count_who_waits_for_a_key_is_caught),
 		TEST(a_store_in_which_keys_do_not_take_turns_is_caught),
 		TEST(a_store_that_does_not_count_how_often_a_key_starts_is_caught),

@@ -131,6 +131,12 @@ static void on_news(void *arg, const struct baton_store_news *news, size_t news_
 	}
 }
 
+/* Whether those of a class do not know of each other. */
+static bool are_apart(const struct world *w)
+{
+	return w->plan->variant == VARIANT_CLASSLESS || w->plan->variant == VARIANT_APART;
+}
+
 static void open_store(struct world *w)
 {
 	const struct baton_store_options options = {
@@ -164,12 +170,13 @@ static void open_store(struct world *w)
 		policy.key_ttl = sim_key_ttl(w, (uint32_t)i);
 		policy.hold_on_retry = i == 0 || sites ? BATON_HOLD_GIVE_UP : BATON_HOLD_KEEP;
 		policy.key_scope = sim_scope(w, (uint32_t)i);
-		policy.on_conflict = (enum baton_on_conflict)(1 + (w->plan->seed + i) % 5);
+		policy.on_conflict = (enum baton_on_conflict)(
+			1 + (w->plan->seed + sim_class(w, (uint32_t)i)) % 5);
 		bool classed = sim_is_classed(w, (uint32_t)i);
-		if (sites || sim_has_guests(w, (uint32_t)i) || classed)
+		if (sites || sim_waits_always(w, (uint32_t)i))
 			policy.on_conflict = BATON_CONFLICT_WAIT;
 		snprintf(policy.key_class, sizeof policy.key_class, "%s",
-		         classed && w->plan->variant != VARIANT_CLASSLESS ? "shared" : "");
+		         classed && !are_apart(w) ? "shared" : "");
 		policy.on_retry = i == 0 ? BATON_ON_RETRY_PASS : BATON_ON_RETRY_BLOCK;
 		CHECK(baton_queue_set(w->store, baton_str_z(sim_queues[i]), &policy) == BATON_OK);
 	}

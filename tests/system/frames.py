@@ -2,6 +2,8 @@
 do what no library would."""
 import array
 import fcntl
+import mmap
+import os
 import socket
 import struct
 import termios
@@ -9,6 +11,7 @@ import termios
 HELLO, HANDOFF, ADMIN, PROBE = 0x0000, 0xD0FF, 0xAD01, 0xB232
 REQUEST, RESPONSE, EVENT = 0, 1, 2
 ACCEPTS, CANNOT_RECONNECT, WANTS_WELCOME = 1, 2, 4
+TAKES, TAKES_BY_SLATE = 1, 128
 BOUND = 60          # seconds that something may take that is certain to happen
 
 
@@ -109,6 +112,40 @@ def is_ended(connection):
     return read_exactly(connection, 1) is None
 
 
+class Slate:
+    """The page that a broker shares with a backend: a word for each offer."""
+    HEAD, WORDS = 0x736c617465000001, 512
+    FREE, OFFERED, TAKEN, REVOKED = range(4)
+
+    def __init__(self, fd):
+        self.fd = fd
+        self.page = mmap.mmap(fd, 8 * self.WORDS)
+        assert self.get(0) == self.HEAD
+
+    @classmethod
+    def new(cls, seals=fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW):
+        fd = os.memfd_create('slate', os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.write(fd, struct.pack('<Q', cls.HEAD).ljust(8 * cls.WORDS, b'\0'))
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+        return cls(fd)
+
+    def get(self, word):
+        return struct.unpack_from('<Q', self.page, 8 * word)[0]
+
+    def set(self, word, front, state):
+        struct.pack_into('<Q', self.page, 8 * word, front << 2 | state)
+
+    def state(self, word):
+        return self.get(word) & 3
+
+    def is_offered(self, word, connection):
+        return self.get(word) == connection << 2 | self.OFFERED
+
+    def close(self):
+        self.page.close()
+        os.close(self.fd)
+
+
 class Broker:
     """A broker that does exactly what it is told to, for one backend."""
 
@@ -119,22 +156,23 @@ class Broker:
         self.door.listen(8)
         self.channel = None
 
-    def register(self):
-        """Takes the backend that comes."""
+    def register(self, page=None):
+        """Takes the backend that comes, with that descriptor as its slate."""
         self.channel, _ = self.door.accept()
         self.channel.settimeout(BOUND)
         assert 4 in fields(fields(self.channel.recv(1 << 17))[4])
-        self.send(RESPONSE, field(5, field(1, 1) + field(3, 1)))
+        self.send(RESPONSE, field(5, field(1, 1) + field(3, 1)), fds=[] if page is None else [page])
 
     def send(self, kind, payload, request=0, fds=()):
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', fds))] if fds else []
         self.channel.sendmsg([envelope(kind, HANDOFF, payload, request)], rights)
 
-    def offer(self, number, connection, deadline):
+    def offer(self, number, connection, deadline, word=0):
         """Offers it; the number is its token too."""
         greeting = field(1, 1) + field(2, 1) + field(3, 'echo') + field(6, ACCEPTS)
         body = (field(2, bytes([number] * 16)) + field(3, 'echo') + field(4, number)
-                + field(11, greeting) + field(12, field(1, 1)) + field(13, deadline))
+                + field(11, greeting) + field(12, field(1, 1)) + field(13, deadline)
+                + field(14, word))
         self.send(REQUEST, field(1, body), number, [connection.fileno()])
 
     def acked(self):
@@ -170,6 +208,7 @@ class Backend:
         self.send(REQUEST, field(4, body))
         _, answer = self.receive()
         self.registered = answer
+        self.slate = Slate(self.fd) if answer and self.fd is not None else None
 
     def send(self, kind, payload, request=0, fds=()):
         packet = envelope(kind, HANDOFF, payload, request)
@@ -203,10 +242,17 @@ class Backend:
                 + field(4, correlation))
         self.send(RESPONSE, field(2, body), correlation if request is None else request)
 
+    def take(self, offer, at=1):
+        """Takes it by its word, as of that moment."""
+        assert self.slate.is_offered(offer[14], offer[4])
+        self.slate.set(offer[14], at, Slate.TAKEN)
+
     def granted(self, offer):
         """Whether the next message is the Grant of that offer."""
         kind, grant = self.receive()
         return kind == 3 and (grant[1], grant[2]) == (offer[2], offer[4])
 
     def close(self):
+        if self.slate:
+            self.slate.close()
         self.channel.close()

@@ -583,7 +583,7 @@ def test_a_request_behind_the_hello_is_not_served_by_who_wakes_late(place):
 
 
 def test_a_backend_that_gets_no_grant_has_read_nothing(place):
-    broker = place.serve('--ack-timeout', '1s')
+    broker = place.serve_by_grants('--ack-timeout', '1s')
     keeper = place.keeper('echo', f'offer={signal.SIGSTOP}')
     client = place.client(frames.hello('echo') + b'request\n')
     assert frames.read_reply(client)[0] == 'negotiated'
@@ -699,25 +699,37 @@ def strike_first(*_):
 
 
 KILL, STOP = int(signal.SIGKILL), int(signal.SIGSTOP)
-STEPS = [
-    # The step, what the backend is told, and whether the connection is granted.
-    (strike_unread, [], False),
-    (strike_offer, [f'offer={KILL}'], False),
-    (strike_acked, [f'offer={STOP}', f'acked={KILL}'], False),
-    (strike_granted, [f'offer={STOP}', f'acked={STOP}'], True),
-    (strike_first, [f'first={KILL}'], True),
-]
+# The step, what the backend is told, whether the connection is granted, and what it has written.
+STEPS = {
+    'grants': [
+        (strike_unread, [], False, 0),
+        (strike_offer, [f'offer={KILL}'], False, 0),
+        (strike_acked, [f'offer={STOP}', f'acked={KILL}'], False, 0),
+        (strike_granted, [f'offer={STOP}', f'acked={STOP}'], True, 0),
+        (strike_first, [f'first={KILL}'], True, 0),
+    ],
+    # What it says first it has said before it acknowledges.
+    'slates': [
+        (strike_unread, [], False, 0),
+        (strike_offer, [f'offer={KILL}'], False, 0),
+        (strike_first, [f'first={KILL}'], True, 0),
+        (strike_acked, [f'offer={STOP}', f'acked={KILL}'], True, 1),
+    ],
+}
 
 
 def kill_at(place, broker, step, numbers):
-    """One backend, killed at that step; its client sees the end of the connection, and no byte."""
-    strike, told, _ = step
+    """One backend, killed at that step; its client sees the end of the connection, and no byte but
+    those that it was sent."""
+    strike, told, _, lines = step
     keeper = place.keeper('echo', *told)
     if strike is strike_unread:
         stop(keeper)
     client = place.client(frames.hello('echo') + b'request\n')
     assert frames.read_reply(client)[0] == 'negotiated'
     strike(place, broker, keeper, *numbers)
+    expected = b'%d\n' % keeper.pid * lines
+    assert frames.read_exactly(client, len(expected)) == expected, strike.__doc__
     assert frames.is_ended(client), strike.__doc__
     client.close()
     assert keeper.wait(BOUND) == -signal.SIGKILL
@@ -726,12 +738,13 @@ def kill_at(place, broker, step, numbers):
     place.sockets.clear()
 
 
-def test_a_backend_killed_at_each_step_in_turn_leaves_nothing_behind(place):
-    broker = place.serve()
+@pytest.mark.parametrize('by', STEPS)
+def test_a_backend_killed_at_each_step_in_turn_leaves_nothing_behind(place, by):
+    broker = place.serve() if by == 'slates' else place.serve_by_grants()
     before = fds(broker)
     granted = 0
     for number in range(10000 if SOAK else 20):
-        step = STEPS[number % len(STEPS)]
+        step = STEPS[by][number % len(STEPS[by])]
         kill_at(place, broker, step, (number, granted))
         granted += step[2]
     await_fds(broker, before)
@@ -782,7 +795,8 @@ def stopped_granted(place, broker, keeper):
     (stopped_granted, [f'offer={STOP}', f'acked={STOP}']),
 ])
 def test_a_backend_stopped_at_each_step_has_read_nothing_when_it_wakes(place, strike, told):
-    broker = place.serve('--ack-timeout', '1s')
+    serve = place.serve_by_grants if strike is stopped_granted else place.serve
+    broker = serve('--ack-timeout', '1s')
     keeper = place.keeper('echo', *told)
     client = strike(place, broker, keeper)
     assert frames.read_reply(client)[0] == 'negotiated'
@@ -1587,10 +1601,10 @@ def test_descriptors_run_out_step_by_step_and_come_back(place):
     broker = place.serve(preexec_fn=few)
     place.keeper()
     before, doors = fds(broker), set(watched(broker))
-    # First there are no handoffs: at three quarters, of which the backend's channel is one.
-    silent = [place.client() for _ in range(73)]
+    # First there are no handoffs: at three quarters, of which the backend has two.
+    silent = [place.client() for _ in range(72)]
     assert way_told(place) == 'handed'
-    await_fds(broker, before + 73)
+    await_fds(broker, before + 72)
     silent.append(place.client())
     assert way_told(place) == 'reconnect'
     # Then clients are refused, as many as come, through the descriptor that is kept for it.

@@ -486,9 +486,7 @@ def test_queues_of_a_class_share_its_policy_and_why_names_the_other_queue(shop):
 
 
 @pytest.mark.parametrize('change, words, status', [
-    ('on-conflict=skip', 'on_conflict is not wait', DATA),
-    ('key-waiting-max=5', 'key_waiting_max', DATA), ('key-fair=on', 'key_fair is on', DATA),
-    ('key-rate=1/1s', 'key_rate is not off', DATA), ('mode=lane', 'the mode is lane', DATA),
+    ('mode=lane', 'the mode is lane', DATA), ('key-scope=host', 'key_scope is not cluster', DATA),
     ('key-class=', 'has 1 jobs', TEMPORARY),
 ])
 def test_what_a_queue_of_a_class_cannot_have_is_refused(shop, change, words, status):
@@ -527,4 +525,53 @@ def test_a_killed_runner_leaves_no_key_held_that_other_queues_want(kind, pipe, r
     for runner in second, third:
         runner.terminate()
         runner.wait(PATIENCE)
+    shop.ok('check')
+
+
+@pytest.mark.parametrize('kind', ['shop', 'far_shop'])
+def test_starts_of_a_class_are_counted_whoever_is_killed(kind, pipe, request):
+    shop = request.getfixturevalue(kind)
+    shop.ok('queue', 'set', 'mail', 'key-class=tenant', 'key-rate=2/1h', 'key-waiting-max=3')
+    shop.ok('queue', 'set', 'report', 'key-class=tenant')
+    jobs = [put_to(shop, queue) for queue in ('mail', 'report', 'report')]
+    full = shop.refused(TEMPORARY, 'put', 'mail', '--concurrency-key', 'k', 'x')
+    assert 'key_waiting_max allows, 3' in full
+    script = f'exec 9> {shop.folder}/lock-$BATON_KEY; flock -n 9 || echo two of $BATON_KEY ' \
+             f'> {pipe.path}; echo $BATON_JOB $BATON_ATTEMPT > {pipe.path}; ' \
+             '[ $BATON_JOB$BATON_ATTEMPT != 11 ] || sleep 1000'
+    first = shop.start('work', 'mail', '-j', '4', '--', 'sh', '-c', script)
+    assert pipe.line() == '1 1'
+    first.kill()
+    first.wait(PATIENCE)
+    second = shop.start('work', 'mail', 'report', '-j', '4', '--', 'sh', '-c', script)
+    ran = pipe.line()
+    assert ran in ('1 2', '2 1')
+    second.terminate()
+    second.wait(PATIENCE)
+    rest = [job for job in jobs if job != ran.split()[0]]
+    assert [shop.object('why', job)['why'] for job in rest] == ['rate', 'rate']
+    shop.ok('check')
+
+
+@pytest.mark.parametrize('kind', ['shop', 'far_shop'])
+def test_one_that_is_replaced_from_another_queue_gives_its_key_when_it_is_killed(
+        kind, pipe, request):
+    shop = request.getfixturevalue(kind)
+    shop.ok('queue', 'set', 'mail', 'key-class=tenant', 'on-conflict=replace')
+    shop.ok('queue', 'set', 'report', 'key-class=tenant')
+    script = f'exec 9> {shop.folder}/lock-$BATON_KEY; flock -n 9 || echo two of $BATON_KEY ' \
+             f'> {pipe.path}; trap "" TERM; echo $BATON_JOB $BATON_ATTEMPT > {pipe.path}; ' \
+             '[ $BATON_QUEUE != mail ] || while :; do sleep 1; done'
+    old = put_to(shop, 'mail')
+    first = shop.start('work', 'mail', '--', 'sh', '-c', script)
+    assert pipe.line() == f'{old} 1'
+    new = put_to(shop, 'report')
+    assert shop.object('why', new)['ahead'] == old
+    second = shop.start('work', 'report', '--', 'sh', '-c', script)
+    first.kill()
+    first.wait(PATIENCE)
+    assert pipe.line() == f'{new} 1'
+    second.terminate()
+    second.wait(PATIENCE)
+    assert shop.object('why', old)['state'] == 'skipped'
     shop.ok('check')

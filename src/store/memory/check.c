@@ -99,6 +99,19 @@ static void check_text(struct faults *f, const struct memory *m, const struct te
 	       "a text is used by another number of batches than it says", text->row.hash);
 }
 
+/* How many rows have starts of the same key as this one. */
+static size_t starts_rows(const struct memory *m, const struct rate *rate)
+{
+	size_t count = 1;
+	for (const struct row *row = m->rates.oldest; row; row = row->newer) {
+		const struct rate *other = (const struct rate *)row;
+		count += other != rate && policy_has_class(&rate->queue->is.policy) &&
+		         policy_same_class(&other->queue->is.policy, &rate->queue->is.policy) &&
+		         baton_str_equal(other->name, rate->name);
+	}
+	return count;
+}
+
 static void check_all(struct faults *f, const struct memory *m)
 {
 	for (const struct row *row = m->batches.oldest; row; row = row->newer)
@@ -124,6 +137,8 @@ static void check_all(struct faults *f, const struct memory *m)
 		const struct rate *rate = (const struct rate *)row;
 		expect(f, rate->count > 0 && rate->count <= rate->queue->is.policy.key_rate.starts,
 		       "a key has another number of starts than it may", row->hash);
+		expect(f, starts_rows(m, rate) == 1,
+		       "starts of a key are in two queues of its class", row->hash);
 	}
 }
 

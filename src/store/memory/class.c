@@ -4,6 +4,8 @@
 #include "queue/line.h"
 #include "queue/policy.h"
 #include "store/memory/lane.h"
+#include "store/memory/queue.h"
+#include "store/memory/rate.h"
 #include "store/refuse.h"
 
 static struct queue *next_of(const struct memory *m, const struct baton_queue_policy *policy,
@@ -96,6 +98,27 @@ enum baton_err memory_class_join(const struct memory *m, const struct queue *que
 	return count < BATON_QUEUE_CLASS_MAX ? BATON_OK : refuse_class_full(changes);
 }
 
+static const char *against_guests(const struct queue *queue, const struct baton_queue_policy *next)
+{
+	struct baton_queue_policy policy = queue->is.policy;
+	policy_share(&policy, next);
+	return queue->is.guests ? policy_against_guests(&policy) : NULL;
+}
+
+enum baton_err memory_class_refuse(const struct memory *m, const struct queue *queue,
+                                   const struct baton_queue_policy *next)
+{
+	const struct queue *other = NULL;
+	if (!policy_has_class(next))
+		return BATON_OK;
+	while ((other = next_of(m, next, queue, other)) != NULL) {
+		const char *against = against_guests(other, next);
+		if (against && !memory_queue_is_without_guests(other))
+			return refuse_for_guests(other->name, against);
+	}
+	return BATON_OK;
+}
+
 enum baton_err memory_class_leave(struct tx *tx, const struct queue *queue,
                                   const struct baton_queue_policy *next)
 {
@@ -103,6 +126,8 @@ enum baton_err memory_class_leave(struct tx *tx, const struct queue *queue,
 	if (policy_same_class(&queue->is.policy, next))
 		return BATON_OK;
 	struct queue *other = memory_class_next(queue, NULL);
+	if (other || (policy_has_class(next) && next_of(tx->m, next, queue, NULL)))
+		e = memory_rate_leave(tx, queue, other);
 	for (; other && e == BATON_OK; other = memory_class_next(queue, other)) {
 		e = memory_tx_save(tx, &other->row);
 		if (e == BATON_OK)
@@ -114,7 +139,8 @@ enum baton_err memory_class_leave(struct tx *tx, const struct queue *queue,
 bool memory_class_is_raised(const struct queue *queue)
 {
 	const struct queue *other = memory_class_next(queue, NULL);
-	return other && other->is.policy.key_limit < queue->is.policy.key_limit;
+	return other && (other->is.policy.key_limit < queue->is.policy.key_limit ||
+	                 !rate_equal(&other->is.policy.key_rate, &queue->is.policy.key_rate));
 }
 
 enum baton_err memory_class_share(struct tx *tx, const struct queue *queue)
@@ -122,9 +148,17 @@ enum baton_err memory_class_share(struct tx *tx, const struct queue *queue)
 	enum baton_err e = BATON_OK;
 	struct queue *other = memory_class_next(queue, NULL);
 	for (; other && e == BATON_OK; other = memory_class_next(queue, other)) {
+		const struct baton_key_rate was = other->is.policy.key_rate;
 		e = memory_tx_save(tx, &other->row);
-		if (e == BATON_OK)
-			policy_share(&other->is.policy, &queue->is.policy);
+		if (e != BATON_OK)
+			return e;
+		if (against_guests(other, &queue->is.policy)) {
+			other->is.guests = false;
+			fence_reach_apart(&other->is.reach);
+		}
+		policy_share(&other->is.policy, &queue->is.policy);
+		if (!rate_equal(&was, &other->is.policy.key_rate))
+			e = memory_rate_change(tx, other, &was);
 	}
 	return e;
 }

@@ -30,11 +30,17 @@ enum baton_err memory_class_join(const struct memory *m, const struct queue *que
                                  const struct baton_queue_policy *changes, uint32_t fields,
                                  struct baton_queue_policy *policy);
 
+/* Whether the others of the class that `next` names may have what it has in common with them. The
+ * queue, which may be NULL, is none of these. */
+enum baton_err memory_class_refuse(const struct memory *m, const struct queue *queue,
+                                   const struct baton_queue_policy *next);
+
 /* The queue leaves its class for what `next` names: the others' fences go on above its own. */
 enum baton_err memory_class_leave(struct tx *tx, const struct queue *queue,
                                   const struct baton_queue_policy *next);
 
-/* Whether the others of its class have a lower limit than it has, which is going to be theirs. */
+/* Whether the others of its class have a lower limit than it has, or another rate, which are going
+ * to be theirs. */
 bool memory_class_is_raised(const struct queue *queue);
 
 /* Gives the others of its class what it has in common with them. */

@@ -79,7 +79,8 @@ struct lane {
 	struct baton_str name;      /* see queue/line.h         */
 	struct batch *first, *last; /* by number, in all states */
 	uint64_t unseen;            /* of a key, on a desk: so many more are ready than were read */
-	uint64_t crowd;             /* of a key, on a desk: so many more of its guests are ready */
+	uint64_t crowd;             /* of a key, on a desk: so many more are ready, guests or in
+	                               other queues of its class */
 	struct guest *guests;       /* of a key: those that stand in lanes, in all states */
 	struct lane *with;          /* that leaves its table after it, or NULL            */
 	uint64_t marked_in, marked; /* of a key: see memory_heads_mark()                  */

@@ -85,9 +85,7 @@ static struct queue_load load_of(const struct queue *queue)
 	return load;
 }
 
-/* Whether it may have a policy that work with a lane and a key could not be under: it has had none
- * of that, or has no work any more. */
-static bool is_without_guests(const struct queue *queue)
+bool memory_queue_is_without_guests(const struct queue *queue)
 {
 	return !queue->is.guests || load_of(queue).work == 0;
 }
@@ -107,7 +105,9 @@ static enum baton_err policy_next(const struct memory *m, struct baton_str name,
 	if (e == BATON_OK && queue)
 		e = refuse_class(name, &queue->is.policy, ret,
 		                 queue->is.in[BATON_BATCH_CLAIMED] + memory_queue_waiting(queue));
-	bool free = !queue || is_without_guests(queue);
+	if (e == BATON_OK)
+		e = memory_class_refuse(m, queue, ret);
+	bool free = !queue || memory_queue_is_without_guests(queue);
 	const char *against = free ? NULL : policy_against_guests(ret);
 	return e == BATON_OK && against ? refuse_for_guests(name, against) : e;
 }

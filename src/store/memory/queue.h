@@ -21,4 +21,8 @@ enum baton_err memory_queue_use(struct tx *tx, struct queue *queue, enum baton_q
 enum baton_err memory_queue_enter(const struct memory *m, struct baton_str name,
                                   enum baton_queue_mode mode, struct queue **ret);
 
+/* Whether it may have a policy that work with a lane and a key could not be under: it has had none
+ * of that, or has no work any more. */
+bool memory_queue_is_without_guests(const struct queue *queue);
+
 #endif

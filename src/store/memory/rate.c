@@ -1,10 +1,11 @@
 /* How often the keys of a store in memory have started lately. */
 #include "store/memory/rate.h"
 
+#include "store/memory/class.h"
 #include "store/memory/lane.h"
 
-struct rate *memory_rate_find(const struct memory *m, const struct queue *queue,
-                              struct baton_str name)
+static struct rate *find_in(const struct memory *m, const struct queue *queue,
+                            struct baton_str name)
 {
 	struct row *row = memory_row_first(&m->rates, memory_lane_hash(m, queue->name, name));
 	for (; row; row = memory_row_next(row)) {
@@ -13,6 +14,16 @@ struct rate *memory_rate_find(const struct memory *m, const struct queue *queue,
 			return rate;
 	}
 	return NULL;
+}
+
+struct rate *memory_rate_find(const struct memory *m, const struct queue *queue,
+                              struct baton_str name)
+{
+	struct rate *rate = find_in(m, queue, name);
+	const struct queue *other = memory_class_next(queue, NULL);
+	for (; other && !rate; other = memory_class_next(queue, other))
+		rate = find_in(m, other, name);
+	return rate;
 }
 
 struct baton_store_time memory_rate_until(const struct memory *m, const struct lane *lane)
@@ -63,6 +74,17 @@ static enum baton_err lane_waits(struct tx *tx, const struct queue *queue, struc
 	return e;
 }
 
+/* In all queues of a class. */
+static enum baton_err lanes_wait(struct tx *tx, const struct queue *queue, struct baton_str name,
+                                 struct baton_store_time until)
+{
+	enum baton_err e = lane_waits(tx, queue, name, until);
+	const struct queue *other = memory_class_next(queue, NULL);
+	for (; other && e == BATON_OK; other = memory_class_next(queue, other))
+		e = lane_waits(tx, other, name, until);
+	return e;
+}
+
 static enum baton_err rate_add(struct tx *tx, const struct rate_starts *s, uint64_t kept)
 {
 	size_t size = s->count * sizeof *s->list;
@@ -90,7 +112,7 @@ enum baton_err memory_rate_set(struct tx *tx, const struct rate_starts *s)
 	uint64_t kept = old ? old->row.kept : 0;
 	enum baton_err e = s->count > 0 ? rate_add(tx, s, kept) : BATON_OK;
 	if (e == BATON_OK)
-		e = lane_waits(tx, s->queue, s->name, s->until);
+		e = lanes_wait(tx, s->queue, s->name, s->until);
 	return e == BATON_OK && old ? memory_tx_delete(tx, &old->row) : e;
 }
 
@@ -146,7 +168,7 @@ static enum baton_err may_start(struct tx *tx, struct rate *rate)
 	if (e != BATON_OK)
 		return e;
 	rate->is.until.ms = 0;
-	e = lane_waits(tx, rate->queue, rate->name, rate->is.until);
+	e = lanes_wait(tx, rate->queue, rate->name, rate->is.until);
 	return e == BATON_OK ? sites_wake(tx, rate->queue, rate->name) : e;
 }
 
@@ -204,6 +226,25 @@ enum baton_err memory_rate_change(struct tx *tx, struct queue *queue,
 		const struct rate *rate = (struct rate *)row;
 		if (rate->queue == queue && !row->gone)
 			e = look_again(tx, rate, was);
+		if (row == last)
+			break;
+	}
+	return e;
+}
+
+enum baton_err memory_rate_leave(struct tx *tx, const struct queue *queue, struct queue *heir)
+{
+	enum baton_err e = BATON_OK;
+	const struct row *last = tx->m->rates.newest;
+	for (struct row *row = tx->m->rates.oldest; row && e == BATON_OK; row = row->newer) {
+		struct rate *rate = (struct rate *)row;
+		const struct rate_starts s = {heir, rate->name, rate->starts, rate->count,
+		                              rate->is.until};
+		bool leaves = rate->queue == queue && !row->gone;
+		if (leaves && heir)
+			e = rate_add(tx, &s, 0);
+		if (leaves && e == BATON_OK)
+			e = memory_tx_delete(tx, row);
 		if (row == last)
 			break;
 	}

@@ -29,6 +29,10 @@ enum baton_err memory_rate_see_some(struct tx *tx, size_t max);
 enum baton_err memory_rate_change(struct tx *tx, struct queue *queue,
                                   const struct baton_key_rate *was);
 
+/* The queue leaves its class, or joins one: what its keys have started is from now on with another
+ * queue of the class that it leaves; NULL: there is none, and it is forgotten. */
+enum baton_err memory_rate_leave(struct tx *tx, const struct queue *queue, struct queue *heir);
+
 /* Whether it need not be kept any longer. */
 bool memory_rate_is_over(const struct rate *rate, struct baton_store_time now);
 
@@ -45,7 +49,8 @@ struct rate_starts {
  * there, it waits as they say. */
 enum baton_err memory_rate_set(struct tx *tx, const struct rate_starts *starts);
 
-/* Those that are kept, or NULL. */
+/* Those that are kept, or NULL. Of a key of a class, in whichever queue they are: there is one row for
+ * all of them. */
 struct rate *memory_rate_find(const struct memory *m, const struct queue *queue,
                               struct baton_str name);
 

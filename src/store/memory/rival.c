@@ -5,6 +5,7 @@
 #include "queue/line.h"
 #include "queue/policy.h"
 #include "store/memory/batch.h"
+#include "store/memory/class.h"
 #include "store/memory/lane.h"
 
 bool memory_rival_waits(const struct batch *b, struct baton_store_time now)
@@ -46,6 +47,37 @@ struct rivals memory_rivals(const struct lane *lane, const struct batch *but,
 	return r;
 }
 
+static struct batch *lower(struct batch *a, struct batch *b)
+{
+	return !a || (b && b->is.seq < a->is.seq) ? b : a;
+}
+
+static struct batch *higher(struct batch *a, struct batch *b)
+{
+	return !a || (b && b->is.seq > a->is.seq) ? b : a;
+}
+
+/* Those of the batch; of a class, in all of its queues. */
+static struct rivals rivals_of(const struct tx *tx, const struct batch *b)
+{
+	struct rivals r = memory_rivals(b->lane, b, tx->now);
+	const struct queue *queue = memory_class_next(b->lane->queue, NULL);
+	for (; queue; queue = memory_class_next(b->lane->queue, queue)) {
+		const struct lane *lane = memory_class_line(queue, b->lane->name);
+		if (!lane)
+			continue;
+		const struct rivals o = memory_rivals(lane, NULL, tx->now);
+		r.holds += o.holds;
+		r.waiting += o.waiting;
+		r.stopping += o.stopping;
+		r.holder = lower(r.holder, o.holder);
+		r.first = lower(r.first, o.first);
+		r.last = higher(r.last, o.last);
+		r.oldest = lower(r.oldest, o.oldest);
+	}
+	return r;
+}
+
 uint64_t memory_guests_waiting(const struct lane *lane)
 {
 	uint64_t count = lane->crowd;
@@ -66,13 +98,22 @@ uint64_t memory_sites_waiting(const struct tx *tx, const struct queue *queue, st
 	return count;
 }
 
-uint64_t memory_key_waiting(const struct tx *tx, const struct queue *queue, struct baton_str line)
+static uint64_t waiting_in(const struct tx *tx, const struct queue *queue, struct baton_str line)
 {
 	const struct lane *lane = memory_lane_find(tx->m, queue->name, line);
 	uint64_t count = lane ? memory_guests_waiting(lane) : 0;
 	if (policy_has_sites(&queue->is.policy))
 		return count + memory_sites_waiting(tx, queue, line);
 	return count + (lane ? memory_rivals(lane, NULL, tx->now).waiting : 0);
+}
+
+uint64_t memory_key_waiting(const struct tx *tx, const struct queue *queue, struct baton_str line)
+{
+	uint64_t count = waiting_in(tx, queue, line);
+	const struct queue *other = memory_class_next(queue, NULL);
+	for (; other; other = memory_class_next(queue, other))
+		count += waiting_in(tx, other, line);
+	return count;
 }
 
 static enum baton_err skip(struct tx *tx, struct batch *b, const struct batch *by)
@@ -104,7 +145,7 @@ enum baton_err memory_rival_enter(struct tx *tx, struct batch *b)
 	const struct baton_queue_policy *policy = &b->lane->queue->is.policy;
 	if (policy->on_conflict == BATON_CONFLICT_WAIT || !line_is_keyed(b->lane->name))
 		return BATON_OK;
-	struct rivals r = memory_rivals(b->lane, b, tx->now);
+	struct rivals r = rivals_of(tx, b);
 	if (policy->on_conflict == BATON_CONFLICT_REPLACE)
 		r.holds -= r.stopping;
 	switch (key_conflict(policy, r.holds, r.waiting)) {

@@ -29,7 +29,7 @@ struct rivals memory_rivals(const struct lane *lane, const struct batch *but,
 uint64_t memory_guests_waiting(const struct lane *lane);
 
 /* How many are ready that have the key of that line, with these; where a key has a line in each
- * shard, in all of them. And the latter alone. */
+ * shard, in all of them, and of a class in all of its queues. And the latter alone. */
 uint64_t memory_key_waiting(const struct tx *tx, const struct queue *queue, struct baton_str line);
 uint64_t memory_sites_waiting(const struct tx *tx, const struct queue *queue,
                               struct baton_str line);

@@ -137,6 +137,8 @@ enum baton_err deal_first(struct deal *t)
 		e = lines_of_first(t);
 	if (e == BATON_OK)
 		e = deal_check_classes(t);
+	if (e == BATON_OK && t->classes != 0 && !t->recalled)
+		e = load_rivals(t->c, &t->first, &t->desk);
 	if (e != BATON_OK)
 		return e;
 	deal_run(t, false);

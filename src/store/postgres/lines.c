@@ -64,7 +64,8 @@ enum baton_err desk_waiting(struct desk *d, const PGresult *r)
 			here += b->is.state == BATON_BATCH_READY;
 		if (lane && !cell_is_null(r, i, 2))
 			lane->unseen = (uint64_t)cell_int(r, i, 2) - here;
-		e = crowd_load(d, &tx, &s, (uint64_t)cell_int(r, i, 5));
+		if (!cell_is_null(r, i, 5))
+			e = crowd_load(d, &tx, &s, (uint64_t)cell_int(r, i, 5));
 		if (e == BATON_OK)
 			e = desk_starts(d, &tx, r, i, 4, &s);
 	}
@@ -182,7 +183,7 @@ void write_lows(struct writer *w)
 
 static bool other_limit(const struct baton_queue_policy *a, const struct baton_queue_policy *b)
 {
-	return a->key_limit != b->key_limit;
+	return a->key_limit != b->key_limit || !rate_equal(&a->key_rate, &b->key_rate);
 }
 
 static bool other_turns(const struct baton_queue_policy *a, const struct baton_queue_policy *b)
@@ -247,12 +248,32 @@ static void rate_add(struct args *a, const struct rate *rate, struct buf *text)
 		a->list[4].bytes.err = text->err;
 }
 
+/* Those of keys of a class are in one of its queues: that which has claimed last. */
+static void rates_gather(struct writer *w)
+{
+	struct args a;
+	writer_args(w, &a, 2);
+	arg_array(&a, 0, ARG_TEXT);
+	arg_array(&a, 1, ARG_TEXT);
+	for (struct row *row = w->d->m->rates.oldest; row; row = row->newer) {
+		const struct rate *rate = (struct rate *)row;
+		if (!row->noted || !policy_has_class(&rate->queue->is.policy))
+			continue;
+		add_str(&a, 0, rate->queue->name);
+		add_str(&a, 1, rate->name);
+	}
+	if (a.list[0].count > 0)
+		writer_send(w, SQL_RATE_GATHER, &a);
+	args_done(&a);
+}
+
 /* The starts that keys have had, and how long they wait. */
 enum baton_err write_rates(struct writer *w)
 {
 	static const enum arg_type types[] = {ARG_TEXT, ARG_TEXT, ARG_INT8, ARG_INT8, ARG_TEXT};
 	struct args a;
 	struct buf text;
+	rates_gather(w);
 	buf_init(&text, w->c->alloc, (size_t)1 << 20);
 	writer_args(w, &a, 5);
 	writer_arrays(&a, types);

@@ -8,6 +8,7 @@
 #include "queue/batch.h"
 #include "queue/line.h"
 #include "queue/policy.h"
+#include "store/memory/queue.h"
 #include "store/postgres/bulk.h"
 #include "store/postgres/keyed.h"
 #include "store/postgres/postgres.h"
@@ -216,6 +217,73 @@ enum baton_err load_class(struct conn *c, struct desk *d)
 	if (e == BATON_OK)
 		e = desk_batches(d, conn_answer(c, batches));
 	return e == BATON_OK ? desk_claims(d, conn_answer(c, claims)) : e;
+}
+
+/* Whether somebody of another queue may have to give way to what gets ready there. */
+static bool has_rivals(const struct baton_queue_policy *policy)
+{
+	return policy_has_class(policy) && policy->on_conflict != BATON_CONFLICT_WAIT;
+}
+
+/* The keys of such queues that were read, or are wanted: as class_args(). */
+static bool rival_args(struct args *a, const struct conn *c, const struct desk *d,
+                       const struct wants *w)
+{
+	bool any = false;
+	args_init(a, c->alloc, 3);
+	arg_array(a, 0, ARG_TEXT);
+	arg_array(a, 1, ARG_TEXT);
+	for (struct row *row = d->m->lanes.oldest; row; row = row->newer) {
+		const struct lane *lane = (const struct lane *)row;
+		if (!has_rivals(&lane->queue->is.policy) || !line_is_keyed(lane->name))
+			continue;
+		add_str(a, 0, baton_str_z(lane->queue->is.policy.key_class));
+		add_str(a, 1, lane->name);
+		any = true;
+	}
+	for (size_t i = 0; i < w->lanes.count; i++) {
+		const struct queue *q = memory_queue_find(d->m, w->lane_queues.list[i]);
+		if (!q || !has_rivals(&q->is.policy) || !line_is_keyed(w->lanes.list[i]))
+			continue;
+		add_str(a, 0, baton_str_z(q->is.policy.key_class));
+		add_str(a, 1, w->lanes.list[i]);
+		any = true;
+	}
+	return any;
+}
+
+/* `$3`: so many may give way, at most. */
+static int send_rivals(struct conn *c, enum sql sql, const struct wants *w, const struct desk *d)
+{
+	struct args a;
+	rival_args(&a, c, d, w);
+	arg_int(&a, 2, (int64_t)(w->lanes.count + w->ids.count + 1));
+	return conn_send(c, sql, &a);
+}
+
+enum baton_err load_rivals(struct conn *c, const struct wants *w, struct desk *d)
+{
+	struct args a;
+	const bool any = rival_args(&a, c, d, w);
+	args_done(&a);
+	if (!any)
+		return BATON_OK;
+	const int batches = send_rivals(c, SQL_RIVAL_BATCHES, w, d);
+	const int claims = send_rivals(c, SQL_RIVAL_CLAIMS, w, d);
+	const int waiting = send_rivals(c, SQL_RIVAL_WAITING, w, d);
+	args_init(&a, c->alloc, 1);
+	arg_array(&a, 0, ARG_TEXT);
+	for (size_t i = 0; i < d->queue_count; i++)
+		add_str(&a, 0, baton_str_z(d->queues[i].row->is.policy.key_class));
+	const int queues = conn_send(c, SQL_CLASS_QUEUES, &a);
+	enum baton_err e = conn_round(c);
+	if (e == BATON_OK)
+		e = desk_queues(d, conn_answer(c, queues));
+	if (e == BATON_OK)
+		e = desk_batches(d, conn_answer(c, batches));
+	if (e == BATON_OK)
+		e = desk_claims(d, conn_answer(c, claims));
+	return e == BATON_OK ? desk_waiting(d, conn_answer(c, waiting)) : e;
 }
 
 /* The claims and batches that are named. Of the claims, those that are looked for in rows of their

@@ -72,6 +72,10 @@ enum baton_err load_over(struct pg_store *s, struct conn *c, const struct wants 
 /* Who holds the keys of classes that were read, in other queues. For who looks. */
 enum baton_err load_class(struct conn *c, struct desk *d);
 
+/* Those who may have to give way, in other queues of a class, to what gets ready: who has the keys
+ * that were read or are wanted, and who waits for them. */
+enum baton_err load_rivals(struct conn *c, const struct wants *w, struct desk *d);
+
 /* Which answers belong to what was sent. */
 struct loading {
 	int start, queues, sources, around, answers, leases, runners, schedules, numbers;

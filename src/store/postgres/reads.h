@@ -128,6 +128,27 @@
 	             "UNION SELECT h.seq FROM k JOIN baton.hold h ON h.queue = k.queue "           \
 	             "AND h.line = k.line AND h.fence = 0) s CROSS JOIN LATERAL (SELECT * "        \
 	             "FROM baton.batch z WHERE z.seq = s.seq OFFSET 0) b ORDER BY b.seq")          \
+	X(RIVAL_BATCHES,                                                                           \
+	  PART_CLASS "SELECT " BATCH_COLUMNS ", NULL::bytea FROM (SELECT unnest(c.seqs) AS seq "   \
+	             "FROM k JOIN baton.claim c ON c.queue = k.queue AND c.lane = k.line "         \
+	             "UNION SELECT b.seq FROM k JOIN baton.batch b ON b.queue = k.queue "          \
+	             "AND b.lane = k.line AND b.holds "                                            \
+	             "UNION SELECT x.seq FROM k CROSS JOIN LATERAL (SELECT b.seq "                 \
+	             "FROM baton.batch b WHERE " LINE_OF_K "ORDER BY b.lane, b.seq "               \
+	             "LIMIT $3::bigint) x "                                                        \
+	             "UNION SELECT x.seq FROM k CROSS JOIN LATERAL (SELECT b.seq "                 \
+	             "FROM baton.batch b WHERE " LINE_OF_K "ORDER BY b.lane DESC, b.seq DESC "     \
+	             "LIMIT $3::bigint) x) s CROSS JOIN LATERAL (SELECT * "                        \
+	             "FROM baton.batch z WHERE z.seq = s.seq OFFSET 0) b ORDER BY b.seq")          \
+	X(RIVAL_CLAIMS, PART_CLASS "SELECT " CLAIM_COLUMNS " FROM k JOIN baton.claim c "           \
+	                           "ON c.queue = k.queue AND c.lane = k.line "                     \
+	                           "WHERE $3::bigint > 0")                                         \
+	X(RIVAL_WAITING, PART_CLASS "SELECT k.queue, k.line, (SELECT count(*) FROM (SELECT 1 "     \
+	                            "FROM baton.batch b WHERE " LINE_OF_K                          \
+	                            "ORDER BY b.lane, b.seq LIMIT greatest(q.key_limit, "          \
+	                            "q.key_waiting_max) + $3::bigint + 2) x), NULL::bigint, "      \
+	                            "NULL::bigint[], NULL::bigint "                                \
+	                            "FROM k JOIN baton.queue q ON q.id = k.queue")                 \
 	X(CLASS_CLAIMS, PART_CLASS "SELECT DISTINCT ON (c.head, c.fence) " CLAIM_COLUMNS           \
 	                           " FROM k CROSS JOIN LATERAL " CLAIMS_OF_K)                      \
 	X(LOOK_DUE, "SELECT " QUEUE_COLUMNS ", " START_COLUMNS ", m.now, " PART_DUE " " PART_LOOK  \
@@ -198,10 +219,19 @@
 	           "AND strpos(l.lane, chr(3)) = 0 THEN baton.crowd_of_sites(l.queue, l.lane, "    \
 	           "q.key_waiting_max + l.n + 2 + cardinality($1::bigint[]) "                      \
 	           "+ cardinality($3::bigint[])) "                                                 \
-	           "ELSE 0 END FROM lanes l JOIN baton.queue q ON q.id = l.queue "                 \
+	           "ELSE 0 END + CASE WHEN q.key_waiting_max > 0 AND q.key_class <> '' AND "       \
+	           "q.on_conflict = 1 AND "                                                        \
+	           "NOT EXISTS (SELECT 1 FROM lanes x JOIN baton.queue m ON m.id = x.queue WHERE " \
+	           "x.lane = l.lane AND x.queue < l.queue AND m.key_class = q.key_class) THEN "    \
+	           "baton.class_crowd(q.key_class, ARRAY(SELECT x.queue FROM lanes x WHERE "       \
+	           "x.lane = l.lane), l.lane, q.key_waiting_max + l.n + 2) ELSE 0 END "            \
+	           "FROM lanes l JOIN baton.queue q ON q.id = l.queue "                            \
 	           "AND (q.on_conflict > 1 OR q.key_waiting_max > 0 OR q.key_starts > 0) "         \
-	           "LEFT JOIN baton.rate r ON r.queue = l.queue AND r.lane = l.lane "              \
-	           "AND coalesce(r.until, 0) > 0 WHERE baton.is_key(l.lane)")                      \
+	           "LEFT JOIN LATERAL (SELECT x.until, x.starts FROM baton.rate x WHERE "          \
+	           "q.key_class = '' AND x.queue = l.queue AND x.lane = l.lane UNION ALL SELECT "  \
+	           "x.until, x.starts FROM baton.rate_of(l.queue, l.lane) x "                      \
+	           "WHERE q.key_class <> '') r ON coalesce(r.until, 0) > 0 "                       \
+	           "WHERE baton.is_key(l.lane)")                                                   \
 	X(ANSWERS, "SELECT a.head, a.fence, a.token, a.state, a.until "                            \
 	           "FROM unnest($1::bigint[], $2::bigint[]) n(head, fence) "                       \
 	           "CROSS JOIN LATERAL (SELECT * FROM baton.answer x WHERE x.head = n.head "       \
@@ -247,8 +277,10 @@
 	         "($9::text[])[q.key_scope] || split_part(b.lane, chr(3), 1) "                     \
 	         "WHERE q.id = b.queue AND q.key_starts > 0) "                                     \
 	         "WHEN baton.is_key(b.lane) "                                                      \
-	         "OR b.guest IS NOT NULL THEN (SELECT r.starts FROM baton.rate r "                 \
-	         "WHERE r.queue = b.queue AND r.lane = coalesce(b.guest, b.lane)) "                \
+	         "OR b.guest IS NOT NULL THEN CASE WHEN (SELECT q.key_class FROM baton.queue q "   \
+	         "WHERE q.id = b.queue) = '' THEN (SELECT r.starts FROM baton.rate r "             \
+	         "WHERE r.queue = b.queue AND r.lane = coalesce(b.guest, b.lane)) ELSE (SELECT "   \
+	         "r.starts FROM baton.rate_of(b.queue, coalesce(b.guest, b.lane)) r) END "         \
 	         "END, " HELD_COLUMNS " FROM s CROSS JOIN LATERAL (SELECT * FROM baton.batch z "   \
 	         "WHERE z.seq = s.seq OFFSET 0) b ORDER BY b.seq")                                 \
 	X(HEADS_LAST, "WITH " PART_HEADS " SELECT queue, pool, rank, count(*), "                   \

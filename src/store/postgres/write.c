@@ -118,8 +118,8 @@ enum baton_err desk_write(struct desk *d, struct conn *c, struct written *ret)
 	w.any = keyed_melt(d, c) || w.any;
 	write_settle(&w);
 	write_paces_leave(&w);
-	write_settle_all(&w);
 	write_rates_settle(&w);
+	write_settle_all(&w);
 	write_lows(&w);
 	ret->any = ret->any || w.any;
 	ret->told = w.told;

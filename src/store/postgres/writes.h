@@ -261,6 +261,10 @@
 	            "over, starts) JOIN baton.queue q ON q.name = u.name "                         \
 	            "ON CONFLICT (queue, lane) DO UPDATE SET until = excluded.until, "             \
 	            "over = excluded.over, starts = excluded.starts")                              \
+	X(RATE_GATHER, "DELETE FROM baton.rate r USING unnest($1::text[], $2::text[]) "            \
+	               "u(name, lane) JOIN baton.queue q ON q.name = u.name JOIN baton.queue m "   \
+	               "ON m.key_class = q.key_class AND m.key_class <> '' AND m.id <> q.id "      \
+	               "WHERE r.queue = m.id AND r.lane = u.lane")                                 \
 	X(SETTLE_RATE, "SELECT baton.settle_rate(q.id, u.was, $3::bigint) FROM "                   \
 	               "unnest($1::text[], $2::bigint[]) u(name, was) "                            \
 	               "JOIN baton.queue q ON q.name = u.name")                                    \

@@ -189,16 +189,25 @@ static const struct rule rules[] = {
          "keys can be claimed, or cannot, though it should be otherwise"},
 	{"SELECT count(*) FROM queue JOIN queue AS o ON o.key_class = queue.key_class"
          " WHERE queue.key_class <> '' AND (o.key_limit <> queue.key_limit"
-         " OR o.hold_on_retry <> queue.hold_on_retry OR o.key_ttl <> queue.key_ttl)",
+         " OR o.hold_on_retry <> queue.hold_on_retry OR o.key_ttl <> queue.key_ttl"
+         " OR o.key_starts <> queue.key_starts OR o.key_window <> queue.key_window"
+         " OR o.key_waiting_max <> queue.key_waiting_max OR o.on_conflict <> queue.on_conflict)",
          "queues of a class have another policy of keys than others of it"},
-	{"SELECT count(*) FROM lane LEFT JOIN rate ON rate.queue = lane.queue"
-         " AND rate.name = lane.name WHERE lane.until <> ifnull(rate.until, 0)",
+	{"SELECT count(*) FROM lane JOIN queue ON queue.id = lane.queue"
+         " WHERE lane.until <> ifnull(CASE WHEN queue.key_class = '' THEN (SELECT until FROM rate"
+         " WHERE rate.queue = lane.queue AND rate.name = lane.name) ELSE (SELECT max(until)"
+         " FROM queue AS o CROSS JOIN rate ON rate.queue = o.id AND rate.name = lane.name"
+         " WHERE o.key_class = queue.key_class AND o.key_class <> '') END, 0)",
          "keys wait for another time than their starts say"},
 	{"SELECT count(*) FROM rate LEFT JOIN queue ON queue.id = rate.queue"
          " WHERE length(starts) % 8 <> 0 OR length(starts) = 0"
          " OR length(starts) / 8 > ifnull(key_starts, 0)"
          " OR (until > 0) > (length(starts) / 8 = key_starts)",
          "keys have another number of starts than they may"},
+	{"SELECT count(*) FROM rate JOIN queue ON queue.id = rate.queue JOIN queue AS o"
+         " ON o.key_class = queue.key_class AND o.id > queue.id JOIN rate AS r ON r.queue = o.id"
+         " AND r.name = rate.name WHERE queue.key_class <> '' AND o.key_class <> ''",
+         "starts of a key are in two queues of its class"},
 	{"SELECT (SELECT count(*) FROM lane WHERE head > 0) -"
          " (SELECT count(DISTINCT lane.id) FROM head h JOIN lane ON lane.id = h.lane"
          " AND lane.head = h.seq AND lane.place = h.place AND lane.rank = h.rank"

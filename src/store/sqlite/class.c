@@ -4,8 +4,11 @@
 #include <string.h>
 
 #include "queue/policy.h"
+#include "queue/rate.h"
 #include "store/refuse.h"
 #include "store/sqlite/guests.h"
+#include "store/sqlite/rates.h"
+#include "store/sqlite/wishes.h"
 
 enum baton_err class_lines(struct sqlite_store *s, const struct queue_row *q, int64_t lane,
                            struct class_lines *ret)
@@ -99,14 +102,46 @@ enum baton_err class_join(struct sqlite_store *s, const struct baton_queue_polic
 	return e;
 }
 
+static const char *against_guests(const struct queue_row *q, const struct baton_queue_policy *next)
+{
+	struct baton_queue_policy policy = q->policy;
+	policy_share(&policy, next);
+	return q->guests ? policy_against_guests(&policy) : NULL;
+}
+
+enum baton_err class_refuse(struct sqlite_store *s, const struct baton_queue_policy *next,
+                            int64_t but)
+{
+	struct class_queues others;
+	struct queue_row *other;
+	enum baton_err e = class_queues(&s->db, next, but, &others);
+	for (size_t i = 0; e == BATON_OK && i < others.count; i++) {
+		e = books_queue_by_id(&s->books, &s->db, others.list[i], &other);
+		if (e != BATON_OK)
+			return e;
+		const struct tally *t = &other->tally;
+		const char *against = against_guests(other, next);
+		if (against && t->ready + t->delayed + t->running + t->dead > 0)
+			return refuse_for_guests(queue_row_name(other), against);
+	}
+	return e;
+}
+
 enum baton_err class_leave(struct sqlite_store *s, const struct queue_row *q,
                            const struct baton_queue_policy *next)
 {
-	struct class_queues others = {.count = 0};
+	struct class_queues others, joined;
 	struct queue_row *other;
-	enum baton_err e = BATON_OK;
-	if (!policy_same_class(&q->policy, next))
-		e = class_queues(&s->db, &q->policy, q->id, &others);
+	if (policy_same_class(&q->policy, next))
+		return BATON_OK;
+	enum baton_err e = class_queues(&s->db, &q->policy, q->id, &others);
+	if (e == BATON_OK)
+		e = class_queues(&s->db, next, q->id, &joined);
+	/* Its starts count for those whom it leaves, and not for those whom it joins. */
+	if (e == BATON_OK && others.count > 0)
+		e = RUN(&s->db, SQL_RATE_MOVE, others.list[0], q->id);
+	else if (e == BATON_OK && joined.count > 0)
+		e = RUN(&s->db, SQL_RATE_DROP_ALL, q->id);
 	for (size_t i = 0; e == BATON_OK && i < others.count; i++) {
 		e = books_queue_by_id(&s->books, &s->db, others.list[i], &other);
 		if (e != BATON_OK)
@@ -129,8 +164,19 @@ enum baton_err class_share(struct sqlite_store *s, const struct queue_row *q)
 		/* Also when the limit of one that joins is its own still, and that of the class is
 		 * not. */
 		bool other_limit = other->policy.key_limit != q->policy.key_limit;
+		const struct baton_key_rate was = other->policy.key_rate;
+		const uint32_t was_max = other->policy.key_waiting_max;
+		if (against_guests(other, &q->policy)) {
+			other->guests = false;
+			fence_reach_apart(&other->reach);
+			other->changed = true;
+		}
 		policy_share(&other->policy, &q->policy);
 		e = books_queue_write(&s->db, other);
+		if (e == BATON_OK)
+			e = wishes_change(s, other, was_max);
+		if (e == BATON_OK && !rate_equal(&was, &other->policy.key_rate))
+			e = rates_change(s, other, &was);
 		if (e == BATON_OK && other_limit)
 			e = keys_settle(s, other);
 	}

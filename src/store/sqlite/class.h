@@ -46,6 +46,10 @@ enum baton_err class_taken(struct sqlite_store *s, const struct queue_row *q,
 enum baton_err class_join(struct sqlite_store *s, const struct baton_queue_policy *changes,
                           uint32_t fields, struct baton_queue_policy *policy);
 
+/* Whether the others of the class that `next` names may have what it has in common with them. */
+enum baton_err class_refuse(struct sqlite_store *s, const struct baton_queue_policy *next,
+                            int64_t but);
+
 /* The queue leaves its class for what `next` names: the others' fences go on above its own. */
 enum baton_err class_leave(struct sqlite_store *s, const struct queue_row *q,
                            const struct baton_queue_policy *next);

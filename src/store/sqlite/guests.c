@@ -5,8 +5,8 @@
 
 #include "base/fail.h"
 #include "queue/place.h"
-#include "queue/rate.h"
 #include "store/sqlite/lone.h"
+#include "store/sqlite/rates.h"
 
 enum baton_err guest_first(struct sqlite_store *s, int64_t key, struct guest *ret)
 {
@@ -192,8 +192,7 @@ static enum baton_err key_of(struct sqlite_store *s, struct queue_row *q, struct
 	const struct lane_new new = {q->id, name,
 	                             place_of_line(queue_row_name(q), name, q->policy.shards)};
 	e = lane_add(s, &new, ret);
-	return e == BATON_OK && line_is_rated(name, &q->policy) ? RUN(&s->db, SQL_LANE_WAIT, *ret)
-	                                                        : e;
+	return e == BATON_OK ? rates_begin(s, q, name, *ret) : e;
 }
 
 /* Those of all that it has. */

@@ -3,10 +3,10 @@
 
 #include "base/fail.h"
 #include "queue/policy.h"
-#include "queue/rate.h"
 #include "store/sqlite/class.h"
 #include "store/sqlite/guests.h"
 #include "store/sqlite/lone.h"
+#include "store/sqlite/rates.h"
 #include "store/sqlite/rivals.h"
 #include "store/sqlite/sites.h"
 
@@ -433,9 +433,7 @@ static enum baton_err key_begin(struct sqlite_store *s, const struct queue_row *
                                 const struct batch_row *b, int64_t *ret_lane)
 {
 	enum baton_err e = lane_make(s, b, ret_lane);
-	if (e == BATON_OK && line_is_rated(batch_row_line(b), &q->policy))
-		e = RUN(&s->db, SQL_LANE_WAIT, *ret_lane);
-	return e;
+	return e == BATON_OK ? rates_begin(s, q, batch_row_line(b), *ret_lane) : e;
 }
 
 /* A batch is about to enter the line of its key, which `begins` with it. */
@@ -473,9 +471,14 @@ static enum baton_err key_enter(struct sqlite_store *s, struct queue_row *q,
 		e = key_begin(s, q, b, &lane);
 	if (e == BATON_OK)
 		e = key_turn(s, q, b, lane, made);
-	if (e == BATON_OK && !made && q->policy.on_conflict != BATON_CONFLICT_WAIT)
+	const bool shared = policy_has_class(&q->policy);
+	const bool conflicts = q->policy.on_conflict != BATON_CONFLICT_WAIT && (!made || shared);
+	if (e == BATON_OK && conflicts)
 		e = rival_enter(s, q, b, lane, ret_stays);
-	return e == BATON_OK && *ret_stays ? line_enter(s, q, b, lane, tried, made) : e;
+	if (e == BATON_OK && *ret_stays)
+		e = line_enter(s, q, b, lane, tried, made);
+	/* Whoever gave way, or was asked to, may be of another queue; and the line may be empty. */
+	return e == BATON_OK && conflicts && shared ? lane_settle_key(s, q, lane) : e;
 }
 
 enum baton_err lane_enter(struct sqlite_store *s, struct queue_row *q, const struct batch_row *b,

@@ -5,6 +5,7 @@
 #include "queue/place.h"
 #include "queue/policy.h"
 #include "store/refuse.h"
+#include "store/sqlite/class.h"
 #include "store/sqlite/fate.h"
 #include "store/sqlite/lanes.h"
 #include "store/sqlite/puts.h"
@@ -78,16 +79,35 @@ static enum baton_err check_room(const struct queue_row *q)
 	return max == 0 || waiting < max ? BATON_OK : refuse_full(queue_row_name(q), waiting, max);
 }
 
+static enum baton_err add_waiting(struct sqlite_store *s, const struct queue_row *q,
+                                  struct baton_str line, int64_t *waiting)
+{
+	int64_t max = q->policy.key_waiting_max, here = 0, wishes = 0;
+	enum baton_err e = key_waits(s, q, line, max, &here);
+	if (e == BATON_OK)
+		e = wish_count(s, q, line, max - here, &wishes);
+	*waiting += here + wishes;
+	return e;
+}
+
+/* Of a class, in all of its queues. */
 static enum baton_err check_room_of_key(struct sqlite_store *s, const struct queue_row *q,
                                         struct baton_str key)
 {
-	int64_t max = q->policy.key_waiting_max, waiting = 0, wishes = 0;
+	int64_t max = q->policy.key_waiting_max, waiting = 0;
+	struct class_queues others;
+	struct queue_row *other;
 	char text[LINE_NAME_MAX];
 	const struct baton_str line = line_of_key(key, text);
-	enum baton_err e = key_waits(s, q, line, max, &waiting);
+	enum baton_err e = class_queues(&s->db, &q->policy, q->id, &others);
 	if (e == BATON_OK)
-		e = wish_count(s, q, line, max - waiting, &wishes);
-	if (e == BATON_OK && waiting + wishes >= max)
+		e = add_waiting(s, q, line, &waiting);
+	for (size_t i = 0; i < others.count && e == BATON_OK && waiting < max; i++) {
+		e = books_queue_by_id(&s->books, &s->db, others.list[i], &other);
+		if (e == BATON_OK)
+			e = add_waiting(s, other, line, &waiting);
+	}
+	if (e == BATON_OK && waiting >= max)
 		e = refuse_key_full(queue_row_name(q), key, q->policy.key_waiting_max);
 	return e;
 }

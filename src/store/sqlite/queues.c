@@ -44,6 +44,8 @@ static enum baton_err change(struct sqlite_store *s, struct queue_row *q,
 		e = refuse_class(queue_row_name(q), &q->policy, p,
 		                 (uint64_t)(t->ready + t->delayed + t->running));
 	if (e == BATON_OK)
+		e = class_refuse(s, p, q->id);
+	if (e == BATON_OK)
 		e = leave_guests(q, p);
 	if (e == BATON_OK)
 		e = class_leave(s, q, p);
@@ -95,6 +97,9 @@ static enum baton_err set_run(void *store, void *args)
 		return e;
 	if (q)
 		return change(s, q, &policy);
+	e = class_refuse(s, &policy, 0);
+	if (e != BATON_OK)
+		return e;
 	e = books_queue_make(&s->books, &s->db, a->name, &policy, &q);
 	return e == BATON_OK ? class_share(s, q) : e;
 }

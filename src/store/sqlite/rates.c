@@ -7,7 +7,9 @@
 
 #include "base/fail.h"
 #include "queue/line.h"
+#include "queue/policy.h"
 #include "store/sqlite/batches.h"
+#include "store/sqlite/class.h"
 #include "store/sqlite/lanes.h"
 #include "store/sqlite/sites.h"
 
@@ -40,13 +42,28 @@ static bool starts_read(struct arena *a, struct baton_str blob, struct rate_row 
 	return ret->starts != NULL;
 }
 
+/* Begins a statement about a key: of a queue, or of all queues of its class. */
+static struct query key_query(struct sqlite_store *s, const struct queue_row *row, enum sql own,
+                              enum sql shared)
+{
+	return query_begin(&s->db, policy_has_class(&row->policy) ? shared : own);
+}
+
+static void query_key(struct query *q, const struct queue_row *row, struct baton_str line)
+{
+	if (policy_has_class(&row->policy))
+		query_text(q, baton_str_z(row->policy.key_class));
+	else
+		query_int(q, row->id);
+	query_text(q, line);
+}
+
 static enum baton_err row_load(struct sqlite_store *s, const struct queue_row *row,
                                struct baton_str line, struct rate_row *ret)
 {
-	struct query q = query_begin(&s->db, SQL_RATE_READ);
+	struct query q = key_query(s, row, SQL_RATE_READ, SQL_CLASS_RATE);
 	*ret = (struct rate_row){.name = line};
-	query_int(&q, row->id);
-	query_text(&q, line);
+	query_key(&q, row, line);
 	bool found = query_row(&q);
 	if (found)
 		ret->id = column_int(&q, 0);
@@ -56,17 +73,29 @@ static enum baton_err row_load(struct sqlite_store *s, const struct queue_row *r
 	return e == BATON_OK && !memory ? no_memory() : e;
 }
 
-/* The line, if it is there, waits until then. *ret_lane: its number, if that is new; else 0. */
+/* The line, where it is there, waits until then. *ret: where that is new. */
 static enum baton_err line_waits(struct sqlite_store *s, const struct queue_row *row,
                                  struct baton_str line, struct baton_store_time until,
-                                 int64_t *ret_lane)
+                                 struct class_lines *ret)
 {
-	struct query q = query_begin(&s->db, SQL_LANE_UNTIL);
+	struct query q = key_query(s, row, SQL_LANE_UNTIL, SQL_CLASS_UNTIL);
 	query_int(&q, until.ms);
-	query_int(&q, row->id);
-	query_text(&q, line);
-	*ret_lane = query_row(&q) ? column_int(&q, 0) : 0;
+	query_key(&q, row, line);
+	ret->count = 0;
+	while (ret->count < BATON_QUEUE_CLASS_MAX && query_row(&q))
+		ret->list[ret->count++] = (struct class_line){column_int(&q, 0), column_int(&q, 1)};
 	return query_end(&q);
+}
+
+enum baton_err rates_begin(struct sqlite_store *s, const struct queue_row *row,
+                           struct baton_str line, int64_t lane)
+{
+	if (!line_is_rated(line, &row->policy))
+		return BATON_OK;
+	struct query q = key_query(s, row, SQL_LANE_WAIT, SQL_CLASS_WAIT);
+	query_key(&q, row, line);
+	query_int(&q, lane);
+	return query_run(&q);
 }
 
 /* Keeps the starts; without any, none. They are of no use afterwards. */
@@ -95,7 +124,7 @@ enum baton_err rates_start(struct sqlite_store *s, const struct queue_row *q, st
 {
 	const struct baton_key_rate *rate = &q->policy.key_rate;
 	struct rate_row r;
-	int64_t lane;
+	struct class_lines lines;
 	char text[RATE_NAME_MAX];
 	if (!line_is_rated(line, &q->policy))
 		return BATON_OK;
@@ -105,7 +134,7 @@ enum baton_err rates_start(struct sqlite_store *s, const struct queue_row *q, st
 	r.count = rate_start(rate, r.starts, r.count, s->now);
 	struct baton_store_time until = rate_until(rate, r.starts, r.count);
 	e = row_write(s, q, &r, until);
-	return e == BATON_OK ? line_waits(s, q, r.name, until, &lane) : e;
+	return e == BATON_OK ? line_waits(s, q, r.name, until, &lines) : e;
 }
 
 enum baton_err rates_until(struct db *db, const struct queue_row *q, struct baton_str line,
@@ -191,11 +220,17 @@ static enum baton_err rows_after(struct sqlite_store *s, const struct queue_row 
 static enum baton_err line_settle(struct sqlite_store *s, struct queue_row *q,
                                   struct baton_str line, struct baton_store_time until)
 {
-	int64_t lane;
+	struct class_lines lines;
+	struct queue_row *of;
 	if (!line_is_keyed(line))
 		return until.ms == 0 ? sites_tell(s, q, rate_line(line)) : BATON_OK;
-	enum baton_err e = line_waits(s, q, line, until, &lane);
-	return e == BATON_OK && lane > 0 ? lane_settle(s, q, lane) : e;
+	enum baton_err e = line_waits(s, q, line, until, &lines);
+	for (size_t i = 0; i < lines.count && e == BATON_OK; i++) {
+		e = books_queue_by_id(&s->books, &s->db, lines.list[i].queue, &of);
+		if (e == BATON_OK)
+			e = lane_settle_own(s, of, lines.list[i].lane);
+	}
+	return e;
 }
 
 /* Counts again what a key has started, of which only that counts which did so before, too. */

@@ -16,6 +16,10 @@ enum baton_err rates_until(struct db *db, const struct queue_row *q, struct bato
 /* A runner is gone, and what it has started counts no more. */
 enum baton_err rates_forget(struct sqlite_store *s, const struct baton_owner *owner);
 
+/* A line was made, which the caller settles: it waits as the starts of its key say. */
+enum baton_err rates_begin(struct sqlite_store *s, const struct queue_row *row,
+                           struct baton_str line, int64_t lane);
+
 /* What time does: keys may start again, and their lines are settled. *ret_all: all that may. */
 enum baton_err rates_see(struct sqlite_store *s, struct queue_row *q, bool *ret_all);
 

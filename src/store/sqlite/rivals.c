@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "queue/policy.h"
 #include "store/sqlite/claims.h"
+#include "store/sqlite/class.h"
 #include "store/sqlite/lanes.h"
 
 /* A batch that is ready, and in no line, ends: it gives way to the other. */
@@ -21,22 +22,58 @@ static enum baton_err skip(struct sqlite_store *s, struct queue_row *q, int64_t 
 	return RUN(&s->db, SQL_DONE_SKIP, seq, s->now.ms, until.ms, rival.id);
 }
 
-/* Skips the newcomer for the first that holds the key, or the first of the line. */
-static enum baton_err skip_to_holder(struct sqlite_store *s, struct queue_row *q,
-                                     const struct batch_row *b, int64_t lane)
+/* The line of a key in a queue. */
+struct place {
+	struct queue_row *q;
+	int64_t lane;
+};
+
+/* All of them: that of the newcomer first, and then those of others of its class. */
+struct places {
+	struct place list[1 + BATON_QUEUE_CLASS_MAX];
+	size_t count;
+};
+
+static enum baton_err places_find(struct sqlite_store *s, struct queue_row *q, int64_t lane,
+                                  struct places *ret)
 {
-	int64_t other = 0;
-	bool tried;
-	enum baton_err e = key_holder(&s->db, &s->scratch, lane, &other);
-	if (e == BATON_OK && other == 0)
-		e = lane_first(s, lane, &other, &tried);
-	return e == BATON_OK ? skip(s, q, b->seq, other) : e;
+	struct class_lines others;
+	*ret = (struct places){.list = {{q, lane}}, .count = 1};
+	enum baton_err e = class_lines(s, q, lane, &others);
+	for (size_t i = 0; i < others.count && e == BATON_OK; i++) {
+		struct place *p = &ret->list[ret->count++];
+		p->lane = others.list[i].lane;
+		e = books_queue_by_id(&s->books, &s->db, others.list[i].queue, &p->q);
+	}
+	return e;
 }
 
-/* Skips the last of the line for the newcomer, unless somebody had claimed it: its claim has
+static int64_t lower(int64_t a, int64_t b)
+{
+	return a == 0 || (b > 0 && b < a) ? b : a;
+}
+
+/* Skips the newcomer for the first that holds the key, or the first of the lines. */
+static enum baton_err skip_to_holder(struct sqlite_store *s, const struct places *p,
+                                     const struct batch_row *b)
+{
+	int64_t holder = 0, first = 0, one = 0;
+	bool tried;
+	enum baton_err e = BATON_OK;
+	for (size_t i = 0; i < p->count && e == BATON_OK; i++) {
+		e = key_holder(&s->db, &s->scratch, p->list[i].lane, &one);
+		holder = lower(holder, one);
+		if (e == BATON_OK)
+			e = lane_first(s, p->list[i].lane, &one, &tried);
+		first = lower(first, one);
+	}
+	return e == BATON_OK ? skip(s, p->list[0].q, b->seq, holder > 0 ? holder : first) : e;
+}
+
+/* Skips the last of the lines for the newcomer, unless somebody had claimed it: its claim has
  * expired, but may still be renewed. */
-static enum baton_err skip_last(struct sqlite_store *s, struct queue_row *q,
-                                const struct batch_row *b, int64_t lane, int64_t last)
+static enum baton_err skip_last(struct sqlite_store *s, const struct place *at,
+                                const struct batch_row *b, int64_t last)
 {
 	struct batch_row row;
 	bool claimed = false;
@@ -45,9 +82,9 @@ static enum baton_err skip_last(struct sqlite_store *s, struct queue_row *q,
 		e = claim_has(&s->db, &row, &claimed);
 	if (e != BATON_OK || claimed)
 		return e;
-	e = RUN(&s->db, SQL_LINE_DROP, lane, last);
-	books_waiting(q, -1);
-	return e == BATON_OK ? skip(s, q, last, b->seq) : e;
+	e = RUN(&s->db, SQL_LINE_DROP, at->lane, last);
+	books_waiting(at->q, -1);
+	return e == BATON_OK ? skip(s, at->q, last, b->seq) : e;
 }
 
 /* The oldest that has a key, or will, and was not asked to stop. */
@@ -55,6 +92,7 @@ struct oldest {
 	int64_t seq;               /* 0: there is none       */
 	const struct claim_row *c; /* that it is under, or NULL */
 	bool kept;                 /* it waits for its next attempt */
+	const struct place *at;
 };
 
 static void older(struct oldest *o, const struct oldest *other)
@@ -79,27 +117,25 @@ static enum baton_err first_unclaimed(struct sqlite_store *s, int64_t lane,
 	return e;
 }
 
-/* *ret_stopping: how many claims that hold the key were asked to stop. */
-static enum baton_err oldest_find(struct sqlite_store *s, int64_t lane, struct oldest *ret,
-                                  uint64_t *ret_stopping)
+/* That of one line, or *ret. *stopping: so many more claims that hold the key were asked to stop. */
+static enum baton_err oldest_find(struct sqlite_store *s, const struct place *at,
+                                  struct oldest *ret, uint64_t *stopping)
 {
 	struct claim_row *claims;
 	size_t count;
-	struct oldest kept = {.kept = true}, ready = {.seq = 0};
-	enum baton_err e = claims_of_lane(s, lane, &claims, &count);
-	*ret = (struct oldest){.seq = 0};
-	*ret_stopping = 0;
+	struct oldest kept = {.kept = true, .at = at}, ready = {.at = at};
+	enum baton_err e = claims_of_lane(s, at->lane, &claims, &count);
 	for (size_t i = 0; i < count && e == BATON_OK; i++) {
-		bool stopping = false;
-		e = claim_wants_cancel(&s->db, &claims[i], &stopping);
-		*ret_stopping += stopping && !claims[i].offered;
-		if (!stopping)
-			older(ret, &(struct oldest){.seq = claims[i].seqs[0], .c = &claims[i]});
+		bool stops = false;
+		e = claim_wants_cancel(&s->db, &claims[i], &stops);
+		*stopping += stops && !claims[i].offered;
+		if (!stops)
+			older(ret, &(struct oldest){.seq = claims[i].seqs[0], .c = &claims[i], .at = at});
 	}
 	if (e == BATON_OK)
-		e = FIND(&s->db, SQL_KEPT_FIRST, &kept.seq, lane);
+		e = FIND(&s->db, SQL_KEPT_FIRST, &kept.seq, at->lane);
 	if (e == BATON_OK)
-		e = first_unclaimed(s, lane, claims, count, &ready.seq);
+		e = first_unclaimed(s, at->lane, claims, count, &ready.seq);
 	older(ret, &kept);
 	older(ret, &ready);
 	return e;
@@ -122,15 +158,16 @@ static enum baton_err ask_to_stop(struct sqlite_store *s, const struct claim_row
 }
 
 /* One that keeps the key until its next attempt comes to an end. */
-static enum baton_err skip_kept(struct sqlite_store *s, struct queue_row *q, int64_t lane,
-                                int64_t seq, const struct batch_row *b)
+static enum baton_err skip_kept(struct sqlite_store *s, const struct place *at, int64_t seq,
+                                const struct batch_row *b)
 {
+	struct queue_row *q = at->q;
 	struct trouble t;
 	enum baton_err e = trouble_load(&s->db, seq, &t);
 	if (e == BATON_OK)
 		e = RUN(&s->db, SQL_LATER_DROP, q->id, t.due.ms, seq);
 	if (e == BATON_OK)
-		e = key_let_go(s, lane, seq);
+		e = key_let_go(s, at->lane, seq);
 	t.due.ms = 0;
 	if (e == BATON_OK)
 		e = trouble_save(&s->db, seq, &t);
@@ -139,49 +176,72 @@ static enum baton_err skip_kept(struct sqlite_store *s, struct queue_row *q, int
 	return e == BATON_OK ? skip(s, q, seq, b->seq) : e;
 }
 
-static enum baton_err replace(struct sqlite_store *s, struct queue_row *q,
-                              const struct batch_row *b, int64_t lane, const struct oldest *old)
+static enum baton_err replace(struct sqlite_store *s, const struct batch_row *b,
+                              const struct oldest *old)
 {
 	if (old->seq == 0)
 		return BATON_OK;
 	if (old->c)
 		return ask_to_stop(s, old->c, b);
 	if (old->kept)
-		return skip_kept(s, q, lane, old->seq, b);
-	enum baton_err e = RUN(&s->db, SQL_LINE_DROP, lane, old->seq);
-	books_waiting(q, -1);
-	return e == BATON_OK ? skip(s, q, old->seq, b->seq) : e;
+		return skip_kept(s, old->at, old->seq, b);
+	enum baton_err e = RUN(&s->db, SQL_LINE_DROP, old->at->lane, old->seq);
+	books_waiting(old->at->q, -1);
+	return e == BATON_OK ? skip(s, old->at->q, old->seq, b->seq) : e;
+}
+
+/* What is in the lines. */
+struct rivals {
+	int64_t holds, waiting, last;
+	const struct place *last_at;
+	struct oldest oldest; /* where it is replaced */
+	uint64_t stopping;
+};
+
+static enum baton_err rivals_add(struct sqlite_store *s, const struct place *at,
+                                 const struct baton_queue_policy *policy, struct rivals *r)
+{
+	int64_t holds = 0, waiting = 0, last = 0;
+	enum baton_err e = lane_holds(&s->db, at->lane, &holds);
+	if (e == BATON_OK && policy->on_conflict == BATON_CONFLICT_REPLACE)
+		e = oldest_find(s, at, &r->oldest, &r->stopping);
+	if (e == BATON_OK)
+		e = FIND(&s->db, SQL_LINE_COUNT, &waiting, at->lane, (int64_t)policy->key_limit + 1);
+	if (e == BATON_OK)
+		e = FIND(&s->db, SQL_LINE_LAST, &last, at->lane);
+	r->holds += holds;
+	r->waiting += waiting;
+	if (last > r->last) {
+		r->last = last;
+		r->last_at = at;
+	}
+	return e;
 }
 
 enum baton_err rival_enter(struct sqlite_store *s, struct queue_row *q, const struct batch_row *b,
                            int64_t lane, bool *ret_stays)
 {
-	struct oldest old = {.seq = 0};
-	int64_t holds = 0, waiting = 0, last = 0;
-	uint64_t stopping = 0;
+	struct places p;
+	struct rivals r = {.holds = 0};
 	*ret_stays = true;
-	enum baton_err e = lane_holds(&s->db, lane, &holds);
-	if (e == BATON_OK && q->policy.on_conflict == BATON_CONFLICT_REPLACE)
-		e = oldest_find(s, lane, &old, &stopping);
-	if (e == BATON_OK)
-		e = FIND(&s->db, SQL_LINE_COUNT, &waiting, lane, (int64_t)q->policy.key_limit + 1);
-	if (e == BATON_OK)
-		e = FIND(&s->db, SQL_LINE_LAST, &last, lane);
+	enum baton_err e = places_find(s, q, lane, &p);
+	for (size_t i = 0; i < p.count && e == BATON_OK; i++)
+		e = rivals_add(s, &p.list[i], &q->policy, &r);
 	if (e != BATON_OK)
 		return e;
-	switch (key_conflict(&q->policy, (uint64_t)holds - stopping, (uint64_t)waiting)) {
+	switch (key_conflict(&q->policy, (uint64_t)r.holds - r.stopping, (uint64_t)r.waiting)) {
 	case KEY_NO_CONFLICT:
 		break;
 	case KEY_SKIPS_TO_HOLDER:
 		*ret_stays = false;
-		return skip_to_holder(s, q, b, lane);
+		return skip_to_holder(s, &p, b);
 	case KEY_SKIPS_TO_WAITING:
 		*ret_stays = false;
-		return skip(s, q, b->seq, last);
+		return skip(s, q, b->seq, r.last);
 	case KEY_SKIPS_WAITING:
-		return skip_last(s, q, b, lane, last);
+		return skip_last(s, r.last_at, b, r.last);
 	case KEY_REPLACES:
-		return replace(s, q, b, lane, &old);
+		return replace(s, b, &r.oldest);
 	}
 	return BATON_OK;
 }

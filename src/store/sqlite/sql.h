@@ -33,6 +33,9 @@
 	"AND lane.holds IS NOT NULL AND queue.key_class = ?2 AND queue.key_class <> '' " \
 	"AND o.queue = queue.id AND o.name = lane.name AND o.id <> ?1"
 
+/* The queues of a class. */
+#define SQL_CLASS_IDS "SELECT id FROM queue WHERE key_class = ? AND key_class <> ''"
+
 /* length() of a column looks at none of its bytes. */
 #define SQL_BULK_COLUMNS "first, queue, flags, put_at, count, length(keys)"
 #define SQL_BULK_PLACES                                                                          \
@@ -157,10 +160,19 @@
 	X(LANE_TURN, "UPDATE lane SET turn = ? WHERE id = ?")                                      \
 	X(LANE_NO_TURNS, "UPDATE lane SET turn = 0 WHERE queue = ? AND turn > 0")                  \
 	X(LANE_UNTIL, "UPDATE lane SET until = ? WHERE queue = ? AND name = ? AND until <> ?1 "    \
-	              "RETURNING id")                                                              \
-	X(LANE_WAIT, "UPDATE lane SET until = ifnull((SELECT rate.until FROM rate "                \
-	             "WHERE rate.queue = lane.queue AND rate.name = lane.name), 0) WHERE id = ?")  \
+	              "RETURNING queue, id")                                                       \
+	X(CLASS_UNTIL, "UPDATE lane SET until = ? WHERE queue IN (" SQL_CLASS_IDS ") "             \
+	               "AND name = ? AND until <> ?1 RETURNING queue, id")                         \
+	X(LANE_WAIT, "UPDATE lane SET until = ifnull((SELECT until FROM rate WHERE queue = ? "     \
+	             "AND name = ?), 0) WHERE id = ?")                                             \
+	X(CLASS_WAIT,                                                                              \
+	  "UPDATE lane SET until = ifnull((SELECT until FROM rate WHERE queue IN (" SQL_CLASS_IDS  \
+	  ") AND name = ?), 0) WHERE id = ?")                                                      \
 	X(RATE_READ, "SELECT id, until, starts FROM rate WHERE queue = ? AND name = ?")            \
+	X(CLASS_RATE, "SELECT id, until, starts FROM rate WHERE queue IN (" SQL_CLASS_IDS ") "     \
+	              "AND name = ?")                                                              \
+	X(RATE_MOVE, "UPDATE rate SET queue = ? WHERE queue = ?")                                  \
+	X(RATE_DROP_ALL, "DELETE FROM rate WHERE queue = ?")                                       \
 	X(RATE_FULL, "SELECT until FROM rate WHERE queue = ? AND name = ? AND until > 0")          \
 	X(RATE_FORGET, "DELETE FROM rate WHERE id IN (SELECT rate.id FROM queue CROSS JOIN rate "  \
 	               "ON rate.queue = queue.id WHERE queue.key_scope = 1 AND rate.name > ? "     \

@@ -207,7 +207,7 @@ static void an_offer_with_or_without_its_handle(void **state)
 	struct world *w = *state;
 #define OFFER_REST                                                               \
 	"1210" TOKEN_HEX "1a046368617420095a0a" SMALL_HEX "6207080c10e807186468" \
-	"80e497d012"
+	"80e497d0127007"
 	const struct wire_handoff m = {
 		.kind = WIRE_OFFER,
 		.is.offer = {BATON_STR(TOKEN),
@@ -216,9 +216,10 @@ static void an_offer_with_or_without_its_handle(void **state)
 	                     small_hello,
 	                     {12, 1000, 100},
 	                     5000000000,
+	                     7,
 	                     {0, {NULL, 0}, {NULL, 0}}},
 	};
-	static const char *const forms[] = {"0a35" OFFER_REST, "0a370800" OFFER_REST};
+	static const char *const forms[] = {"0a37" OFFER_REST, "0a390800" OFFER_REST};
 	wire_handoff_encode(&m, &w->out);
 	assert_written(w, forms[0]);
 	for (int i = 0; i < 2; i++) {
@@ -232,6 +233,7 @@ static void an_offer_with_or_without_its_handle(void **state)
 		assert_int_equal(got.is.offer.credentials.uid, 1000);
 		assert_int_equal(got.is.offer.credentials.gid, 100);
 		assert_int_equal(got.is.offer.deadline, 5000000000);
+		assert_int_equal(got.is.offer.word, 7);
 	}
 }
 
@@ -490,7 +492,7 @@ static void what_is_wrong_is_refused_with_a_sentence(void **state)
 		{handoff_try, "4a00", "the unknown step 0 of an upgrade"},
 		{handoff_try, "4a020807", "the unknown step 7 of an upgrade"},
 		{handoff_try, "4a0408022200", "an item of the unknown kind 0"},
-		{handoff_try, "4a0608022202080f", "an item of the unknown kind 15"},
+		{handoff_try, "4a06080222020810", "an item of the unknown kind 16"},
 		{handoff_try, "4a0908022205080812015f",
 	         "an item of a service whose name is not of 1 to 64 of [a-z0-9-]"},
 		{admin_try, "", "a message to a broker of an unknown kind"},
@@ -532,7 +534,7 @@ static void fields_that_nobody_knows_are_passed_over(void **state)
 static void what_is_cut_off_anywhere_is_never_more_than_refused(void **state)
 {
 	struct world *w = *state;
-	const char *hex = "0a370800" OFFER_REST;
+	const char *hex = "0a390800" OFFER_REST;
 	for (size_t len = 0; len < strlen(hex) / 2; len++) {
 		struct baton_str whole = bytes_of(w, hex);
 		char *copy = test_malloc(len + 1);
@@ -564,7 +566,7 @@ static void without_memory_nothing_is_read(void **state)
 		struct arena arena;
 		arena_init(&arena, &w->fault.alloc);
 		fault_arm(&w->fault, n);
-		enum baton_err e = handoff_try(bytes_of(w, "0a35" OFFER_REST), &arena);
+		enum baton_err e = handoff_try(bytes_of(w, "0a37" OFFER_REST), &arena);
 		arena_done(&arena);
 		if (!fault_fired(&w->fault)) {
 			assert_int_equal(e, BATON_OK);

@@ -51,9 +51,12 @@ BEGIN
    FROM baton.rate r WHERE r.queue = q.id AND r.until <= now_ms) LIMIT most LOOP
   CONTINUE WHEN NOT pg_try_advisory_xact_lock(1650553967, own.stripe);
   SELECT * INTO own FROM baton.queue q WHERE q.id = own.id;
+  CONTINUE WHEN own.key_class <> '' AND NOT pg_try_advisory_xact_lock(1650553967,
+   baton.class_stripe(own.key_class));
   PERFORM baton.rate_see(own, 0, now_ms);
 -- Nobody claims now who would see what is there.
-  PERFORM baton.touch(own.id);
+  PERFORM baton.touch(m.id) FROM baton.queue m WHERE m.id = own.id
+   OR (own.key_class <> '' AND m.key_class = own.key_class);
   PERFORM baton.ring('');
  END LOOP;
  DELETE FROM baton.rate r WHERE r.ctid = ANY(ARRAY(SELECT y.ctid FROM baton.rate y

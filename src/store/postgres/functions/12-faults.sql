@@ -77,7 +77,13 @@ CREATE OR REPLACE FUNCTION baton.faults() RETURNS TABLE(sentence text, amount bi
    CASE WHEN q.key_fair = 2 AND p.turn > b.seq THEN p.turn * 2 + 1 END
   UNION ALL SELECT 'queues of a class have another policy of keys than others of it', count(*)
    FROM baton.queue q JOIN baton.queue o ON o.key_class = q.key_class WHERE q.key_class <> ''
-   AND (q.key_limit, q.hold_on_retry, q.key_ttl) <> (o.key_limit, o.hold_on_retry, o.key_ttl)
+   AND (q.key_limit, q.hold_on_retry, q.key_ttl, q.key_starts, q.key_window, q.key_waiting_max,
+    q.on_conflict) <> (o.key_limit, o.hold_on_retry, o.key_ttl, o.key_starts, o.key_window,
+    o.key_waiting_max, o.on_conflict)
+  UNION ALL SELECT 'starts of a key are in two queues of its class', count(*)
+   FROM baton.rate r JOIN baton.queue q ON q.id = r.queue AND q.key_class <> ''
+   JOIN baton.queue o ON o.key_class = q.key_class AND o.id > q.id
+   JOIN baton.rate x ON x.queue = o.id AND x.lane = r.lane
   UNION ALL SELECT 'turns are kept for keys that nobody has', count(*) FROM baton.pace p
    WHERE baton.key_is_idle(p.queue, p.lane)
   UNION ALL SELECT 'keys have another number of starts than they may', count(*)

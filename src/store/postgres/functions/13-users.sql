@@ -172,7 +172,9 @@ BEGIN
  END IF;
  IF q.key_waiting_max > 0 AND key IS NOT NULL AND due_ms IS NULL THEN
   FOREACH one IN ARRAY baton.lines(chr(1) || key) LOOP
-   IF baton.crowd(q.id, one, q.key_waiting_max) >= q.key_waiting_max THEN
+   IF (baton.crowd(q.id, one, q.key_waiting_max) + CASE WHEN q.key_class = '' THEN 0
+     ELSE baton.class_crowd(q.key_class, ARRAY[q.id], one, q.key_waiting_max) END)
+     >= q.key_waiting_max THEN
     RAISE EXCEPTION 'key % of queue % has as many jobs waiting as its key_waiting_max allows, '
      '%: put again when some are done', quote_literal(substr(one, 2)), quote_literal(queue),
      q.key_waiting_max USING ERRCODE = '54000';

@@ -38,6 +38,11 @@ DO $$ BEGIN
   CREATE TRIGGER offered_gone AFTER DELETE ON baton.claim FOR EACH ROW
    WHEN (left(OLD.lane, 1) = chr(1) AND OLD.offered) EXECUTE FUNCTION baton.on_offered();
  END IF;
+ IF NOT EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = 'baton.queue'::regclass
+   AND tgname = 'class') THEN
+  CREATE TRIGGER class AFTER UPDATE ON baton.queue FOR EACH ROW
+   WHEN (NEW.key_class <> OLD.key_class) EXECUTE FUNCTION baton.on_class();
+ END IF;
  IF NOT EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = 'baton.batch'::regclass
    AND tgname = 'several') THEN
   CREATE TRIGGER several AFTER UPDATE ON baton.batch FOR EACH ROW

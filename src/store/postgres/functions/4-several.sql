@@ -73,13 +73,28 @@ BEGIN
    CROSS JOIN LATERAL (SELECT b.lane, b.state FROM baton.batch b WHERE b.seq = a.seq OFFSET 0) b
    JOIN baton.claim c ON c.queue = of AND c.lane = b.lane WHERE b.state = 4;
 END $$;
+-- The starts of a key whose queue counts them. Of a class there is one row for all of its queues, in
+-- one of them.
+CREATE OR REPLACE FUNCTION baton.rate_of(of int, key text) RETURNS SETOF baton.rate
+ LANGUAGE plpgsql STABLE AS $$
+DECLARE class text := (SELECT q.key_class FROM baton.queue q WHERE q.id = of
+ AND q.key_starts > 0);
+BEGIN
+ IF class = '' THEN
+  RETURN QUERY SELECT r.* FROM baton.rate r WHERE r.queue = of AND r.lane = key;
+ ELSIF class IS NOT NULL THEN
+  RETURN QUERY SELECT r.* FROM baton.queue m CROSS JOIN LATERAL (SELECT * FROM baton.rate x
+   WHERE x.queue = m.id AND x.lane = key OFFSET 0) r WHERE m.key_class = class
+   AND m.key_class <> '';
+ END IF;
+END $$;
 -- The last starts of each of several keys: how many they are, and their times; NULL: none has any.
 CREATE OR REPLACE FUNCTION baton.starts_of(of int, guest text) RETURNS bigint[]
  LANGUAGE plpgsql STABLE AS $$
 DECLARE name text; one bigint[]; list bigint[] := '{}'; any_has bool := false;
 BEGIN
  FOREACH name IN ARRAY baton.lines(guest) LOOP
-  one := coalesce((SELECT r.starts FROM baton.rate r WHERE r.queue = of AND r.lane = name), '{}');
+  one := coalesce((SELECT r.starts FROM baton.rate_of(of, name) r), '{}');
   any_has := any_has OR cardinality(one) > 0;
   list := list || cardinality(one)::bigint || one;
  END LOOP;

@@ -16,8 +16,10 @@ DECLARE lanes bool; room bigint; asker bigint; led bool; other bigint; other_led
 BEGIN
  SELECT f.seq, coalesce(f.head, false), c.batches, q.guests, q.key_class, CASE
   WHEN q.key_scope < 3 THEN 1 WHEN q.key_starts = 0
-  OR NOT EXISTS (SELECT 1 FROM baton.rate r WHERE r.queue = of AND r.lane = key
-   AND coalesce(r.until, 0) > 0) THEN q.key_limit - c.live - k.kept ELSE 0 END
+  OR NOT CASE WHEN q.key_class = '' THEN EXISTS (SELECT 1 FROM baton.rate r WHERE r.queue = of
+    AND r.lane = key AND coalesce(r.until, 0) > 0)
+   ELSE EXISTS (SELECT 1 FROM baton.rate_of(of, key) r WHERE r.until > 0) END
+  THEN q.key_limit - c.live - k.kept ELSE 0 END
   INTO seq, head, busy, lanes, class, room FROM baton.queue q
  CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE NOT c.offered) AS live,
   coalesce(sum(cardinality(c.seqs)), 0)::bigint AS batches FROM baton.claim c
@@ -214,7 +216,8 @@ CREATE OR REPLACE FUNCTION baton.settle_fair(of int) RETURNS void LANGUAGE sql A
   AND baton.is_key(b.lane);
  SELECT baton.settle_limit(of);
 $$;
--- The same after the rate of a queue has changed, which had that window: what counted still counts.
+-- After the rate of a queue has changed, which had that window: what counted still counts. Whoever
+-- calls it settles all keys then, since the row of a key may be with another queue of its class.
 CREATE OR REPLACE FUNCTION baton.settle_rate(of int, was_ms bigint, now_ms bigint) RETURNS void
  LANGUAGE plpgsql AS $$
 DECLARE own baton.queue; span bigint;
@@ -235,5 +238,19 @@ BEGIN
    WHERE r.queue = of AND r.lane = x.lane;
   PERFORM baton.untend(of, (SELECT min(r.until) FROM baton.rate r WHERE r.queue = of));
  END IF;
- PERFORM baton.settle_limit(of);
+END $$;
+-- A queue leaves its class, or joins one: its starts count for those whom it leaves, and not for
+-- those whom it joins.
+CREATE OR REPLACE FUNCTION baton.on_class() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE heir int := (SELECT min(m.id) FROM baton.queue m WHERE m.key_class = OLD.key_class
+ AND m.key_class <> '' AND m.id <> NEW.id);
+BEGIN
+ IF heir IS NOT NULL THEN
+  PERFORM baton.untend(heir, (SELECT min(r.until) FROM baton.rate r WHERE r.queue = NEW.id));
+  UPDATE baton.rate r SET queue = heir WHERE r.queue = NEW.id;
+ ELSIF EXISTS (SELECT 1 FROM baton.queue m WHERE m.key_class = NEW.key_class
+   AND m.key_class <> '' AND m.id <> NEW.id) THEN
+  DELETE FROM baton.rate r WHERE r.queue = NEW.id;
+ END IF;
+ RETURN NULL;
 END $$;

@@ -12,6 +12,20 @@ BEGIN
  END IF;
  INSERT INTO baton.tally SELECT was.*;
 END $$;
+-- The same for all that have their keys in common with it, and are claimed from by runners: whoever
+-- has the shards of a key may be somebody else, and sleep.
+CREATE OR REPLACE FUNCTION baton.touch_all(own baton.queue) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE other int;
+BEGIN
+ IF own.mode = 4 THEN PERFORM baton.touch(own.id); END IF;
+ IF own.key_class <> '' THEN
+  FOR other IN SELECT m.id FROM baton.queue m WHERE m.key_class = own.key_class
+    AND m.key_class <> '' AND m.id <> own.id AND m.mode = 4 LOOP
+   PERFORM baton.touch(other);
+  END LOOP;
+ END IF;
+ IF own.mode = 4 OR own.key_class <> '' THEN PERFORM baton.ring(''); END IF;
+END $$;
 -- Keys that may start again, the first thousand; and those that would wait for longer than a
 -- window, since the clock was set back, do so no more. False: there may be more.
 CREATE OR REPLACE FUNCTION baton.rate_see(own baton.queue, since bigint, now_ms bigint)
@@ -26,11 +40,7 @@ BEGIN
   FROM u;
  IF freed > 0 THEN
   IF touched IS NOT NULL THEN PERFORM baton.settle(own.id, touched, 0); END IF;
--- Whoever has their shards may be somebody else, and sleep.
-  IF own.mode = 4 THEN
-   PERFORM baton.touch(own.id);
-   PERFORM baton.ring('');
-  END IF;
+  PERFORM baton.touch_all(own);
  END IF;
  UPDATE baton.rate r SET until = now_ms + span, over = now_ms + span,
   starts = ARRAY(SELECT least(s, now_ms) FROM unnest(r.starts) s ORDER BY s)

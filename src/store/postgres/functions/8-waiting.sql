@@ -91,3 +91,10 @@ BEGIN
   + (SELECT count(*) FROM (SELECT 1 FROM baton.wish w WHERE w.queue = of
    AND w.line BETWEEN key AND key ORDER BY w.line, w.seq LIMIT most) x);
 END $$;
+-- The same in other queues of a class than these.
+CREATE OR REPLACE FUNCTION baton.class_crowd(class text, but int[], key text, most bigint)
+ RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+ RETURN (SELECT coalesce(sum(baton.crowd(m.id, key, most)), 0) FROM baton.queue m
+  WHERE m.key_class = class AND m.key_class <> '' AND m.id <> ALL(but));
+END $$;
