@@ -266,8 +266,8 @@ static void who_waits_for_a_window_is_told_when_it_is_over(void **state)
 		}
 		baton_work_page_free(page);
 	}
-	/* Whoever sees that it is over tells those who may have gone to sleep since, also if there is
-	 * nothing for himself. */
+	/* Whoever sees that it is over tells those who may have gone to sleep since, also if there
+	 * is nothing for himself. */
 	advance(w, 1000);
 	const unsigned rings = w->rings;
 	assert_null(take(w, idle));
