@@ -196,7 +196,7 @@
 	"WITH k AS MATERIALIZED (SELECT m.id AS queue, x.line FROM baton.queue m CROSS JOIN " \
 	"unnest($2::text[]) x(line) WHERE m.key_class = ANY($1::text[]) "                     \
 	"AND m.key_class <> '') "
-#define LINE_OF_K                                                                      \
+#define LINE_OF_K \
 	"b.queue = k.queue AND b.lane BETWEEN k.line AND k.line AND b.line AND b.state = 1 "
 #define PART_CLASS_ASKED "q.name = ANY($1::text[]) AND NOT q.paused"
 #define CLAIMS_OF_K                                                                       \

@@ -108,8 +108,8 @@ static inline struct baton_str queue_row_name(const struct queue_row *q)
 	return (struct baton_str){q->name, q->len};
 }
 
-/* Reads one row of SQL_QUEUE_COLUMNS. BATON_INVALID, and of the second BATON_STORAGE, which names the
- * store: no queue can be like that. */
+/* Reads one row of SQL_QUEUE_COLUMNS. BATON_INVALID, and of the second BATON_STORAGE, which names
+ * the store: no queue can be like that. */
 enum baton_err queue_row_try(const struct query *q, struct queue_row *ret);
 enum baton_err queue_row_read(const struct query *q, struct queue_row *ret);
 

@@ -1,4 +1,5 @@
--- `lone`: so many rows of baton.lone the queue has. Where there are none, nobody looks for keys in it.
+-- `lone`: so many rows of baton.lone the queue has. Where there are none, nobody looks for keys in
+-- it.
 -- The next row has a higher number, `n`, behind the same place, or another place.
 ALTER TABLE baton.young ADD COLUMN n bigint NOT NULL DEFAULT 0;
 ALTER TABLE baton.young ADD COLUMN lone bigint NOT NULL DEFAULT 0;
