@@ -136,6 +136,7 @@ static void settings_take(struct baton_broker *b, const struct baton_broker_opti
 	b->log = o->log;
 	b->uid = geteuid();
 	b->clock = baton_clock_boot();
+	broker_tick(b);
 	b->hello = o->hello.ns > 0 ? o->hello : baton_duration_ms(BATON_BROKER_HELLO_MS);
 	b->park = o->park.ns > 0 ? o->park : baton_duration_ms(BATON_BROKER_PARK_MS);
 	b->alive = o->alive;
@@ -393,7 +394,7 @@ static struct baton_mono first_until(const struct links *list)
 	                              : LINKS_OF(s, struct channel, source)->until;
 }
 
-static int patience_ms(const struct baton_broker *b)
+static int patience_ms(struct baton_broker *b)
 {
 	struct baton_mono until = earlier(first_until(&b->waiting), first_until(&b->parked));
 	until = earlier(until, first_until(&b->writing));
@@ -407,6 +408,7 @@ static int patience_ms(const struct baton_broker *b)
 		until = earlier(until, b->paused_until);
 	if (until.ns == INT64_MAX)
 		return -1;
+	broker_tick(b);
 	int64_t left = baton_mono_sub(until, broker_now(b)).ns;
 	int64_t ms = left <= 0 ? 0 : (left - 1) / 1000000 + 1;
 	return ms < 60000 ? (int)ms : 60000;
@@ -519,10 +521,14 @@ enum baton_err baton_broker_run(struct baton_broker *broker)
 			return fail_errno(errno, "cannot wait for events");
 		b->rounds++;
 		b->crowded = n == EVENTS;
+		broker_tick(b);
 		/* First what is too late, so that nothing late is taken for something in time. */
 		timers_run(b);
-		for (int i = 0; i < n && !b->lent; i++)
+		for (int i = 0; i < n && !b->lent; i++) {
+			if (i > 0)
+				broker_tick(b);
 			event_take(b, &events[i]);
+		}
 		dead_free(b);
 	}
 	return BATON_OK;

@@ -238,6 +238,8 @@ void channels_event(struct baton_broker *b, struct channel *channel)
 	int turn = source_turn(b, &channel->source, TURN);
 	for (int i = 0; i < turn && channel->source.fd >= 0 && !b->lent; i++) {
 		struct packet packet;
+		if (i > 0)
+			broker_tick(b);
 		arena_reset(&b->arena);
 		switch (packet_receive(channel->source.fd, b->room, &b->arena, &packet)) {
 		case PACKET_DONE:

@@ -60,6 +60,8 @@ void doors_event(struct baton_broker *b, struct source *source)
 {
 	int turn = source_turn(b, source, TURN);
 	for (int i = 0; i < turn && !b->paused; i++) {
+		if (i > 0)
+			broker_tick(b);
 		bool reserved = reserve_have(b);
 		int fd = reserved ? site_accept(source->fd) : -1;
 		if (!reserved || (fd < 0 && (errno == EMFILE || errno == ENFILE ||

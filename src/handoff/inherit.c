@@ -370,6 +370,7 @@ static enum baton_err settle(struct heir *h, const struct baton_broker_options *
 enum baton_err inherit(struct baton_broker *b, const struct baton_broker_options *o, bool *ret_done)
 {
 	char path[SITE_PATH_MAX + 1];
+	broker_tick(b);
 	AUTO(heir_done)
 	struct heir h = {
 		.b = b,

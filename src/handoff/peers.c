@@ -351,6 +351,7 @@ void peers_disappoint(struct baton_broker *b, const struct service *service, con
 static void unpark(struct baton_broker *b, struct peer *peer)
 {
 	struct wire_hello hello;
+	broker_tick(b);
 	if (peer->listener)
 		routes_plain(b, peer);
 	else if (hello_again(b, peer, &hello))
@@ -444,6 +445,7 @@ void peers_again(struct baton_broker *b)
 	while (!links_empty(&b->again)) {
 		struct peer *peer = LINKS_OF(b->again.next, struct peer, source.links);
 		struct wire_hello hello;
+		broker_tick(b);
 		links_remove(&peer->source.links);
 		links_append(&b->waiting, &peer->source.links);
 		if (peer->listener && peer->service)
@@ -473,6 +475,7 @@ void peers_placed(struct baton_broker *b)
 		struct peer *peer = asking_find(b, answer.connection);
 		if (!peer)
 			continue;
+		broker_tick(b);
 		if (hello_again(b, peer, &hello))
 			routes_place(b, peer, &hello, &answer);
 		else

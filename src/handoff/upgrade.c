@@ -420,6 +420,7 @@ void upgrade_give(struct baton_broker *b, struct channel *channel, const struct 
 	BATON_LOG(b->log, BATON_LOG_WARN, "upgrade failed, going on",
 	          baton_field_int("pid", channel->who.pid),
 	          baton_field_str("why", baton_str_z(baton_err_detail())));
+	broker_tick(b);
 	passings_delay(b, baton_mono_sub(broker_now(b), began));
 	channels_end(b, channel, FALLBACK_ACK_TIMEOUT);
 }
