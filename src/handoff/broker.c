@@ -438,7 +438,6 @@ static void kept_end(struct baton_broker *b, struct links *list, enum wire_code 
 static void timers_run(struct baton_broker *b)
 {
 	struct baton_mono now = broker_now(b);
-	passings_look(b, now);
 	passings_expire(b, now);
 	silent_end(b, &b->waiting, now);
 	silent_end(b, &b->writing, now);
@@ -516,6 +515,7 @@ enum baton_err baton_broker_run(struct baton_broker *broker)
 	struct baton_broker *b = broker;
 	while (!b->lent && (!b->stopping || b->passings_count > 0)) {
 		struct epoll_event events[EVENTS];
+		bool one = b->fresh != NULL;
 		int n = events_await(b, events);
 		if (n < 0 && errno != EINTR)
 			return fail_errno(errno, "cannot wait for events");
@@ -529,6 +529,9 @@ enum baton_err baton_broker_run(struct baton_broker *broker)
 				broker_tick(b);
 			event_take(b, &events[i]);
 		}
+		/* After them, if all were asked for: what is taken is mostly told. */
+		if (n >= 0 && !one && !b->lent)
+			passings_look(b, broker_now(b));
 		dead_free(b);
 	}
 	return BATON_OK;

@@ -372,16 +372,25 @@ struct baton_mono passings_next(const struct baton_broker *b)
 void passings_look(struct baton_broker *b, struct baton_mono now)
 {
 	struct baton_mono when;
+	bool again = false;
 	if (baton_mono_live(passings_next(b), now))
 		return;
 	for (struct links *l = b->by_word.next, *next; l != &b->by_word; l = next) {
 		struct passing *p = LINKS_OF(l, struct passing, links);
 		next = l->next;
-		if (slate_is_taken(&p->channel->slate, p->word, &when))
+		/* What a backend says has its turn first, and more may lie there. */
+		if (p->channel->source.round == b->rounds ||
+		    !slate_is_taken(&p->channel->slate, p->word, &when))
+			continue;
+		if (p->seen)
 			passing_taken(b, p, when);
+		else
+			again = p->seen = true;
 	}
 	/* However many there are, it takes a small part of the time. */
-	b->look_at = baton_mono_add(now, baton_duration_ms(LOOK_MS + b->passings_count / 100));
+	b->look_at =
+		again ? now
+		      : baton_mono_add(now, baton_duration_ms(LOOK_MS + b->passings_count / 100));
 }
 
 void passings_delay(struct baton_broker *b, struct baton_duration stood)

@@ -172,6 +172,7 @@ struct passing {
 	struct baton_mono since;
 	uint32_t word;      /* of the channel's slate, by which it is taken; 0: by a Grant */
 	struct links links; /* with others that have a word                                */
+	bool seen;          /* it was taken when the broker looked last                    */
 	uint32_t next_free;
 };
 

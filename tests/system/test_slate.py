@@ -86,6 +86,24 @@ def test_an_ack_of_what_was_taken_is_answered_by_nothing(place):
     assert (counts['granted'], counts['stray_acks']) == (1, 0)
 
 
+def test_an_ack_that_waited_for_a_broker_that_stood_still_is_of_something(place):
+    broker = place.serve('--ack-timeout', '10min')
+    raw = place.backend(capabilities=BOTH)
+    offers = [offered(place, raw)[1] for _ in range(3)]
+    stop(broker)
+    for offer in offers:
+        raw.take(offer, now())
+        raw.ack(offer)
+    # Until it is due to look for itself.
+    due = now() + 50_000_000
+    while now() < due:
+        pass
+    go_on(broker)
+    place.await_no_more('pending', 0)
+    counts = place.counts()
+    assert (counts['granted'], counts['stray_acks']) == (3, 0)
+
+
 def test_the_time_that_a_handoff_took_is_that_of_the_taking(place):
     place.serve('--ack-timeout', '10min')
     raw = place.backend(capabilities=BOTH)
