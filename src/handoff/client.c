@@ -38,6 +38,7 @@ struct client {
 	char hello_room[FIRST_ROOM];
 	struct wire_reply reply;
 	bool reached; /* there was a broker */
+	bool served;  /* the backend's first byte was seen behind the broker's last */
 	struct baton_client_way way;
 };
 
@@ -126,8 +127,8 @@ static enum baton_err welcome_await(struct client *c, int fd, struct baton_mono 
 	struct wire_envelope envelope;
 	struct wire_handoff m;
 	if (is_answered(c->ask))
-		return talk_await(fd, until);
-	enum baton_err e = talk_receive(fd, WIRE_HELLO_MAX, until, &c->arena, &envelope);
+		return c->served ? BATON_OK : talk_await(fd, until);
+	enum baton_err e = talk_receive(fd, WIRE_HELLO_MAX, until, &c->arena, &envelope, NULL);
 	if (e == BATON_OK && envelope.protocol != WIRE_HANDOFF)
 		e = fail(BATON_INVALID, "a backend did not begin with a Welcome");
 	if (e == BATON_OK)
@@ -154,6 +155,7 @@ static enum baton_err reconnect(struct client *c, int *ret_fd)
 {
 	AUTO(fd_closep) int fd = -1;
 	const struct wire_negotiated *n = &c->reply.negotiated;
+	c->served = false;
 	if (n->backend_pipe.len == 0)
 		return fail(BATON_GONE, "the backend has no endpoint to reconnect to");
 	enum baton_err e = talk_connect(n->backend_pipe, c->until, &fd);
@@ -222,7 +224,7 @@ static enum baton_err broker_ask(struct client *c, int *ret_fd)
 		return BATON_SYSTEM;
 	/* Even if it did not take all of it, it may have said why. */
 	if (e == BATON_OK || e == BATON_GONE)
-		e = talk_receive(fd, WIRE_HELLO_MAX, c->until, &c->arena, &envelope);
+		e = talk_receive(fd, WIRE_HELLO_MAX, c->until, &c->arena, &envelope, &c->served);
 	if (e == BATON_OK && envelope.protocol != WIRE_HELLO)
 		e = fail(BATON_INVALID, "the broker answered something else");
 	if (e == BATON_OK)
@@ -295,7 +297,7 @@ enum baton_err baton_client_connect(const struct baton_client_ask *ask, int *ret
 		ask->wait.ns > 0 ? ask->wait : baton_duration_ms(BATON_CLIENT_WAIT_MS);
 	AUTO(client_done) struct client c;
 	c.ask = ask;
-	c.reached = false;
+	c.reached = c.served = false;
 	c.way = (struct baton_client_way){.connection = 0};
 	arena_init(&c.arena, baton_alloc_libc());
 	buf_init_in(&c.hello, baton_alloc_libc(), WIRE_HELLO_MAX + BATON_CLIENT_FIRST_MAX,

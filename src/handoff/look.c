@@ -67,7 +67,7 @@ static enum baton_err answer_receive(int fd, struct arena *arena, struct baton_m
                                      struct wire_admin *ret)
 {
 	struct wire_envelope envelope;
-	enum baton_err e = talk_receive(fd, WIRE_FRAME_MAX, until, arena, &envelope);
+	enum baton_err e = talk_receive(fd, WIRE_FRAME_MAX, until, arena, &envelope, NULL);
 	if (e == BATON_GONE)
 		return fail(BATON_NOT_FOUND, "the broker has ended");
 	if (e == BATON_OK && envelope.protocol == WIRE_HELLO)

@@ -16,6 +16,7 @@
 #include "base/fail.h"
 #include "handoff/site.h"
 
+#define ROOM 512 /* what most frames fit into, and some of what follows */
 #define HOST_MAX 255
 #define PORT_MAX 5
 
@@ -97,16 +98,51 @@ static enum baton_err read_some(int fd, struct wire_reader *reader, struct baton
 	return errno == EAGAIN ? await(fd, POLLIN, until) : stream_failed(errno);
 }
 
-enum baton_err talk_receive(int fd, uint32_t max, struct baton_mono until, struct arena *arena,
-                            struct wire_envelope *ret)
+/* Looks at what lies there, without taking it. The length of the body, if a whole frame is the
+ * first of it; 0: that is not so, as whoever reads it finds. */
+static uint32_t frame_look(int fd, uint32_t max, uint8_t room[ROOM], bool *ret_more)
+{
+	ssize_t n = recv(fd, room, ROOM, MSG_PEEK | MSG_DONTWAIT);
+	if (n <= WIRE_FRAME_HEAD)
+		return 0;
+	size_t have = (size_t)n - WIRE_FRAME_HEAD;
+	uint32_t len = wire_frame_len(room);
+	*ret_more = len < have;
+	return len <= max && len <= have ? len : 0;
+}
+
+/* A frame of any length, as it arrives. */
+static enum baton_err frame_read(int fd, uint32_t max, struct baton_mono until, struct arena *arena,
+                                 struct wire_envelope *ret)
 {
 	AUTO(wire_reader_done) struct wire_reader reader;
+	enum baton_err e = BATON_OK;
 	wire_reader_init(&reader, baton_alloc_libc(), max);
-	/* An answer takes its time. */
-	enum baton_err e = await(fd, POLLIN, until);
 	while (e == BATON_OK && !wire_reader_whole(&reader))
 		e = read_some(fd, &reader, until);
 	return e == BATON_OK ? wire_envelope_decode(wire_reader_body(&reader), arena, ret) : e;
+}
+
+enum baton_err talk_receive(int fd, uint32_t max, struct baton_mono until, struct arena *arena,
+                            struct wire_envelope *ret, bool *ret_more)
+{
+	uint8_t room[ROOM];
+	bool more = false;
+	/* An answer takes its time. */
+	enum baton_err e = await(fd, POLLIN, until);
+	if (e != BATON_OK)
+		return e;
+	uint32_t len = frame_look(fd, max, room, &more);
+	if (ret_more)
+		*ret_more = len > 0 && more;
+	if (len == 0)
+		return frame_read(fd, max, until, arena, ret);
+	/* Nobody else reads, so it is still there. */
+	ssize_t whole = (ssize_t)(WIRE_FRAME_HEAD + len);
+	if (recv(fd, room, (size_t)whole, MSG_DONTWAIT) != whole)
+		return fail_errno(errno, "a connection failed");
+	const struct baton_str body = {(const char *)room + WIRE_FRAME_HEAD, len};
+	return wire_envelope_decode(body, arena, ret);
 }
 
 enum baton_err talk_await(int fd, struct baton_mono until)

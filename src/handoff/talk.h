@@ -19,12 +19,13 @@ int talk_patience_ms(struct baton_mono until);
 /* Sends all of it. BATON_TIMEOUT. BATON_GONE: the other side has closed. BATON_SYSTEM. */
 enum baton_err talk_send(int fd, struct baton_str bytes, struct baton_mono until);
 
-/* Reads one frame and never a byte more, of at most `max` bytes. *ret is in the arena.
+/* Reads one frame and never a byte more, of at most `max` bytes. *ret is in the arena. *ret_more
+ * (may be NULL): something was seen behind it.
  *
  * BATON_TIMEOUT. BATON_GONE: the other side has closed before. BATON_INVALID: it is no frame, or no
  * envelope. BATON_SYSTEM, BATON_NO_MEMORY. */
 enum baton_err talk_receive(int fd, uint32_t max, struct baton_mono until, struct arena *arena,
-                            struct wire_envelope *ret);
+                            struct wire_envelope *ret, bool *ret_more);
 
 /* Waits until there is a byte, and leaves it there. BATON_TIMEOUT. BATON_GONE: the other side has
  * closed before. BATON_SYSTEM. */

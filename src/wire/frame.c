@@ -14,6 +14,14 @@ void wire_frame_head(uint32_t len, uint8_t head[WIRE_FRAME_HEAD])
 		head[i + 1] = (uint8_t)(len >> (8 * i));
 }
 
+uint32_t wire_frame_len(const uint8_t head[WIRE_FRAME_HEAD])
+{
+	uint32_t len = 0;
+	for (int i = 0; i < 4; i++)
+		len |= (uint32_t)head[i + 1] << (8 * i);
+	return head[0] == WIRE_FRAME_VERSION ? len : 0;
+}
+
 void wire_reader_init(struct wire_reader *r, const struct baton_alloc *alloc, uint32_t max)
 {
 	CHECK(max > 0 && max <= WIRE_FRAME_MAX);
@@ -67,14 +75,12 @@ enum baton_err wire_reader_want(struct wire_reader *r, void **ret_place, size_t 
 
 static enum baton_err head_look(struct wire_reader *r)
 {
-	uint32_t len = 0;
 	if (r->head[0] != WIRE_FRAME_VERSION)
 		return fail(BATON_INVALID, "a frame of version %u; this is version %d", r->head[0],
 		            WIRE_FRAME_VERSION);
 	if (r->head_len < WIRE_FRAME_HEAD)
 		return BATON_OK;
-	for (int i = 0; i < 4; i++)
-		len |= (uint32_t)r->head[i + 1] << (8 * i);
+	uint32_t len = wire_frame_len(r->head);
 	if (len == 0)
 		return fail(BATON_INVALID, "a frame without a body");
 	if (len > r->max)

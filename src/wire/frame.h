@@ -18,6 +18,9 @@
 /* Writes the head of a frame whose body has `len` bytes. */
 void wire_frame_head(uint32_t len, uint8_t head[WIRE_FRAME_HEAD]);
 
+/* How many bytes of a body a head announces; 0: it is no head of a frame. */
+uint32_t wire_frame_len(const uint8_t head[WIRE_FRAME_HEAD]);
+
 /* A frame that arrives in parts. It takes memory for what has arrived, not for what the head
  * promises; and it never wants a byte that is behind the frame. */
 struct wire_reader {
