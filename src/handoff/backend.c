@@ -142,7 +142,7 @@ static void listener_rest(struct baton_backend *b)
 
 static void listener_wake(struct baton_backend *b)
 {
-	if (!baton_mono_live(b->rested, backend_now(b)))
+	if (b->rested.ns != BATON_MONO_NEVER.ns && !baton_mono_live(b->rested, backend_now(b)))
 		b->rested = backend_watch(b, b->listener, &b->listener)
 		                    ? BATON_MONO_NEVER
 		                    : baton_mono_add(backend_now(b), baton_duration_ms(REST_MS));
@@ -164,9 +164,10 @@ static void listener_read(struct baton_backend *b)
 /* Turns those of a list away who had time until now. */
 static void late_end(struct baton_backend *b, struct links *list)
 {
+	if (links_empty(list))
+		return;
 	struct baton_mono now = backend_now(b);
-	while (!links_empty(list) &&
-	       !baton_mono_live((struct baton_mono){earliest(list, INT64_MAX)}, now))
+	while (!baton_mono_live((struct baton_mono){earliest(list, INT64_MAX)}, now))
 		backend_turn_away(b, LINKS_OF(list->next, struct guest, links));
 }
 
@@ -223,8 +224,8 @@ enum baton_err baton_backend_accept(struct baton_backend *backend, struct baton_
                                     struct baton_connection **ret)
 {
 	struct baton_backend *b = backend;
-	struct baton_mono until = baton_mono_add(backend_now(b), wait);
-	bool last = false;
+	bool waits = wait.ns > 0, last = false;
+	struct baton_mono until = waits ? baton_mono_add(backend_now(b), wait) : BATON_MONO_NEVER;
 	offers_tell(b);
 	while (links_empty(&b->ready)) {
 		if (b->refused) {
@@ -235,8 +236,11 @@ enum baton_err baton_backend_accept(struct baton_backend *backend, struct baton_
 			b->drained = false;
 			return BATON_TIMEOUT;
 		}
-		int ms = talk_patience_ms(until);
+		int ms = waits ? talk_patience_ms(until) : 0;
 		last = ms == 0;
+		/* Who has got something and asks for more has a loop that is told if there is. */
+		if (!waits && b->drained)
+			continue;
 		enum baton_err e = turn(b, ms);
 		if (e != BATON_OK)
 			return e;

@@ -60,18 +60,25 @@ int baton_connection_take(struct baton_connection *connection)
 	return fd;
 }
 
+/* As arena_copy(); most of what a client may say it does not. */
+static bool text_copy(struct arena *a, struct baton_str s, struct baton_str *ret)
+{
+	*ret = (struct baton_str){"", 0};
+	return s.len == 0 || arena_copy(a, s, ret);
+}
+
 enum baton_err guest_know(struct guest *guest, const struct guest_news *news)
 {
 	struct baton_connection *c = &guest->connection;
 	const struct wire_hello *hello = news->hello;
 	struct arena *a = &guest->arena;
 	uint64_t deadline = news->trace->deadline;
-	if (!arena_copy(a, news->service, &c->service) ||
-	    !arena_copy(a, hello->auth_token, &c->auth_token) ||
-	    !arena_copy(a, hello->queue, &c->queue) || !arena_copy(a, hello->lane, &c->lane) ||
-	    !arena_copy(a, hello->client_version, &c->version) ||
-	    !arena_copy(a, news->trace->traceparent, &c->traceparent) ||
-	    !arena_copy(a, news->trace->tracestate, &c->tracestate))
+	if (!text_copy(a, news->service, &c->service) ||
+	    !text_copy(a, hello->auth_token, &c->auth_token) ||
+	    !text_copy(a, hello->queue, &c->queue) || !text_copy(a, hello->lane, &c->lane) ||
+	    !text_copy(a, hello->client_version, &c->version) ||
+	    !text_copy(a, news->trace->traceparent, &c->traceparent) ||
+	    !text_copy(a, news->trace->tracestate, &c->tracestate))
 		return fail_memory(news->service.len + hello->auth_token.len, "a connection");
 	c->id = hello->connection_id;
 	c->pid = news->who.pid;
