@@ -1,4 +1,4 @@
-"""What the library's client reads of a broker: what it says, and nothing of what comes behind it."""
+"""What the library's client reads of a broker: what it says, and nothing of what comes behind."""
 import os
 import socket
 
