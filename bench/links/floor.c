@@ -147,6 +147,7 @@ struct floor_peers floor_start(const char *folder)
 	close(listener);
 	close(ends[0]);
 	close(ends[1]);
+	munmap((void *)word, sizeof *word);
 	return peers;
 }
 

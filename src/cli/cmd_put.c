@@ -26,7 +26,8 @@ enum {
 	OPTION_KEY,
 	OPTION_ATTEMPTS,
 	OPTION_FILE,
-	OPTION_ATOMIC
+	OPTION_ATOMIC,
+	OPTION_CHECK_FIRST
 };
 
 struct request {
@@ -37,7 +38,7 @@ struct request {
 	const char *payload;
 	const char *file;
 	bool delayed, dated; /* --delay, --at */
-	bool atomic;
+	bool atomic, check_first;
 };
 
 static const struct option options[] = {
@@ -54,6 +55,7 @@ static const struct option options[] = {
 	{"attempts", required_argument, NULL, OPTION_ATTEMPTS},
 	{"file", required_argument, NULL, OPTION_FILE},
 	{"atomic", no_argument, NULL, OPTION_ATOMIC},
+	{"check-first", no_argument, NULL, OPTION_CHECK_FIRST},
 	{0},
 };
 
@@ -110,6 +112,9 @@ static bool take(void *arg, int option, const char *value)
 	case OPTION_ATOMIC:
 		r->atomic = true;
 		break;
+	case OPTION_CHECK_FIRST:
+		r->check_first = true;
+		break;
 	default:
 		return store_option(&r->store, option, value);
 	}
@@ -131,6 +136,11 @@ static bool fits(const struct request *r)
 		complain("--idempotency-key is for one job: in a file each line has its own");
 	else if (r->atomic && !r->file)
 		complain("--atomic is for --file: one job is always stored wholly or not at all");
+	else if (r->check_first && !r->file)
+		complain("--check-first is for --file: one job is always checked first");
+	else if (r->check_first && r->atomic)
+		complain("--check-first and --atomic cannot be together: what is stored in one "
+		         "transaction is checked with it");
 	else
 		return true;
 	return false;
@@ -193,6 +203,7 @@ static int put_file(struct out *out, struct request *r)
 		.template = r->batch,
 		.json = r->store.json,
 		.atomic = r->atomic,
+		.check_first = r->check_first,
 	};
 	return load_file(&load, r->file);
 }

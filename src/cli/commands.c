@@ -57,7 +57,8 @@ const struct command commands[] = {
 			"      --file FILE     a job for each line, a JSON object such as\n"
 			"                      {\"payload\": \"text\", \"lane\": \"a\"};\n"
 			"                      '-' is standard input\n"
-			"      --atomic        all of the lines, or none\n"
+			"      --atomic        all of the lines, or none, 10,000 at most\n"
+			"      --check-first   none of the lines if one of them is wrong\n"
 			"      --json          write what became of it as JSON\n" STORE_HELP "\n"
 			"Example: baton put mail --lane ada@example.com 'Hello'\n"
 			"baton-put(1) says more.\n",

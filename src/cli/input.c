@@ -1,9 +1,11 @@
 /* What a command reads: all of a file, or line by line, within a bound. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "input.h"
 
@@ -99,6 +101,57 @@ void input_close(struct input *in)
 		fclose(in->file);
 	free(in->bytes);
 	*in = (struct input){.name = ""};
+}
+
+static int cannot_keep(const struct input *in, const char *folder)
+{
+	char shown[SHOWN_MAX];
+	complain("cannot keep %s in %s to read it twice: %s; TMPDIR says where there is room",
+	         in->name, show(folder, shown), strerror(errno));
+	return EX_IOERR;
+}
+
+/* All of `from`, in a file that nobody else finds. */
+static int copy_keep(struct input *in, FILE *to, const char *folder)
+{
+	char bytes[1 << 16];
+	size_t n;
+	while ((n = fread(bytes, 1, sizeof bytes, in->file)) > 0) {
+		if (fwrite(bytes, 1, n, to) != n)
+			return cannot_keep(in, folder);
+	}
+	if (ferror(in->file))
+		return cannot_read(in->name);
+	return fflush(to) == 0 ? EX_OK : cannot_keep(in, folder);
+}
+
+int input_keep(struct input *in)
+{
+	const char *folder = getenv("TMPDIR");
+	if (in->size > 0 || fseeko(in->file, 0, SEEK_CUR) == 0)
+		return EX_OK;
+	if (!folder || folder[0] == '\0')
+		folder = "/tmp";
+	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	FILE *to = fd >= 0 ? fdopen(fd, "w+e") : NULL;
+	if (!to) {
+		int status = cannot_keep(in, folder);
+		if (fd >= 0)
+			close(fd);
+		return status;
+	}
+	int status = copy_keep(in, to, folder);
+	if (in->file != stdin)
+		fclose(in->file);
+	in->file = to;
+	return status == EX_OK ? input_again(in) : status;
+}
+
+int input_again(struct input *in)
+{
+	in->line = in->read = 0;
+	clearerr(in->file);
+	return fseeko(in->file, 0, SEEK_SET) == 0 ? EX_OK : cannot_read(in->name);
 }
 
 static int line_fails(const struct input *in, int status, char error[INPUT_ERROR])

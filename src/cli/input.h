@@ -31,6 +31,15 @@ struct input {
 int input_open(struct input *in, const char *path);
 void input_close(struct input *in);
 
+/* Sees to it that all of it can be read again: what is no file is kept in one without a name, in
+ * $TMPDIR or /tmp. Before the first line. Returns EX_OK, or another status after one line on
+ * standard error. */
+int input_keep(struct input *in);
+
+/* From the first line on again. Returns EX_OK, or another status after one line on standard
+ * error. */
+int input_again(struct input *in);
+
 /* Why a line could not be read. */
 #define INPUT_ERROR 256
 

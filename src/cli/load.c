@@ -23,6 +23,8 @@
 /* What has been read and is not stored yet. */
 struct cargo {
 	const struct load *load;
+	struct baton_store *to; /* where they are put                                        */
+	bool rehearsal;         /* that is a store in memory, to see whether all can be put */
 	struct input in;
 	struct progress progress;
 	struct jobline *jobs;
@@ -88,7 +90,7 @@ static void tell_stored(struct cargo *c, size_t first, size_t count)
 static void complain_stop(const struct cargo *c, const char *why)
 {
 	progress_clear(&c->progress);
-	if (c->stored == 0)
+	if (c->stored == 0) /* as in a rehearsal */
 		complain("%s; nothing is stored", why);
 	else if (c->stored == 1)
 		complain("%s; the job before it is stored", why);
@@ -145,17 +147,38 @@ static int put_failed(const struct cargo *c, size_t first, enum baton_err e)
  * halves, and that one is reported. */
 static int store_run(struct cargo *c, size_t first, size_t count)
 {
-	enum baton_err e =
-		baton_work_put(c->load->store->handle, c->batches + first, count, c->puts + first);
+	enum baton_err e = baton_work_put(c->to, c->batches + first, count, c->puts + first);
 	bool answer = e == BATON_INVALID || e == BATON_CONFLICT || e == BATON_FULL;
 	if (e == BATON_OK) {
-		tell_stored(c, first, count);
+		if (!c->rehearsal)
+			tell_stored(c, first, count);
 		return EX_OK;
 	}
 	if (!answer || count == 1 || c->load->atomic)
 		return put_failed(c, first, e);
 	int status = store_run(c, first, count / 2);
 	return status == EX_OK ? store_run(c, first + count / 2, count - count / 2) : status;
+}
+
+/* A store in memory for the next jobs of a rehearsal, with the queue as it is, without a bound of
+ * how many wait: that is about all jobs, and it has those few. */
+static int stage_set(struct cargo *c)
+{
+	const struct baton_store_options options = {.where = BATON_STR("memory:")};
+	struct baton_str queue = c->load->template.queue;
+	struct baton_queue_info info;
+	baton_store_close(c->to);
+	c->to = NULL;
+	enum baton_err e = baton_store_open(&options, &c->to);
+	enum baton_err known =
+		e == BATON_OK ? baton_queue_get(c->load->store->handle, queue, &info) : e;
+	if (known == BATON_OK) {
+		info.policy.waiting_max = info.policy.key_waiting_max = 0;
+		e = baton_queue_set(c->to, queue, &info.policy);
+	} else if (known != BATON_NOT_FOUND && known != BATON_INVALID) {
+		e = known; /* a bad name is told with the first line */
+	}
+	return e == BATON_OK ? EX_OK : store_fail(c->load->store, e);
 }
 
 static int cargo_store(struct cargo *c)
@@ -167,7 +190,9 @@ static int cargo_store(struct cargo *c)
 			c->batches[i].keys = c->jobs[i].keys;
 		c->batches[i].count = 1;
 	}
-	int status = c->count > 0 ? store_run(c, 0, c->count) : EX_OK;
+	int status = c->rehearsal ? stage_set(c) : EX_OK;
+	if (status == EX_OK && c->count > 0)
+		status = store_run(c, 0, c->count);
 	cargo_empty(c);
 	if (status == EX_OK)
 		progress_step(&c->progress, c->in.line, c->in.read, c->in.size);
@@ -191,7 +216,7 @@ static int cargo_add(struct cargo *c, struct baton_str line)
 	if (c->load->atomic && c->count == c->max) {
 		progress_clear(&c->progress);
 		complain("%s has more than %d jobs, and --atomic can store no more in one "
-		         "transaction; nothing is stored",
+		         "transaction; nothing is stored; --check-first has no such bound",
 		         c->in.name, BATON_PUT_MAX);
 		return EX_DATAERR;
 	}
@@ -237,6 +262,26 @@ static int read_lines(struct cargo *c)
 	return status;
 }
 
+/* Reads all lines twice: at first to see whether they can be put. */
+static int read_twice(struct cargo *c)
+{
+	struct baton_store *store = c->to;
+	c->to = NULL;
+	c->rehearsal = true;
+	c->progress = progress_begin("lines checked");
+	int status = input_keep(&c->in);
+	if (status == EX_OK)
+		status = read_lines(c);
+	progress_clear(&c->progress);
+	baton_store_close(c->to);
+	c->to = store;
+	c->rehearsal = false;
+	c->progress = progress_begin("lines");
+	if (status == EX_OK)
+		status = input_again(&c->in);
+	return status == EX_OK ? read_lines(c) : status;
+}
+
 static void tell_all(const struct cargo *c)
 {
 	if (c->load->json)
@@ -259,8 +304,9 @@ int load_file(const struct load *load, const char *path)
 		complain("no memory for the lines of a file");
 	if (status == EX_OK)
 		status = store_open(load->store, STORE_MADE);
+	c.to = load->store->handle;
 	if (status == EX_OK)
-		status = read_lines(&c);
+		status = load->check_first ? read_twice(&c) : read_lines(&c);
 	progress_clear(&c.progress);
 	if (status == EX_OK)
 		tell_all(&c);

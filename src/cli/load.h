@@ -14,7 +14,8 @@ struct load {
 	struct out *out;
 	struct baton_batch template; /* what holds for every line that says nothing else */
 	bool json;                   /* write an object per job */
-	bool atomic;                 /* all lines or none */
+	bool atomic;                 /* all lines or none, in one transaction */
+	bool check_first;            /* none if one of them is wrong */
 };
 
 /* Puts a job for each line of the file, "-" being standard input. Returns EX_OK, or another status

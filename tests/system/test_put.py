@@ -130,6 +130,11 @@ SHOWN = ('a moment such as 2026-02-28T09:05:00Z, 2026-02-28T10:05:00+01:00 or @1
      '--idempotency-key is for one job: in a file each line has its own'),
     (['q', 'x', '--atomic'],
      '--atomic is for --file: one job is always stored wholly or not at all'),
+    (['q', 'x', '--check-first'],
+     '--check-first is for --file: one job is always checked first'),
+    (['q', '--file', '-', '--atomic', '--check-first'],
+     '--check-first and --atomic cannot be together: what is stored in one transaction is checked '
+     'with it'),
     (['q', 'x', '--prority', '1'], "unknown option '--prority'; did you mean '--priority'?"),
 ])
 def test_a_wrong_call_gets_one_clear_line_and_makes_no_store(shop, arguments, line):
@@ -295,6 +300,8 @@ def test_a_bad_line_is_named_and_those_before_it_are_stored(shop, bad, why):
     assert payloads(shop, 'mail') == [b'1', b'2']
     assert shop.refused(DATA, 'put', 'mail', '--atomic', '--file', '-', input=given) == (
         f'line 4 of standard input: {why}; nothing is stored')
+    assert shop.refused(DATA, 'put', 'mail', '--check-first', '--file', '-', input=given) == (
+        f'line 4 of standard input: {why}; nothing is stored')
     assert payloads(shop, 'mail') == [b'1', b'2']
 
 
@@ -346,10 +353,51 @@ def test_all_or_nothing_is_bounded(shop):
     given = lines(*({'payload': i} for i in range(10001)))
     assert shop.refused(DATA, 'put', 'mail', '--atomic', '--file', '-', input=given) == (
         'standard input has more than 10000 jobs, and --atomic can store no more in one '
-        'transaction; nothing is stored')
+        'transaction; nothing is stored; --check-first has no such bound')
     assert shop.states() == {}
     most = given[:given.rindex(b'{')]
     assert shop.ok('put', 'mail', '--atomic', '--file', '-', input=most) == '10000 jobs put\n'
+
+
+def test_a_file_of_any_length_is_checked_first(shop):
+    path = shop.folder / 'jobs.jsonl'
+    good = lines(*({'payload': i} for i in range(12345)))
+    path.write_bytes(good + lines({'payload': 1, 'lane': 'l' * 256}))
+    for given, name in ((str(path), f"'{path}'"), ('-', 'standard input')):
+        result = shop.run('put', 'mail', '--check-first', '--file', given,
+                          input=path.read_bytes())
+        line = result.stderr.decode().splitlines()[-1]
+        assert (result.returncode, result.stdout) == (DATA, b'')
+        assert line.startswith(f'baton: line 12346 of {name}: '), line
+        assert line.endswith('; nothing is stored'), line
+    assert shop.states() == {}
+    assert shop.ok('put', 'mail', '--check-first', '--file', '-', input=good) == '12345 jobs put\n'
+    path.write_bytes(good)
+    result = shop.run('put', 'mail', '--check-first', '--file', str(path))
+    assert (result.returncode, result.stdout) == (OK, b'12345 jobs put\n')
+    assert shop.object('queue', 'show', 'mail')['ready'] == 2 * 12345
+    assert shop.ok('put', 'mail', '--check-first', '--file', '-', input=b'') == '0 jobs put\n'
+
+
+def test_what_is_checked_first_is_what_the_queue_has(shop):
+    shop.ok('queue', 'set', 'mail', 'payload-max=3', 'waiting-max=2')
+    given = lines({'payload': 'abc'}, {'payload': 'abcd'})
+    line = shop.refused(DATA, 'put', 'mail', '--check-first', '--file', '-', input=given)
+    assert line == ('line 2 of standard input: the payload has 4 bytes: queue "mail" allows 3; '
+                    'nothing is stored')
+    # That there is no room is seen when it is their turn.
+    given = lines({'payload': 1}, {'payload': 2}, {'payload': 3})
+    line = shop.refused(UNAVAILABLE, 'put', 'mail', '--check-first', '--file', '-', input=given)
+    assert line.startswith('line 3 of standard input: ')
+    assert line.endswith('; the 2 jobs before it are stored'), line
+
+
+def test_what_is_no_file_is_kept_where_there_is_room(shop):
+    line = shop.refused(IO_ERROR, 'put', 'mail', '--check-first', '--file', '-',
+                        input=lines({'payload': 1}), env={'TMPDIR': '/nowhere'})
+    assert line == ('cannot keep standard input in /nowhere to read it twice: No such file or '
+                    'directory; TMPDIR says where there is room')
+    assert shop.states() == {}
 
 
 def test_a_line_has_a_bound(shop):
