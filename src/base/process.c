@@ -270,18 +270,21 @@ bool process_has_ended(int pidfd)
 	return poll(&p, 1, 0) == 1 && (p.revents & POLLIN) != 0;
 }
 
-bool process_start_of(int pidfd, uint64_t *ret)
+bool process_shown(int pidfd, int32_t *ret)
 {
-	/* /proc may count in another pid namespace than this process does, so the pid under which
-	 * the process stands there is asked for. */
 	char path[64];
 	struct content c;
-	int32_t pid;
 	snprintf(path, sizeof path, "/proc/thread-self/fdinfo/%d", pidfd);
-	if (!read_file(path, &c) || !process_parse_pid(content_str(&c), &pid))
-		return false;
+	return read_file(path, &c) && process_parse_pid(content_str(&c), ret);
+}
 
+bool process_start_of(int pidfd, uint64_t *ret)
+{
+	char path[64];
+	int32_t pid;
 	uint64_t start;
+	if (!process_shown(pidfd, &pid))
+		return false;
 	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
 	if (!start_in(path, &start))
 		return false;

@@ -27,6 +27,10 @@ bool process_open(int32_t pid, int *ret_pidfd);
 /* Whether the process has ended, all of its threads, reaped or not. */
 bool process_has_ended(int pidfd);
 
+/* The pid under which the process stands in /proc, which may count in another pid namespace than
+ * this process does. */
+bool process_shown(int pidfd, int32_t *ret);
+
 /* When the process started, as process_start(). False too while no comparison would be fair. */
 bool process_start_of(int pidfd, uint64_t *ret);
 

@@ -216,8 +216,9 @@ static int begin(struct nanny *n)
 }
 
 /* Whoever stops this process when its guardian has just died, and the runner too, has left nobody
- * to wake it: so the kernel does, again and again. It costs nothing while it is not stopped, as the
- * signal is blocked. Without a timer, of which there may be too many, all else is as it was. */
+ * to wake it: so the kernel does, again and again. The next one is sent only when this one has been
+ * read, so who is not stopped wakes for it, too. Without a timer, of which there may be too many,
+ * all else is as it was. */
 static void set_alarm(void)
 {
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT};

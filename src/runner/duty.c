@@ -38,6 +38,11 @@ void duty_done(struct baton_duty *d)
 	duty_clear(d);
 }
 
+struct baton_duration duty_grace(const struct baton_singleton *what)
+{
+	return what->grace.ns > 0 ? what->grace : baton_duration_ms(GRACE_MS);
+}
+
 static enum baton_err wards_need(struct baton_duty *d)
 {
 	char life[BESIDE_MAX + 1];
@@ -87,7 +92,7 @@ static enum baton_err command_pass(struct baton_duty *d, const struct latch *lat
 		.argv = d->what.command,
 		.env = env,
 		.channel = latch->fd,
-		.grace = d->what.grace.ns > 0 ? d->what.grace : baton_duration_ms(GRACE_MS),
+		.grace = duty_grace(&d->what),
 		.output_said = true,
 	};
 	return wards_start(d->wards, &spec);

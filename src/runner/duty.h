@@ -64,6 +64,9 @@ enum baton_err duty_init(struct baton_duty *d, const struct baton_singleton *wha
 /* Ends what runs; waits for a function. Fine for a zeroed one. */
 void duty_done(struct baton_duty *d);
 
+/* How long its command has from SIGTERM to SIGKILL. */
+struct baton_duration duty_grace(const struct baton_singleton *what);
+
 /* Starts the instance. BATON_YIELD: something of another one lives still. */
 enum baton_err duty_start(struct baton_duty *d);
 void duty_stop(struct baton_duty *d);

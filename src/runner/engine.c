@@ -51,6 +51,7 @@ struct baton_engine {
 	struct waiter waiter;         /* [loop] */
 	bool stepping;                /* [loop] a step is under way */
 	bool working;                 /* [loop] there is more to do than to dismiss workers */
+	struct baton_mono stop_at;    /* [loop] when all commands are asked to end */
 	struct baton_mono leave_by;   /* [loop] commands that live then do not end at all */
 	struct baton_mono dismissed;  /* [loop] until when workers may end; 0: they were not told */
 	bool mourned;                 /* [loop] it is known that the guardian has died */
@@ -313,7 +314,7 @@ enum baton_err baton_engine_open(const struct baton_runner_options *options,
 	e->seats.waiter.fd = e->seats.waiter.timer = -1;
 	e->waiter.fd = e->waiter.timer = -1;
 	e->working = true;
-	e->hard_stop = e->leave_by = BATON_MONO_NEVER;
+	e->hard_stop = e->stop_at = e->leave_by = BATON_MONO_NEVER;
 	e->generation = 1;
 	pthread_mutex_init(&e->mu, NULL);
 	buf_init(&e->report, alloc, BATON_RUNNER_REPORT_MAX);
@@ -410,12 +411,9 @@ static struct baton_mono earlier(struct baton_mono a, struct baton_mono b)
 	return a.ns < b.ns ? a : b;
 }
 
-/* All commands have been killed some time before it leaves though they live. */
 static void stop(struct baton_engine *e, struct baton_duration grace, struct baton_mono now)
 {
-	struct baton_mono killed =
-		baton_mono_add(baton_mono_add(now, grace), commands_grace(&options_of(e)->handler));
-	e->leave_by = earlier(e->leave_by, baton_mono_add(killed, baton_duration_ms(OVERDUE_MS)));
+	e->stop_at = earlier(e->stop_at, baton_mono_add(now, grace));
 	core_stop(e->core, grace, now);
 }
 
@@ -610,11 +608,29 @@ static bool has_commands(struct baton_engine *e)
 	       seats_have_command(&e->seats);
 }
 
+/* The longest time that a command has from SIGTERM to SIGKILL. */
+static struct baton_duration longest_grace(struct baton_engine *e)
+{
+	const struct baton_runner_options *o = options_of(e);
+	struct baton_duration longest = commands_grace(&o->handler);
+	for (size_t i = 0; i < o->singleton_count; i++) {
+		struct baton_duration grace = duty_grace(&o->singletons[i]);
+		longest = grace.ns > longest.ns ? grace : longest;
+	}
+	return longest;
+}
+
 /* A process that has other privileges, or that the kernel does not let go, cannot be killed: who
- * was asked to end does not wait for it. It keeps the life file, and with that others away. */
+ * was asked to end does not wait for it. It keeps the life file, and with that others away. The
+ * time for that begins when all have been asked to end, which a runner that was stopped itself does
+ * late. */
 static void leave_what_lives(struct baton_engine *e)
 {
-	if (e->failure != BATON_OK || !has_commands(e) || baton_mono_live(e->leave_by, now_of(e)))
+	struct baton_mono now = now_of(e);
+	if (e->leave_by.ns == BATON_MONO_NEVER.ns && !baton_mono_live(e->stop_at, now))
+		e->leave_by = baton_mono_add(baton_mono_add(now, longest_grace(e)),
+		                             baton_duration_ms(OVERDUE_MS));
+	if (e->failure != BATON_OK || !has_commands(e) || baton_mono_live(e->leave_by, now))
 		return;
 	e->failure = fail(BATON_BUSY,
 	                  "a process of a handler lives on though it was killed: what the runner "
@@ -628,7 +644,9 @@ static bool work(struct baton_engine *e)
 	act(e);
 	leave_what_lives(e);
 	struct baton_mono next = earlier(core_next(e->core), handlers_due(&e->handlers));
-	waiter_set(&e->waiter, has_commands(e) ? earlier(next, e->leave_by) : next);
+	bool stopped = e->leave_by.ns != BATON_MONO_NEVER.ns;
+	struct baton_mono leave = stopped ? e->leave_by : e->stop_at;
+	waiter_set(&e->waiter, has_commands(e) ? earlier(next, leave) : next);
 	return e->failure == BATON_OK && !is_done(e);
 }
 

@@ -4,8 +4,13 @@
 #include <baton/runner.h>
 #include <baton/schedule.h>
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "support/harness.h"
 
@@ -100,13 +105,18 @@ static void start(struct world *w, size_t i, const struct baton_runner_options *
 	r->runs = true;
 }
 
-static void stop(struct world *w, size_t i)
+static void stop_within(struct world *w, size_t i, struct baton_duration grace)
 {
 	struct runner *r = &w->runners[i];
-	baton_engine_stop(r->engine, baton_duration_s(3600));
+	baton_engine_stop(r->engine, grace);
 	pthread_join(r->thread, NULL);
 	r->runs = false;
 	assert_int_equal(r->result, BATON_OK);
+}
+
+static void stop(struct world *w, size_t i)
+{
+	stop_within(w, i, baton_duration_s(3600));
 }
 
 static int teardown(void **state)
@@ -289,6 +299,38 @@ static void what_is_offered_has_its_limits(void **state)
 	refuse(o, "0 queues: 1 to 64 are allowed");
 }
 
+/* It takes longer to end than a runner waits for what it has killed. */
+static void a_command_has_the_grace_of_its_singleton(void **state)
+{
+	struct world *w = *state;
+	char folder[] = "/tmp/baton-test-XXXXXX", where[64], gate[64], script[192], byte;
+	assert_non_null(mkdtemp(folder));
+	snprintf(where, sizeof where, "sqlite:%s/store.db", folder);
+	snprintf(gate, sizeof gate, "%s/gate", folder);
+	snprintf(script, sizeof script,
+	         "trap 'sleep 11; echo > %s/ended; exit 0' TERM; echo > %s; while :; do sleep 0.1; "
+	         "done",
+	         folder, gate);
+	char *command[] = {(char *)"sh", (char *)"-c", script, NULL};
+	const struct baton_store_options file = {.where = baton_str_z(where)};
+	baton_store_close(w->store);
+	assert_int_equal(baton_store_open(&file, &w->store), BATON_OK);
+	assert_int_equal(mkfifo(gate, 0600), 0);
+	w->singleton = (struct baton_singleton){.name = BATON_STR("one"),
+	                                        .command = command,
+	                                        .grace = baton_duration_s(60)};
+	const struct baton_runner_options options = options_of(w, 0);
+	start(w, 0, &options);
+	int fd = open(gate, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(read(fd, &byte, 1), 1);
+	close(fd);
+	stop_within(w, 0, baton_duration_ms(0));
+	snprintf(gate, sizeof gate, "%s/ended", folder);
+	assert_int_equal(access(gate, F_OK), 0);
+	snprintf(script, sizeof script, "rm -r %s", folder);
+	assert_int_equal(system(script), 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -301,6 +343,7 @@ int main(void)
 		TEST(what_ends_is_started_again_under_the_same_fence),
 		TEST(schedules_tick_by_themselves_also_one_that_is_set_later),
 		TEST(what_is_offered_has_its_limits),
+		TEST(a_command_has_the_grace_of_its_singleton),
 	};
 	return cmocka_run_group_tests_name("singleton", tests, NULL, NULL);
 }
