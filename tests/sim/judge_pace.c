@@ -69,33 +69,32 @@ static void judge_pass(struct world *w, const struct grant *g, uint32_t number)
 	*passed = number + 1;
 }
 
-/* Whether its key was claimed from in the same call, which takes one of a class once: whoever is
- * next of it stands behind those who were given with it. */
-static bool is_given(const struct world *w, uint32_t first, const struct job *job)
+/* Whether its key was claimed from in another queue by the same call, which takes one of a class
+ * once: it had no turn. */
+static bool is_taken(const struct world *w, uint32_t first, const struct job *job)
 {
 	for (uint32_t i = first; i < w->grant_count; i++) {
 		const struct grant *g = &w->grants[i];
-		if (sim_is_classed(w, job->queue) && g->key == job->key &&
+		if (g->queue != job->queue && (g->keys & KEY_BIT(job->key)) &&
 		    sim_class(w, g->queue) == sim_class(w, job->queue))
 			return true;
 	}
 	return false;
 }
 
+/* In the order in which they were given: who waits of a key that was claimed from later in the same
+ * call has come to its head since, and was passed by nobody before. */
 void judge_turns(struct world *w, uint32_t first)
 {
-	for (uint32_t i = first; i < w->grant_count; i++) {
-		const struct grant *g = &w->grants[i];
-		for (uint32_t k = 0; k <= SIM_KEYS; k++)
-			w->passed[g->queue][k][g->key] = 0;
-	}
 	for (uint32_t i = first; i < w->grant_count && !w->failed; i++) {
 		const struct grant *g = &w->grants[i];
 		bool looks = g->key > 0 && sim_is_fair(w, g->queue);
+		for (uint32_t k = 0; k <= SIM_KEYS; k++)
+			w->passed[g->queue][k][g->key] = 0;
 		for (uint32_t n = 0; n < w->job_count && looks && !w->failed; n++) {
 			const struct job *job = &w->jobs[n];
 			if (job->queue == g->queue && job->key > 0 && job->key != g->key &&
-			    !is_given(w, first, job) && is_claimable(w, job, g->shard))
+			    !is_taken(w, first, job) && is_claimable(w, job, g->shard))
 				judge_pass(w, g, n);
 		}
 	}

@@ -702,7 +702,7 @@ static void those_who_wait_in_queues_of_a_class_cost_newcomers_nothing(void **st
 	cluster_run(b->where, "ANALYZE");
 	cost_of_newcomers(b);
 	long long first = cost_of_newcomers(b);
-	for (unsigned i = soak_scale(8, 100); i > 0; i--)
+	for (unsigned i = soak_scale(24, 100); i > 0; i--)
 		put_in_class(store);
 	cluster_run(b->where, "ANALYZE");
 	assert_flat(first, cost_of_newcomers(b));

@@ -66,7 +66,8 @@ END $$;
 CREATE OR REPLACE FUNCTION baton.on_bound() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
  DELETE FROM baton.wish w WHERE w.queue = NEW.id;
- IF NEW.key_waiting_max > 0 THEN
+-- Only who had some has to be looked through for them.
+ IF NEW.key_waiting_max > 0 AND NEW.guests THEN
   INSERT INTO baton.wish(queue, line, seq) SELECT b.queue, x, b.seq FROM baton.batch b
    CROSS JOIN LATERAL unnest(baton.lines(b.guest)) x WHERE b.queue = NEW.id
    AND b.guest IS NOT NULL AND b.state = 1;
