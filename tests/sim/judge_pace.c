@@ -69,21 +69,24 @@ static void judge_pass(struct world *w, const struct grant *g, uint32_t number)
 	*passed = number + 1;
 }
 
-/* Whether its key was claimed from in another queue by the same call, which takes one of a class
- * once: it had no turn. */
-static bool is_taken(const struct world *w, uint32_t first, const struct job *job)
+/* Whether it had no turn when the grant with that number was made: its key was claimed from in
+ * another queue by the same call, which takes one of a class once; or the head of its line was one
+ * that was given later by the same call. */
+static bool is_taken(const struct world *w, uint32_t first, uint32_t number, const struct job *job)
 {
 	for (uint32_t i = first; i < w->grant_count; i++) {
 		const struct grant *g = &w->grants[i];
-		if (g->queue != job->queue && (g->keys & KEY_BIT(job->key)) &&
-		    sim_class(w, g->queue) == sim_class(w, job->queue))
+		bool before = g->queue == job->queue && i > number && g->key == job->key &&
+		              g->shard == w->grants[number].shard;
+		bool elsewhere = g->queue != job->queue && (g->keys & KEY_BIT(job->key)) &&
+		                 sim_class(w, g->queue) == sim_class(w, job->queue);
+		if (before || elsewhere)
 			return true;
 	}
 	return false;
 }
 
-/* In the order in which they were given: who waits of a key that was claimed from later in the same
- * call has come to its head since, and was passed by nobody before. */
+/* In the order in which they were given. */
 void judge_turns(struct world *w, uint32_t first)
 {
 	for (uint32_t i = first; i < w->grant_count && !w->failed; i++) {
@@ -94,7 +97,7 @@ void judge_turns(struct world *w, uint32_t first)
 		for (uint32_t n = 0; n < w->job_count && looks && !w->failed; n++) {
 			const struct job *job = &w->jobs[n];
 			if (job->queue == g->queue && job->key > 0 && job->key != g->key &&
-			    !is_taken(w, first, job) && is_claimable(w, job, g->shard))
+			    !is_taken(w, first, i, job) && is_claimable(w, job, g->shard))
 				judge_pass(w, g, n);
 		}
 	}
