@@ -2,6 +2,7 @@
 and come late at each step."""
 import fcntl
 import os
+import resource
 import signal
 import socket
 import time
@@ -182,6 +183,9 @@ def test_a_word_is_free_when_its_connection_was_taken_back(place):
 
 
 def test_without_a_free_word_there_is_a_grant(place):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < 4096 <= hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (4096, hard))
     place.serve('--ack-timeout', '10min', '--pending', '1000')
     raw = place.backend(capabilities=BOTH)
     offers = []
