@@ -287,8 +287,8 @@ static long long cost_together(struct bench *b, enum place where, unsigned round
 	return pages(b, 0) - before;
 }
 
-/* As long as nobody else has these, none of them has waited for long, and no job has stood in a line
- * since the tables were made: after that each key is looked for in an index that has pages. */
+/* As long as nobody else has these, none of them has waited for long, and no job has stood in a
+ * line since the tables were made: after that each key is looked for in an index that has pages. */
 static void jobs_with_keys_cost_little_more_than_those_without(void **state)
 {
 	struct bench *b = *state;
