@@ -272,6 +272,34 @@ static void lives_cost_the_same_however_much_waits(void **state)
 		assert_flat(first[j], last[j]);
 }
 
+#define TOGETHER 100
+
+static long long cost_together(struct bench *b, enum place where, unsigned rounds)
+{
+	static unsigned keys = 1000;
+	long long before = pages(b, 0);
+	struct baton_store *store = open_as(b->where);
+	for (unsigned i = 0; i < rounds; i++, keys += TOGETHER) {
+		put_some(store, where, BATON_PRIORITY_MAX, keys, TOGETHER);
+		end_some(store, claim_some(store, TOGETHER));
+	}
+	baton_store_close(store);
+	return pages(b, 0) - before;
+}
+
+/* As long as nobody else has these, none of them has waited for long, and no job has stood in a
+ * line since the tables were made: after that each key is looked for in an index that has pages. */
+static void jobs_with_keys_cost_little_more_than_those_without(void **state)
+{
+	struct bench *b = *state;
+	begin(b);
+	cost_together(b, KEYS, ROUNDS);
+	long long without = cost_together(b, NOWHERE, ROUNDS);
+	long long with = cost_together(b, KEYS, ROUNDS);
+	b->store = open_as(b->where);
+	assert_flat(without, with);
+}
+
 /* Statistics as they are after some time, when most of what there is waits for that key. */
 static void crowd(struct bench *b, struct baton_store *store, unsigned calls)
 {
@@ -846,6 +874,8 @@ static void a_check_costs_what_there_is_and_not_its_square(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		/* First: the index over lines has no pages yet. */
+		SERVED_TEST(jobs_with_keys_cost_little_more_than_those_without),
 		SERVED_TEST(lives_cost_the_same_while_an_old_snapshot_is_held),
 		SERVED_TEST(lives_in_lanes_cost_the_same_while_an_old_snapshot_is_held),
 		SERVED_TEST(a_lane_that_is_used_again_costs_the_same_while_an_old_snapshot_is_held),
